@@ -1,0 +1,105 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ErrInUse says that another control plane holds the data directory.
+var ErrInUse = errors.New("data directory is in use")
+
+// Dir is a data directory that this process holds alone until Close.
+type Dir struct {
+	root string
+	lock *os.File
+}
+
+// Open creates the data directory where it does not exist, and locks it. The error is ErrInUse when another process
+// has it.
+func Open(path string) (*Dir, error) {
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("resolving data directory %q: %w", path, err)
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("creating data directory: %w", err)
+	}
+	lock, err := acquire(filepath.Join(root, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{root: root, lock: lock}
+	for _, sub := range []string{d.PKI(), d.Logs(), d.Run(), d.Etcd(), filepath.Dir(d.Kubeconfig(""))} {
+		if err := private(sub); err != nil {
+			_ = d.Close()
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// acquire takes the lock without waiting. The kernel drops it when the process ends, however it ends.
+func acquire(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("writing to the data directory: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		holder, _ := os.ReadFile(path)
+		_ = f.Close()
+		return nil, fmt.Errorf("%w: %q belongs to a running control plane, process %s",
+			ErrInUse, filepath.Dir(path), strings.TrimSpace(string(holder)))
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteString(strconv.Itoa(os.Getpid()) + "\n")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("locking %q: %w", path, err)
+	}
+	return f, nil
+}
+
+// private makes a directory that only its owner may enter, also when it was there with a wider mode: keys and the
+// unauthenticated sockets of etcd rely on it.
+func private(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("creating %q: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o700); err != nil {
+		return fmt.Errorf("closing %q to others: %w", path, err)
+	}
+	return nil
+}
+
+// Close gives the data directory back.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// Etcd is the directory of the database.
+func (d *Dir) Etcd() string { return filepath.Join(d.root, "etcd") }
+
+// PKI is the directory of certificates and keys.
+func (d *Dir) PKI() string { return filepath.Join(d.root, "pki") }
+
+// Logs is the directory of the components' logs.
+func (d *Dir) Logs() string { return filepath.Join(d.root, "logs") }
+
+// Run is the working directory of the components.
+func (d *Dir) Run() string { return filepath.Join(d.root, "run") }
+
+// Kubeconfig is where a component finds its kubeconfig.
+func (d *Dir) Kubeconfig(component string) string {
+	return filepath.Join(d.root, "kubeconfigs", component+".kubeconfig")
+}
+
+// AdminKubeconfig is where the user's kubeconfig goes by default.
+func (d *Dir) AdminKubeconfig() string { return filepath.Join(d.root, "admin.kubeconfig") }

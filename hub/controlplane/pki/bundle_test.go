@@ -1,0 +1,170 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func ensure(t *testing.T, dir string, now time.Time, hosts ...string) *Bundle {
+	t.Helper()
+	b, err := Ensure(dir, hosts, []Client{{Key: "admin", Subject: Subject{Name: "admin", Groups: []string{"system:masters"}}}}, now)
+	if err != nil {
+		t.Fatalf("Ensure() = %v", err)
+	}
+	return b
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func parse(t *testing.T, data []byte) *x509.Certificate {
+	t.Helper()
+	cert, err := parseCert(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+func verify(t *testing.T, ca []byte, cert *x509.Certificate, host string, usage x509.ExtKeyUsage, now time.Time) error {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		t.Fatal("the authority is no certificate")
+	}
+	_, err := cert.Verify(x509.VerifyOptions{
+		Roots: roots, DNSName: host, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage},
+	})
+	return err
+}
+
+func TestEnsure(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+	t.Run("the serving certificate is good for every host, and for a server only", func(t *testing.T) {
+		t.Parallel()
+		b := ensure(t, t.TempDir(), now, "localhost", "10.96.0.1")
+		cert := parse(t, read(t, b.ServingCertFile()))
+		for _, host := range []string{"localhost", "10.96.0.1"} {
+			if err := verify(t, b.CA, cert, host, x509.ExtKeyUsageServerAuth, now); err != nil {
+				t.Errorf("verifying %q: %v", host, err)
+			}
+		}
+		if verify(t, b.CA, cert, "example.com", x509.ExtKeyUsageServerAuth, now) == nil {
+			t.Error("the certificate is good for a host that was not asked for")
+		}
+		if verify(t, b.CA, cert, "", x509.ExtKeyUsageClientAuth, now) == nil {
+			t.Error("the certificate is good for a client")
+		}
+	})
+
+	t.Run("a client certificate carries the user and the groups", func(t *testing.T) {
+		t.Parallel()
+		b := ensure(t, t.TempDir(), now, "localhost")
+		cert := parse(t, b.Clients["admin"].Cert)
+		if err := verify(t, b.CA, cert, "", x509.ExtKeyUsageClientAuth, now); err != nil {
+			t.Error(err)
+		}
+		if cert.Subject.CommonName != "admin" || len(cert.Subject.Organization) != 1 || cert.Subject.Organization[0] != "system:masters" {
+			t.Errorf("subject = %v, want admin of system:masters", cert.Subject)
+		}
+	})
+
+	t.Run("the front proxy is of an authority of its own", func(t *testing.T) {
+		t.Parallel()
+		b := ensure(t, t.TempDir(), now, "localhost")
+		cert := parse(t, read(t, b.FrontProxyCertFile()))
+		if verify(t, b.CA, cert, "", x509.ExtKeyUsageClientAuth, now) == nil {
+			t.Error("the cluster authority vouches for the front proxy")
+		}
+		if err := verify(t, read(t, b.FrontProxyCAFile()), cert, "", x509.ExtKeyUsageClientAuth, now); err != nil {
+			t.Error(err)
+		}
+	})
+
+	t.Run("a restart keeps what others hold and renews the rest", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		before := ensure(t, dir, now, "localhost")
+		ca, sa := before.CA, read(t, before.ServiceAccountKeyFile())
+		later := now.Add(200 * 24 * time.Hour)
+		after := ensure(t, dir, later, "localhost", "hub.example.com")
+		if !bytes.Equal(ca, after.CA) {
+			t.Error("the authority changed")
+		}
+		if !bytes.Equal(sa, read(t, after.ServiceAccountKeyFile())) {
+			t.Error("the key of service accounts changed")
+		}
+		if err := verify(t, ca, parse(t, before.Clients["admin"].Cert), "", x509.ExtKeyUsageClientAuth, later); err != nil {
+			t.Errorf("a certificate from before the restart: %v", err)
+		}
+		cert := parse(t, read(t, after.ServingCertFile()))
+		if want := later.Add(leafValidity); !cert.NotAfter.Equal(want) {
+			t.Errorf("NotAfter = %s, want %s", cert.NotAfter, want)
+		}
+		if err := verify(t, ca, cert, "hub.example.com", x509.ExtKeyUsageServerAuth, later); err != nil {
+			t.Errorf("a host added by the restart: %v", err)
+		}
+	})
+
+	t.Run("no certificate outlives its authority", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		first := ensure(t, dir, now, "localhost")
+		b := ensure(t, dir, now.Add(authorityValidity-24*time.Hour), "localhost")
+		if got, end := parse(t, read(t, b.ServingCertFile())).NotAfter, parse(t, first.CA).NotAfter; got.After(end) {
+			t.Errorf("NotAfter = %s, after the authority's %s", got, end)
+		}
+	})
+
+	t.Run("an expired authority is refused rather than replaced", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		ensure(t, dir, now, "localhost")
+		if _, err := Ensure(dir, nil, nil, now.Add(authorityValidity+time.Hour)); err == nil {
+			t.Error("Ensure() = nil error, want one")
+		}
+	})
+
+	t.Run("an authority without its key is refused rather than replaced", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		b := ensure(t, dir, now, "localhost")
+		if err := os.Remove(b.CAKeyFile()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Ensure(dir, nil, nil, now); err == nil {
+			t.Error("Ensure() = nil error, want one")
+		}
+	})
+
+	t.Run("every file is for its owner alone", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		ensure(t, dir, now, "localhost")
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			info, err := os.Stat(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := info.Mode().Perm(); got != 0o600 {
+				t.Errorf("mode of %s = %o, want 600", e.Name(), got)
+			}
+		}
+	})
+}

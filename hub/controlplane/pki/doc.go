@@ -1,0 +1,10 @@
+// Package pki makes the certificates and keys of one control plane.
+//
+// There are two authorities. The cluster authority signs the serving certificate, the client certificates of the
+// components and, inside kube-controller-manager, approved certificate signing requests. The front-proxy authority
+// signs nothing but the certificate with which kube-apiserver speaks for a user to an aggregated API: were it the same
+// authority, every client of the cluster could pose as that proxy.
+//
+// Authorities and the service account key are made once. Everything else is issued anew at every start, so restarting
+// is all there is to renewal.
+package pki
