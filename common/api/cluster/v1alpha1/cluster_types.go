@@ -1,0 +1,297 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Cluster is the hub's record of a member. The hub creates it when a member joins;
+// operators label and taint it; the member's agent writes its status.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:selectablefield:JSONPath=`.spec.id`
+// +kubebuilder:printcolumn:JSONPath=`.status.kubernetesVersion`,name="Version",type=string
+// +kubebuilder:printcolumn:JSONPath=`.spec.syncMode`,name="Mode",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Ready")].status`,name="Ready",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="Age",type=date
+// +kubebuilder:printcolumn:JSONPath=`.spec.zones`,name="Zones",type=string,priority=1
+// +kubebuilder:printcolumn:JSONPath=`.spec.region`,name="Region",type=string,priority=1
+// +kubebuilder:printcolumn:JSONPath=`.spec.provider`,name="Provider",type=string,priority=1
+// +kubebuilder:printcolumn:JSONPath=`.spec.apiEndpoint`,name="API-Endpoint",type=string,priority=1
+// +kubebuilder:printcolumn:JSONPath=`.spec.proxyURL`,name="Proxy-URL",type=string,priority=1
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 48 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name: a cluster's name is a DNS label of at most 48 characters"
+type Cluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what the hub and its operators say of the cluster.
+	// +required
+	Spec ClusterSpec `json:"spec"`
+
+	// Status is what the agent reports, and what the hub concludes from its
+	// silence.
+	// +optional
+	Status ClusterStatus `json:"status,omitempty"`
+}
+
+// ClusterList is a list of Clusters.
+//
+// +kubebuilder:object:root=true
+type ClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Cluster `json:"items"`
+}
+
+// ClusterSyncMode says who opens the connection.
+type ClusterSyncMode string
+
+// Values of ClusterSyncMode.
+const (
+	// Push : the hub dials the member. Known on the wire, refused by this hub.
+	Push ClusterSyncMode = "Push"
+	// Pull : the member's agent dials the hub.
+	Pull ClusterSyncMode = "Pull"
+)
+
+// ClusterSpec is what the hub and its operators say of a cluster.
+type ClusterSpec struct {
+	// ID is the UID of the member's kube-system namespace. Written by the hub when
+	// the member joins; it tells two members of one name apart.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128000
+	ID string `json:"id,omitempty"`
+
+	// SyncMode says who opens the connection. This hub serves Pull only.
+	// +required
+	// +kubebuilder:validation:Enum=Push;Pull
+	// +kubebuilder:validation:XValidation:rule="self == 'Pull'",message="this hub never dials members, so Push is not served: run an agent in the member and use Pull"
+	SyncMode ClusterSyncMode `json:"syncMode"`
+
+	// APIEndpoint is where the member's API is served. It is informative: the hub
+	// does not use it.
+	// +optional
+	APIEndpoint string `json:"apiEndpoint,omitempty"`
+
+	// SecretRef names a Secret with the member's credentials. This hub neither
+	// writes nor reads one.
+	// +optional
+	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
+
+	// ImpersonatorSecretRef names a Secret with a token for impersonation. This hub
+	// neither writes nor reads one.
+	// +optional
+	ImpersonatorSecretRef *LocalSecretReference `json:"impersonatorSecretRef,omitempty"`
+
+	// InsecureSkipTLSVerification is for those who dial the member; this hub does
+	// not.
+	// +optional
+	InsecureSkipTLSVerification bool `json:"insecureSkipTLSVerification,omitempty"`
+
+	// ProxyURL is for those who dial the member; this hub does not.
+	// +optional
+	ProxyURL string `json:"proxyURL,omitempty"`
+
+	// ProxyHeader is for those who dial the member; this hub does not.
+	// +optional
+	ProxyHeader map[string]string `json:"proxyHeader,omitempty"`
+
+	// Provider of the cluster, in the syntax of a label value.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	Provider string `json:"provider,omitempty"`
+
+	// Region of the cluster, in the syntax of a label value.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	Region string `json:"region,omitempty"`
+
+	// Zone is deprecated: use zones. Whoever reads zones reads this one too while
+	// zones is empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	Zone string `json:"zone,omitempty"`
+
+	// Zones of the cluster, each in the syntax of a label value.
+	// +optional
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	Zones []string `json:"zones,omitempty"`
+
+	// Taints keep away what does not tolerate them. Effects are NoSchedule and
+	// NoExecute.
+	// +optional
+	Taints []corev1.Taint `json:"taints,omitempty"`
+
+	// ResourceModels sort the nodes of the cluster into grades by what they have
+	// free.
+	// +optional
+	ResourceModels []ResourceModel `json:"resourceModels,omitempty"`
+}
+
+// LocalSecretReference names a Secret on the hub.
+type LocalSecretReference struct {
+	// Namespace of the Secret.
+	// +required
+	Namespace string `json:"namespace"`
+
+	// Name of the Secret.
+	// +required
+	Name string `json:"name"`
+}
+
+// ResourceModel is one grade of nodes.
+type ResourceModel struct {
+	// Grade is the number of the grade, from 0.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Grade uint `json:"grade"`
+
+	// Ranges are the resources of a node of this grade.
+	// +required
+	Ranges []ResourceModelRange `json:"ranges"`
+}
+
+// ResourceModelRange is from how much to how much of a resource.
+type ResourceModelRange struct {
+	// Name of the resource.
+	// +required
+	Name corev1.ResourceName `json:"name"`
+
+	// Min belongs to the range.
+	// +required
+	Min resource.Quantity `json:"min"`
+
+	// Max does not belong to the range.
+	// +required
+	Max resource.Quantity `json:"max"`
+}
+
+// Condition types of a Cluster.
+const (
+	// ClusterReady says whether the member takes work. The agent writes True and
+	// False; the hub writes Unknown when it no longer hears from the agent.
+	ClusterReady = "Ready"
+	// ClusterCompleteAPIEnablements says whether apiEnablements lists every API of
+	// the member. Written by the agent.
+	ClusterCompleteAPIEnablements = "CompleteAPIEnablements"
+)
+
+// Reasons of the conditions of a Cluster.
+const (
+	// ReasonClusterReady : the member's API answers that it is ready.
+	ReasonClusterReady = "ClusterReady"
+	// ReasonClusterNotReachable : the member's API does not answer its agent.
+	ReasonClusterNotReachable = "ClusterNotReachable"
+	// ReasonClusterNotReady : the member's API answers that it is not ready.
+	ReasonClusterNotReady = "ClusterNotReady"
+	// ReasonStatusCollectionFailed : the agent could not ask.
+	ReasonStatusCollectionFailed = "StatusCollectionFailed"
+	// ReasonClusterStatusNeverUpdated : the hub never heard from the agent.
+	ReasonClusterStatusNeverUpdated = "ClusterStatusNeverUpdated"
+	// ReasonClusterStatusUnknown : the hub no longer hears from the agent.
+	ReasonClusterStatusUnknown = "ClusterStatusUnknown"
+	// ReasonAPIEnablementsComplete : every API was listed.
+	ReasonAPIEnablementsComplete = "Complete"
+	// ReasonAPIEnablementsPartial : some group could not be listed.
+	ReasonAPIEnablementsPartial = "Partial"
+	// ReasonAPIEnablementsEmpty : none could be listed.
+	ReasonAPIEnablementsEmpty = "Empty"
+)
+
+// ClusterStatus is what is known of a cluster.
+type ClusterStatus struct {
+	// KubernetesVersion of the member's API.
+	// +optional
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// APIEnablements are the APIs of the member, by group and version.
+	// +optional
+	APIEnablements []APIEnablement `json:"apiEnablements,omitempty"`
+
+	// Conditions are Ready and CompleteAPIEnablements.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// NodeSummary counts the nodes.
+	// +optional
+	NodeSummary *NodeSummary `json:"nodeSummary,omitempty"`
+
+	// ResourceSummary adds up what the nodes have and the pods ask for.
+	// +optional
+	ResourceSummary *ResourceSummary `json:"resourceSummary,omitempty"`
+
+	// RemedyActions are what Remedies ask for.
+	// +optional
+	RemedyActions []string `json:"remedyActions,omitempty"`
+}
+
+// APIEnablement is one group and version of the member's API.
+type APIEnablement struct {
+	// GroupVersion such as "apps/v1".
+	// +required
+	GroupVersion string `json:"groupVersion"`
+
+	// Resources of it, without sub-resources.
+	// +optional
+	Resources []APIResource `json:"resources,omitempty"`
+}
+
+// APIResource is one resource.
+type APIResource struct {
+	// Name in the plural, such as "deployments".
+	// +required
+	Name string `json:"name"`
+
+	// Kind of its objects.
+	// +required
+	Kind string `json:"kind"`
+}
+
+// NodeSummary counts nodes.
+type NodeSummary struct {
+	// TotalNum is how many nodes there are.
+	// +optional
+	TotalNum int32 `json:"totalNum,omitempty"`
+
+	// ReadyNum is how many of them are ready.
+	// +optional
+	ReadyNum int32 `json:"readyNum,omitempty"`
+}
+
+// ResourceSummary adds up resources.
+type ResourceSummary struct {
+	// Allocatable is what the nodes offer to pods.
+	// +optional
+	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
+
+	// Allocating is what pods without a node ask for.
+	// +optional
+	Allocating corev1.ResourceList `json:"allocating,omitempty"`
+
+	// Allocated is what pods on nodes ask for.
+	// +optional
+	Allocated corev1.ResourceList `json:"allocated,omitempty"`
+
+	// AllocatableModelings counts the nodes of each grade of spec.resourceModels.
+	// +optional
+	AllocatableModelings []AllocatableModeling `json:"allocatableModelings,omitempty"`
+}
+
+// AllocatableModeling counts the nodes of a grade.
+type AllocatableModeling struct {
+	// Grade is the number of the grade.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Grade uint `json:"grade"`
+
+	// Count is how many nodes are of it.
+	// +required
+	Count int `json:"count"`
+}

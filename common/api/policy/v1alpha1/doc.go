@@ -1,0 +1,7 @@
+// Package v1alpha1 holds the policies that users write: where objects go
+// (PropagationPolicy, ClusterPropagationPolicy) and what differs where
+// (OverridePolicy, ClusterOverridePolicy).
+//
+// +kubebuilder:object:generate=true
+// +groupName=policy.karmada.io
+package v1alpha1

@@ -1,0 +1,169 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Work carries manifests to one cluster: that of the execution namespace in which
+// it stands. The hub writes its spec, the agent of the cluster its status.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=wk,categories={karmada-io}
+// +kubebuilder:printcolumn:JSONPath=`.spec.workload.manifests[*].kind`,name="WORKLOAD-KIND",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Applied")].status`,name="APPLIED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
+type Work struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what is to be applied.
+	// +required
+	Spec WorkSpec `json:"spec"`
+
+	// Status is what the agent reports.
+	// +optional
+	Status WorkStatus `json:"status,omitempty"`
+}
+
+// WorkList is a list of Works.
+//
+// +kubebuilder:object:root=true
+type WorkList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Work `json:"items"`
+}
+
+// WorkSpec is what is to be applied in the cluster.
+type WorkSpec struct {
+	// Workload holds the manifests.
+	// +optional
+	Workload WorkloadTemplate `json:"workload,omitempty"`
+
+	// SuspendDispatching tells the agent to leave the member's objects as they are;
+	// deletion of the Work still takes effect.
+	// +optional
+	SuspendDispatching *bool `json:"suspendDispatching,omitempty"`
+
+	// PreserveResourcesOnDeletion leaves the objects in the member when the Work is
+	// deleted; only our marks are removed from them.
+	// +optional
+	PreserveResourcesOnDeletion *bool `json:"preserveResourcesOnDeletion,omitempty"`
+}
+
+// WorkloadTemplate holds manifests.
+type WorkloadTemplate struct {
+	// Manifests are whole objects. The hub renders one per Work; the agent applies
+	// as many as there are.
+	// +optional
+	Manifests []Manifest `json:"manifests,omitempty"`
+}
+
+// Manifest is one object of any kind.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+// +kubebuilder:validation:EmbeddedResource
+type Manifest struct {
+	runtime.RawExtension `json:",inline"`
+}
+
+// Condition types of a Work. Applied and Dispatching are written by the agent; the
+// others are reserved.
+const (
+	// WorkApplied says whether every manifest is in the member as asked for.
+	WorkApplied = "Applied"
+	// WorkProgressing is reserved.
+	WorkProgressing = "Progressing"
+	// WorkAvailable is reserved.
+	WorkAvailable = "Available"
+	// WorkDegraded is reserved.
+	WorkDegraded = "Degraded"
+	// WorkDispatching says whether the agent acts on the Work or is told not to.
+	WorkDispatching = "Dispatching"
+)
+
+// Reasons of the conditions of a Work.
+const (
+	// ReasonAppliedSuccessful : every manifest was applied.
+	ReasonAppliedSuccessful = "AppliedSuccessful"
+	// ReasonAppliedFailed : at least one manifest was not; the message says which
+	// and why.
+	ReasonAppliedFailed = "AppliedFailed"
+	// ReasonDispatching : the agent acts on the Work.
+	ReasonDispatching = "Dispatching"
+	// ReasonSuspendDispatching : the agent was told to leave the objects alone.
+	ReasonSuspendDispatching = "SuspendDispatching"
+)
+
+// WorkStatus is what the agent reports.
+type WorkStatus struct {
+	// Conditions are Applied and Dispatching.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// ManifestStatuses has an entry for each manifest whose object was observed in
+	// the member.
+	// +optional
+	ManifestStatuses []ManifestStatus `json:"manifestStatuses,omitempty"`
+}
+
+// ManifestStatus is what was observed of one manifest's object.
+type ManifestStatus struct {
+	// Identifier says which manifest.
+	// +required
+	Identifier ResourceIdentifier `json:"identifier"`
+
+	// Status is the part of the object's status that the rules of its kind reflect;
+	// absent if there is none.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status *runtime.RawExtension `json:"status,omitempty"`
+
+	// Health is the verdict of the rules of its kind.
+	// +optional
+	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
+	Health ResourceHealth `json:"health,omitempty"`
+}
+
+// ResourceIdentifier says which manifest of a Work is meant.
+type ResourceIdentifier struct {
+	// Ordinal is the index of the manifest in the Work.
+	// +required
+	Ordinal int `json:"ordinal"`
+
+	// Group of the object; empty is the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// Version of the object.
+	// +required
+	Version string `json:"version"`
+
+	// Kind of the object.
+	// +required
+	Kind string `json:"kind"`
+
+	// Resource is always written as the empty string.
+	// +required
+	Resource string `json:"resource"`
+
+	// Namespace of the object; empty for a cluster-scoped one.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name of the object.
+	// +required
+	Name string `json:"name"`
+}
+
+// ResourceHealth is how an object fares.
+type ResourceHealth string
+
+// Values of ResourceHealth.
+const (
+	Healthy   ResourceHealth = "Healthy"
+	Unhealthy ResourceHealth = "Unhealthy"
+	Unknown   ResourceHealth = "Unknown"
+)

@@ -1,0 +1,447 @@
+package v1alpha2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// ResourceBinding is what the hub decided for one namespaced template.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:shortName=rb,categories={karmada-io}
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Scheduled")].status`,name="SCHEDULED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="FullyApplied")].status`,name="FULLYAPPLIED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
+type ResourceBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what was decided.
+	// +required
+	Spec ResourceBindingSpec `json:"spec"`
+
+	// Status is what came of it.
+	// +optional
+	Status ResourceBindingStatus `json:"status,omitempty"`
+}
+
+// ResourceBindingList is a list of ResourceBindings.
+//
+// +kubebuilder:object:root=true
+type ResourceBindingList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ResourceBinding `json:"items"`
+}
+
+// ClusterResourceBinding is what the hub decided for one cluster-scoped template.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:scope=Cluster,shortName=crb,categories={karmada-io}
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Scheduled")].status`,name="SCHEDULED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="FullyApplied")].status`,name="FULLYAPPLIED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
+type ClusterResourceBinding struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what was decided.
+	// +required
+	Spec ResourceBindingSpec `json:"spec"`
+
+	// Status is what came of it.
+	// +optional
+	Status ResourceBindingStatus `json:"status,omitempty"`
+}
+
+// ClusterResourceBindingList is a list of ClusterResourceBindings.
+//
+// +kubebuilder:object:root=true
+type ClusterResourceBindingList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterResourceBinding `json:"items"`
+}
+
+// ResourceBindingSpec is what was decided for one template.
+type ResourceBindingSpec struct {
+	// Resource is the template. Written by the detector.
+	// +required
+	Resource ObjectReference `json:"resource"`
+
+	// PropagateDeps takes what the template refers to along. Written by the
+	// detector, from the policy.
+	// +optional
+	PropagateDeps bool `json:"propagateDeps,omitempty"`
+
+	// ReplicaRequirements is what one replica needs. Written by the detector; absent
+	// for an object that is not a workload or asks for nothing.
+	// +optional
+	ReplicaRequirements *ReplicaRequirements `json:"replicaRequirements,omitempty"`
+
+	// Replicas is how many replicas the template asks for. Written by the detector.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// Components are the pod templates of a workload that has several. Written by
+	// the detector.
+	// +optional
+	Components []Component `json:"components,omitempty"`
+
+	// Clusters are the clusters that get the template. Written by the scheduler;
+	// eviction removes entries.
+	// +optional
+	Clusters []TargetCluster `json:"clusters,omitempty"`
+
+	// Placement is copied from the policy by the detector.
+	// +optional
+	Placement *policyv1alpha1.Placement `json:"placement,omitempty"`
+
+	// GracefulEvictionTasks are the clusters that the application is leaving.
+	// Written by the stages that evict.
+	// +optional
+	GracefulEvictionTasks []GracefulEvictionTask `json:"gracefulEvictionTasks,omitempty"`
+
+	// RequiredBy are the bindings whose templates refer to this one. Their clusters
+	// get this template as well.
+	// +optional
+	RequiredBy []BindingSnapshot `json:"requiredBy,omitempty"`
+
+	// SchedulerName names the scheduler that is to place this binding. Written by
+	// the detector, from the policy.
+	// +optional
+	SchedulerName string `json:"schedulerName,omitempty"`
+
+	// Failover is copied from the policy by the detector.
+	// +optional
+	Failover *policyv1alpha1.FailoverBehavior `json:"failover,omitempty"`
+
+	// ConflictResolution is copied from the policy by the detector.
+	// +optional
+	// +kubebuilder:default=Abort
+	// +kubebuilder:validation:Enum=Abort;Overwrite
+	ConflictResolution policyv1alpha1.ConflictResolution `json:"conflictResolution,omitempty"`
+
+	// RescheduleTriggeredAt asks for an assignment from scratch when it is later
+	// than status.lastScheduledTime.
+	// +optional
+	RescheduleTriggeredAt *metav1.Time `json:"rescheduleTriggeredAt,omitempty"`
+
+	// Suspension stops delivery, or scheduling. The detector writes what the policy
+	// says and keeps scheduling, which belongs to others.
+	// +optional
+	Suspension *Suspension `json:"suspension,omitempty"`
+
+	// PreserveResourcesOnDeletion is copied from the policy by the detector.
+	// +optional
+	PreserveResourcesOnDeletion *bool `json:"preserveResourcesOnDeletion,omitempty"`
+
+	// SchedulePriority orders the scheduler's queue. Written by the detector.
+	// +optional
+	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
+
+	// WorkloadAffinityGroups are the groups that keep workloads together or apart.
+	// Written by the detector.
+	// +optional
+	WorkloadAffinityGroups *WorkloadAffinityGroups `json:"workloadAffinityGroups,omitempty"`
+}
+
+// ObjectReference names one template.
+type ObjectReference struct {
+	// APIVersion of the template.
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// Kind of the template.
+	// +required
+	Kind string `json:"kind"`
+
+	// Namespace of the template; empty for a cluster-scoped one.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name of the template.
+	// +required
+	Name string `json:"name"`
+
+	// UID of the template.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
+	// ResourceVersion of the template when the detector last saw it: a change of
+	// the template is a change of the binding, which wakes the later stages.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// ReplicaRequirements is what one replica needs of a cluster.
+type ReplicaRequirements struct {
+	// NodeClaim says on which nodes a replica can run.
+	// +optional
+	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
+
+	// ResourceRequest is what a replica requests.
+	// +optional
+	ResourceRequest corev1.ResourceList `json:"resourceRequest,omitempty"`
+
+	// Namespace of the workload, for quotas.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// PriorityClassName of the pods.
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// NodeClaim says on which nodes a replica can run.
+type NodeClaim struct {
+	// HardNodeAffinity is the required node affinity of the pod.
+	// +optional
+	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity,omitempty"`
+
+	// NodeSelector of the pod.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// Tolerations of the pod.
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// Component is one of several pod templates of a workload.
+type Component struct {
+	// Name of the component.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// Replicas of the component.
+	// +required
+	Replicas int32 `json:"replicas"`
+
+	// ReplicaRequirements is what one of its replicas needs.
+	// +optional
+	ReplicaRequirements *ComponentReplicaRequirements `json:"replicaRequirements,omitempty"`
+}
+
+// ComponentReplicaRequirements is what one replica of a component needs.
+type ComponentReplicaRequirements struct {
+	// NodeClaim says on which nodes a replica can run.
+	// +optional
+	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
+
+	// ResourceRequest is what a replica requests.
+	// +optional
+	ResourceRequest corev1.ResourceList `json:"resourceRequest,omitempty"`
+
+	// PriorityClassName of the pods.
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// TargetCluster is a cluster and its share.
+type TargetCluster struct {
+	// Name of the cluster.
+	// +required
+	Name string `json:"name"`
+
+	// Replicas that the cluster gets; 0 for an object that is not a workload.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// Components are the shares of the components of a workload with several.
+	// +optional
+	Components []TargetComponent `json:"components,omitempty"`
+}
+
+// TargetComponent is a component and its share.
+type TargetComponent struct {
+	// Name of the component.
+	// +required
+	Name string `json:"name"`
+
+	// Replicas that the cluster gets of it.
+	// +required
+	Replicas int32 `json:"replicas"`
+}
+
+// GracefulEvictionTask is a cluster that the application is leaving.
+type GracefulEvictionTask struct {
+	// FromCluster is the cluster that is left.
+	// +required
+	FromCluster string `json:"fromCluster"`
+
+	// PurgeMode says what happens to the copy there.
+	// +optional
+	// +kubebuilder:validation:Enum=Directly;Gracefully;Never
+	PurgeMode policyv1alpha1.PurgeMode `json:"purgeMode,omitempty"`
+
+	// Replicas that were there.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// Reason is one word for why.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`
+	Reason string `json:"reason"`
+
+	// Message says more.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// Producer is who made the task.
+	// +required
+	Producer string `json:"producer"`
+
+	// GracePeriodSeconds is how long the old copy may wait for the new one.
+	// +optional
+	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`
+
+	// SuppressDeletion keeps the task, and with it the old copy, until it is set to
+	// false or removed.
+	// +optional
+	SuppressDeletion *bool `json:"suppressDeletion,omitempty"`
+
+	// PreservedLabelState is what was read from the old copy, by label.
+	// +optional
+	PreservedLabelState map[string]string `json:"preservedLabelState,omitempty"`
+
+	// CreationTimestamp is when the task was made.
+	// +optional
+	CreationTimestamp *metav1.Time `json:"creationTimestamp,omitempty"`
+
+	// ClustersBeforeFailover are the clusters that had the application before.
+	// +optional
+	ClustersBeforeFailover []string `json:"clustersBeforeFailover,omitempty"`
+}
+
+// BindingSnapshot is a binding that needs this one, and where it goes.
+type BindingSnapshot struct {
+	// Namespace of that binding.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name of that binding.
+	// +required
+	Name string `json:"name"`
+
+	// Clusters of that binding.
+	// +optional
+	Clusters []TargetCluster `json:"clusters,omitempty"`
+}
+
+// Suspension stops delivery, or scheduling.
+type Suspension struct {
+	policyv1alpha1.Suspension `json:",inline"`
+
+	// Scheduling stops the scheduler for this binding.
+	// +optional
+	Scheduling *bool `json:"scheduling,omitempty"`
+}
+
+// SchedulePriority is a resolved priority.
+type SchedulePriority struct {
+	// Priority is higher for what goes first.
+	// +optional
+	// +kubebuilder:default=0
+	Priority int32 `json:"priority,omitempty"`
+}
+
+// WorkloadAffinityGroups are groups of workloads, each as key=value.
+type WorkloadAffinityGroups struct {
+	// AffinityGroup is the group that stays together.
+	// +optional
+	AffinityGroup string `json:"affinityGroup,omitempty"`
+
+	// AntiAffinityGroup is the group that stays apart.
+	// +optional
+	AntiAffinityGroup string `json:"antiAffinityGroup,omitempty"`
+}
+
+// Condition types of a binding.
+const (
+	// BindingScheduled says whether clusters were found. Written by the scheduler.
+	BindingScheduled = "Scheduled"
+	// BindingFullyApplied says whether every cluster has what it should. Written by
+	// the status stage.
+	BindingFullyApplied = "FullyApplied"
+)
+
+// Reasons of the conditions of a binding.
+const (
+	// ReasonScheduledSuccess : clusters were found.
+	ReasonScheduledSuccess = "Success"
+	// ReasonSchedulerError : the scheduler could not decide; it tries again.
+	ReasonSchedulerError = "SchedulerError"
+	// ReasonNoClusterFit : no cluster passes the filters.
+	ReasonNoClusterFit = "NoClusterFit"
+	// ReasonUnschedulable : the clusters that pass have no room.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonQuotaExceeded : a FederatedResourceQuota forbids it.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonFullyAppliedSuccess : every cluster has what it should.
+	ReasonFullyAppliedSuccess = "FullyAppliedSuccess"
+	// ReasonFullyAppliedFailed : some cluster has not.
+	ReasonFullyAppliedFailed = "FullyAppliedFailed"
+)
+
+// ResourceBindingStatus is what came of the decision.
+type ResourceBindingStatus struct {
+	// SchedulerObservedGeneration is the generation that the scheduler has dealt
+	// with.
+	// +optional
+	SchedulerObservedGeneration int64 `json:"schedulerObservedGeneration,omitempty"`
+
+	// SchedulerObservedAffinityName is the group of clusterAffinities in use.
+	// +optional
+	SchedulerObservedAffinityName string `json:"schedulerObservingAffinityName,omitempty"`
+
+	// LastScheduledTime is when the scheduler last succeeded.
+	// +optional
+	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
+
+	// Conditions are Scheduled and FullyApplied.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// AggregatedStatus has an item for each cluster, by name.
+	// +optional
+	AggregatedStatus []AggregatedStatusItem `json:"aggregatedStatus,omitempty"`
+}
+
+// AggregatedStatusItem is what one cluster reported.
+type AggregatedStatusItem struct {
+	// ClusterName is the cluster.
+	// +required
+	ClusterName string `json:"clusterName"`
+
+	// Status is what the cluster reported of the object.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Status *runtime.RawExtension `json:"status,omitempty"`
+
+	// Applied says whether the cluster has the object as asked for.
+	// +optional
+	Applied bool `json:"applied,omitempty"`
+
+	// AppliedMessage says why not.
+	// +optional
+	AppliedMessage string `json:"appliedMessage,omitempty"`
+
+	// Health is how the object fares there.
+	// +optional
+	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
+	Health workv1alpha1.ResourceHealth `json:"health,omitempty"`
+}

@@ -1,0 +1,98 @@
+package bootstrap
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"fairlead.dev/common/contract"
+)
+
+// SecretNamespace is where the Secrets of tokens are.
+const SecretNamespace = metav1.NamespaceSystem
+
+// SecretName returns the name of the Secret of the token with an id.
+func SecretName(id string) string { return bootstrapapi.BootstrapTokenSecretPrefix + id }
+
+// NewSecret returns the Secret that keeps a token on the hub.
+func NewSecret(t Token) *corev1.Secret {
+	s := &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   SecretNamespace,
+			Name:        SecretName(t.ID),
+			Labels:      map[string]string{contract.SystemLabel: contract.LabelTrue},
+			Annotations: map[string]string{},
+		},
+		Type: corev1.SecretTypeBootstrapToken,
+		Data: map[string][]byte{
+			bootstrapapi.BootstrapTokenIDKey:               []byte(t.ID),
+			bootstrapapi.BootstrapTokenSecretKey:           []byte(t.Secret),
+			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
+			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(contract.BootstrapGroup),
+			bootstrapapi.BootstrapTokenDescriptionKey:      fmt.Appendf(nil, "Lets cluster %s join this hub.", t.Cluster),
+		},
+	}
+	if !t.Expires.IsZero() {
+		s.Data[bootstrapapi.BootstrapTokenExpirationKey] = []byte(t.Expires.UTC().Format(time.RFC3339))
+	}
+	annotate(s, contract.TokenClusterAnnotation, t.Cluster)
+	annotate(s, contract.TokenUsedByAnnotation, t.UsedBy)
+	if !t.UsedAt.IsZero() {
+		annotate(s, contract.TokenUsedAtAnnotation, t.UsedAt.UTC().Format(time.RFC3339))
+	}
+	return s
+}
+
+func annotate(s *corev1.Secret, key, value string) {
+	if value != "" {
+		s.Annotations[key] = value
+	}
+}
+
+// FromSecret reads a token from the Secret that keeps it. It is an error if the Secret
+// is not that of a bootstrap token, or is damaged; a token that has expired, is used
+// or names no cluster is none.
+func FromSecret(s *corev1.Secret) (Token, error) {
+	fail := func(format string, args ...any) (Token, error) {
+		return Token{}, fmt.Errorf("secret %q is not a usable bootstrap token: "+format, append([]any{s.Name}, args...)...)
+	}
+	if s.Type != corev1.SecretTypeBootstrapToken {
+		return fail("its type is %q", s.Type)
+	}
+	t := Token{
+		ID:      string(s.Data[bootstrapapi.BootstrapTokenIDKey]),
+		Secret:  string(s.Data[bootstrapapi.BootstrapTokenSecretKey]),
+		Cluster: s.Annotations[contract.TokenClusterAnnotation],
+		UsedBy:  s.Annotations[contract.TokenUsedByAnnotation],
+	}
+	if !validID(t.ID) || s.Name != SecretName(t.ID) {
+		return fail("%s does not fit its name", bootstrapapi.BootstrapTokenIDKey)
+	}
+	if !validSecret(t.Secret) {
+		return fail("%s is malformed", bootstrapapi.BootstrapTokenSecretKey)
+	}
+	var err error
+	if t.Expires, err = optionalTime(string(s.Data[bootstrapapi.BootstrapTokenExpirationKey])); err != nil {
+		return fail("%s: %w", bootstrapapi.BootstrapTokenExpirationKey, err)
+	}
+	if t.UsedAt, err = optionalTime(s.Annotations[contract.TokenUsedAtAnnotation]); err != nil {
+		return fail("annotation %s: %w", contract.TokenUsedAtAnnotation, err)
+	}
+	return t, nil
+}
+
+func optionalTime(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not a time of RFC 3339", s)
+	}
+	return t.UTC(), nil
+}

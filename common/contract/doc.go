@@ -1,0 +1,17 @@
+// Package contract holds every name on the wire, once: labels, annotations,
+// finalizers, namespaces, identities, field managers, and the rules by which names
+// of bindings and Works are made. Programs that speak this API depend on them.
+//
+// The words of this code base, one per idea:
+//
+//   - template: an object that a user wrote on the hub, to be propagated.
+//   - policy: a PropagationPolicy or ClusterPropagationPolicy; an override policy is
+//     always called so.
+//   - claim: the labels and annotations on a template that say which policy has it.
+//   - binding: a ResourceBinding or ClusterResourceBinding.
+//   - Work: what one cluster is to apply. A manifest is one object inside a Work.
+//   - member: a Kubernetes cluster that has joined. Cluster: its record on the hub.
+//   - execution namespace: the namespace on the hub that holds a member's Works.
+//   - desired and live: the two sides of a comparison.
+//   - targets: the clusters of a binding.
+package contract

@@ -1,0 +1,36 @@
+package contract
+
+import "strings"
+
+// Identities on the hub.
+const (
+	// AgentUserPrefix is followed by the name of the cluster.
+	AgentUserPrefix = "system:karmada:agent:"
+	// AgentGroup is the organization of every agent's certificate.
+	AgentGroup = "system:karmada:agents"
+	// BootstrapGroup is the group of every join token.
+	BootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
+	// BootstrapUserPrefix is followed by the id of the token.
+	BootstrapUserPrefix = "system:bootstrap:"
+)
+
+// Field managers, by who writes.
+const (
+	FieldManagerAgent        = "fairlead-agent"
+	FieldManagerInstall      = "fairlead-install"
+	FieldManagerDetector     = "fairlead-detector"
+	FieldManagerScheduler    = "fairlead-scheduler"
+	FieldManagerBinding      = "fairlead-binding"
+	FieldManagerStatus       = "fairlead-status"
+	FieldManagerCluster      = "fairlead-cluster"
+	FieldManagerRegistration = "fairlead-registration"
+)
+
+// AgentUser returns the user name of the agent of a cluster.
+func AgentUser(cluster string) string { return AgentUserPrefix + cluster }
+
+// AgentCluster returns the cluster whose agent a user is, and whether it is one.
+func AgentCluster(user string) (string, bool) {
+	cluster, ok := strings.CutPrefix(user, AgentUserPrefix)
+	return cluster, ok && cluster != ""
+}

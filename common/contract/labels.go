@@ -1,0 +1,39 @@
+package contract
+
+// Labels.
+const (
+	// PropagationPolicyPermanentIDLabel identifies a PropagationPolicy; on a template
+	// and a binding it is the claim.
+	PropagationPolicyPermanentIDLabel = "propagationpolicy.karmada.io/permanent-id"
+	// ClusterPropagationPolicyPermanentIDLabel identifies a ClusterPropagationPolicy;
+	// on a template and a binding it is the claim.
+	ClusterPropagationPolicyPermanentIDLabel = "clusterpropagationpolicy.karmada.io/permanent-id"
+	// ResourceBindingPermanentIDLabel identifies a ResourceBinding, on itself, its
+	// Works and what they carry.
+	ResourceBindingPermanentIDLabel = "resourcebinding.karmada.io/permanent-id"
+	// ClusterResourceBindingPermanentIDLabel identifies a ClusterResourceBinding, on
+	// itself, its Works and what they carry.
+	ClusterResourceBindingPermanentIDLabel = "clusterresourcebinding.karmada.io/permanent-id"
+	// WorkPermanentIDLabel identifies a Work, on itself and what it carries.
+	WorkPermanentIDLabel = "work.karmada.io/permanent-id"
+	// ManagedLabel marks an object in a member as ours; its value is "true".
+	ManagedLabel = "karmada.io/managed"
+	// SystemLabel marks what the system makes for itself; its value is "true".
+	SystemLabel = "karmada.io/system"
+	// BindingManagedByLabel says which other controller placed a binding.
+	BindingManagedByLabel = "binding.karmada.io/managed-by"
+	// ClaimedByLabel says that a template belongs to another controller, which the
+	// detector leaves alone.
+	ClaimedByLabel = "resourcetemplate.karmada.io/claimed-by"
+	// RetainReplicasLabel keeps the replicas that the member's object has; its value
+	// is "true".
+	RetainReplicasLabel = "resourcetemplate.karmada.io/retain-replicas"
+	// DeletionProtectedLabel forbids the deletion of an object on the hub while its
+	// value is "Always".
+	DeletionProtectedLabel = "resourcetemplate.karmada.io/deletion-protected"
+	// SkipAutoPropagationLabel keeps a Namespace on the hub; its value is "true".
+	SkipAutoPropagationLabel = "namespace.karmada.io/skip-auto-propagation"
+)
+
+// LabelTrue is the value of labels that say yes.
+const LabelTrue = "true"

@@ -1,0 +1,127 @@
+package division
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math"
+	"slices"
+)
+
+// Party takes part in a division, and gets a share of it.
+type Party struct {
+	// Name is unique among the parties.
+	Name string
+	// Weight is what the share is in proportion to. A negative one counts as 0.
+	Weight int64
+	// Share is the result; what it is before does not matter.
+	Share int32
+}
+
+// Webster shares total among the parties and returns them sorted by name, each with
+// its share. The shares add up to total, unless all weights are 0 or total is not
+// positive: then every share is 0.
+//
+// One after the other is given to the party with the largest weight/(2*share+1).
+// Of equal ones it is the party with the smaller share so far, then the one whose
+// name comes first, or last if descendingTies is set.
+func Webster(total int32, parties []Party, descendingTies bool) []Party {
+	out := slices.Clone(parties)
+	slices.SortFunc(out, func(a, b Party) int { return cmp.Compare(a.Name, b.Name) })
+	var sum float64
+	for i := range out {
+		out[i].Share = 0
+		out[i].Weight = max(out[i].Weight, 0)
+		sum += float64(out[i].Weight)
+	}
+	if sum == 0 || total <= 0 {
+		return out
+	}
+	rest := skipAhead(total, out, sum)
+
+	// The heap holds indexes into out; its top is the next to be given one.
+	before := func(i, j int) bool { return goesBefore(out, i, j, descendingTies) }
+	heap := make([]int, 0, len(out))
+	for i := range out {
+		if out[i].Weight > 0 {
+			heap = append(heap, i)
+		}
+	}
+	slices.SortFunc(heap, func(i, j int) int {
+		switch {
+		case i == j:
+			return 0
+		case before(i, j):
+			return -1
+		default:
+			return 1
+		}
+	})
+	for ; rest > 0; rest-- {
+		out[heap[0]].Share++
+		sink(heap, before)
+	}
+	return out
+}
+
+// DescendingTies says in which direction ties are broken for the object with this
+// UID, so that the odd replica of all the applications does not always go to the
+// cluster whose name comes first.
+func DescendingTies(uid string) bool {
+	if uid == "" {
+		return false
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid)) // a hash never fails
+	return h.Sum32()%2 == 1
+}
+
+// skipAhead gives each party what it gets in any case and returns what is left,
+// about two for each party, so that a division costs the same for ten replicas and
+// for a million.
+//
+// Parties that receive everything down to an average of sum/(2*m) have received
+// their quota of m, rounded to the nearest whole number. All of them together have
+// then received at most m + n/2, n being their number, so with m = total - n/2 not
+// more than there is. One less for each leaves room for inexact arithmetic.
+func skipAhead(total int32, parties []Party, sum float64) int32 {
+	m := float64(total) - float64(len(parties))/2
+	rest := total
+	for i := range parties {
+		if sure := math.Round(m*(float64(parties[i].Weight)/sum)) - 1; sure > 0 {
+			parties[i].Share = int32(sure)
+			rest -= parties[i].Share
+		}
+	}
+	return rest
+}
+
+func goesBefore(parties []Party, i, j int, descendingTies bool) bool {
+	a, b := &parties[i], &parties[j]
+	if c := cmp.Compare(average(a), average(b)); c != 0 {
+		return c > 0
+	}
+	if a.Share != b.Share {
+		return a.Share < b.Share
+	}
+	return (i < j) != descendingTies
+}
+
+func average(p *Party) float64 { return float64(p.Weight) / float64(2*int64(p.Share)+1) }
+
+// sink restores the heap after its top has changed.
+func sink(heap []int, before func(i, j int) bool) {
+	for at := 0; ; {
+		next := 2*at + 1
+		if next >= len(heap) {
+			return
+		}
+		if next+1 < len(heap) && before(heap[next+1], heap[next]) {
+			next++
+		}
+		if !before(heap[next], heap[at]) {
+			return
+		}
+		heap[at], heap[next] = heap[next], heap[at]
+		at = next
+	}
+}

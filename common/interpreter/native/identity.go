@@ -1,0 +1,32 @@
+package native
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func serviceAccount() rules {
+	return rules{retain: func(desired, live content) error {
+		for _, field := range []string{"secrets", "imagePullSecrets"} {
+			entries := list(desired, field)
+			for _, entry := range list(live, field) {
+				if named(entries, text(entry, "name")) == nil {
+					entries = append(entries, runtime.DeepCopyJSON(entry))
+				}
+			}
+			if len(entries) > 0 {
+				setList(desired, field, entries)
+			}
+		}
+		return nil
+	}}
+}
+
+func secret() rules {
+	return rules{retain: func(desired, live content) error {
+		if text(desired, "type") == string(corev1.SecretTypeServiceAccountToken) {
+			take(desired, live, "data")
+		}
+		return nil
+	}}
+}

@@ -1,0 +1,228 @@
+package native
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Reasons and messages of the conditions of a Job on the hub.
+const (
+	reasonJobFailed          = "JobFailed"
+	messageJobFailed         = "Job executed failed in member clusters "
+	reasonJobCompleted       = "Completed"
+	messageJobCompleted      = "Job completed"
+	reasonCompletionsReached = "CompletionsReached"
+	messageSuccessCriteria   = "All member clusters have met success criteria"
+)
+
+// timeLater and timeEarlier pick one of two points in time.
+const (
+	timeLater   = true
+	timeEarlier = false
+)
+
+func job() rules {
+	status := counters{nonzero: []string{"active", "succeeded", "failed"}}
+	return rules{
+		replicas: jobReplicas,
+		revise:   reviseField("parallelism"),
+		retain:   retainJob,
+		reflect: func(live content) content {
+			out := status.reflect(live)
+			for _, field := range []string{"conditions", "startTime", "completionTime"} {
+				take(out, contentAt(live, "status"), field)
+			}
+			return out
+		},
+		aggregate: aggregateJob,
+	}
+}
+
+func cronJob() rules {
+	return rules{aggregate: aggregateCronJob}
+}
+
+// jobReplicas is how many pods a Job runs at once.
+func jobReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	spec := contentAt(template, "spec")
+	requirements, err := podTemplateRequirements(spec)
+	if err != nil {
+		return 0, nil, err
+	}
+	parallelism := number(spec, "parallelism")
+	if completions, ok := lookupNumber(spec, "completions"); ok {
+		parallelism = min(parallelism, completions)
+	}
+	replicas, err := replicaCount(parallelism)
+	return replicas, requirements, err
+}
+
+// retainJob keeps what the member's Job controller has generated and nobody may change.
+func retainJob(desired, live content) error {
+	if labels := contentAt(live, "spec", "selector", "matchLabels"); labels != nil {
+		take(ensure(desired, "spec", "selector"), contentAt(live, "spec", "selector"), "matchLabels")
+	}
+	if labels := contentAt(live, "spec", "template", "metadata", "labels"); labels != nil {
+		take(ensure(desired, "spec", "template", "metadata"), contentAt(live, "spec", "template", "metadata"), "labels")
+	}
+	return nil
+}
+
+// aggregateJob adds the counters up and concludes whether the whole is finished.
+//
+// What the API server refuses is not asked of it: a Job that is finished has no active
+// pods, a start time, and FailureTarget before it is Failed or SuccessCriteriaMet before
+// it is Complete; only a Complete one has a completion time; and the numbers of pods
+// that failed and succeeded do not go back, not even when a cluster is left.
+func aggregateJob(template content, items []item) error {
+	status := contentAt(template, "status")
+	if hasCondition(status, batchv1.JobComplete) || hasCondition(status, batchv1.JobFailed) {
+		return nil
+	}
+	var active, succeeded, failed int64
+	var failedIn []string
+	complete := len(items) > 0
+	for _, it := range items {
+		active += number(it.status, "active")
+		succeeded += number(it.status, "succeeded")
+		failed += number(it.status, "failed")
+		if hasCondition(it.status, batchv1.JobFailed) {
+			failedIn = append(failedIn, it.cluster)
+		}
+		complete = complete && hasCondition(it.status, batchv1.JobComplete)
+	}
+	setCounter(status, "active", active)
+	setCounter(status, "succeeded", max(succeeded, number(status, "succeeded")))
+	setCounter(status, "failed", max(failed, number(status, "failed")))
+
+	started := pick(items, "startTime", timeEarlier)
+	if text(status, "startTime") == "" && started.all {
+		status["startTime"] = started.time
+	}
+	doomed := condition(status, batchv1.JobFailureTarget)
+	switch {
+	case len(failedIn) > 0 || doomed != nil:
+		failure := content{"reason": reasonJobFailed, "message": messageJobFailed + strings.Join(failedIn, ",")}
+		if len(failedIn) == 0 {
+			failure = doomed
+		}
+		conditions := []batchv1.JobConditionType{batchv1.JobFailureTarget}
+		if active == 0 && (text(status, "startTime") != "" || started.time != "") {
+			if text(status, "startTime") == "" {
+				status["startTime"] = started.time
+			}
+			conditions = append(conditions, batchv1.JobFailed)
+		}
+		setConditions(status, conditions, text(failure, "reason"), text(failure, "message"), items, batchv1.JobFailed)
+	case complete && active == 0:
+		completed := pick(items, "completionTime", timeLater)
+		if completed.time == "" || text(status, "startTime") == "" {
+			return nil // the members have yet to say when
+		}
+		status["completionTime"] = completed.time
+		setConditions(status, []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet}, reasonCompletionsReached, messageSuccessCriteria, items, batchv1.JobComplete)
+		met := list(status, "conditions")
+		setConditions(status, []batchv1.JobConditionType{batchv1.JobComplete}, reasonJobCompleted, messageJobCompleted, items, batchv1.JobComplete)
+		setList(status, "conditions", append(met, list(status, "conditions")...))
+	default:
+		delete(status, "conditions")
+	}
+	return nil
+}
+
+func hasCondition(status content, conditionType batchv1.JobConditionType) bool {
+	return condition(status, conditionType) != nil
+}
+
+// condition returns the condition of this type that is true; nil if there is none.
+func condition(status content, conditionType batchv1.JobConditionType) content {
+	for _, c := range list(status, "conditions") {
+		if text(c, "type") == string(conditionType) && text(c, "status") == "True" {
+			return c
+		}
+	}
+	return nil
+}
+
+// setConditions makes these the conditions of a status. One that says the same already
+// stays as it is; a new one dates from the latest condition like it in a member.
+func setConditions(status content, types []batchv1.JobConditionType, reason, message string, items []item, like batchv1.JobConditionType) {
+	var since string
+	for _, it := range items {
+		if at := text(condition(it.status, like), "lastTransitionTime"); at != "" {
+			since = chooseTime(since, at, timeLater)
+		}
+	}
+	out := make([]content, 0, len(types))
+	for _, t := range types {
+		if have := condition(status, t); text(have, "reason") == reason && text(have, "message") == message && have != nil {
+			out = append(out, have)
+			continue
+		}
+		c := content{"type": string(t), "status": "True", "reason": reason, "message": message}
+		if since != "" {
+			c["lastProbeTime"], c["lastTransitionTime"] = since, since
+		}
+		out = append(out, c)
+	}
+	setList(status, "conditions", out)
+}
+
+// picked is the earliest or latest of the times that the clusters report.
+type picked struct {
+	// time is empty if no cluster reports one.
+	time string
+	// all says that there are clusters and every one of them reports one.
+	all bool
+}
+
+func pick(items []item, field string, later bool) picked {
+	out := picked{all: len(items) > 0}
+	for _, it := range items {
+		at := text(it.status, field)
+		if at == "" {
+			out.all = false
+			continue
+		}
+		out.time = chooseTime(out.time, at, later)
+	}
+	return out
+}
+
+// chooseTime returns the earlier or later of two times; one that cannot be read loses.
+func chooseTime(a, b string, later bool) string {
+	timeA, errA := time.Parse(time.RFC3339, a)
+	timeB, errB := time.Parse(time.RFC3339, b)
+	switch {
+	case errB != nil && errA != nil:
+		return ""
+	case errB != nil:
+		return a
+	case errA != nil:
+		return b
+	case timeB.After(timeA) == later:
+		return b
+	default:
+		return a
+	}
+}
+
+func aggregateCronJob(template content, items []item) error {
+	status := contentAt(template, "status")
+	var active []content
+	for _, it := range items {
+		active = slices.Concat(active, list(it.status, "active"))
+	}
+	setList(status, "active", active)
+	for _, field := range []string{"lastScheduleTime", "lastSuccessfulTime"} {
+		if latest := pick(items, field, timeLater).time; latest != "" {
+			status[field] = latest
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package native
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/interpreter"
+)
+
+// rules are what one kind means. A rule that is nil does not exist. Objects are given
+// as their content; a rule changes only what its comment says.
+type rules struct {
+	// replicas returns how many replicas a template asks for, and what one needs.
+	replicas func(template content) (int32, *workv1alpha2.ReplicaRequirements, error)
+	// revise changes obj to ask for this many replicas.
+	revise func(obj content, replicas int32) error
+	// retain changes desired to have what live has and the member owns.
+	retain func(desired, live content) error
+	// reflect returns what the hub is told of the status of live; nil means nothing.
+	// Kinds without this rule have their whole status reflected.
+	reflect func(live content) content
+	// aggregate changes template, whose status it may count on to exist, to have the
+	// status that the items add up to. The items are sorted by cluster.
+	aggregate func(template content, items []item) error
+	// healthy says whether a live object fares well.
+	healthy func(live content) bool
+}
+
+// item is what one cluster reported.
+type item struct {
+	cluster string
+	// status is nil if the cluster reported none.
+	status content
+}
+
+// native is the interpreter made of a table of rules.
+type native struct {
+	kinds map[schema.GroupVersionKind]rules
+}
+
+// New returns the interpreter of the kinds of Kubernetes.
+func New() interpreter.Interpreter {
+	return &native{kinds: map[schema.GroupVersionKind]rules{
+		kind("apps", "v1", "Deployment"):                     deployment(),
+		kind("apps", "v1", "ReplicaSet"):                     replicaSet(),
+		kind("apps", "v1", "StatefulSet"):                    statefulSet(),
+		kind("apps", "v1", "DaemonSet"):                      daemonSet(),
+		kind("batch", "v1", "Job"):                           job(),
+		kind("batch", "v1", "CronJob"):                       cronJob(),
+		kind("", "v1", "Pod"):                                pod(),
+		kind("", "v1", "Service"):                            service(),
+		kind("networking.k8s.io", "v1", "Ingress"):           ingress(),
+		kind("", "v1", "PersistentVolumeClaim"):              persistentVolumeClaim(),
+		kind("", "v1", "PersistentVolume"):                   persistentVolume(),
+		kind("", "v1", "ServiceAccount"):                     serviceAccount(),
+		kind("", "v1", "Secret"):                             secret(),
+		kind("policy", "v1", "PodDisruptionBudget"):          podDisruptionBudget(),
+		kind("autoscaling", "v2", "HorizontalPodAutoscaler"): horizontalPodAutoscaler(),
+	}}
+}
+
+func kind(group, version, name string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
+}
+
+// Has says whether there is a rule. There is one for the status of every kind.
+func (n *native) Has(kind schema.GroupVersionKind, op interpreter.Operation) bool {
+	r := n.kinds[kind]
+	switch op {
+	case interpreter.InterpretReplica:
+		return r.replicas != nil
+	case interpreter.ReviseReplica:
+		return r.revise != nil
+	case interpreter.Retain:
+		return r.retain != nil
+	case interpreter.InterpretStatus:
+		return true
+	case interpreter.AggregateStatus:
+		return r.aggregate != nil
+	case interpreter.InterpretHealth:
+		return r.healthy != nil
+	default:
+		return false
+	}
+}
+
+// Replicas returns how many replicas a template asks for and what one needs.
+func (n *native) Replicas(template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	rule := n.kinds[template.GroupVersionKind()].replicas
+	if rule == nil {
+		return 0, nil, noRule(template, interpreter.InterpretReplica)
+	}
+	replicas, requirements, err := rule(template.Object)
+	if err != nil {
+		return 0, nil, fmt.Errorf("reading the replicas of %s %q: %w", template.GetKind(), template.GetName(), err)
+	}
+	return replicas, requirements, nil
+}
+
+// ReviseReplicas returns the object with another number of replicas.
+func (n *native) ReviseReplicas(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+	rule := n.kinds[obj.GroupVersionKind()].revise
+	if rule == nil {
+		return nil, noRule(obj, interpreter.ReviseReplica)
+	}
+	out := obj.DeepCopy()
+	if err := rule(out.Object, replicas); err != nil {
+		return nil, fmt.Errorf("setting the replicas of %s %q: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return out, nil
+}
+
+// Retain returns desired with what belongs to the member taken over from live.
+func (n *native) Retain(desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	rule := n.kinds[desired.GroupVersionKind()].retain
+	if rule == nil {
+		return nil, noRule(desired, interpreter.Retain)
+	}
+	out := desired.DeepCopy()
+	if err := rule(out.Object, live.Object); err != nil {
+		return nil, fmt.Errorf("retaining what the member owns of %s %q: %w", desired.GetKind(), desired.GetName(), err)
+	}
+	return out, nil
+}
+
+// ReflectStatus returns the part of a live object's status that the hub is told.
+func (n *native) ReflectStatus(live *unstructured.Unstructured) (*runtime.RawExtension, error) {
+	status := contentAt(live.Object, "status")
+	if status == nil {
+		return nil, nil
+	}
+	if rule := n.kinds[live.GroupVersionKind()].reflect; rule != nil {
+		if status = rule(live.Object); len(status) == 0 {
+			return nil, nil
+		}
+	}
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status of %s %q: %w", live.GetKind(), live.GetName(), err)
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
+}
+
+// AggregateStatus returns the template with the status that the members' items add up
+// to, and the template itself when nothing changes.
+func (n *native) AggregateStatus(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+	rule := n.kinds[template.GroupVersionKind()].aggregate
+	if rule == nil {
+		return nil, noRule(template, interpreter.AggregateStatus)
+	}
+	decoded, err := decode(items)
+	if err != nil {
+		return nil, fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
+	}
+	out := template.DeepCopy()
+	if contentAt(out.Object, "status") == nil {
+		out.Object["status"] = content{}
+	}
+	if err := rule(out.Object, decoded); err != nil {
+		return nil, fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
+	}
+	if equal(contentAt(template.Object, "status"), contentAt(out.Object, "status")) {
+		return template, nil
+	}
+	return out, nil
+}
+
+// Health says how a live object fares.
+func (n *native) Health(live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
+	rule := n.kinds[live.GroupVersionKind()].healthy
+	switch {
+	case rule == nil:
+		return workv1alpha1.Unknown, noRule(live, interpreter.InterpretHealth)
+	case rule(live.Object):
+		return workv1alpha1.Healthy, nil
+	default:
+		return workv1alpha1.Unhealthy, nil
+	}
+}
+
+func noRule(obj *unstructured.Unstructured, op interpreter.Operation) error {
+	return fmt.Errorf("no rule %s for %s of %s", op, obj.GetKind(), obj.GetAPIVersion())
+}
+
+// decode reads the statuses of the items and sorts them by cluster.
+func decode(items []workv1alpha2.AggregatedStatusItem) ([]item, error) {
+	out := make([]item, 0, len(items))
+	for i := range items {
+		it := item{cluster: items[i].ClusterName}
+		if raw := items[i].Status; raw != nil && len(raw.Raw) > 0 {
+			if err := json.Unmarshal(raw.Raw, &it.status); err != nil {
+				return nil, fmt.Errorf("reading what cluster %q reported: %w", it.cluster, err)
+			}
+		}
+		out = append(out, it)
+	}
+	slices.SortStableFunc(out, func(a, b item) int { return cmp.Compare(a.cluster, b.cluster) })
+	return out, nil
+}

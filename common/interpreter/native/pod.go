@@ -1,0 +1,130 @@
+package native
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+func pod() rules {
+	return rules{
+		replicas:  podReplicas,
+		retain:    retainPod,
+		aggregate: aggregatePod,
+		healthy: func(live content) bool {
+			status := contentAt(live, "status")
+			switch corev1.PodPhase(text(status, "phase")) {
+			case corev1.PodSucceeded:
+				return true
+			case corev1.PodRunning:
+				return podReady(status)
+			default:
+				return false
+			}
+		},
+	}
+}
+
+func podReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	var spec corev1.PodSpec
+	if c := contentAt(template, "spec"); c != nil {
+		if err := into(c, &spec); err != nil {
+			return 0, nil, fmt.Errorf("at spec: %w", err)
+		}
+	}
+	return 1, requirementsOf(&spec), nil
+}
+
+// retainPod keeps what the member's scheduler and admission have added.
+func retainPod(desired, live content) error {
+	liveSpec := contentAt(live, "spec")
+	spec := ensure(desired, "spec")
+	for _, field := range []string{"nodeName", "serviceAccountName", "volumes"} {
+		take(spec, liveSpec, field)
+	}
+	for _, field := range []string{"containers", "initContainers"} {
+		liveContainers := list(liveSpec, field)
+		for _, container := range list(spec, field) {
+			if other := named(liveContainers, text(container, "name")); other != nil {
+				take(container, other, "volumeMounts")
+			}
+		}
+	}
+	return nil
+}
+
+// aggregatePod lists the containers of all clusters, and concludes the phase of the
+// whole from which phases there are.
+func aggregatePod(template content, items []item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	status := contentAt(template, "status")
+	phases := map[corev1.PodPhase]bool{}
+	for _, it := range items {
+		phases[phaseOf(it)] = true
+	}
+	for _, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded} {
+		if phases[phase] {
+			status["phase"] = string(phase)
+			break
+		}
+	}
+	for _, field := range []string{"containerStatuses", "initContainerStatuses"} {
+		var all []content
+		for _, it := range items {
+			for _, c := range list(it.status, field) {
+				brief, err := briefly(c)
+				if err != nil {
+					return fmt.Errorf("reading %s of cluster %q: %w", field, it.cluster, err)
+				}
+				all = append(all, brief)
+			}
+		}
+		// The API server lets a container that has ended not start again, unless the
+		// pod's policy says so, and looks at the first container of the name.
+		slices.SortStableFunc(all, func(a, b content) int { return cmp.Compare(rank(a), rank(b)) })
+		setList(status, field, all)
+	}
+	return nil
+}
+
+// rank puts containers that have ended before those that have not.
+func rank(containerStatus content) int {
+	if contentAt(containerStatus, "state", "terminated") != nil {
+		return 0
+	}
+	return 1
+}
+
+func phaseOf(it item) corev1.PodPhase {
+	if it.status == nil {
+		return corev1.PodPending
+	}
+	return corev1.PodPhase(text(it.status, "phase"))
+}
+
+// briefly returns a container's status with its name, readiness and state only, in the
+// form in which the API server returns it, so that a comparison with that finds no
+// difference.
+func briefly(c content) (content, error) {
+	var full corev1.ContainerStatus
+	if err := into(c, &full); err != nil {
+		return nil, err
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.ContainerStatus{Name: full.Name, Ready: full.Ready, State: full.State})
+}
+
+func podReady(status content) bool {
+	for _, c := range list(status, "conditions") {
+		if text(c, "type") == string(corev1.PodReady) {
+			return text(c, "status") == string(corev1.ConditionTrue)
+		}
+	}
+	return false
+}

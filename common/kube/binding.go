@@ -1,0 +1,76 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Binding is a ResourceBinding or a ClusterResourceBinding, as an object that clients
+// read and write.
+type Binding interface {
+	client.Object
+	workv1alpha2.Binding
+}
+
+// BindingKind is what differs between the two kinds of bindings, so that a stage has
+// one implementation for both.
+type BindingKind struct {
+	// Kind is the name of the kind.
+	Kind string
+	// New returns an empty binding.
+	New func() Binding
+
+	list func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error)
+}
+
+// ResourceBindings is the kind of the bindings of namespaced templates.
+func ResourceBindings() BindingKind {
+	return BindingKind{
+		Kind: "ResourceBinding",
+		New:  func() Binding { return &workv1alpha2.ResourceBinding{} },
+		list: func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {
+			var list workv1alpha2.ResourceBindingList
+			if err := r.List(ctx, &list, opts...); err != nil {
+				return nil, err
+			}
+			out := make([]Binding, len(list.Items))
+			for i := range list.Items {
+				out[i] = &list.Items[i]
+			}
+			return out, nil
+		},
+	}
+}
+
+// ClusterResourceBindings is the kind of the bindings of cluster-scoped templates.
+func ClusterResourceBindings() BindingKind {
+	return BindingKind{
+		Kind: "ClusterResourceBinding",
+		New:  func() Binding { return &workv1alpha2.ClusterResourceBinding{} },
+		list: func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {
+			var list workv1alpha2.ClusterResourceBindingList
+			if err := r.List(ctx, &list, opts...); err != nil {
+				return nil, err
+			}
+			out := make([]Binding, len(list.Items))
+			for i := range list.Items {
+				out[i] = &list.Items[i]
+			}
+			return out, nil
+		},
+	}
+}
+
+// List returns the bindings of the kind, to be read and not to be changed: those of a
+// cache are not copied.
+func (k BindingKind) List(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {
+	out, err := k.list(ctx, r, append(opts, client.UnsafeDisableDeepCopy)...)
+	if err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", k.Kind, err)
+	}
+	return out, nil
+}

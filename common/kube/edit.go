@@ -1,0 +1,103 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Edit is a change of one object in the making. Begin remembers the object as it was
+// read; the caller changes it in place; Commit writes the difference.
+type Edit struct {
+	obj    client.Object
+	before []byte
+}
+
+// Begin remembers obj, which must be as it was read (and a copy, if it came from a
+// cache).
+func Begin(obj client.Object) (*Edit, error) {
+	before, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q: %w", obj.GetName(), err)
+	}
+	return &Edit{obj: obj, before: before}, nil
+}
+
+// Commit writes what changed since Begin: at most one patch of the object and one of
+// its status, and none at all when nothing changed. Both fail with a conflict if
+// somebody else wrote the object in the meantime. It reports whether it wrote.
+// Afterwards the object is as the server returned it.
+func (e *Edit) Commit(ctx context.Context, c client.Client, fieldManager string) (bool, error) {
+	spec, status, err := e.diff()
+	if err != nil {
+		return false, err
+	}
+	if spec != nil {
+		patch, err := e.locked(spec)
+		if err != nil {
+			return false, err
+		}
+		if err := c.Patch(ctx, e.obj, patch, client.FieldOwner(fieldManager)); err != nil {
+			return false, fmt.Errorf("patching %q: %w", e.obj.GetName(), err)
+		}
+	}
+	if status != nil {
+		patch, err := e.locked(map[string]json.RawMessage{"status": status})
+		if err != nil {
+			return false, err
+		}
+		if err := c.Status().Patch(ctx, e.obj, patch, client.FieldOwner(fieldManager)); err != nil {
+			return false, fmt.Errorf("patching the status of %q: %w", e.obj.GetName(), err)
+		}
+	}
+	return spec != nil || status != nil, nil
+}
+
+// diff returns the merge patch of all but the status, and that of the status; nil
+// where nothing changed.
+func (e *Edit) diff() (spec map[string]json.RawMessage, status json.RawMessage, err error) {
+	after, err := json.Marshal(e.obj)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding %q: %w", e.obj.GetName(), err)
+	}
+	patch, err := jsonpatch.CreateMergePatch(e.before, after)
+	if err != nil {
+		return nil, nil, fmt.Errorf("comparing %q: %w", e.obj.GetName(), err)
+	}
+	if err := json.Unmarshal(patch, &spec); err != nil {
+		return nil, nil, fmt.Errorf("comparing %q: %w", e.obj.GetName(), err)
+	}
+	status = spec["status"]
+	delete(spec, "status")
+	if len(spec) == 0 {
+		spec = nil
+	}
+	return spec, status, nil
+}
+
+// locked adds the resourceVersion that the object has now to a patch.
+func (e *Edit) locked(patch map[string]json.RawMessage) (client.Patch, error) {
+	metadata := map[string]any{}
+	if raw, ok := patch["metadata"]; ok {
+		if err := json.Unmarshal(raw, &metadata); err != nil {
+			return nil, fmt.Errorf("comparing %q: %w", e.obj.GetName(), err)
+		}
+	}
+	metadata["resourceVersion"] = e.obj.GetResourceVersion()
+	raw, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q: %w", e.obj.GetName(), err)
+	}
+	patch["metadata"] = raw
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q: %w", e.obj.GetName(), err)
+	}
+	return client.RawPatch(types.MergePatchType, data), nil
+}

@@ -1,0 +1,145 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// binding returns a binding as a cache would hand it out.
+func binding() *workv1alpha2.ResourceBinding {
+	return &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "nginx-deployment", Namespace: "shop"},
+		Spec:       workv1alpha2.ResourceBindingSpec{Replicas: 1},
+	}
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change     func(*workv1alpha2.ResourceBinding)
+		wantSpec   string
+		wantStatus string
+	}{
+		"nothing changed, nothing is written": {
+			change: func(*workv1alpha2.ResourceBinding) {},
+		},
+		"the status alone does not touch the object": {
+			change:     func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 2 },
+			wantStatus: `{"schedulerObservedGeneration":2}`,
+		},
+		"the object and its status are told apart": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Replicas = 2
+				b.Labels = map[string]string{"a": "b"}
+				b.Status.SchedulerObservedGeneration = 2
+			},
+			wantSpec:   `{"metadata":{"labels":{"a":"b"}},"spec":{"replicas":2}}`,
+			wantStatus: `{"schedulerObservedGeneration":2}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			obj := binding()
+			edit, err := Begin(obj)
+			g.Expect(err).NotTo(HaveOccurred())
+			tc.change(obj)
+			spec, status, err := edit.diff()
+			g.Expect(err).NotTo(HaveOccurred())
+			if tc.wantSpec == "" {
+				g.Expect(spec).To(BeNil())
+			} else {
+				raw, err := json.Marshal(spec)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(raw).To(MatchJSON(tc.wantSpec))
+			}
+			if tc.wantStatus == "" {
+				g.Expect(status).To(BeNil())
+			} else {
+				g.Expect(status).To(MatchJSON(tc.wantStatus))
+			}
+		})
+	}
+}
+
+func TestCommitWritesObjectAndStatusAndRefusesAStaleOne(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme, err := NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(binding()).
+		WithStatusSubresource(&workv1alpha2.ResourceBinding{}).Build()
+
+	read := func() *workv1alpha2.ResourceBinding {
+		got := &workv1alpha2.ResourceBinding{}
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(binding()), got)).To(Succeed())
+		return got
+	}
+	mine, theirs := read(), read()
+	edit, err := Begin(mine)
+	g.Expect(err).NotTo(HaveOccurred())
+	stale, err := Begin(theirs)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	mine.Spec.Replicas = 3
+	mine.Status.SchedulerObservedGeneration = 7
+	wrote, err := edit.Commit(t.Context(), c, "test")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(wrote).To(BeTrue())
+	g.Expect(read().Spec.Replicas).To(Equal(int32(3)))
+	g.Expect(read().Status.SchedulerObservedGeneration).To(Equal(int64(7)))
+
+	theirs.Spec.Replicas = 5
+	_, err = stale.Commit(t.Context(), c, "test")
+	g.Expect(apierrors.IsConflict(err)).To(BeTrue())
+	g.Expect(read().Spec.Replicas).To(Equal(int32(3)))
+}
+
+func TestQuietConflictsTurnsAConflictIntoASecondTry(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "works"}, "w", errors.New("behind"))
+	run := func(err error) (ctrl.Result, error) {
+		return QuietConflicts(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{}, err
+		})).Reconcile(t.Context(), reconcile.Request{})
+	}
+	result, err := run(conflict)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
+
+	broken := errors.New("broken")
+	_, err = run(broken)
+	g.Expect(err).To(MatchError(broken))
+}
+
+func TestBoundedCutsAtACharacter(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(bounded("short")).To(Equal("short"))
+	long := bounded(corev1.NamespaceDefault + string(make([]byte, maxNote)))
+	g.Expect(len(long)).To(BeNumerically("<=", maxNote))
+	euros := ""
+	for len(euros) <= maxNote {
+		euros += "€"
+	}
+	g.Expect(bounded(euros)).To(MatchRegexp(`^(€)+ …$`))
+	g.Expect(len(bounded(euros))).To(BeNumerically("<=", maxNote))
+}

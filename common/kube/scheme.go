@@ -1,0 +1,42 @@
+package kube
+
+import (
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// NewScheme returns a scheme with the kinds that hub and agent handle as Go types:
+// the propagation API and the few groups of Kubernetes beside it. Whatever else they
+// meet they handle as unstructured objects or as metadata.
+func NewScheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		policyv1alpha1.AddToScheme,
+		workv1alpha1.AddToScheme,
+		workv1alpha2.AddToScheme,
+		clusterv1alpha1.AddToScheme,
+		corev1.AddToScheme,
+		rbacv1.AddToScheme,
+		coordinationv1.AddToScheme,
+		certificatesv1.AddToScheme,
+		eventsv1.AddToScheme,
+		apiextensionsv1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,122 @@
+package kube
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// writtenFor is how long a write is remembered at most. A cache that is further
+// behind than this costs a conflict, nothing else.
+const writtenFor = 10 * time.Second
+
+// Written remembers what this process wrote until the cache shows it, so that a
+// reconcile that comes before the watch does not do the same again. It is safe for
+// use by many goroutines.
+type Written[K comparable, T client.Object] struct {
+	clock clock.PassiveClock
+
+	mu      sync.Mutex
+	objects map[K]written[T]
+	order   []orderOf[K]
+	// ended are the objects whose end the watch has shown: the answer to a write may
+	// come after it.
+	ended      map[types.UID]struct{}
+	endedOrder []orderOf[types.UID]
+}
+
+type written[T client.Object] struct {
+	obj T
+	at  time.Time
+}
+
+type orderOf[K comparable] struct {
+	key K
+	at  time.Time
+}
+
+// NewWritten returns an empty memory.
+func NewWritten[K comparable, T client.Object](c clock.PassiveClock) *Written[K, T] {
+	return &Written[K, T]{clock: c, objects: map[K]written[T]{}, ended: map[types.UID]struct{}{}}
+}
+
+// Put remembers an object as the server returned it. It keeps a copy.
+func (w *Written[K, T]) Put(key K, obj T) {
+	kept, ok := obj.DeepCopyObject().(T)
+	if !ok {
+		return
+	}
+	now := w.clock.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.ended[kept.GetUID()]; ok {
+		return
+	}
+	for len(w.order) > 0 && now.Sub(w.order[0].at) > writtenFor {
+		old := w.order[0]
+		if w.objects[old.key].at.Equal(old.at) {
+			delete(w.objects, old.key)
+		}
+		w.order = w.order[1:]
+	}
+	w.objects[key] = written[T]{obj: kept, at: now}
+	w.order = append(w.order, orderOf[K]{key: key, at: now})
+}
+
+// Seen is told what the watch shows of an object.
+func (w *Written[K, T]) Seen(key K, obj client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if mine, ok := w.objects[key]; ok && !newer(mine.obj, obj) {
+		delete(w.objects, key)
+	}
+}
+
+// Gone is told that the watch shows an object as deleted.
+func (w *Written[K, T]) Gone(key K, obj client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if mine, ok := w.objects[key]; ok && mine.obj.GetUID() == obj.GetUID() {
+		delete(w.objects, key)
+	}
+	now := w.clock.Now()
+	for len(w.endedOrder) > 0 && now.Sub(w.endedOrder[0].at) > writtenFor {
+		delete(w.ended, w.endedOrder[0].key)
+		w.endedOrder = w.endedOrder[1:]
+	}
+	w.ended[obj.GetUID()] = struct{}{}
+	w.endedOrder = append(w.endedOrder, orderOf[types.UID]{key: obj.GetUID(), at: now})
+}
+
+// Latest returns the newer of what the cache shows and what was written, and whether
+// there is one; found says whether the cache shows anything. The caller may change
+// what it gets.
+func (w *Written[K, T]) Latest(key K, cached T, found bool) (T, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	mine, ok := w.objects[key]
+	if !ok {
+		return cached, found
+	}
+	if w.clock.Since(mine.at) > writtenFor || (found && !newer(mine.obj, cached)) {
+		delete(w.objects, key)
+		return cached, found
+	}
+	fresh, ok := mine.obj.DeepCopyObject().(T)
+	if !ok {
+		return cached, found
+	}
+	return fresh, true
+}
+
+// newer says whether a is newer than b. Versions that cannot be compared are taken
+// as not newer: then the cache is believed.
+func newer(a, b client.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order > 0
+}

@@ -1,0 +1,50 @@
+// Package logging is the one door to the log: zap behind logr, for controller-runtime,
+// client-go and ourselves alike. Nobody else imports zap or klog.
+package logging
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"k8s.io/klog/v2"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Formats of the log.
+const (
+	// FormatText is a line for people.
+	FormatText = "text"
+	// FormatJSON is an object a line.
+	FormatJSON = "json"
+)
+
+// New returns a logger that writes to w in the given format. Verbosity 0 says what
+// changed, 1 why something did not and details.
+func New(w io.Writer, format string, verbosity int) (logr.Logger, error) {
+	config := zap.NewProductionEncoderConfig()
+	config.EncodeTime = zapcore.RFC3339TimeEncoder
+	var encoder zapcore.Encoder
+	switch format {
+	case FormatText:
+		config.EncodeLevel = zapcore.CapitalLevelEncoder
+		encoder = zapcore.NewConsoleEncoder(config)
+	case FormatJSON:
+		encoder = zapcore.NewJSONEncoder(config)
+	default:
+		return logr.Logger{}, fmt.Errorf("log format %q is neither %s nor %s", format, FormatText, FormatJSON)
+	}
+	level := zapcore.Level(-verbosity)
+	return zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.AddSync(w), level))), nil
+}
+
+// Install makes a logger the one that controller-runtime and client-go use.
+func Install(log logr.Logger) {
+	ctrl.SetLogger(log)
+	klog.SetLogger(log.WithName("client-go"))
+}
