@@ -1,0 +1,313 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/kube"
+	"fairlead.dev/test/process"
+)
+
+// Profile says what a control plane is made of.
+type Profile string
+
+// Profiles.
+const (
+	// Hub is the API of a hub: it stores objects and runs no pods.
+	Hub Profile = "hub"
+	// Member is a whole cluster, whose pods become Running.
+	Member Profile = "cluster"
+)
+
+// Options say which control plane a test wants.
+type Options struct {
+	// Profile is Hub if empty.
+	Profile Profile
+	// Name is the name of the context in the kubeconfig; "hub" or "member" if empty.
+	Name string
+	// Nodes is the number of nodes of a member; 1 if zero.
+	Nodes int
+}
+
+// Cluster is a running control plane.
+type Cluster struct {
+	// Name is that of the options.
+	Name string
+	// Kubeconfig is the path of an administrator's kubeconfig.
+	Kubeconfig string
+	// DataDir is the directory of the control plane; logs are in DataDir/logs.
+	DataDir string
+	// Config is the same as Kubeconfig, without a limit on requests.
+	Config *rest.Config
+
+	process *process.Process
+}
+
+// How long things may take on a machine that does other work too.
+const (
+	startTimeout = 2 * time.Minute
+	poll         = 20 * time.Millisecond
+)
+
+// Start starts a control plane for this test alone and stops it at its end. A hub has no
+// CRDs, as on the day it is installed.
+func Start(tb testing.TB, o Options) *Cluster {
+	tb.Helper()
+	c, err := start(tb.Context(), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if tb.Failed() && c.process.Ended() {
+			tb.Logf("control plane %q stopped by itself:\n%s", c.Name, c.tail())
+		}
+		if err := c.stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return c
+}
+
+// shared are the control planes of this test process, by what was asked for.
+var shared = struct {
+	sync.Mutex
+	clusters map[Options]func() (*Cluster, error)
+}{clusters: map[Options]func() (*Cluster, error){}}
+
+// Shared returns the control plane of these options that all tests of a package use. The
+// first test that asks for it starts it; a hub has the CRDs installed.
+func Shared(tb testing.TB, o Options) *Cluster {
+	tb.Helper()
+	o = o.complete()
+	shared.Lock()
+	get, ok := shared.clusters[o]
+	if !ok {
+		get = sync.OnceValues(func() (*Cluster, error) { return startShared(o) })
+		shared.clusters[o] = get
+	}
+	shared.Unlock()
+
+	c, err := get()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if c.process.Ended() {
+		tb.Fatalf("control plane %q stopped by itself:\n%s", c.Name, c.tail())
+	}
+	return c
+}
+
+// startShared does not use the context of the test that happens to come first: the
+// control plane outlives it.
+func startShared(o Options) (*Cluster, error) {
+	ctx := context.Background()
+	c, err := start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Profile != Hub {
+		return c, nil
+	}
+	if err := installCRDs(ctx, c.Config); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+// Main runs the tests of a package, stops the control planes that they shared, and ends
+// the process. It is all that TestMain does.
+func Main(m *testing.M) {
+	code := m.Run()
+	if err := stopShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code) //nolint:revive // it is the end of TestMain
+}
+
+func stopShared() error {
+	shared.Lock()
+	defer shared.Unlock()
+	var errs []error
+	for _, get := range shared.clusters {
+		if c, err := get(); err == nil {
+			errs = append(errs, c.stop())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Client returns an uncached client with the scheme of hub and agent; other kinds are
+// unstructured objects to it.
+func (c *Cluster) Client(tb testing.TB) client.Client {
+	tb.Helper()
+	s, err := kube.NewScheme()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	api, err := client.New(c.Config, client.Options{Scheme: s})
+	if err != nil {
+		tb.Fatalf("making a client of %q: %v", c.Name, err)
+	}
+	return api
+}
+
+// Namespace makes a namespace for this test alone and returns its name. It stays when
+// the test ends, and goes with the control plane.
+func (c *Cluster) Namespace(tb testing.TB) string {
+	tb.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := c.Client(tb).Create(tb.Context(), ns); err != nil {
+		tb.Fatalf("making a namespace in %q: %v", c.Name, err)
+	}
+	return ns.Name
+}
+
+func (o Options) complete() Options {
+	if o.Profile == "" {
+		o.Profile = Hub
+	}
+	if o.Name == "" {
+		o.Name = map[Profile]string{Hub: "hub", Member: "member"}[o.Profile]
+	}
+	if o.Profile == Member && o.Nodes == 0 {
+		o.Nodes = 1
+	}
+	return o
+}
+
+// start starts a control plane and returns when it is fit for use.
+func start(ctx context.Context, o Options) (*Cluster, error) {
+	o = o.complete()
+	executable, err := Executable("controlplane")
+	if err != nil {
+		return nil, err
+	}
+	// Not the temporary directory of the test, nor what TMPDIR says: its path is long, and
+	// that of a unix socket must not be.
+	dir, err := os.MkdirTemp("/tmp", "fairlead-"+o.Name+"-")
+	if err != nil {
+		return nil, fmt.Errorf("making a data directory: %w", err)
+	}
+	c := &Cluster{Name: o.Name, Kubeconfig: filepath.Join(dir, "test.kubeconfig"), DataDir: dir}
+	args := []string{
+		"--profile", string(o.Profile), "--data-dir", dir, "--kubeconfig", c.Kubeconfig, "--context", o.Name,
+		"--secure-port", "0", "--unsafe-no-fsync",
+	}
+	if o.Profile == Member {
+		args = append(args, "--nodes", strconv.Itoa(o.Nodes))
+	}
+	if c.process, err = process.Start(process.Spec{Executable: executable, Args: args, Log: c.log()}); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := c.awaitReady(ctx, o); err != nil {
+		err = fmt.Errorf("starting control plane %q: %w\n%s", o.Name, err, c.tail())
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+// awaitReady returns when the API answers and, of a member, when its nodes are ready.
+func (c *Cluster) awaitReady(ctx context.Context, o Options) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	var last error
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		if c.process.Ended() {
+			return false, errors.New("it stopped by itself")
+		}
+		last = c.ready(ctx, o)
+		return last == nil, nil
+	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("not ready after %s: %w", startTimeout, last)
+	}
+	return err
+}
+
+// ready says what is missing.
+func (c *Cluster) ready(ctx context.Context, o Options) error {
+	if c.Config == nil {
+		config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+		if err != nil {
+			return fmt.Errorf("waiting for the kubeconfig: %w", err)
+		}
+		config.QPS = -1
+		c.Config = config
+	}
+	api, err := restClient(c.Config)
+	if err != nil {
+		return err
+	}
+	if err := api.Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return fmt.Errorf("asking whether it is ready: %w", err)
+	}
+	var nodes corev1.NodeList
+	if o.Profile != Member {
+		return nil
+	}
+	if err := api.Get().AbsPath("/api/v1/nodes").Do(ctx).Into(&nodes); err != nil {
+		return fmt.Errorf("reading its nodes: %w", err)
+	}
+	if n := countReady(nodes.Items); n < o.Nodes {
+		return fmt.Errorf("%d of %d nodes are ready", n, o.Nodes)
+	}
+	// Without it no pod is admitted to the default namespace.
+	if err := api.Get().AbsPath("/api/v1/namespaces/default/serviceaccounts/default").Do(ctx).Error(); err != nil {
+		return fmt.Errorf("reading the default service account: %w", err)
+	}
+	return nil
+}
+
+// log is what the supervisor says; the components' logs are in a directory beside it.
+func (c *Cluster) log() string { return filepath.Join(c.DataDir, "controlplane.log") }
+
+// tail returns the end of each log.
+func (c *Cluster) tail() string {
+	logs, err := filepath.Glob(filepath.Join(c.DataDir, "logs", "*.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return process.Tail(append([]string{c.log()}, logs...)...)
+}
+
+func countReady(nodes []corev1.Node) int {
+	n := 0
+	for _, node := range nodes {
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// stop ends the control plane, its components with it, and removes what it wrote.
+func (c *Cluster) stop() error {
+	c.process.Kill() // nobody reads its data again
+	// The kernel ends the components when the supervisor is gone, but not in the same instant.
+	var last error
+	for range 250 {
+		if last = os.RemoveAll(c.DataDir); last == nil {
+			return nil
+		}
+		time.Sleep(poll)
+	}
+	return fmt.Errorf("removing what control plane %q wrote: %w", c.Name, last)
+}

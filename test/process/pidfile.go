@@ -1,0 +1,145 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// PIDFile remembers a detached process. It holds the process id and the time at which the
+// process started, so that another process that got the same id later is not mistaken for it.
+type PIDFile string
+
+// Write remembers a running process.
+func (f PIDFile) Write(pid int) error {
+	started, err := startTime(pid)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(string(f), fmt.Appendf(nil, "%d %s\n", pid, started), 0o600); err != nil {
+		return fmt.Errorf("writing a pid file: %w", err)
+	}
+	return nil
+}
+
+// PID returns the id of the process, or 0 if it is not running any more or never was.
+func (f PIDFile) PID() (int, error) {
+	data, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading a pid file: %w", err)
+	}
+	first, started, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+	pid, err := strconv.Atoi(first)
+	if err != nil || pid <= 0 || started == "" {
+		return 0, nil //nolint:nilerr // cut short by a crash: nobody we know
+	}
+	if now, err := startTime(pid); err != nil || now != started {
+		return 0, nil //nolint:nilerr // a process that cannot be looked at is not ours
+	}
+	return pid, nil
+}
+
+const stopPoll = 20 * time.Millisecond
+
+// Stop asks the process to end, kills it if it has not after the grace period, and removes
+// the file.
+func (f PIDFile) Stop(ctx context.Context, grace time.Duration) error {
+	for _, step := range []struct {
+		signal   syscall.Signal
+		patience time.Duration
+	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, 10 * time.Second}} {
+		pid, err := f.PID()
+		if err != nil {
+			return err
+		}
+		if pid == 0 {
+			return f.remove()
+		}
+		if err := syscall.Kill(pid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("sending %s to process %d: %w", step.signal, pid, err)
+		}
+		err = wait.PollUntilContextTimeout(ctx, stopPoll, step.patience, true, func(context.Context) (bool, error) {
+			pid, err := f.PID()
+			return pid == 0, err
+		})
+		if err == nil {
+			return f.remove()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("the process of %q does not end", string(f))
+}
+
+// Kill ends the process at once, as a crash would, and leaves the file.
+func (f PIDFile) Kill(ctx context.Context) error {
+	pid, err := f.PID()
+	if err != nil || pid == 0 {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("killing process %d: %w", pid, err)
+	}
+	return wait.PollUntilContextTimeout(ctx, stopPoll, 10*time.Second, true, func(context.Context) (bool, error) {
+		pid, err := f.PID()
+		return pid == 0, err
+	})
+}
+
+func (f PIDFile) remove() error {
+	if err := os.Remove(string(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing a pid file: %w", err)
+	}
+	return nil
+}
+
+var errGone = errors.New("no such process")
+
+// startTime returns a text that differs between any two processes of one id, while the
+// process runs.
+func startTime(pid int) (string, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return psStartTime(pid)
+	}
+	// The name, in parentheses, may hold anything; after it come state and 18 more fields,
+	// then the start time in ticks since boot.
+	_, rest, _ := cutLast(string(data), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+		return "", errGone
+	}
+	return fields[19], nil
+}
+
+// psStartTime is for systems without /proc.
+func psStartTime(pid int) (string, error) {
+	if _, err := os.Stat("/proc/self/stat"); err == nil {
+		return "", errGone
+	}
+	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
+	if started := strings.TrimSpace(string(out)); err == nil && started != "" {
+		return started, nil
+	}
+	return "", errGone
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
