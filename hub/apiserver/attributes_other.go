@@ -1,0 +1,11 @@
+//go:build !linux
+
+package apiserver
+
+import "syscall"
+
+// attributes put the embedded API into a process group of its own, so that Ctrl-C in a
+// terminal reaches the hub alone and the order of the shutdown is kept.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

@@ -1,0 +1,227 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/manifests"
+)
+
+// Options say what else is installed beside the manifests.
+type Options struct {
+	// ClusterInfo is what agents that join are told. Nothing is told if it is nil.
+	ClusterInfo *ClusterInfo
+	// AdoptClusterInfo writes ClusterInfo over one that somebody else wrote. Without it
+	// theirs is left alone: a cluster of kubeadm has its own.
+	AdoptClusterInfo bool
+}
+
+// How long an API server that has just started may take.
+const (
+	installTimeout = 2 * time.Minute
+	installPoll    = 25 * time.Millisecond
+)
+
+// Install makes the API server that of a hub and returns when all its kinds are served.
+// It may be called on every start, by several hubs at once: what is as it should be is
+// not written.
+func Install(ctx context.Context, cfg *rest.Config, o Options) error {
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
+	defer cancel()
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return err
+	}
+	hubClient, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("connecting to the hub's API server: %w", err)
+	}
+	i := installer{hubClient: hubClient}
+	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.policies} {
+		if err := phase(ctx); err != nil {
+			return err
+		}
+	}
+	if o.ClusterInfo == nil {
+		return nil
+	}
+	return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo)
+}
+
+// installer holds what the phases of an installation share.
+type installer struct {
+	hubClient client.Client
+}
+
+// crds applies all definitions first and waits afterwards, so that they are established
+// side by side.
+func (i installer) crds(ctx context.Context) error {
+	objects, err := manifests.CRDs()
+	if err != nil {
+		return err
+	}
+	if err := i.applyAll(ctx, objects); err != nil {
+		return err
+	}
+	definitions, err := manifests.TypedCRDs()
+	if err != nil {
+		return err
+	}
+	for _, crd := range definitions {
+		if err := i.awaitServed(ctx, crd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitServed returns when a definition is established and each of its versions can be
+// listed: the second comes a moment after the first.
+func (i installer) awaitServed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	key := client.ObjectKeyFromObject(crd)
+	last := errors.New("it is not established")
+	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
+		live := &apiextensionsv1.CustomResourceDefinition{}
+		if err := i.hubClient.Get(ctx, key, live); err != nil {
+			last = err
+			return false, permanent(err)
+		}
+		for _, c := range live.Status.Conditions {
+			switch {
+			case c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse:
+				return false, fmt.Errorf("its names are taken by another definition: %s", c.Message)
+			case c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue:
+				last = i.served(ctx, live)
+				return last == nil, permanent(last)
+			}
+		}
+		return false, nil
+	})
+	if ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), last)
+	}
+	if err != nil {
+		return fmt.Errorf("waiting for the definition of %q to take effect: %w", crd.Name, err)
+	}
+	return nil
+}
+
+func (i installer) served(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	for _, v := range crd.Spec.Versions {
+		if !v.Served {
+			continue
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.ListKind})
+		if err := i.hubClient.List(ctx, list, client.Limit(1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i installer) namespaces(ctx context.Context) error {
+	ns := &unstructured.Unstructured{}
+	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	ns.SetName(contract.ClusterNamespace)
+	ns.SetLabels(map[string]string{contract.SystemLabel: contract.LabelTrue})
+	return i.apply(ctx, ns)
+}
+
+func (i installer) rbac(ctx context.Context) error {
+	objects, err := manifests.RBAC()
+	if err != nil {
+		return err
+	}
+	return i.applyAll(ctx, objects)
+}
+
+func (i installer) policies(ctx context.Context) error {
+	objects, err := manifests.Policies()
+	if err != nil {
+		return err
+	}
+	err = i.applyAll(ctx, objects)
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("the hub's API server has no validating admission policies; use Kubernetes 1.30 or newer: %w", err)
+	}
+	return err
+}
+
+func (i installer) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, obj := range objects {
+		if err := i.apply(ctx, obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply applies one object, again and again while the API server is only just coming up:
+// its own namespaces, for one, appear a moment after it is ready.
+func (i installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
+	kind, name := obj.GetKind(), obj.GetName()
+	last := error(nil)
+	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
+		desired := obj.DeepCopy() // the client writes the answer into what it is given
+		last = i.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
+			client.FieldOwner(contract.FieldManagerInstall), client.ForceOwnership)
+		return last == nil, permanent(last)
+	})
+	if ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), last)
+	}
+	if err != nil {
+		return fmt.Errorf("installing %s %q: %w", kind, name, err)
+	}
+	ctrl.LoggerFrom(ctx).V(1).Info("Installed", "kind", kind, "name", name)
+	return nil
+}
+
+// permanent returns an error that waiting does not mend, and nil for any other.
+func permanent(err error) error {
+	switch {
+	case err == nil,
+		apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTooManyRequests(err),
+		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err),
+		apierrors.IsTimeout(err), apierrors.IsServerTimeout(err),
+		utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err):
+		return nil
+	case meta.IsNoMatchError(err) && !isBuiltIn(err), isDiscovery(err):
+		return nil
+	default:
+		return err
+	}
+}
+
+// isDiscovery says whether the API server could not tell all of what it serves.
+func isDiscovery(err error) bool {
+	failed := &apiutil.ErrResourceDiscoveryFailed{}
+	return errors.As(err, &failed)
+}
+
+// isBuiltIn says whether the kind that is not known is one of Kubernetes, which does not
+// come by waiting.
+func isBuiltIn(err error) bool {
+	kind := &meta.NoKindMatchError{}
+	return errors.As(err, &kind) && kind.GroupKind.Group == "admissionregistration.k8s.io"
+}

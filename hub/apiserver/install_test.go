@@ -1,0 +1,144 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/manifests"
+	"fairlead.dev/test/cluster"
+)
+
+func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Start(t, cluster.Options{Name: "install"})
+	hubClient := hub.Client(t)
+	info := &ClusterInfo{Server: "https://hub.example.com:6443", CA: hub.Config.CAData}
+
+	g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: info})).To(Succeed())
+
+	g.Expect(hubClient.List(t.Context(), &clusterv1alpha1.ClusterList{})).To(Succeed(), "kinds are served when Install returns")
+	ns := &corev1.Namespace{}
+	g.Expect(hubClient.Get(t.Context(), types.NamespacedName{Name: contract.ClusterNamespace}, ns)).To(Succeed())
+	g.Expect(ns.Labels).To(HaveKeyWithValue(contract.SystemLabel, contract.LabelTrue))
+	told, err := GetClusterInfo(t.Context(), hubClient)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told.Server).To(Equal(info.Server))
+	g.Expect(told.CA).To(Equal(info.CA))
+
+	t.Run("anybody may read where the hub is and nothing else", func(t *testing.T) {
+		g := NewWithT(t)
+		anonymous := restClient(t, rest.AnonymousClientConfig(hub.Config))
+		get := func(path string) error { return anonymous.Get().AbsPath(path).Do(t.Context()).Error() }
+		g.Expect(get("/api/v1/namespaces/kube-public/configmaps/cluster-info")).To(Succeed())
+		g.Expect(get("/api/v1/namespaces/kube-public/configmaps")).NotTo(Succeed())
+		g.Expect(get("/apis/work.karmada.io/v1alpha1/works")).NotTo(Succeed())
+	})
+
+	t.Run("a second installation writes nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		before := versions(t, hubClient)
+		g.Expect(before).NotTo(BeEmpty())
+		g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: info})).To(Succeed())
+		g.Expect(versions(t, hubClient)).To(Equal(before))
+	})
+
+	t.Run("another address is published and keeps the signatures", func(t *testing.T) {
+		g := NewWithT(t)
+		signed := &corev1.ConfigMap{}
+		g.Expect(hubClient.Get(t.Context(), clusterInfoKey(), signed)).To(Succeed())
+		signed.Data["jws-kubeconfig-abcdef"] = "signature"
+		g.Expect(hubClient.Update(t.Context(), signed)).To(Succeed())
+
+		moved := &ClusterInfo{Server: "https://elsewhere.example.com", CA: hub.Config.CAData}
+		g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: moved})).To(Succeed())
+		told, err := GetClusterInfo(t.Context(), hubClient)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(told.Server).To(Equal(moved.Server))
+	})
+}
+
+func TestInstallLeavesTheClusterInfoOfOthersAlone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Start(t, cluster.Options{Name: "foreign"})
+	hubClient := hub.Client(t)
+	theirs := &ClusterInfo{Server: "https://kubeadm.example.com:6443", CA: hub.Config.CAData}
+	cm, err := theirs.render()
+	g.Expect(err).NotTo(HaveOccurred())
+	cm.SetLabels(nil)
+	g.Eventually(func() error { return hubClient.Create(t.Context(), cm.DeepCopy()) }).Should(Succeed(), "kube-public comes a moment after the API is ready")
+	ours := &ClusterInfo{Server: "https://hub.example.com:6443", CA: hub.Config.CAData}
+
+	g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: ours})).To(Succeed())
+	told, err := GetClusterInfo(t.Context(), hubClient)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told.Server).To(Equal(theirs.Server))
+
+	g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: ours, AdoptClusterInfo: true})).To(Succeed())
+	told, err = GetClusterInfo(t.Context(), hubClient)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told.Server).To(Equal(ours.Server))
+}
+
+func TestAnInstallationThatIsAbortedSaysWhatItWaitedFor(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := Install(ctx, &rest.Config{Host: "https://127.0.0.1:1"}, Options{})
+	g.Expect(err).To(MatchError(context.Canceled))
+}
+
+// versions returns the resource version of everything that is installed.
+func versions(t *testing.T, hubClient client.Client) map[string]string {
+	t.Helper()
+	g := NewWithT(t)
+	all := []*unstructured.Unstructured{}
+	for _, read := range []func() ([]*unstructured.Unstructured, error){manifests.CRDs, manifests.RBAC, manifests.Policies} {
+		objects, err := read()
+		g.Expect(err).NotTo(HaveOccurred())
+		all = append(all, objects...)
+	}
+	for kind, key := range map[string]types.NamespacedName{
+		"Namespace": {Name: contract.ClusterNamespace}, "ConfigMap": clusterInfoKey(),
+	} {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
+		obj.SetNamespace(key.Namespace)
+		obj.SetName(key.Name)
+		all = append(all, obj)
+	}
+	out := map[string]string{}
+	for _, obj := range all {
+		live := &metav1.PartialObjectMetadata{}
+		live.SetGroupVersionKind(obj.GroupVersionKind())
+		g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(obj), live)).To(Succeed())
+		out[fmt.Sprintf("%s %s", obj.GetKind(), obj.GetName())] = live.ResourceVersion
+	}
+	return out
+}
+
+func restClient(t *testing.T, cfg *rest.Config) rest.Interface {
+	t.Helper()
+	cfg = rest.CopyConfig(cfg)
+	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	c, err := rest.UnversionedRESTClientFor(cfg)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
+}

@@ -1,0 +1,258 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// How long the embedded API may take.
+const (
+	readyTimeout = 3 * time.Minute
+	readyPoll    = 50 * time.Millisecond
+	// orphanTimeout is what the embedded API of a hub that was killed needs to stop.
+	orphanTimeout = 20 * time.Second
+	// stopGrace is the time between asking it to stop and killing it.
+	stopGrace = 20 * time.Second
+	// followPoll is how often its output is read.
+	followPoll = 250 * time.Millisecond
+)
+
+// Process is an embedded API that runs.
+type Process struct {
+	embedded Embedded
+	lock     *lock
+	log      *os.File
+	cmd      *exec.Cmd
+	config   *rest.Config
+	// done is closed when the process has ended; exit is how, and valid from then on.
+	done chan struct{}
+	exit error
+	// followed is closed when all its output has been passed on.
+	followed chan struct{}
+}
+
+// Config returns how the hub itself reaches the API: as administrator, over a local
+// address, whatever address is advertised.
+func (p *Process) Config() *rest.Config { return rest.CopyConfig(p.config) }
+
+// Done is closed when the embedded API has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err says why the embedded API ended, in its own last words. It may be called once
+// Done is closed.
+func (p *Process) Err() error {
+	<-p.followed
+	words, err := p.lastWords()
+	if err != nil || words == "" {
+		return fmt.Errorf("the embedded API stopped by itself (%w) and said nothing; its log is %s", p.outcome(), p.log.Name())
+	}
+	return fmt.Errorf("the embedded API stopped by itself: %s", words)
+}
+
+// Stop asks the embedded API to stop, kills it if it does not, and returns when it is
+// gone.
+func (p *Process) Stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails when it is gone already
+	select {
+	case <-p.done:
+	case <-p.embedded.Clock.After(stopGrace):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	<-p.followed
+	_ = p.log.Close()
+	_ = p.lock.Close()
+}
+
+// ServerURL returns the URL by which members reach the API: under the advertised host,
+// or else under an address of this machine.
+func (p *Process) ServerURL(ctx context.Context) string {
+	host := p.embedded.AdvertiseHost
+	if host == "" {
+		host = p.embedded.BindAddress
+		if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
+			host = outwardAddress(ctx)
+		}
+	}
+	u := url.URL{Scheme: "https", Host: net.JoinHostPort(host, p.port())}
+	return u.String()
+}
+
+func (p *Process) port() string {
+	u, err := url.Parse(p.config.Host)
+	if err != nil || u.Port() == "" {
+		return strconv.Itoa(p.embedded.SecurePort)
+	}
+	return u.Port()
+}
+
+// launch starts the program. Its output goes to a file: a pipe would break when the hub
+// is killed, and the program would die of writing to it while it stops what it started.
+func (p *Process) launch() error {
+	path := filepath.Join(p.embedded.DataDir, "logs", "controlplane.log")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("making the directory of the embedded API's log: %w", err)
+	}
+	var err error
+	p.log, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o600) //nolint:gosec // a name of ours in the operator's directory
+	if err != nil {
+		return fmt.Errorf("opening the embedded API's log: %w", err)
+	}
+	// Not CommandContext: it would kill at once, and the program stops in an order.
+	p.cmd = exec.Command(p.embedded.Binary, p.embedded.args()...) //nolint:gosec,noctx // the operator's own program; see above
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.SysProcAttr = attributes()
+	started := make(chan error, 1)
+	go func() {
+		// The kernel tells the child that its parent is dead when the thread that forked
+		// it ends. So this goroutine keeps its thread until the child is gone, and takes
+		// it with it.
+		runtime.LockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.exit = p.cmd.Wait()
+			close(p.done)
+		}
+	}()
+	if err := <-started; err != nil {
+		_ = p.log.Close()
+		return fmt.Errorf("starting the embedded API: %w", err)
+	}
+	go p.follow()
+	return nil
+}
+
+// follow passes on what the program prints until it has ended.
+func (p *Process) follow() {
+	defer close(p.followed)
+	var offset int64
+	for ended := false; ; {
+		offset = p.pass(offset)
+		if ended {
+			return
+		}
+		select {
+		case <-p.done:
+			ended = true
+		case <-p.embedded.Clock.After(followPoll):
+		}
+	}
+}
+
+// pass passes on the whole lines from an offset and returns the offset after them.
+func (p *Process) pass(offset int64) int64 {
+	buf := make([]byte, 16<<10)
+	n, _ := p.log.ReadAt(buf, offset) // what there is
+	end := bytes.LastIndexByte(buf[:n], '\n') + 1
+	if end == 0 {
+		return offset
+	}
+	if p.embedded.Progress != nil {
+		for line := range strings.Lines(string(buf[:end])) {
+			p.embedded.Progress(strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return offset + int64(end)
+}
+
+// prefix is how each message of the program begins. A message may go on over more lines.
+const prefix = "controlplane: "
+
+// lastWords returns the last message that the program printed.
+func (p *Process) lastWords() (string, error) {
+	data, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return "", fmt.Errorf("reading the embedded API's log: %w", err)
+	}
+	words := strings.TrimSpace(string(data))
+	if i := strings.LastIndex("\n"+words, "\n"+prefix); i >= 0 {
+		return words[i+len(prefix):], nil
+	}
+	const most = 2 << 10
+	return words[max(0, len(words)-most):], nil
+}
+
+func (p *Process) outcome() error {
+	if p.exit == nil {
+		return errors.New("exit status 0")
+	}
+	return p.exit
+}
+
+// awaitReady returns when the API answers that it is ready.
+func (p *Process) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout,
+		fmt.Errorf("the embedded API is not ready after %s; see the logs in %s", readyTimeout, filepath.Dir(p.log.Name())))
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.done:
+			return false, p.startError()
+		default:
+			return p.ready(ctx)
+		}
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// startError is what the program says of why it cannot start: the port is taken, for
+// instance.
+func (p *Process) startError() error {
+	if words, err := p.lastWords(); err == nil && words != "" {
+		return fmt.Errorf("the embedded API does not start: %s", words)
+	}
+	return fmt.Errorf("the embedded API does not start (%w) and says nothing; its log is %s", p.outcome(), p.log.Name())
+}
+
+// ready reads the kubeconfig anew each time: it may still be that of the last start.
+func (p *Process) ready(ctx context.Context) (bool, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", p.embedded.Kubeconfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the administrator's kubeconfig: %w", err)
+	}
+	if config.Host, err = p.embedded.localURL(config.Host); err != nil {
+		return false, err
+	}
+	config.QPS = -1
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return false, fmt.Errorf("connecting to the embedded API: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/readyz", http.NoBody)
+	if err != nil {
+		return false, fmt.Errorf("asking the embedded API whether it is ready: %w", err)
+	}
+	resp, err := httpClient.Do(req)
+	if err != nil {
+		return false, nil //nolint:nilerr // it is not there yet
+	}
+	_ = resp.Body.Close()
+	p.config = config
+	return resp.StatusCode == http.StatusOK, nil
+}

@@ -1,0 +1,35 @@
+package binding
+
+import "sync"
+
+// maxBatch is the most requests for one binding under way at a time.
+const maxBatch = 32
+
+// inBatches calls do for each item, in batches that double from one, each batch at a
+// time, and returns the errors by the index of the item. It stops after the first
+// batch in which an error is fatal, that is, one that the items after it will meet as
+// well: so a template that no server accepts costs a request or a handful, not one for
+// each cluster. It returns how many items were tried.
+func inBatches[T any](items []T, do func(T) error, fatal func(error) bool) (errs []error, tried int) {
+	errs = make([]error, len(items))
+	for size := 1; tried < len(items); size = min(2*size, maxBatch) {
+		end := min(tried+size, len(items))
+		var group sync.WaitGroup
+		for i := tried; i < end; i++ {
+			group.Go(func() { errs[i] = do(items[i]) })
+		}
+		group.Wait()
+		stop := false
+		for _, err := range errs[tried:end] {
+			stop = stop || (err != nil && fatal(err))
+		}
+		tried = end
+		if stop {
+			break
+		}
+	}
+	return errs, tried
+}
+
+// never is for requests that must all be tried.
+func never(error) bool { return false }

@@ -1,0 +1,34 @@
+package override
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// applyList changes the command or the arguments of the containers of one name.
+func applyList(obj *unstructured.Unstructured, field string, o *policyv1alpha1.CommandArgsOverrider) {
+	for _, container := range containers(obj) {
+		if container["name"] != o.ContainerName {
+			continue
+		}
+		current, _ := container[field].([]any)
+		next := make([]any, 0, len(current)+len(o.Value))
+		next = append(next, current...)
+		switch o.Operator {
+		case policyv1alpha1.OverrideAdd:
+			for _, value := range o.Value {
+				next = append(next, value)
+			}
+		case policyv1alpha1.OverrideRemove:
+			next = slices.DeleteFunc(next, func(entry any) bool {
+				s, ok := entry.(string)
+				return ok && slices.Contains(o.Value, s)
+			})
+		default: // the API offers no other
+		}
+		container[field] = next
+	}
+}

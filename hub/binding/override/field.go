@@ -1,0 +1,70 @@
+package override
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/yaml"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// applyField patches JSON or YAML that stands inside a string.
+func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider) error {
+	at, err := stringAt(obj.Object, o.FieldPath)
+	if err != nil {
+		return fmt.Errorf("fieldPath: %w", err)
+	}
+	var changed string
+	switch {
+	case len(o.YAML) > 0:
+		operations := make([]operation, len(o.YAML))
+		for i, op := range o.YAML {
+			operations[i] = newOperation(op.Operator, op.SubPath, op.Value.Raw)
+		}
+		changed, err = patchYAML(at.value, operations)
+	case len(o.JSON) > 0:
+		operations := make([]operation, len(o.JSON))
+		for i, op := range o.JSON {
+			operations[i] = newOperation(op.Operator, op.SubPath, op.Value.Raw)
+		}
+		changed, err = patchJSON(at.value, operations)
+	default:
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("fieldPath %q: %w", o.FieldPath, err)
+	}
+	at.set(changed)
+	return nil
+}
+
+func patchJSON(text string, operations []operation) (string, error) {
+	if !json.Valid([]byte(text)) {
+		return "", errors.New("the string is not JSON; use yaml if it is YAML")
+	}
+	out, at, err := patch([]byte(text), operations)
+	if err != nil {
+		return "", fmt.Errorf("json[%d], subPath %q: %w", at, operations[at].Path, err)
+	}
+	return string(out), nil
+}
+
+func patchYAML(text string, operations []operation) (string, error) {
+	document, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		return "", fmt.Errorf("the string is not YAML: %w", err)
+	}
+	document, at, err := patch(document, operations)
+	if err != nil {
+		return "", fmt.Errorf("yaml[%d], subPath %q: %w", at, operations[at].Path, err)
+	}
+	out, err := yaml.JSONToYAML(document)
+	if err != nil {
+		return "", fmt.Errorf("writing YAML: %w", err)
+	}
+	return string(out), nil
+}

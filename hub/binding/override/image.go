@@ -1,0 +1,169 @@
+package override
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/distribution/reference"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// image is the parts of an image reference.
+type image struct {
+	registry   string
+	repository string
+	tag        string
+	digest     string
+}
+
+func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider) error {
+	if o.Predicate != nil {
+		at, err := stringAt(obj.Object, o.Predicate.Path)
+		if err != nil {
+			return fmt.Errorf("predicate: %w", err)
+		}
+		changed, err := changeImage(at.value, o)
+		if err != nil {
+			return fmt.Errorf("at %q: %w", o.Predicate.Path, err)
+		}
+		at.set(changed)
+		return nil
+	}
+	for _, container := range containers(obj) {
+		value, ok := container["image"].(string)
+		if !ok || value == "" {
+			continue
+		}
+		changed, err := changeImage(value, o)
+		if err != nil {
+			return fmt.Errorf("container %q: %w", container["name"], err)
+		}
+		container["image"] = changed
+	}
+	return nil
+}
+
+func changeImage(value string, o *policyv1alpha1.ImageOverrider) (string, error) {
+	parts, err := parseImage(value)
+	if err != nil {
+		return "", fmt.Errorf("reading image %q: %w", value, err)
+	}
+	switch o.Component {
+	case policyv1alpha1.ImageRegistry:
+		parts.registry = change(parts.registry, o.Operator, o.Value)
+	case policyv1alpha1.ImageRepository:
+		parts.repository = change(parts.repository, o.Operator, o.Value)
+	case policyv1alpha1.ImageTag:
+		parts.changeTag(o.Operator, o.Value)
+	default:
+		return "", fmt.Errorf("component %q is not one of Registry, Repository and Tag", o.Component)
+	}
+	out := parts.String()
+	if _, err := reference.Parse(out); err != nil {
+		return "", fmt.Errorf("%s %s %q makes %q of image %q, which is no image; correct the value: %w", o.Operator, o.Component, o.Value, out, value, err)
+	}
+	return out, nil
+}
+
+func parseImage(value string) (image, error) {
+	parsed, err := reference.Parse(value)
+	if err != nil {
+		return image{}, err
+	}
+	named, ok := parsed.(reference.Named)
+	if !ok {
+		return image{}, reference.ErrNameEmpty
+	}
+	var out image
+	out.repository = named.Name()
+	if first, rest, found := strings.Cut(out.repository, "/"); found && isRegistry(first) {
+		out.registry, out.repository = first, rest
+	}
+	if tagged, ok := parsed.(reference.Tagged); ok {
+		out.tag = tagged.Tag()
+	}
+	if digested, ok := parsed.(reference.Digested); ok {
+		out.digest = digested.Digest().String()
+	}
+	return out, nil
+}
+
+func isRegistry(s string) bool { return strings.ContainsAny(s, ".:") || s == "localhost" }
+
+// changeTag changes the tag, or the digest if there is no tag. The value decides which
+// of the two the image has afterwards; one that is neither changes nothing.
+func (i *image) changeTag(op policyv1alpha1.OverriderOperator, value string) {
+	current := i.tag
+	if current == "" {
+		current = i.digest
+	}
+	next := change(current, op, value)
+	switch {
+	case next == "", reference.TagRegexp.FindString(next) == next:
+		i.tag, i.digest = next, ""
+	case isDigest(next):
+		i.tag, i.digest = "", next
+	}
+}
+
+func isDigest(s string) bool {
+	_, err := reference.Parse("any@" + s)
+	return err == nil
+}
+
+// String puts the parts together again.
+func (i image) String() string {
+	var b strings.Builder
+	if i.registry != "" {
+		b.WriteString(i.registry + "/")
+	}
+	b.WriteString(i.repository)
+	if i.tag != "" {
+		b.WriteString(":" + i.tag)
+	}
+	if i.digest != "" {
+		b.WriteString("@" + i.digest)
+	}
+	return b.String()
+}
+
+func change(current string, op policyv1alpha1.OverriderOperator, value string) string {
+	switch op {
+	case policyv1alpha1.OverrideAdd:
+		return current + value
+	case policyv1alpha1.OverrideReplace:
+		return value
+	case policyv1alpha1.OverrideRemove:
+		return ""
+	default:
+		return current
+	}
+}
+
+// containers returns the containers of the workload kinds of Kubernetes, to be changed
+// in place. Init containers and ephemeral ones are not among them.
+func containers(obj *unstructured.Unstructured) []map[string]any {
+	path := []string{"spec", "template", "spec", "containers"}
+	switch obj.GetKind() {
+	case "Pod":
+		path = []string{"spec", "containers"}
+	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job":
+	default:
+		return nil
+	}
+	value, _, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
+	if err != nil {
+		return nil // a kind of that name with another shape
+	}
+	list, _ := value.([]any)
+	out := make([]map[string]any, 0, len(list))
+	for _, entry := range list {
+		if container, ok := entry.(map[string]any); ok {
+			out = append(out, container)
+		}
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package override
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// operation is one operation of a JSON patch.
+type operation struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value"`
+}
+
+// newOperation makes an operation. A value that is missing is null.
+func newOperation(op policyv1alpha1.OverriderOperator, path string, value []byte) operation {
+	if len(value) == 0 {
+		value = []byte("null")
+	}
+	return operation{Op: string(op), Path: path, Value: value}
+}
+
+func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.PlaintextOverrider) error {
+	if len(list) == 0 {
+		return nil
+	}
+	operations := make([]operation, len(list))
+	for i := range list {
+		operations[i] = newOperation(list[i].Operator, list[i].Path, list[i].Value.Raw)
+	}
+	document, err := json.Marshal(obj.Object)
+	if err != nil {
+		return fmt.Errorf("encoding the object: %w", err)
+	}
+	document, at, err := patch(document, operations)
+	if err != nil {
+		return fmt.Errorf("plaintext[%d], path %q: %w", at, list[at].Path, err)
+	}
+	var content map[string]any
+	if err := kjson.Unmarshal(document, &content); err != nil || content["kind"] != obj.Object["kind"] || content["apiVersion"] != obj.Object["apiVersion"] {
+		return errors.New("plaintext: the result is no object of the same apiVersion and kind any more; override what is below metadata, spec or data")
+	}
+	if _, ok := content["metadata"].(map[string]any); !ok {
+		return errors.New("plaintext: the result has no metadata any more; override single fields of it")
+	}
+	obj.Object = content
+	return nil
+}
+
+// patch applies operations to a document. When one fails it says which.
+func patch(document []byte, operations []operation) ([]byte, int, error) {
+	out, err := apply(document, operations)
+	if err == nil {
+		return out, 0, nil
+	}
+	for i := range operations {
+		if _, err := apply(document, operations[:i+1]); err != nil {
+			return nil, i, explain(operations[i].Op, err)
+		}
+	}
+	return nil, 0, err
+}
+
+func apply(document []byte, operations []operation) ([]byte, error) {
+	raw, err := json.Marshal(operations)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the value: %w", err)
+	}
+	decoded, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading the operation: %w", err)
+	}
+	return decoded.Apply(document)
+}
+
+// explain says what to do about a path that does not exist.
+func explain(op string, err error) error {
+	if !errors.Is(err, jsonpatch.ErrMissing) && !errors.Is(err, jsonpatch.ErrInvalidIndex) {
+		return err
+	}
+	if policyv1alpha1.OverriderOperator(op) == policyv1alpha1.OverrideAdd {
+		return fmt.Errorf("the parent of this path does not exist, add it first: %w", err)
+	}
+	return fmt.Errorf("there is nothing at this path to %s; correct the path or use add: %w", op, err)
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestBadInputIsOneSentence(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	NewWithT(t).Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = l.Close() })
+	serveIn := func(args ...string) []string {
+		return append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--metrics-bind-address", "0"}, args...)
+	}
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"a command that is not known":            {[]string{"server"}, "unknown command \"server\"; see `hub --help`"},
+		"a token command that is not known":      {[]string{"token", "make"}, "see `hub token --help`"},
+		"a flag that is not known":               {[]string{"serve", "--nope"}, "unknown flag: --nope; see `hub serve --help`"},
+		"an argument that is none":               {[]string{"serve", "now"}, "unexpected argument \"now\""},
+		"a number that is none":                  {[]string{"serve", "--secure-port", "https"}, "see `hub serve --help`"},
+		"a port beyond the last":                 {serveIn("--secure-port", "70000"), "--secure-port 70000"},
+		"an address that is none":                {serveIn("--bind-address", "here"), "--bind-address \"here\""},
+		"a URL as a host":                        {serveIn("--advertise-host", "https://hub"), "--advertise-host"},
+		"a URL with a path":                      {serveIn("--advertise-url", "https://hub/path"), "--advertise-url"},
+		"a URL without TLS":                      {serveIn("--advertise-url", "http://hub"), "--advertise-url"},
+		"a prefix that leaves no room":           {serveIn("--execution-namespace-prefix", "a-very-long-prefix-"), "--execution-namespace-prefix"},
+		"a prefix that no namespace has":         {serveIn("--execution-namespace-prefix", "Works_"), "--execution-namespace-prefix"},
+		"a grace period of nothing":              {serveIn("--cluster-monitor-grace-period", "0s"), "--cluster-monitor-grace-period 0s is not positive"},
+		"an expression that is none":             {serveIn("--skipped-propagating-namespaces", "("), "--skipped-propagating-namespaces"},
+		"events of another kind":                 {serveIn("--events", "some"), "neither summary nor all"},
+		"a log of another format":                {serveIn("--log-format", "xml"), "neither text nor json"},
+		"less than no detail":                    {serveIn("-v", "-1"), "--verbosity"},
+		"a port for somebody else's API":         {[]string{"serve", "--kubeconfig", file, "--secure-port", "1"}, "--secure-port is for the embedded API"},
+		"a context without a kubeconfig":         {serveIn("--context", "x"), "--admin-context"},
+		"a kubeconfig that is not there":         {[]string{"serve", "--metrics-bind-address", "0", "--kubeconfig", filepath.Join(dir, "absent")}, "there is no kubeconfig"},
+		"a kubeconfig that is empty":             {[]string{"serve", "--metrics-bind-address", "0", "--kubeconfig", file}, "cannot be used"},
+		"a metrics port that is taken":           {serveIn("--metrics-bind-address", l.Addr().String()), "address already in use; choose another, or 0 for none"},
+		"a program that is not there":            {serveIn("--controlplane-binary", filepath.Join(dir, "absent")), "--controlplane-binary"},
+		"a data directory that is a file":        {[]string{"serve", "--metrics-bind-address", "0", "--data-dir", file, "--controlplane-binary", "sh"}, "cannot be written"},
+		"a token for nobody":                     {[]string{"token", "create"}, "--cluster is missing"},
+		"a token for a name that is none":        {[]string{"token", "create", "--cluster", "Edge_1"}, "cluster name \"Edge_1\""},
+		"a token for ever":                       {[]string{"token", "create", "--cluster", "edge-1", "--ttl", "0s"}, "--ttl 0s"},
+		"a token of a hub that nobody started":   {[]string{"token", "create", "--cluster", "edge-1", "--data-dir", dir}, "start one with `hub serve`"},
+		"a token of a kubeconfig not there":      {[]string{"token", "create", "--cluster", "edge-1", "--kubeconfig", filepath.Join(dir, "absent")}, "there is no kubeconfig"},
+		"a token of a context that is not there": {[]string{"token", "create", "--cluster", "edge-1", "--kubeconfig", file, "--context", "x"}, "cannot be used"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			var e execution
+			g.Expect(e.run(t.Context(), tc.args...)).To(Equal(1))
+			g.Expect(e.lastLine()).To(And(HavePrefix("Error: "), ContainSubstring(tc.want)))
+			g.Expect(strings.Count(e.err.String(), "Error: ")).To(Equal(1))
+			g.Expect(e.err.String()).NotTo(ContainSubstring("Usage:"))
+			g.Expect(e.out.String()).To(BeEmpty())
+		})
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{}, {"--help"}, {"serve", "--help"}, {"token"}, {"token", "create", "--help"}, {"version"}} {
+		g := NewWithT(t)
+		var e execution
+		g.Expect(e.run(t.Context(), args...)).To(BeZero())
+		g.Expect(e.out.String()).NotTo(BeEmpty())
+		g.Expect(e.err.String()).To(BeEmpty())
+	}
+}

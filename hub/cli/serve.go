@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/client-go/rest"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/common/logging"
+	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/setup"
+)
+
+func newServe(env Environment) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the hub",
+		Long: "Run the hub: all its controllers, and, unless --kubeconfig names another, a Kubernetes API of its own.\n" +
+			"Everything is in the data directory; started again on the same, the hub goes on where it was.",
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.complete(cmd.Flags()); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), env, f)
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// serve runs the hub until the context ends, which is no error.
+func serve(ctx context.Context, env Environment, f serveFlags) error {
+	log, err := logging.New(env.Err, f.logFormat, f.verbosity)
+	if err != nil {
+		return err
+	}
+	env.SetLogger(log)
+	ctx = ctrl.LoggerInto(ctx, log)
+
+	// Better now than after the API is up.
+	for flag, address := range map[string]string{"metrics-bind-address": f.metricsAddress, "health-probe-bind-address": f.probeAddress} {
+		if err := probe(ctx, address); err != nil {
+			return fmt.Errorf("--%s %s cannot be listened on: %w; choose another, or 0 for none", flag, address, err)
+		}
+	}
+	run := serveEmbedded
+	if f.kubeconfig != "" {
+		run = serveExternal
+	}
+	err = run(ctx, env, f)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // asked to stop before all was up
+	}
+	return err
+}
+
+// serveEmbedded runs the hub with an API of its own. The hub ends when the API does.
+func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
+	binary, err := apiserver.FindBinary(f.controlplane)
+	if err != nil {
+		return err
+	}
+	say(env.Err, "Starting the embedded API in %s", f.dataDir)
+	api, err := apiserver.Embedded{
+		Binary: binary, DataDir: f.dataDir,
+		BindAddress: f.bindAddress, SecurePort: f.securePort,
+		AdvertiseHost: f.advertiseHost, TLSSANs: f.names(),
+		Kubeconfig: f.adminKubeconfig, Context: f.adminContext,
+		Progress: func(line string) { say(env.Err, "  %s", strings.TrimPrefix(line, "controlplane: ")) },
+		Clock:    env.Clock,
+	}.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer api.Stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		<-api.Done()
+		cancel(errStopped)
+	}()
+
+	server := f.advertiseURL
+	if server == "" {
+		server = api.ServerURL(ctx)
+	}
+	err = work(ctx, env, f, api.Config(), &apiserver.ClusterInfo{Server: server, CA: api.Config().CAData}, func() {
+		say(env.Err, "\nThe hub's API:     %s", server)
+		say(env.Err, "For its operators: kubectl --kubeconfig %s --context %s get clusters", f.adminKubeconfig, f.adminContext)
+		say(env.Err, "To join a cluster: hub token create --cluster NAME%s\n", f.tokenFlags(env))
+	})
+	if errors.Is(context.Cause(ctx), errStopped) {
+		return api.Err()
+	}
+	return err
+}
+
+// errStopped says that the embedded API ended before the hub did.
+var errStopped = errors.New("the embedded API stopped")
+
+// tokenFlags are what `hub token create` must be given to find this hub.
+func (f serveFlags) tokenFlags(env Environment) string {
+	switch {
+	case f.adminKubeconfig == adminKubeconfig(defaultDataDir) && env.Getenv(kubeconfigEnv) == "":
+		return ""
+	default:
+		return " --kubeconfig " + f.adminKubeconfig
+	}
+}
+
+// serveExternal runs the hub against an API of somebody else's.
+func serveExternal(ctx context.Context, env Environment, f serveFlags) error {
+	cfg, err := loadKubeconfig(f.kubeconfig, f.context)
+	if err != nil {
+		return err
+	}
+	info, err := externalInfo(cfg, f.advertiseURL)
+	if err != nil {
+		return err
+	}
+	return work(ctx, env, f, cfg, info, func() {
+		say(env.Err, "\nThe hub's API:     %s", cfg.Host)
+		if info == nil {
+			say(env.Err, "Its kubeconfig names no certificate authority, so agents are told nothing of it: write ConfigMap kube-public/cluster-info yourself")
+		}
+		say(env.Err, "To join a cluster: hub token create --cluster NAME --kubeconfig %s\n", f.kubeconfig)
+	})
+}
+
+// externalInfo returns what agents are told of an API of somebody else's, if nobody has
+// told them yet.
+func externalInfo(cfg *rest.Config, advertised string) (*apiserver.ClusterInfo, error) {
+	info := &apiserver.ClusterInfo{Server: advertised, CA: cfg.CAData}
+	if info.Server == "" {
+		info.Server = cfg.Host
+	}
+	if len(info.CA) == 0 && cfg.CAFile != "" {
+		data, err := os.ReadFile(cfg.CAFile) // as the operator's kubeconfig says
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate authority that the kubeconfig names: %w", err)
+		}
+		info.CA = data
+	}
+	if len(info.CA) == 0 {
+		return nil, nil // there is nothing by which agents could check the hub
+	}
+	return info, nil
+}
+
+// work installs what the hub needs and runs its stages.
+func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, announce func()) error {
+	err := apiserver.Install(ctx, cfg, apiserver.Options{ClusterInfo: info, AdoptClusterInfo: f.kubeconfig == ""})
+	if err != nil {
+		return err
+	}
+	announce()
+	o := f.options(env)
+	o.Ready = func() { say(env.Err, "Hub is ready") }
+	mgr, err := setup.New(ctx, cfg, o)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("the hub stopped: %w", err)
+	}
+	return nil
+}
+
+// probe says why an address cannot be listened on.
+func probe(ctx context.Context, address string) error {
+	if address == "" || address == "0" {
+		return nil
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		// The address is in the flag already.
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			return op.Err
+		}
+		return err
+	}
+	return l.Close()
+}
+
+// say prints a line for people.
+func say(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format+"\n", args...)
+}

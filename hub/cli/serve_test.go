@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/test/cluster"
+)
+
+// patience is how long a hub may take to start on a machine that does other work too.
+const patience = 2 * time.Minute
+
+func TestServeWithItsOwnAPI(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	binary, err := cluster.Executable("controlplane")
+	g.Expect(err).NotTo(HaveOccurred())
+	dir, err := os.MkdirTemp("/tmp", "fairlead-serve-") //nolint:usetesting // the path of a socket must be short
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(os.RemoveAll(dir)).To(Succeed()) })
+	admin := filepath.Join(t.TempDir(), "admin.kubeconfig")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+
+	var hub execution
+	status := make(chan int, 1)
+	go func() {
+		status <- hub.run(ctx, "serve", "--data-dir", dir, "--secure-port", "0", "--controlplane-binary", binary,
+			"--advertise-url", "https://hub.example.com:8443", "--admin-kubeconfig", admin, "--admin-context", "mine",
+			"--metrics-bind-address", "0")
+	}()
+	g.Eventually(hub.err.String).WithTimeout(patience).Should(ContainSubstring("Hub is ready"))
+	g.Expect(hub.err.String()).To(ContainSubstring("https://hub.example.com:8443"))
+	g.Expect(hub.err.String()).To(ContainSubstring("hub token create --cluster NAME --kubeconfig " + admin))
+
+	var token execution
+	g.Expect(token.run(ctx, "token", "create", "--cluster", "edge-1", "--kubeconfig", admin, "--context", "mine")).To(BeZero(), token.err.String())
+	g.Expect(token.out.String()).To(HavePrefix("agent join hub.example.com:8443 --token "))
+
+	cancel()
+	g.Eventually(status).WithTimeout(patience).Should(Receive(BeZero()))
+	g.Expect(hub.err.String()).NotTo(ContainSubstring("Error:"))
+}
+
+func TestServeEndsWithItsAPI(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	fake := filepath.Join(dir, "controlplane")
+	g.Expect(os.WriteFile(fake, []byte("#!/bin/sh\necho 'controlplane: cannot serve: the port is taken' >&2\nexit 1\n"), 0o700)).To(Succeed())
+	var hub execution
+	g.Expect(hub.run(t.Context(), "serve", "--data-dir", filepath.Join(dir, "data"), "--controlplane-binary", fake, "--metrics-bind-address", "0")).To(Equal(1))
+	g.Expect(hub.lastLine()).To(Equal("Error: the embedded API does not start: cannot serve: the port is taken"))
+}
+
+func TestServeOnAnAPIOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	theirs := cluster.Start(t, cluster.Options{Name: "theirs"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var first, second execution
+	done := make(chan int, 2)
+	serve := func(e *execution) {
+		done <- e.run(ctx, "serve", "--kubeconfig", theirs.Kubeconfig, "--metrics-bind-address", "0", "--log-format", "json")
+	}
+	go serve(&first)
+	g.Eventually(first.err.String).WithTimeout(patience).Should(ContainSubstring("Hub is ready"))
+	info, err := apiserver.GetClusterInfo(ctx, theirs.Client(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Server).To(Equal(theirs.Config.Host))
+
+	// Another hub of the same API waits until the first one stops.
+	go serve(&second)
+	g.Eventually(second.err.String).WithTimeout(patience).Should(ContainSubstring("The hub's API"))
+	g.Consistently(second.err.String).WithTimeout(3 * time.Second).ShouldNot(ContainSubstring("Hub is ready"))
+
+	cancel()
+	for range 2 {
+		g.Eventually(done).WithTimeout(patience).Should(Receive(BeZero()))
+	}
+}
+
+func TestKubeconfigs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{})
+	want := func(f hubFlags, env map[string]string) {
+		t.Helper()
+		cfg, err := f.config(Environment{Getenv: func(key string) string { return env[key] }})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(cfg.Host).To(Equal(hub.Config.Host))
+	}
+	dir := t.TempDir()
+	config, err := clientcmd.LoadFromFile(hub.Kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(clientcmd.WriteToFile(*config, adminKubeconfig(dir))).To(Succeed())
+
+	want(hubFlags{kubeconfig: hub.Kubeconfig}, map[string]string{kubeconfigEnv: "/absent"})
+	want(hubFlags{dataDir: "/absent"}, map[string]string{kubeconfigEnv: "/absent" + string(os.PathListSeparator) + hub.Kubeconfig})
+	want(hubFlags{dataDir: dir}, nil)
+	want(hubFlags{kubeconfig: hub.Kubeconfig, context: "hub"}, nil)
+	_, err = hubFlags{kubeconfig: hub.Kubeconfig, context: "spoke"}.config(Environment{})
+	g.Expect(err).To(MatchError(ContainSubstring("spoke")))
+	_, err = hubFlags{dataDir: "/absent"}.config(Environment{Getenv: func(key string) string { return strings.Repeat("/absent", len(key)) }})
+	g.Expect(err).To(HaveOccurred())
+}

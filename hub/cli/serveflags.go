@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/logging"
+	"fairlead.dev/hub/setup"
+)
+
+// Values of --events.
+const (
+	eventsSummary = "summary"
+	eventsAll     = "all"
+)
+
+// serveFlags are the flags of `hub serve`, in the order of its help.
+type serveFlags struct {
+	dataDir         string
+	bindAddress     string
+	securePort      int
+	advertiseHost   string
+	tlsSANs         []string
+	adminKubeconfig string
+	adminContext    string
+	controlplane    string
+	kubeconfig      string
+	context         string
+	advertiseURL    string
+	leaderElect     bool
+	prefix          string
+	monitorPeriod   time.Duration
+	monitorGrace    time.Duration
+	startupGrace    time.Duration
+	skipped         []string
+	events          string
+	metricsAddress  string
+	probeAddress    string
+	logFormat       string
+	verbosity       int
+	skippedPatterns []*regexp.Regexp
+}
+
+func (f *serveFlags) add(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir, "directory of the embedded API's database, keys and logs; made where it does not exist")
+	fs.StringVar(&f.bindAddress, "bind-address", "0.0.0.0", "IP address on which the embedded API listens")
+	fs.IntVar(&f.securePort, "secure-port", 6443, "port of the embedded API; 0 takes that of the last start, or a free one")
+	fs.StringVar(&f.advertiseHost, "advertise-host", "", "name or address by which members and administrators find the embedded API (default: an address of this machine)")
+	fs.StringSliceVar(&f.tlsSANs, "tls-san", nil, "further names and addresses in the embedded API's certificate")
+	fs.StringVar(&f.adminKubeconfig, "admin-kubeconfig", "", "where to write the administrator's kubeconfig of the embedded API (default: admin.kubeconfig in the data directory)")
+	fs.StringVar(&f.adminContext, "admin-context", "hub", "name of the context in that kubeconfig")
+	fs.StringVar(&f.controlplane, "controlplane-binary", "", "the program that is the embedded API (default: controlplane beside this program, or else on $PATH)")
+
+	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "run against the API of this kubeconfig instead of an embedded one")
+	fs.StringVar(&f.context, "context", "", "context in that kubeconfig (default: the current one)")
+	fs.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several hubs of an API work at a time (default: true with --kubeconfig)")
+
+	fs.StringVar(&f.advertiseURL, "advertise-url", "", "https://HOST:PORT that agents are told to dial (default: where the API is)")
+	fs.StringVar(&f.prefix, "execution-namespace-prefix", contract.DefaultExecutionNamespacePrefix, "what comes before a cluster's name in the name of its execution namespace")
+	fs.DurationVar(&f.monitorPeriod, "cluster-monitor-period", 5*time.Second, "how often the leases of the agents are looked at")
+	fs.DurationVar(&f.monitorGrace, "cluster-monitor-grace-period", 40*time.Second, "how long an agent may be silent before its cluster is Unknown")
+	fs.DurationVar(&f.startupGrace, "cluster-startup-grace-period", 60*time.Second, "the same for an agent that was never heard of")
+	fs.StringSliceVar(&f.skipped, "skipped-propagating-namespaces", []string{"kube-.*"}, "regular expressions of namespaces whose objects are never propagated")
+	fs.StringVar(&f.events, "events", eventsSummary, "summary emits what tells an author something new, all emits every event")
+
+	fs.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "address of the metrics; 0 for none")
+	fs.StringVar(&f.probeAddress, "health-probe-bind-address", "0", "address of /healthz and /readyz; 0 for none")
+	fs.StringVar(&f.logFormat, "log-format", logging.FormatText, "text or json")
+	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "0 logs what changed, 1 also why something did not")
+}
+
+// embeddedOnly names the flags that say nothing about an API of somebody else's.
+func embeddedOnly() []string {
+	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary"}
+}
+
+// complete fills in what is not given, and says what is wrong.
+func (f *serveFlags) complete(fs *pflag.FlagSet) error {
+	if f.kubeconfig != "" {
+		for _, name := range embeddedOnly() {
+			if fs.Changed(name) {
+				return fmt.Errorf("--%s is for the embedded API, and with --kubeconfig there is none", name)
+			}
+		}
+	} else if fs.Changed("context") {
+		return errors.New("--context is for --kubeconfig; the context of the embedded API is --admin-context")
+	}
+	if !fs.Changed("leader-elect") {
+		f.leaderElect = f.kubeconfig != ""
+	}
+	for _, check := range []func() error{f.completePaths, f.checkAddresses, f.checkPrefix, f.checkPeriods, f.compileSkipped, f.checkOutput} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *serveFlags) completePaths() (err error) {
+	if f.dataDir, err = filepath.Abs(f.dataDir); err != nil {
+		return fmt.Errorf("--data-dir %q: %w", f.dataDir, err)
+	}
+	if f.adminKubeconfig == "" {
+		f.adminKubeconfig = adminKubeconfig(f.dataDir)
+	}
+	if f.adminKubeconfig, err = filepath.Abs(f.adminKubeconfig); err != nil {
+		return fmt.Errorf("--admin-kubeconfig %q: %w", f.adminKubeconfig, err)
+	}
+	if f.adminContext == "" {
+		return errors.New("--admin-context is empty")
+	}
+	return nil
+}
+
+func (f *serveFlags) checkAddresses() error {
+	if _, err := netip.ParseAddr(f.bindAddress); err != nil {
+		return fmt.Errorf("--bind-address %q is not an IP address", f.bindAddress)
+	}
+	if f.securePort < 0 || f.securePort > 65535 {
+		return fmt.Errorf("--secure-port %d is not between 0 and 65535", f.securePort)
+	}
+	if strings.ContainsAny(f.advertiseHost, "/ ") {
+		return fmt.Errorf("--advertise-host %q is not a name or an address", f.advertiseHost)
+	}
+	if f.advertiseURL == "" {
+		return nil
+	}
+	if _, err := endpoint(f.advertiseURL); err != nil {
+		return fmt.Errorf("--advertise-url %q is not of the form https://HOST:PORT", f.advertiseURL)
+	}
+	return nil
+}
+
+// names returns what must be in the embedded API's certificate beside what it finds out
+// by itself.
+func (f *serveFlags) names() []string {
+	names := slices.Clone(f.tlsSANs)
+	if u, err := url.Parse(f.advertiseURL); err == nil && u.Hostname() != "" {
+		names = append(names, u.Hostname())
+	}
+	return names
+}
+
+func (f *serveFlags) checkPrefix() error {
+	const most = validation.DNS1123LabelMaxLength - contract.MaxClusterNameLength
+	if f.prefix == "" || len(f.prefix) > most || len(validation.IsDNS1123Label(f.prefix+"x")) > 0 {
+		return fmt.Errorf("--execution-namespace-prefix %q must consist of 1 to %d lower-case letters, digits and '-', and begin with a letter or digit", f.prefix, most)
+	}
+	return nil
+}
+
+func (f *serveFlags) checkPeriods() error {
+	for name, value := range map[string]time.Duration{
+		"cluster-monitor-period":       f.monitorPeriod,
+		"cluster-monitor-grace-period": f.monitorGrace,
+		"cluster-startup-grace-period": f.startupGrace,
+	} {
+		if value <= 0 {
+			return fmt.Errorf("--%s %s is not positive", name, value)
+		}
+	}
+	return nil
+}
+
+// compileSkipped makes expressions that match whole names.
+func (f *serveFlags) compileSkipped() error {
+	for _, s := range f.skipped {
+		pattern, err := regexp.Compile("^(?:" + s + ")$")
+		if err != nil {
+			return fmt.Errorf("--skipped-propagating-namespaces %q is not a regular expression: %w", s, err)
+		}
+		f.skippedPatterns = append(f.skippedPatterns, pattern)
+	}
+	return nil
+}
+
+func (f *serveFlags) checkOutput() error {
+	if f.events != eventsSummary && f.events != eventsAll {
+		return fmt.Errorf("--events %q is neither %s nor %s", f.events, eventsSummary, eventsAll)
+	}
+	if f.logFormat != logging.FormatText && f.logFormat != logging.FormatJSON {
+		return fmt.Errorf("--log-format %q is neither %s nor %s", f.logFormat, logging.FormatText, logging.FormatJSON)
+	}
+	if f.verbosity < 0 {
+		return fmt.Errorf("--verbosity %d is negative", f.verbosity)
+	}
+	return nil
+}
+
+func (f *serveFlags) options(env Environment) setup.Options {
+	return setup.Options{
+		ExecutionNamespacePrefix:  f.prefix,
+		SkippedNamespaces:         f.skippedPatterns,
+		ClusterMonitorPeriod:      f.monitorPeriod,
+		ClusterMonitorGracePeriod: f.monitorGrace,
+		ClusterStartupGracePeriod: f.startupGrace,
+		AllEvents:                 f.events == eventsAll,
+		MetricsBindAddress:        f.metricsAddress,
+		HealthProbeBindAddress:    f.probeAddress,
+		LeaderElection:            f.leaderElect,
+		Clock:                     env.Clock,
+	}
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/test/cluster"
+)
+
+func TestTokenCreatePrintsACommandThatWorksAtOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Start(t, cluster.Options{Name: "token"})
+	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{
+		ClusterInfo: &apiserver.ClusterInfo{Server: hub.Config.Host, CA: hub.Config.CAData},
+	})).To(Succeed())
+
+	e := execution{env: map[string]string{"KUBECONFIG": hub.Kubeconfig}}
+	g.Expect(e.run(t.Context(), "token", "create", "--cluster", "edge-1", "--ttl", "2h")).To(BeZero(), e.err.String())
+
+	g.Expect(e.out.String()).To(MatchRegexp(
+		`^agent join 127\.0\.0\.1:\d+ --token [a-z0-9]{6}\.[a-z0-9]{16} --discovery-token-ca-cert-hash sha256:[0-9a-f]{64} --cluster-name edge-1\n$`))
+	words := strings.Fields(e.out.String())
+	g.Expect("https://" + words[2]).To(Equal(hub.Config.Host))
+	token, err := bootstrap.Parse(words[4])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(bootstrap.VerifyCAHash(hub.Config.CAData, []string{words[6]})).To(Succeed())
+
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(token.ID)}
+	g.Expect(hub.Client(t).Get(t.Context(), key, secret)).To(Succeed())
+	kept, err := bootstrap.FromSecret(secret)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(kept.Cluster).To(Equal("edge-1"))
+	g.Expect(kept.Secret).To(Equal(token.Secret))
+	g.Expect(time.Until(kept.Expires)).To(BeNumerically("~", 2*time.Hour, time.Minute))
+
+	info, err := apiserver.GetClusterInfo(t.Context(), hub.Client(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Signed).To(HaveKey(token.ID))
+
+	t.Run("its holder may ask for a certificate and do nothing else", func(t *testing.T) {
+		g := NewWithT(t)
+		cfg := rest.AnonymousClientConfig(hub.Config)
+		cfg.BearerToken = token.String()
+		scheme, err := kube.NewScheme()
+		g.Expect(err).NotTo(HaveOccurred())
+		holder, err := client.New(cfg, client.Options{Scheme: scheme})
+		g.Expect(err).NotTo(HaveOccurred())
+		csr := &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "edge-1-"},
+			Spec: certificatesv1.CertificateSigningRequestSpec{
+				SignerName: certificatesv1.KubeAPIServerClientSignerName, Request: []byte(request),
+				Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
+			},
+		}
+		g.Expect(holder.Create(t.Context(), csr)).To(Succeed())
+		g.Expect(csr.Spec.Username).To(Equal(contract.BootstrapUserPrefix + token.ID))
+		g.Expect(csr.Spec.Groups).To(ContainElement(contract.BootstrapGroup))
+		g.Expect(holder.Get(t.Context(), client.ObjectKeyFromObject(csr), csr)).To(Succeed())
+		g.Expect(holder.List(t.Context(), &certificatesv1.CertificateSigningRequestList{})).NotTo(Succeed())
+		g.Expect(holder.List(t.Context(), &corev1.SecretList{})).NotTo(Succeed())
+		g.Expect(holder.Delete(t.Context(), csr)).NotTo(Succeed())
+	})
+
+	t.Run("an API that is no hub's is not taken for one", func(t *testing.T) {
+		g := NewWithT(t)
+		member := cluster.Start(t, cluster.Options{Name: "bare"})
+		var e execution
+		g.Expect(e.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", member.Kubeconfig)).To(Equal(1))
+		g.Expect(e.lastLine()).To(HavePrefix("Error: the API server that the kubeconfig names is not a hub's"))
+		secrets := &corev1.SecretList{}
+		g.Expect(member.Client(t).List(t.Context(), secrets)).To(Succeed())
+		g.Expect(secrets.Items).To(BeEmpty())
+	})
+}
+
+// request asks for the certificate of an agent; nobody signs it here.
+const request = `-----BEGIN CERTIFICATE REQUEST-----
+MIIBATCBqAIBADBGMR4wHAYDVQQKDBVzeXN0ZW06a2FybWFkYTphZ2VudHMxJDAi
+BgNVBAMMG3N5c3RlbTprYXJtYWRhOmFnZW50OmVkZ2UtMTBZMBMGByqGSM49AgEG
+CCqGSM49AwEHA0IABGv1lsNSpnb7HX0hLzH+cqP5npzDToug+Pmsj9sHwz7/A8y7
+0q3TsRzw5KLS/KrTra0ienG9iMwb3EumpK29vJKgADAKBggqhkjOPQQDAgNIADBF
+AiEAl36QfkB9MeR8HG+tjhyMc6z/aUo8+IQbY5owtCk9qJACIGysFrBtaby06Rcr
+h/76ES1kN3du0tF8TWq5/hNgOdst
+-----END CERTIFICATE REQUEST-----
+`
+
+func TestTokenCreateWhenNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	path := t.TempDir() + "/kubeconfig"
+	g.Expect(clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"hub": {Server: "https://127.0.0.1:1"}},
+		Contexts:       map[string]*clientcmdapi.Context{"hub": {Cluster: "hub"}},
+		CurrentContext: "hub",
+	}, path)).To(Succeed())
+	var e execution
+	g.Expect(e.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", path)).To(Equal(1))
+	g.Expect(e.lastLine()).To(And(HavePrefix("Error: connecting to the hub"), ContainSubstring("connection refused")))
+}
+
+func TestEndpoint(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ server, want string }{
+		"a host and a port":             {"https://hub.example.com:6443", "hub.example.com:6443"},
+		"a host alone has the port 443": {"https://hub.example.com", "hub.example.com:443"},
+		"a slash at the end is nothing": {"https://hub.example.com:6443/", "hub.example.com:6443"},
+		"an address of version 6":       {"https://[2001:db8::1]:6443", "[2001:db8::1]:6443"},
+		"a path cannot be dialled":      {"https://hub.example.com/k8s", ""},
+		"a server without TLS":          {"http://hub.example.com", ""},
+		"nothing":                       {"", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got, err := endpoint(tc.server)
+			g.Expect(got).To(Equal(tc.want))
+			g.Expect(err != nil).To(Equal(tc.want == ""))
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package taint
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/common/contract"
+)
+
+// Decide returns the taints that a Cluster is to have, given those that it has and its
+// Ready condition, which is nil if there is none.
+//
+//   - no condition: not-ready is added;
+//   - False: not-ready is added, unreachable removed;
+//   - Unknown: unreachable is added, not-ready removed;
+//   - True: both are removed.
+//
+// A NoExecute taint that does not say when it was added gets now, because the time
+// that a workload tolerates it is counted from there.
+func Decide(taints []corev1.Taint, ready *metav1.Condition, now time.Time) []corev1.Taint {
+	out := slices.Clone(taints)
+	since := metav1.NewTime(now.Truncate(time.Second)) // as precise as it is on the wire
+	for i := range out {
+		if out[i].Effect == corev1.TaintEffectNoExecute && out[i].TimeAdded == nil {
+			out[i].TimeAdded = &since
+		}
+	}
+	add := func(key string) {
+		if !slices.ContainsFunc(out, is(key)) {
+			out = append(out, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &since})
+		}
+	}
+	remove := func(key string) { out = slices.DeleteFunc(out, is(key)) }
+
+	switch {
+	case ready == nil:
+		add(contract.TaintClusterNotReady)
+	case ready.Status == metav1.ConditionTrue:
+		remove(contract.TaintClusterNotReady)
+		remove(contract.TaintClusterUnreachable)
+	case ready.Status == metav1.ConditionFalse:
+		remove(contract.TaintClusterUnreachable)
+		add(contract.TaintClusterNotReady)
+	default:
+		remove(contract.TaintClusterNotReady)
+		add(contract.TaintClusterUnreachable)
+	}
+	return out
+}
+
+// is says whether a taint is ours: key and effect count, the value does not.
+func is(key string) func(corev1.Taint) bool {
+	return func(t corev1.Taint) bool { return t.Key == key && t.Effect == corev1.TaintEffectNoSchedule }
+}
+
+// Sentence says which taints a Cluster has, in the words of this API.
+func Sentence(taints []corev1.Taint) string {
+	if len(taints) == 0 {
+		return "cluster now does not have taints"
+	}
+	parts := make([]string, 0, len(taints))
+	for _, t := range taints {
+		part := "{Key:" + t.Key
+		if t.Value != "" {
+			part += ",Value:" + t.Value
+		}
+		parts = append(parts, part+",Effect:"+string(t.Effect)+"}")
+	}
+	return "cluster now has taints([" + strings.Join(parts, ",") + "])"
+}

@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// register says what wakes the stage: Clusters, their leases, and execution namespaces
+// that come or go.
+func (r *Reconciler) register(mgr manager.Manager, workers int) error {
+	err := kube.NewController(mgr, "cluster", workers).
+		For(&clusterv1alpha1.Cluster{}).
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOfLease), builder.WithPredicates(agentLeases())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfNamespace), builder.WithPredicates(comesOrGoes())).
+		Complete(kube.QuietConflicts(r))
+	if err != nil {
+		return fmt.Errorf("registering the cluster stage: %w", err)
+	}
+	return nil
+}
+
+func clusterOfLease(_ context.Context, lease client.Object) []ctrl.Request {
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: lease.GetName()}}}
+}
+
+func (r *Reconciler) clusterOfNamespace(_ context.Context, namespace client.Object) []ctrl.Request {
+	cluster, ok := contract.ClusterOf(r.prefix, namespace.GetName())
+	if !ok {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: cluster}}}
+}
+
+// agentLeases drops the leases of everything else that runs on the hub.
+func agentLeases() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(lease client.Object) bool {
+		return lease.GetNamespace() == contract.ClusterNamespace
+	})
+}
+
+func comesOrGoes() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() && !e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+}

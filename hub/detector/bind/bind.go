@@ -1,0 +1,130 @@
+package bind
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/detector/claim"
+)
+
+// Template is what a binding is told of its template.
+type Template struct {
+	// Kind of the template.
+	Kind schema.GroupVersionKind
+	// Meta is its metadata. Everything else in here was read together with it.
+	Meta metav1.Object
+	// Replicas is how many it asks for; 0 for what is not a workload.
+	Replicas int32
+	// Requirements is what one replica needs; may be nil.
+	Requirements *workv1alpha2.ReplicaRequirements
+}
+
+// Update makes a binding, new or read, say what its template and its policy ask for.
+// The template counts only if it is not Current: a change of its status alone must
+// not wake the later stages. What belongs to others stays: clusters, eviction tasks,
+// requiredBy, rescheduleTriggeredAt, suspension.scheduling, and labels and
+// annotations of other keys.
+func Update(b workv1alpha2.Binding, t Template, c claim.Claim, p *policyv1alpha1.PropagationSpec) {
+	spec := b.BindingSpec()
+	if !Current(b, t.Meta) {
+		spec.Resource = workv1alpha2.ObjectReference{
+			APIVersion:      t.Kind.GroupVersion().String(),
+			Kind:            t.Kind.Kind,
+			Namespace:       t.Meta.GetNamespace(),
+			Name:            t.Meta.GetName(),
+			UID:             t.Meta.GetUID(),
+			ResourceVersion: t.Meta.GetResourceVersion(),
+		}
+		spec.Replicas = t.Replicas
+		spec.ReplicaRequirements = t.Requirements
+	}
+	b.SetName(contract.BindingName(t.Kind.Kind, t.Meta.GetName()))
+	b.SetNamespace(t.Meta.GetNamespace())
+	b.SetOwnerReferences([]metav1.OwnerReference{owner(t)})
+	b.SetFinalizers(withFinalizer(b))
+	annotations := maps.Clone(b.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[contract.TemplateFingerprintAnnotation] = Fingerprint(t.Meta)
+	b.SetAnnotations(annotations)
+	claim.Set(b, c)
+	fromPolicy(spec, p)
+}
+
+// Identify gives a binding its permanent id if it has none.
+func Identify(b workv1alpha2.Binding, id types.UID) {
+	label := contract.ResourceBindingPermanentIDLabel
+	if b.GetNamespace() == "" {
+		label = contract.ClusterResourceBindingPermanentIDLabel
+	}
+	labels := maps.Clone(b.GetLabels())
+	if labels[label] != "" {
+		return
+	}
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[label] = string(id)
+	b.SetLabels(labels)
+}
+
+// Owned says whether a binding belongs to this very template, and not to one of the
+// same name that was there before or is of another kind.
+func Owned(b metav1.Object, template metav1.Object) bool {
+	ref := metav1.GetControllerOf(b)
+	return ref == nil || ref.UID == template.GetUID()
+}
+
+func owner(t Template) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion:         t.Kind.GroupVersion().String(),
+		Kind:               t.Kind.Kind,
+		Name:               t.Meta.GetName(),
+		UID:                t.Meta.GetUID(),
+		Controller:         new(true),
+		BlockOwnerDeletion: new(true),
+	}
+}
+
+func withFinalizer(b workv1alpha2.Binding) []string {
+	finalizer := contract.BindingFinalizer
+	if b.GetNamespace() == "" {
+		finalizer = contract.ClusterBindingFinalizer
+	}
+	if slices.Contains(b.GetFinalizers(), finalizer) {
+		return b.GetFinalizers()
+	}
+	return append(slices.Clone(b.GetFinalizers()), finalizer)
+}
+
+// fromPolicy copies what the policy asks for.
+func fromPolicy(spec *workv1alpha2.ResourceBindingSpec, p *policyv1alpha1.PropagationSpec) {
+	p = p.DeepCopy()
+	spec.PropagateDeps = p.PropagateDeps
+	spec.SchedulerName = p.SchedulerName
+	spec.Placement = &p.Placement
+	spec.Failover = p.Failover
+	spec.ConflictResolution = p.ConflictResolution
+	spec.PreserveResourcesOnDeletion = p.PreserveResourcesOnDeletion
+
+	suspension := workv1alpha2.Suspension{}
+	if p.Suspension != nil {
+		suspension.Suspension = *p.Suspension
+	}
+	if spec.Suspension != nil {
+		suspension.Scheduling = spec.Suspension.Scheduling
+	}
+	if suspension == (workv1alpha2.Suspension{}) {
+		spec.Suspension = nil
+	} else {
+		spec.Suspension = &suspension
+	}
+}

@@ -1,0 +1,104 @@
+package claim
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// Claim says which policy has a template. The zero value is no policy.
+type Claim struct {
+	// Namespace of the policy; empty for a ClusterPropagationPolicy.
+	Namespace string
+	// Name of the policy.
+	Name string
+	// ID is the permanent id of the policy.
+	ID string
+}
+
+// By returns the claim that a policy makes. Its ID is empty while the policy has not
+// got one.
+func By(p policyv1alpha1.Policy) Claim {
+	return Claim{Namespace: p.GetNamespace(), Name: p.GetName(), ID: p.GetLabels()[IDLabel(p)]}
+}
+
+// IDLabel returns the label that holds the permanent id of a policy.
+func IDLabel(p policyv1alpha1.Policy) string {
+	if p.GetNamespace() == "" {
+		return contract.ClusterPropagationPolicyPermanentIDLabel
+	}
+	return contract.PropagationPolicyPermanentIDLabel
+}
+
+// On returns the claim on a template or a binding, and whether there is a complete
+// one. That of a PropagationPolicy comes first.
+func On(obj metav1.Object) (Claim, bool) {
+	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
+	c := Claim{
+		Namespace: annotations[contract.PropagationPolicyNamespaceAnnotation],
+		Name:      annotations[contract.PropagationPolicyNameAnnotation],
+		ID:        labels[contract.PropagationPolicyPermanentIDLabel],
+	}
+	if c.Namespace != "" && c.Name != "" && c.ID != "" {
+		return c, true
+	}
+	c = Claim{
+		Name: annotations[contract.ClusterPropagationPolicyNameAnnotation],
+		ID:   labels[contract.ClusterPropagationPolicyPermanentIDLabel],
+	}
+	if c.Name != "" && c.ID != "" {
+		return c, true
+	}
+	return Claim{}, false
+}
+
+// Key names the policy of the claim, whatever its id.
+func (c Claim) Key() string { return c.Namespace + "/" + c.Name }
+
+// Set puts a claim on a template or a binding, in place of any other.
+func Set(obj metav1.Object, c Claim) {
+	labels, annotations := without(obj)
+	if c.Namespace == "" {
+		labels[contract.ClusterPropagationPolicyPermanentIDLabel] = c.ID
+		annotations[contract.ClusterPropagationPolicyNameAnnotation] = c.Name
+	} else {
+		labels[contract.PropagationPolicyPermanentIDLabel] = c.ID
+		annotations[contract.PropagationPolicyNamespaceAnnotation] = c.Namespace
+		annotations[contract.PropagationPolicyNameAnnotation] = c.Name
+	}
+	obj.SetLabels(labels)
+	obj.SetAnnotations(annotations)
+}
+
+// Clear removes every claim from a template or a binding, half ones too. It reports
+// whether there was any.
+func Clear(obj metav1.Object) bool {
+	before := len(obj.GetLabels()) + len(obj.GetAnnotations())
+	labels, annotations := without(obj)
+	if len(labels)+len(annotations) == before {
+		return false
+	}
+	obj.SetLabels(labels)
+	obj.SetAnnotations(annotations)
+	return true
+}
+
+// without returns copies of the labels and annotations with no claim among them.
+func without(obj metav1.Object) (labels, annotations map[string]string) {
+	labels, annotations = maps.Clone(obj.GetLabels()), maps.Clone(obj.GetAnnotations())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(labels, contract.PropagationPolicyPermanentIDLabel)
+	delete(labels, contract.ClusterPropagationPolicyPermanentIDLabel)
+	delete(annotations, contract.PropagationPolicyNamespaceAnnotation)
+	delete(annotations, contract.PropagationPolicyNameAnnotation)
+	delete(annotations, contract.ClusterPropagationPolicyNameAnnotation)
+	return labels, annotations
+}

@@ -1,0 +1,123 @@
+package detector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/detector/match"
+)
+
+// defaultWorkers is the number of workers if none is given: a reconcile waits for the
+// API server most of its time.
+const defaultWorkers = 8
+
+// Deps is what the stage needs.
+type Deps struct {
+	// ExecutionNamespacePrefix begins the namespaces that hold Works; the default of
+	// the contract if empty.
+	ExecutionNamespacePrefix string
+	// SkippedNamespaces match the namespaces, as a whole, whose objects are never
+	// templates.
+	SkippedNamespaces []*regexp.Regexp
+	// Interpreter says how many replicas a template asks for.
+	Interpreter interpreter.Interpreter
+	// Events gets what people are told.
+	Events kube.EventSink
+	// Clock says for how long to remember a write that the cache does not show.
+	Clock clock.PassiveClock
+	// Workers is the number of concurrent reconciles; 0 is a sensible default.
+	Workers int
+}
+
+// request names one thing to look at: a template; a policy, if the kind is that of
+// one; a kind, if there is no name.
+type request struct {
+	Kind      schema.GroupVersionKind
+	Namespace string
+	Name      string
+}
+
+// Reconciler does the work of the stage.
+type Reconciler struct {
+	hubClient   client.Client
+	liveReader  client.Reader
+	interpreter interpreter.Interpreter
+	events      kube.EventSink
+	exclusions  match.Exclusions
+
+	queue    *queue
+	kinds    *kinds
+	bindings *kube.Written[types.NamespacedName, kube.Binding]
+	said     *said
+}
+
+// Register adds the stage to a manager.
+func Register(mgr manager.Manager, deps Deps) error {
+	r, err := newReconciler(mgr, deps)
+	if err != nil {
+		return fmt.Errorf("registering the detector: %w", err)
+	}
+	workers := deps.Workers
+	if workers == 0 {
+		workers = defaultWorkers
+	}
+	c, err := kube.NewTypedController(mgr, "detector", workers, r, func(req request) []any {
+		return []any{"kind", req.Kind.String(), "namespace", req.Namespace, "name", req.Name}
+	})
+	if err != nil {
+		return err
+	}
+	for _, src := range r.sources(mgr) {
+		if err := c.Watch(src); err != nil {
+			return fmt.Errorf("registering the detector: %w", err)
+		}
+	}
+	return nil
+}
+
+func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
+	if deps.Interpreter == nil || deps.Events == nil || deps.Clock == nil {
+		return nil, errors.New("it needs an interpreter, an event sink and a clock")
+	}
+	prefix := deps.ExecutionNamespacePrefix
+	if prefix == "" {
+		prefix = contract.DefaultExecutionNamespacePrefix
+	}
+	q := &queue{}
+	return &Reconciler{
+		hubClient:   mgr.GetClient(),
+		liveReader:  mgr.GetAPIReader(),
+		interpreter: deps.Interpreter,
+		events:      deps.Events,
+		exclusions:  match.NewExclusions(prefix, deps.SkippedNamespaces),
+		queue:       q,
+		kinds:       newKinds(mgr.GetCache(), mgr.GetRESTMapper(), q, deps.Clock),
+		bindings:    kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
+		said:        newSaid(),
+	}, nil
+}
+
+// Reconcile looks at what the request names.
+func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
+	switch {
+	case req.Name == "":
+		return r.reconcileKind(ctx, req.Kind)
+	case isPolicy(req.Kind):
+		return r.reconcilePolicy(ctx, req)
+	default:
+		return r.reconcileTemplate(ctx, req)
+	}
+}

@@ -1,0 +1,122 @@
+package detector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/kube"
+)
+
+// Reasons of events.
+const (
+	reasonApplyPolicySucceed = "ApplyPolicySucceed"
+	reasonApplyPolicyFailed  = "ApplyPolicyFailed"
+	reasonGetReplicasSucceed = "GetReplicasSucceed"
+	reasonFieldNotSupported  = "FieldNotSupported"
+	reasonInvalidSelector    = "InvalidSelector"
+	reasonKindNotServed      = "KindNotServed"
+	reasonKindNotPropagated  = "KindNotPropagated"
+	reasonKindNotNamespaced  = "KindNotNamespaced"
+)
+
+// Actions of events.
+const (
+	actionApplyPolicy = "ApplyPolicy"
+	actionReadPolicy  = "ReadPolicy"
+)
+
+// reportOutcome tells the author of a template why the policy could not be applied,
+// once for each reason.
+func (r *Reconciler) reportOutcome(req request, t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, err error) {
+	switch {
+	case err == nil:
+		r.said.forget(req)
+	case apierrors.IsConflict(err), errors.Is(err, context.Canceled):
+	case r.said.first(req, reasonApplyPolicyFailed, err.Error()):
+		r.events(notApplied(t, p, err.Error()))
+	}
+}
+
+// reportKind tells the author of a policy that a kind is named in vain.
+func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind schema.GroupVersionKind) {
+	var note string
+	switch reason {
+	case reasonKindNotServed:
+		note = fmt.Sprintf("The hub has no kind %s of %s. Install its CustomResourceDefinition on the hub; what the policy selects is then propagated.",
+			kind.Kind, kind.GroupVersion())
+	case reasonKindNotNamespaced:
+		note = fmt.Sprintf("%s of %s is not namespaced, and a PropagationPolicy selects only objects of its own namespace. Select it in a ClusterPropagationPolicy.",
+			kind.Kind, kind.GroupVersion())
+	default:
+		note = fmt.Sprintf("%s of %s stays on the hub: it is part of how the hub works. Remove it from resourceSelectors.",
+			kind.Kind, kind.GroupVersion())
+	}
+	r.tellAuthor(p, reason+" "+kind.String(), policyWarning(p, reason, note))
+}
+
+// tellAuthor emits an event about a policy unless it was emitted for this generation.
+func (r *Reconciler) tellAuthor(p policyv1alpha1.Policy, key string, e kube.Event) {
+	if r.said.first(policyRequest(p), key, fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())) {
+		r.events(e)
+	}
+}
+
+func applied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonApplyPolicySucceed, Action: actionApplyPolicy,
+		Note: "Apply " + nameOf(p) + " succeed",
+	}
+}
+
+func notApplied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, why string) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonApplyPolicyFailed, Action: actionApplyPolicy,
+		Note: "Apply " + nameOf(p) + " failed: " + why,
+	}
+}
+
+func gotReplicas(t *metav1.PartialObjectMetadata, replicas int32) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonGetReplicasSucceed, Action: actionApplyPolicy,
+		Note:   fmt.Sprintf("Get replicas(%d) succeed", replicas),
+		Detail: true,
+	}
+}
+
+func fieldsNotSupported(p policyv1alpha1.Policy, fields string) kube.Event {
+	return policyWarning(p, reasonFieldNotSupported,
+		fmt.Sprintf("This version of the hub does not act on: %s. The rest of the policy is applied.", fields))
+}
+
+func invalidSelector(p policyv1alpha1.Policy, err error) kube.Event {
+	return policyWarning(p, reasonInvalidSelector,
+		fmt.Sprintf("Part of the policy selects nothing until it is mended: %v", err))
+}
+
+func policyWarning(p policyv1alpha1.Policy, reason, note string) kube.Event {
+	return kube.Event{Regarding: p, Type: corev1.EventTypeWarning, Reason: reason, Action: actionReadPolicy, Note: note}
+}
+
+// nameOf is how events call a policy.
+func nameOf(p policyv1alpha1.Policy) string {
+	if p.GetNamespace() == "" {
+		return "cluster policy(" + p.GetName() + ")"
+	}
+	return "policy(" + p.GetNamespace() + "/" + p.GetName() + ")"
+}
+
+// reference is what events refer to a template by.
+func reference(t *metav1.PartialObjectMetadata) runtime.Object {
+	return &corev1.ObjectReference{
+		APIVersion: t.APIVersion, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name,
+		UID: t.UID, ResourceVersion: t.ResourceVersion,
+	}
+}

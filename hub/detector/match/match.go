@@ -1,0 +1,52 @@
+package match
+
+import (
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/selector"
+)
+
+// Best returns the policy that gets a template, nil if none selects it. A policy that
+// is being deleted gets nothing. The highest explicit priority wins, then the most
+// precise selector, then the first name. All policies are of the same kind and, if
+// namespaced, of the template's namespace.
+func Best(policies []policyv1alpha1.Policy, t selector.Target) policyv1alpha1.Policy {
+	var best policyv1alpha1.Policy
+	var implicit selector.Priority
+	for _, p := range policies {
+		if p.GetDeletionTimestamp() != nil {
+			continue
+		}
+		precision := selector.Resource(p.PropagationSpec().ResourceSelectors, t)
+		if precision == selector.NoMatch {
+			continue
+		}
+		if best == nil || beats(p, precision, best, implicit) {
+			best, implicit = p, precision
+		}
+	}
+	return best
+}
+
+// beats says whether policy a, which selects a template with the precision pa, wins
+// over b.
+func beats(a policyv1alpha1.Policy, pa selector.Priority, b policyv1alpha1.Policy, pb selector.Priority) bool {
+	ea, eb := ptr.Deref(a.PropagationSpec().Priority, 0), ptr.Deref(b.PropagationSpec().Priority, 0)
+	if ea != eb {
+		return ea > eb
+	}
+	if pa != pb {
+		return pa > pb
+	}
+	return a.GetName() < b.GetName()
+}
+
+// Selects says whether a policy selects a template. A namespaced policy selects only
+// templates of its own namespace.
+func Selects(p policyv1alpha1.Policy, t selector.Target) bool {
+	if ns := p.GetNamespace(); ns != "" && ns != t.Namespace {
+		return false
+	}
+	return selector.Resource(p.PropagationSpec().ResourceSelectors, t) != selector.NoMatch
+}

@@ -1,0 +1,69 @@
+package match
+
+import (
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/selector"
+)
+
+// ReservedKind says whether objects of a kind are never templates: those of this API
+// itself, events and leases.
+func ReservedKind(kind schema.GroupVersionKind) bool {
+	switch kind.Group {
+	case "cluster.karmada.io", "policy.karmada.io", "work.karmada.io", "config.karmada.io",
+		"networking.karmada.io", "autoscaling.karmada.io", "remedy.karmada.io", "apps.karmada.io",
+		"events.k8s.io", "coordination.k8s.io":
+		return true
+	case "":
+		return kind.Kind == "Event"
+	default:
+		return false
+	}
+}
+
+// Exclusions say which namespaces, and what is in them, stay on the hub.
+type Exclusions struct {
+	prefix      string
+	expressions []*regexp.Regexp
+}
+
+// NewExclusions returns what the hub keeps for itself, which is the namespaces that
+// begin with the prefix of execution namespaces and those of our own, and whatever
+// one of the expressions matches as a whole.
+func NewExclusions(prefix string, expressions []*regexp.Regexp) Exclusions {
+	e := Exclusions{prefix: prefix}
+	for _, expression := range expressions {
+		e.expressions = append(e.expressions, regexp.MustCompile("^(?:"+expression.String()+")$"))
+	}
+	return e
+}
+
+// Excludes says whether a template stays on the hub because of its namespace, or
+// because it is such a namespace.
+func (e Exclusions) Excludes(t selector.Target) bool {
+	switch {
+	case t.Namespace != "":
+		return e.namespace(t.Namespace)
+	case t.APIVersion == corev1.SchemeGroupVersion.String() && t.Kind == "Namespace":
+		return e.namespace(t.Name)
+	default:
+		return false
+	}
+}
+
+func (e Exclusions) namespace(name string) bool {
+	if name == contract.SystemNamespace || name == contract.ClusterNamespace || strings.HasPrefix(name, e.prefix) {
+		return true
+	}
+	for _, expression := range e.expressions {
+		if expression.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}

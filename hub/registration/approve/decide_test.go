@@ -1,0 +1,336 @@
+package approve
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+)
+
+const (
+	memberID = "0d4ef0b2-1111-4222-8333-944445555666"
+	otherID  = "5a1c2b3d-9999-4888-8777-666655554444"
+)
+
+// encode makes a request; change says in what it is not one of the agent of edge-1.
+func encode(t *testing.T, change func(*x509.CertificateRequest)) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: "system:karmada:agent:edge-1", Organization: []string{"system:karmada:agents"}},
+	}
+	if change != nil {
+		change(template)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+}
+
+func read(t *testing.T, change func(*x509.CertificateRequest)) Request {
+	t.Helper()
+	request, ok := Read(encode(t, change))
+	if !ok {
+		t.Fatal("not the request of an agent")
+	}
+	return request
+}
+
+// valid is an input that is approved.
+func valid(t *testing.T) Input {
+	t.Helper()
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	return Input{
+		Now:      now,
+		Request:  read(t, nil),
+		UID:      "csr-1",
+		Usages:   []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		User:     "system:bootstrap:abc123",
+		Groups:   []string{"system:bootstrappers", contract.BootstrapGroup, "system:authenticated"},
+		MemberID: memberID,
+		Token:    &Token{Token: bootstrap.Token{ID: "abc123", Cluster: "edge-1", Expires: now.Add(time.Hour)}},
+	}
+}
+
+func TestReadKnowsTheRequestsOfAgents(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change      func(*x509.CertificateRequest)
+		wantOurs    bool
+		wantCluster string
+	}{
+		"of an agent": {wantOurs: true, wantCluster: "edge-1"},
+		"of somebody with the group": {
+			change: func(r *x509.CertificateRequest) { r.Subject.CommonName = "alice" }, wantOurs: true,
+		},
+		"of somebody with the name": {
+			change: func(r *x509.CertificateRequest) { r.Subject.Organization = nil }, wantOurs: true, wantCluster: "edge-1",
+		},
+		"of somebody else": {
+			change: func(r *x509.CertificateRequest) { r.Subject = pkix.Name{CommonName: "system:node:n1"} },
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			request, ours := Read(encode(t, tc.change))
+			g.Expect(ours).To(Equal(tc.wantOurs))
+			g.Expect(request.Cluster).To(Equal(tc.wantCluster))
+		})
+	}
+	g := NewWithT(t)
+	_, ours := Read([]byte("nonsense"))
+	g.Expect(ours).To(BeFalse())
+	_, ours = Read(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("nonsense")}))
+	g.Expect(ours).To(BeFalse())
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		request    func(*x509.CertificateRequest)
+		change     func(in *Input)
+		want       Verdict
+		wantReason string
+		wantJoin   bool
+	}{
+		"a new member with a fresh token joins": {want: Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true},
+		"key encipherment may be asked for": {
+			change: func(in *Input) { in.Usages = append(in.Usages, certificatesv1.UsageKeyEncipherment) },
+			want:   Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"a token without an end joins": {
+			change: func(in *Input) { in.Token.Expires = time.Time{} },
+			want:   Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"the same member comes back": {
+			change: func(in *Input) { in.Cluster = &Cluster{ID: memberID} },
+			want:   Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"a Cluster that was made beforehand is joined": {
+			change: func(in *Input) { in.Cluster = &Cluster{} },
+			want:   Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"a join that had begun goes on": {
+			change: func(in *Input) {
+				in.Token.UsedBy, in.Token.UsedFor = memberID, in.UID
+				in.Token.Expires = in.Now.Add(-time.Minute)
+				in.Cluster = &Cluster{ID: memberID}
+			},
+			want: Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"another common name": {
+			request: func(r *x509.CertificateRequest) { r.Subject.CommonName = "alice" },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"no cluster in the common name": {
+			request: func(r *x509.CertificateRequest) { r.Subject.CommonName = contract.AgentUserPrefix },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a name that no cluster can have": {
+			request: func(r *x509.CertificateRequest) { r.Subject.CommonName = contract.AgentUser("Edge_1") },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a name that is too long": {
+			request: func(r *x509.CertificateRequest) { r.Subject.CommonName = contract.AgentUser(strings.Repeat("e", 49)) },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"no organization": {
+			request: func(r *x509.CertificateRequest) { r.Subject.Organization = nil },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"another organization besides": {
+			request: func(r *x509.CertificateRequest) {
+				r.Subject.Organization = append(r.Subject.Organization, "system:masters")
+			},
+			want: Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"something else in the subject": {
+			request: func(r *x509.CertificateRequest) { r.Subject.OrganizationalUnit = []string{"x"} },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a DNS name": {
+			request: func(r *x509.CertificateRequest) { r.DNSNames = []string{"hub"} },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"an address": {
+			request: func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"an e-mail address": {
+			request: func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@b"} },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a URI": {
+			request: func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Scheme: "spiffe", Host: "x"}} },
+			want:    Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a kind of alternative name that has no field": {
+			request: func(r *x509.CertificateRequest) {
+				// A sequence of one otherName.
+				value := []byte{0x30, 0x0b, 0xa0, 0x09, 0x06, 0x03, 0x2a, 0x03, 0x04, 0xa0, 0x02, 0x05, 0x00}
+				r.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: value}}
+			},
+			want: Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"server auth": {
+			change: func(in *Input) { in.Usages = append(in.Usages, certificatesv1.UsageServerAuth) },
+			want:   Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"no client auth": {
+			change: func(in *Input) { in.Usages = in.Usages[:1] },
+			want:   Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a user without a token": {
+			change: func(in *Input) { in.User = "alice" },
+			want:   Deny, wantReason: contract.ReasonNotAToken,
+		},
+		"a token that is not for joining": {
+			change: func(in *Input) { in.Groups = []string{"system:bootstrappers"} },
+			want:   Deny, wantReason: contract.ReasonNotAToken,
+		},
+		"a token that is gone": {
+			change: func(in *Input) { in.Token = nil },
+			want:   Deny, wantReason: contract.ReasonTokenUnknown,
+		},
+		"a token that has expired": {
+			change: func(in *Input) { in.Token.Expires = in.Now },
+			want:   Deny, wantReason: contract.ReasonTokenExpired,
+		},
+		"a token of another cluster": {
+			change: func(in *Input) { in.Token.Cluster = "edge-2" },
+			want:   Deny, wantReason: contract.ReasonTokenOfAnotherCluster,
+		},
+		"a token of no cluster": {
+			change: func(in *Input) { in.Token.Cluster = "" },
+			want:   Deny, wantReason: contract.ReasonTokenOfAnotherCluster,
+		},
+		"a token that another member used": {
+			change: func(in *Input) { in.Token.UsedBy, in.Token.UsedFor = otherID, "csr-0" },
+			want:   Deny, wantReason: contract.ReasonTokenUsed,
+		},
+		"a token that the member used for another request": {
+			change: func(in *Input) { in.Token.UsedBy, in.Token.UsedFor = memberID, "csr-0" },
+			want:   Deny, wantReason: contract.ReasonTokenUsed,
+		},
+		"a used token of which is not known for what": {
+			change: func(in *Input) { in.Token.UsedBy = memberID },
+			want:   Deny, wantReason: contract.ReasonTokenUsed,
+		},
+		"a member without an id": {
+			change: func(in *Input) { in.MemberID = "" },
+			want:   Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a member with an id that none has": {
+			change: func(in *Input) { in.MemberID = "not an id at all" },
+			want:   Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a member with an endless id": {
+			change: func(in *Input) { in.MemberID = strings.Repeat("a", 129) },
+			want:   Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a name that another member has": {
+			change: func(in *Input) { in.Cluster = &Cluster{ID: otherID} },
+			want:   Deny, wantReason: contract.ReasonNameTaken,
+		},
+		"a name that is being given up": {
+			change: func(in *Input) { in.Cluster = &Cluster{ID: memberID, Leaving: true} },
+			want:   Deny, wantReason: contract.ReasonClusterLeaving,
+		},
+		"a member that has another name": {
+			change: func(in *Input) { in.Others = []string{"shop-9", "shop-7"} },
+			want:   Deny, wantReason: contract.ReasonMemberAlreadyJoined,
+		},
+		"an agent asks again": {
+			change: func(in *Input) { asAgent(in, "edge-1"); in.Cluster = &Cluster{ID: memberID} },
+			want:   Approve, wantReason: contract.ReasonRenewalApproved,
+		},
+		"an agent asks again without saying its id": {
+			change: func(in *Input) {
+				asAgent(in, "edge-1")
+				in.MemberID, in.Cluster = "", &Cluster{ID: memberID}
+			},
+			want: Approve, wantReason: contract.ReasonRenewalApproved,
+		},
+		"an agent asks again when its Cluster is gone": {
+			change: func(in *Input) { asAgent(in, "edge-1") },
+			want:   Deny, wantReason: contract.ReasonClusterUnknown,
+		},
+		"an agent asks again when another member has its name": {
+			change: func(in *Input) { asAgent(in, "edge-1"); in.Cluster = &Cluster{ID: otherID} },
+			want:   Deny, wantReason: contract.ReasonNameTaken,
+		},
+		"an agent asks for the certificate of another": {
+			change: func(in *Input) { asAgent(in, "edge-2"); in.Cluster = &Cluster{ID: memberID} },
+			want:   Deny, wantReason: contract.ReasonNotAToken,
+		},
+		"somebody has the name of an agent without its group": {
+			change: func(in *Input) {
+				asAgent(in, "edge-1")
+				in.Groups, in.Cluster = []string{"system:authenticated"}, &Cluster{ID: memberID}
+			},
+			want: Deny, wantReason: contract.ReasonNotAToken,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			in := valid(t)
+			if tc.request != nil {
+				in.Request = read(t, tc.request)
+			}
+			if tc.change != nil {
+				tc.change(&in)
+			}
+			got := Decide(in)
+			g.Expect(got.Verdict).To(Equal(tc.want), got.Message)
+			g.Expect(got.Reason).To(Equal(tc.wantReason), got.Message)
+			g.Expect(got.Join).To(Equal(tc.wantJoin))
+			g.Expect(got.Message).To(HaveSuffix("."))
+			g.Expect(got.Message).NotTo(ContainSubstring("%!"))
+		})
+	}
+}
+
+func TestDecideNamesTheSameOtherClusterEveryTime(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := valid(t)
+	in.Others = []string{"shop-9", "shop-7"}
+	g.Expect(Decide(in).Message).To(ContainSubstring("shop-7"))
+}
+
+func TestDecideRefusesARequestThatIsNotSignedWithItsKey(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := valid(t)
+	in.Request.parsed.Signature[len(in.Request.parsed.Signature)-1] ^= 1
+	g.Expect(Decide(in).Reason).To(Equal(contract.ReasonMalformedRequest))
+}
+
+func asAgent(in *Input, cluster string) {
+	in.User, in.Groups = contract.AgentUser(cluster), []string{contract.AgentGroup, "system:authenticated"}
+	in.Token = nil
+}

@@ -1,0 +1,17 @@
+// Package registration lets members join the hub, and gives their agents what they may
+// do there.
+//
+//	Reads:     certificate signing requests of agents, join tokens (live), Clusters,
+//	           execution namespaces.
+//	Writes:    approvals and denials; on a token, by whom and for which request it was
+//	           used; Clusters that are new; roles and leases of agents.
+//	Owns:      spec.id of a Cluster, the existence of its lease, the rights of its agent.
+//	Invariant: a token yields one certificate. It is marked as used before anything is
+//	           made with it, and the certificate is approved after everything is there.
+//	Next:      the signer of the API server, then the agent.
+//
+// A join is four writes: the token is marked, the Cluster is made, the rights are made
+// (for which the cluster stage makes the execution namespace), the request is approved.
+// The hub may stop between any two: the token remembers for which request it was used,
+// so the same request goes on and no other can.
+package registration

@@ -1,0 +1,2 @@
+// Package assign says how many replicas each of the chosen clusters gets.
+package assign

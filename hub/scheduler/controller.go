@@ -1,0 +1,110 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/scheduler/decide"
+)
+
+// Name is the name of this scheduler: it places bindings that name it, or none.
+const Name = "default-scheduler"
+
+// defaultWorkers is how many bindings are placed at a time. A decision takes
+// microseconds; the workers wait for the API server.
+const defaultWorkers = 8
+
+// Deps is what the scheduler needs.
+type Deps struct {
+	// Events receives what there is to tell people.
+	Events kube.EventSink
+	// Clock tells when a decision was made.
+	Clock clock.PassiveClock
+	// Workers is how many bindings are placed at a time; 0 is a sensible number.
+	Workers int
+}
+
+// Register adds the scheduler to a manager: one controller for each kind of binding.
+func Register(mgr manager.Manager, deps Deps) error {
+	if deps.Events == nil || deps.Clock == nil {
+		return errors.New("the scheduler needs a sink for events and a clock")
+	}
+	if deps.Workers == 0 {
+		deps.Workers = defaultWorkers
+	}
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		name := "scheduler-" + strings.ToLower(kind.Kind)
+		r := &reconciler{hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock}
+		if err := kube.NewController(mgr, name, deps.Workers).
+			For(kind.New(), builder.WithPredicates(bindingChanged())).
+			Watches(&clusterv1alpha1.Cluster{}, r.enqueueAll(), builder.WithPredicates(clusterChanged())).
+			Complete(kube.QuietConflicts(r)); err != nil {
+			return fmt.Errorf("making the controller %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// reconciler places the bindings of one kind.
+type reconciler struct {
+	hubClient client.Client
+	kind      kube.BindingKind
+	events    kube.EventSink
+	clock     clock.PassiveClock
+}
+
+// Reconcile places one binding.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	binding := r.kind.New()
+	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !ours(binding) {
+		return reconcile.Result{}, nil
+	}
+	in, err := r.gather(ctx, binding)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering what decides on %q: %w", binding.GetName(), err)
+	}
+	decision := decide.Decide(in)
+
+	edit, err := kube.Begin(binding)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	change := record(binding, decision, metav1.NewTime(r.clock.Now()))
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerScheduler)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("recording the clusters of %q: %w", binding.GetName(), err)
+	}
+	r.report(ctx, binding, decision, change, wrote)
+	return reconcile.Result{}, nil
+}
+
+// report tells people what changed, after it was written.
+func (r *reconciler) report(ctx context.Context, binding kube.Binding, d decide.Decision, c change, wrote bool) {
+	log := ctrl.LoggerFrom(ctx)
+	switch {
+	case c.targets || c.verdict:
+		log.Info("Scheduled", "trigger", d.Trigger, "clusters", targetNames(d.Targets), "reason", d.Message)
+	case wrote:
+		log.V(1).Info("Recorded that the clusters stay", "trigger", d.Trigger)
+	}
+	for _, e := range eventsOf(r.kind.Kind, binding, d, c) {
+		r.events(e)
+	}
+}

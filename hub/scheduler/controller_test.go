@@ -1,0 +1,308 @@
+package scheduler_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/scheduler"
+	"fairlead.dev/hub/setup"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+)
+
+const (
+	soon  = 10 * time.Second
+	often = 10 * time.Millisecond
+	while = 300 * time.Millisecond
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// world is a hub's API with nothing but the scheduler at work.
+type world struct {
+	hub       client.Client
+	namespace string
+
+	mu     sync.Mutex
+	events []kube.Event
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t)}
+	mgr, err := manager.New(hub.Config, manager.Options{
+		Scheme:     w.hub.Scheme(),
+		Cache:      setup.CacheOptions(),
+		Client:     setup.ClientOptions(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(scheduler.Register(mgr, scheduler.Deps{Events: w.record, Clock: clock.RealClock{}})).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) record(e kube.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, e)
+}
+
+// told returns the notes of the events about a template.
+func (w *world) told(template string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, e := range w.events {
+		if ref, ok := e.Regarding.(*corev1.ObjectReference); ok && ref.Name == template {
+			out = append(out, e.Type+" "+e.Reason+": "+e.Note)
+		}
+	}
+	return out
+}
+
+// join adds a cluster of a site that serves Deployments and ClusterRoles.
+func (w *world) join(t *testing.T, name, site string) *clusterv1alpha1.Cluster {
+	t.Helper()
+	g := NewWithT(t)
+	c := builder.MakeCluster(name).Label("site", site).Obj()
+	g.Expect(w.hub.Create(t.Context(), c)).To(Succeed())
+	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
+		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
+		{GroupVersion: "rbac.authorization.k8s.io/v1", Resources: []clusterv1alpha1.APIResource{{Name: "clusterroles", Kind: "ClusterRole"}}},
+	}
+	g.Expect(w.hub.Status().Update(t.Context(), c)).To(Succeed())
+	return c
+}
+
+// binding returns a claimed binding of a Deployment for the clusters of a site.
+func (w *world) binding(name, site string) *workv1alpha2.ResourceBinding {
+	return &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: name + "-deployment",
+			Labels: map[string]string{contract.PropagationPolicyPermanentIDLabel: "some-id"},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource:  workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: name},
+			Replicas:  2,
+			Placement: &policyv1alpha1.Placement{ClusterAffinity: bySite(site)},
+		},
+	}
+}
+
+func bySite(site string) *policyv1alpha1.ClusterAffinity {
+	return &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": site}}}
+}
+
+// read reads a binding anew.
+func read[B client.Object](t *testing.T, w *world, b B) B {
+	t.Helper()
+	NewWithT(t).Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+	return b
+}
+
+// change changes an object whoever else is writing it.
+func change[B client.Object](t *testing.T, w *world, b B, mutate func(B)) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		read(t, w, b)
+		mutate(b)
+		return w.hub.Update(t.Context(), b)
+	}, soon, often).Should(Succeed())
+}
+
+// summary says in a line what the scheduler made of a binding, and whether what it
+// says is about the binding as it is.
+func summary(b workv1alpha2.Binding) string {
+	parts := make([]string, 0, len(b.BindingSpec().Clusters)+2)
+	for _, c := range b.BindingSpec().Clusters {
+		parts = append(parts, c.Name)
+	}
+	c := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingScheduled)
+	if c == nil {
+		return strings.Join(append(parts, "untouched"), " ")
+	}
+	parts = append(parts, c.Reason)
+	if c.ObservedGeneration != b.GetGeneration() {
+		parts = append(parts, "outdated")
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestScheduler(t *testing.T) {
+	w := start(t)
+
+	t.Run("a binding goes to the clusters that fit, and is left alone then", func(t *testing.T) {
+		g := NewWithT(t)
+		w.join(t, "shop-1", "shop")
+		w.join(t, "shop-2", "shop")
+		w.join(t, "ship-1", "ship")
+		b := w.binding("web", "shop")
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Expect(b.Spec.Clusters[0].Replicas).To(BeEquivalentTo(2))
+		g.Expect(b.Annotations[contract.AppliedPlacementAnnotation]).To(MatchJSON(`{"clusterAffinity":{"labelSelector":{"matchLabels":{"site":"shop"}}}}`))
+		g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(b.Generation), "of the binding as it is after the decision")
+		g.Expect(b.Status.LastScheduledTime).NotTo(BeNil())
+		g.Eventually(func() []string { return w.told("web") }, soon, often).Should(ConsistOf("Normal ScheduleBindingSucceed: Binding has been scheduled successfully. Result: {shop-1:2, shop-2:2}"))
+
+		before := b.ResourceVersion
+		shop := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shop-1"}}
+		change(t, w, shop, func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "north" })
+		g.Consistently(func() string { return read(t, w, b).ResourceVersion }, while, often).Should(Equal(before))
+	})
+
+	t.Run("a cluster that joins is added, one that changes is dropped", func(t *testing.T) {
+		g := NewWithT(t)
+		b := w.binding("web", "shop")
+		c := w.join(t, "shop-3", "shop")
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 shop-3 Success"))
+		g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(b.Generation))
+		change(t, w, c, func(c *clusterv1alpha1.Cluster) { c.Labels["site"] = "museum" })
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() []string { return w.told("web") }, soon, often).Should(HaveLen(3))
+	})
+
+	t.Run("a change of the replicas is followed", func(t *testing.T) {
+		g := NewWithT(t)
+		b := w.binding("web", "shop")
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 5 })
+		g.Eventually(func() int32 { return read(t, w, b).Spec.Clusters[0].Replicas }, soon, often).Should(BeEquivalentTo(5))
+	})
+
+	t.Run("when no cluster fits the targets are cleared, and it is said once", func(t *testing.T) {
+		g := NewWithT(t)
+		b := w.binding("web", "shop")
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = bySite("moon") })
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("NoClusterFit"))
+		c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingScheduled)
+		g.Expect(c.Message).To(Equal("0/4 clusters are available: 4 cluster(s) did not match the placement cluster affinity constraint."))
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "77" })
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("NoClusterFit"))
+		g.Eventually(func() []string { return w.told("web") }, soon, often).Should(ContainElement("Warning ScheduleBindingFailed: " + c.Message))
+		g.Expect(strings.Count(strings.Join(w.told("web"), "\n"), "ScheduleBindingFailed")).To(Equal(1))
+	})
+
+	t.Run("what is not supported is refused, and what runs is left alone", func(t *testing.T) {
+		g := NewWithT(t)
+		b := w.binding("db", "shop")
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 2}}
+		})
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 SchedulerError"))
+		g.Eventually(func() []string { return w.told("db") }, soon, often).Should(ContainElement(ContainSubstring("placement.spreadConstraints is not supported")))
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.SpreadConstraints = nil })
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+	})
+
+	t.Run("replicas are divided by weight", func(t *testing.T) {
+		g := NewWithT(t)
+		b := w.binding("divided", "shop")
+		b.Spec.Replicas = 9
+		b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+			ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: policyv1alpha1.Weighted,
+			WeightPreference: &policyv1alpha1.ClusterPreferences{StaticWeightList: []policyv1alpha1.StaticClusterWeight{
+				{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"shop-1"}}, Weight: 1},
+				{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"shop-2"}}, Weight: 2},
+			}},
+		}
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		g.Eventually(func() []workv1alpha2.TargetCluster { return read(t, w, b).Spec.Clusters }, soon, often).Should(
+			Equal([]workv1alpha2.TargetCluster{{Name: "shop-1", Replicas: 3}, {Name: "shop-2", Replicas: 6}}))
+	})
+
+	t.Run("the next group is used when one is lost, and a request goes back", func(t *testing.T) {
+		g := NewWithT(t)
+		b := w.binding("groups", "")
+		b.Spec.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+			{AffinityName: "far", ClusterAffinity: *bySite("station")}, {AffinityName: "near", ClusterAffinity: *bySite("ship")},
+		}}
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("ship-1 Success"))
+		g.Expect(b.Status.SchedulerObservedAffinityName).To(Equal("near"))
+		w.join(t, "station-1", "station")
+		g.Consistently(func() string { return summary(read(t, w, b)) }, while, often).Should(Equal("ship-1 Success"))
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.RescheduleTriggeredAt = new(metav1.NewTime(b.Status.LastScheduledTime.Add(time.Second)))
+		})
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("station-1 Success"))
+		g.Expect(b.Status.SchedulerObservedAffinityName).To(Equal("far"))
+	})
+
+	t.Run("bindings of others are left alone", func(t *testing.T) {
+		g := NewWithT(t)
+		foreign, suspended, follower := w.binding("foreign", "shop"), w.binding("suspended", "shop"), w.binding("follower", "shop")
+		foreign.Spec.SchedulerName = "another"
+		suspended.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
+		follower.Labels = nil
+		for _, b := range []*workv1alpha2.ResourceBinding{foreign, suspended, follower} {
+			g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		}
+		g.Consistently(func(g Gomega) {
+			for _, b := range []*workv1alpha2.ResourceBinding{foreign, suspended, follower} {
+				g.Expect(summary(read(t, w, b))).To(Equal("untouched"))
+			}
+		}, while, often).Should(Succeed())
+		change(t, w, suspended, func(b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = nil })
+		change(t, w, follower, func(b *workv1alpha2.ResourceBinding) {
+			b.Labels = map[string]string{contract.ClusterPropagationPolicyPermanentIDLabel: "id"}
+		})
+		g.Eventually(func(g Gomega) {
+			g.Expect(summary(read(t, w, suspended))).To(Equal("shop-1 shop-2 Success"))
+			g.Expect(summary(read(t, w, follower))).To(Equal("shop-1 shop-2 Success"))
+		}, soon, often).Should(Succeed())
+	})
+
+	t.Run("cluster-scoped templates are placed in the same way", func(t *testing.T) {
+		g := NewWithT(t)
+		b := &workv1alpha2.ClusterResourceBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "reader-clusterrole", Labels: map[string]string{contract.ClusterPropagationPolicyPermanentIDLabel: "id"}},
+			Spec: workv1alpha2.ResourceBindingSpec{
+				Resource:  workv1alpha2.ObjectReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "reader"},
+				Placement: &policyv1alpha1.Placement{ClusterAffinity: bySite("shop")},
+			},
+		}
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() []string { return w.told("reader") }, soon, often).Should(
+			ConsistOf("Normal ScheduleBindingSucceed: Binding has been scheduled successfully. Result {shop-1:0, shop-2:0}"))
+	})
+}
+
+func TestRegisterSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(scheduler.Register(nil, scheduler.Deps{})).NotTo(Succeed())
+}

@@ -1,0 +1,115 @@
+package filter
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/selector"
+)
+
+// Query is what filters know of the application.
+type Query struct {
+	// APIVersion and Kind of the template.
+	APIVersion, Kind string
+	// Affinity picks clusters; its zero value picks all.
+	Affinity selector.ClusterMatcher
+	// Tolerations are the taints that the application accepts.
+	Tolerations []corev1.Toleration
+	// Targets are the clusters that have the application. A cluster keeps it when a
+	// taint is added or an API is no longer reported: those keep others away.
+	Targets sets.Set[string]
+	// Leaving are the clusters that the application is being evicted from.
+	Leaving sets.Set[string]
+}
+
+// NewQuery returns the query of a binding for clusters that an affinity picks.
+func NewQuery(spec *workv1alpha2.ResourceBindingSpec, affinity selector.ClusterMatcher) *Query {
+	q := &Query{
+		APIVersion: spec.Resource.APIVersion,
+		Kind:       spec.Resource.Kind,
+		Affinity:   affinity,
+		Targets:    make(sets.Set[string], len(spec.Clusters)),
+		Leaving:    make(sets.Set[string], len(spec.GracefulEvictionTasks)),
+	}
+	if spec.Placement != nil {
+		q.Tolerations = spec.Placement.ClusterTolerations
+	}
+	for i := range spec.Clusters {
+		q.Targets.Insert(spec.Clusters[i].Name)
+	}
+	for i := range spec.GracefulEvictionTasks {
+		q.Leaving.Insert(spec.GracefulEvictionTasks[i].FromCluster)
+	}
+	return q
+}
+
+// Filter keeps clusters out.
+type Filter struct {
+	// Name of the filter, for explanations.
+	Name string
+	// Refuse returns why the cluster is kept out, in the words that conditions and
+	// events use, or nothing if it passes.
+	Refuse func(q *Query, c *clusterv1alpha1.Cluster) string
+}
+
+// Names of the filters.
+const (
+	Removal         = "ClusterRemoval"
+	ClusterAffinity = "ClusterAffinity"
+	ClusterEviction = "ClusterEviction"
+	TaintToleration = "TaintToleration"
+	APIEnablement   = "APIEnablement"
+)
+
+// All returns the filters in the order in which they are asked: what the author of
+// the policy said comes before what the cluster lacks.
+func All() []Filter {
+	return []Filter{
+		{Name: ClusterAffinity, Refuse: affinity},
+		{Name: Removal, Refuse: removal},
+		{Name: ClusterEviction, Refuse: eviction},
+		{Name: TaintToleration, Refuse: taints},
+		{Name: APIEnablement, Refuse: api},
+	}
+}
+
+func affinity(q *Query, c *clusterv1alpha1.Cluster) string {
+	if q.Affinity.Matches(c) {
+		return ""
+	}
+	return "cluster(s) did not match the placement cluster affinity constraint"
+}
+
+func removal(_ *Query, c *clusterv1alpha1.Cluster) string {
+	if c.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	return "cluster(s) is being removed"
+}
+
+func eviction(q *Query, c *clusterv1alpha1.Cluster) string {
+	if !q.Leaving.Has(c.Name) {
+		return ""
+	}
+	return "cluster(s) is in the process of eviction"
+}
+
+func api(q *Query, c *clusterv1alpha1.Cluster) string {
+	if q.Targets.Has(c.Name) {
+		return ""
+	}
+	for i := range c.Status.APIEnablements {
+		group := &c.Status.APIEnablements[i]
+		if group.GroupVersion != q.APIVersion {
+			continue
+		}
+		for j := range group.Resources {
+			if group.Resources[j].Kind == q.Kind {
+				return ""
+			}
+		}
+	}
+	return "cluster(s) did not have the API resource"
+}

@@ -1,0 +1,58 @@
+package setup
+
+import (
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// CacheOptions returns what the hub's cache keeps: nothing has managed fields; Works
+// have no manifests; of the leases there are those of the agents, and of the
+// certificate requests those for clients of the API server.
+func CacheOptions() cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&workv1alpha1.Work{}: {Transform: stripManifests()},
+			&coordinationv1.Lease{}: {
+				Namespaces: map[string]cache.Config{contract.ClusterNamespace: {Transform: cache.TransformStripManagedFields()}},
+			},
+			&certificatesv1.CertificateSigningRequest{}: {
+				Field:     fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeAPIServerClientSignerName),
+				Transform: cache.TransformStripManagedFields(),
+			},
+		},
+	}
+}
+
+// ClientOptions returns how the hub's client reads and writes: kinds that hold secrets,
+// or that are many and seldom needed, are read live.
+func ClientOptions() client.Options {
+	return client.Options{
+		// A write that names no other field manager is a slip; it shows as the hub's.
+		FieldOwner: fieldOwner,
+		Cache:      &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
+	}
+}
+
+const fieldOwner = "fairlead-hub"
+
+// stripManifests drops what is by far the most of a Work. Who needs it reads the Work
+// live; the annotation contract.ManifestHashAnnotation says what it is.
+func stripManifests() toolscache.TransformFunc {
+	strip := cache.TransformStripManagedFields()
+	return func(in any) (any, error) {
+		if work, ok := in.(*workv1alpha1.Work); ok {
+			work.Spec.Workload.Manifests = nil
+		}
+		return strip(in)
+	}
+}

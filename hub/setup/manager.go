@@ -1,0 +1,144 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"fairlead.dev/common/kube"
+)
+
+// Options say how the hub works. The zero value of a field means nothing else is said
+// about it; every field but the addresses must be set.
+type Options struct {
+	// ExecutionNamespacePrefix is followed by the name of a cluster.
+	ExecutionNamespacePrefix string
+	// SkippedNamespaces match the namespaces whose objects are no templates.
+	SkippedNamespaces []*regexp.Regexp
+	// ClusterMonitorPeriod is how often the leases of the agents are looked at.
+	ClusterMonitorPeriod time.Duration
+	// ClusterMonitorGracePeriod is the silence after which a cluster is Unknown.
+	ClusterMonitorGracePeriod time.Duration
+	// ClusterStartupGracePeriod is the same for a cluster that never reported.
+	ClusterStartupGracePeriod time.Duration
+	// AllEvents emits every event, also those that tell an author nothing new.
+	AllEvents bool
+	// MetricsBindAddress and HealthProbeBindAddress are served nowhere if "0".
+	MetricsBindAddress, HealthProbeBindAddress string
+	// LeaderElection lets one of several hubs of an API work at a time.
+	LeaderElection bool
+	// Clock is the hub's time.
+	Clock clock.WithTicker
+	// Ready, if not nil, is called once when the stages run.
+	Ready func()
+}
+
+// leaseName is that of the lease by which hubs elect one. It is not in the namespace of
+// the agents' leases, where a cluster could have that name.
+const (
+	leaseName      = "fairlead-hub"
+	leaseNamespace = metav1.NamespaceSystem
+)
+
+// shutdownTimeout bounds how long the stages may finish what they are at.
+const shutdownTimeout = 10 * time.Second
+
+// New returns a manager with all stages registered. The API server must be installed:
+// see package apiserver.
+func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, error) {
+	if o.Clock == nil || o.ExecutionNamespacePrefix == "" {
+		return nil, errors.New("setting up the hub: the clock and the prefix of execution namespaces must be given")
+	}
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	// The server's own fairness protects it; waiting here as well would only hide it.
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	cfg.UserAgent = fieldOwner
+	mgr, err := manager.New(cfg, manager.Options{
+		Scheme:                        scheme,
+		Cache:                         CacheOptions(),
+		Client:                        ClientOptions(),
+		Metrics:                       metricsserver.Options{BindAddress: orNone(o.MetricsBindAddress)},
+		HealthProbeBindAddress:        orNone(o.HealthProbeBindAddress),
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       leaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       new(shutdownTimeout),
+		Controller: config.Controller{
+			// Names are unique in the list of stages; tests run several hubs in a process.
+			SkipNameValidation: new(true),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the hub: %w", err)
+	}
+	if err := kube.IndexWorks(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	if err := register(mgr, o); err != nil {
+		return nil, err
+	}
+	return mgr, addProbes(mgr, o.Ready)
+}
+
+func orNone(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}
+
+// addProbes adds the health endpoints and the call of ready. A hub that waits to be
+// elected is ready: its caches are filled.
+func addProbes(mgr manager.Manager, ready func()) error {
+	var synced atomic.Bool
+	standby := runnable{run: func(ctx context.Context) error {
+		synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
+		return nil
+	}}
+	working := runnable{leader: true, run: func(ctx context.Context) error {
+		if mgr.GetCache().WaitForCacheSync(ctx) && ready != nil {
+			ready()
+		}
+		return nil
+	}}
+	return errors.Join(
+		mgr.Add(standby),
+		mgr.Add(working),
+		mgr.AddHealthzCheck("ping", func(*http.Request) error { return nil }),
+		mgr.AddReadyzCheck("caches", func(*http.Request) error {
+			if !synced.Load() {
+				return errors.New("the caches are not filled yet")
+			}
+			return nil
+		}),
+	)
+}
+
+// runnable is a function that runs in the leader only, or in every hub.
+type runnable struct {
+	leader bool
+	run    func(context.Context) error
+}
+
+// Start implements manager.Runnable.
+func (r runnable) Start(ctx context.Context) error { return r.run(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (r runnable) NeedLeaderElection() bool { return r.leader }

@@ -1,0 +1,129 @@
+package setup
+
+import (
+	"context"
+	"regexp"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/test/cluster"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// patience is how long things may take on a machine that does other work too.
+const patience = time.Minute
+
+func options() Options {
+	return Options{
+		ExecutionNamespacePrefix:  contract.DefaultExecutionNamespacePrefix,
+		SkippedNamespaces:         []*regexp.Regexp{regexp.MustCompile("^kube-.*$")},
+		ClusterMonitorPeriod:      5 * time.Second,
+		ClusterMonitorGracePeriod: 40 * time.Second,
+		ClusterStartupGracePeriod: time.Minute,
+		Clock:                     clock.RealClock{},
+	}
+}
+
+func TestTheHubRunsAllStagesAndStops(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Start(t, cluster.Options{Name: "setup"})
+	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{})).To(Succeed())
+	o := options()
+	ready := make(chan struct{})
+	o.Ready = func() { close(ready) }
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	mgr, err := New(ctx, hub.Config, o)
+	g.Expect(err).NotTo(HaveOccurred())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	g.Eventually(ready).WithTimeout(patience).Should(BeClosed())
+	g.Consistently(stopped).Should(Not(Receive()))
+	cancel()
+	g.Eventually(stopped).WithTimeout(patience).Should(Receive(BeNil()))
+}
+
+func TestNewRefusesWhatIsNotSaid(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{})
+	o := options()
+	o.Clock = nil
+	_, err := New(t.Context(), hub.Config, o)
+	g.Expect(err).To(HaveOccurred())
+	o = options()
+	o.ExecutionNamespacePrefix = ""
+	_, err = New(t.Context(), hub.Config, o)
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestWhatTheCacheKeeps(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{})
+	hubClient := hub.Client(t)
+	ns := hub.Namespace(t)
+	create := func(obj client.Object) {
+		t.Helper()
+		g.Expect(client.IgnoreAlreadyExists(hubClient.Create(t.Context(), obj))).To(Succeed())
+	}
+	work := &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: ns, Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-1"}},
+		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{
+			{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)}},
+		}}},
+	}
+	create(work)
+	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}})
+	create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "edge-1", Namespace: contract.ClusterNamespace}})
+	create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "of-others", Namespace: ns}})
+
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	o := CacheOptions()
+	o.Scheme = scheme
+	kept, err := cache.New(hub.Config, o)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(kube.IndexWorks(t.Context(), kept)).To(Succeed())
+	go func() { _ = kept.Start(t.Context()) }()
+
+	cached := &workv1alpha1.WorkList{}
+	g.Eventually(func() error {
+		return kept.List(t.Context(), cached, client.InNamespace(ns), client.MatchingFields{kube.WorksByBinding: "id-1"})
+	}).WithTimeout(patience).Should(Succeed(), "once it is started")
+	g.Expect(cached.Items).To(HaveLen(1))
+	g.Expect(cached.Items[0].Spec.Workload.Manifests).To(BeEmpty(), "manifests are most of a Work")
+	g.Expect(cached.Items[0].ManagedFields).To(BeEmpty())
+	g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(work), work)).To(Succeed())
+	g.Expect(work.Spec.Workload.Manifests).To(HaveLen(1), "the Work itself has them")
+
+	leases := &coordinationv1.LeaseList{}
+	g.Expect(kept.List(t.Context(), leases)).To(Succeed())
+	g.Expect(leases.Items).To(HaveLen(1), "only those of agents")
+	g.Expect(leases.Items[0].ManagedFields).To(BeEmpty())
+
+	namespaces := &corev1.NamespaceList{}
+	g.Expect(kept.List(t.Context(), namespaces)).To(Succeed())
+	for i := range namespaces.Items {
+		g.Expect(namespaces.Items[i].ManagedFields).To(BeEmpty())
+	}
+	g.Expect(kept.List(t.Context(), &certificatesv1.CertificateSigningRequestList{})).To(Succeed(), "requests can be selected by their signer")
+}

@@ -1,0 +1,71 @@
+package setup
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/binding"
+	"fairlead.dev/hub/cluster"
+	"fairlead.dev/hub/detector"
+	"fairlead.dev/hub/registration"
+	"fairlead.dev/hub/scheduler"
+	"fairlead.dev/hub/status"
+)
+
+// stage is one step of the flow.
+type stage struct {
+	name     string
+	register func(manager.Manager, kube.EventSink) error
+}
+
+// stages lists the stages in the order in which data flows.
+func stages(o Options) []stage {
+	kinds := native.New()
+	return []stage{
+		{"detector", func(mgr manager.Manager, events kube.EventSink) error {
+			return detector.Register(mgr, detector.Deps{
+				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, SkippedNamespaces: o.SkippedNamespaces,
+				Interpreter: kinds, Events: events, Clock: o.Clock,
+			})
+		}},
+		{"scheduler", func(mgr manager.Manager, events kube.EventSink) error {
+			return scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: o.Clock})
+		}},
+		{"binding", func(mgr manager.Manager, events kube.EventSink) error {
+			return binding.Register(mgr, binding.Deps{
+				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: kinds, Events: events, Clock: o.Clock,
+			})
+		}},
+		{"status", func(mgr manager.Manager, events kube.EventSink) error {
+			return status.Register(mgr, status.Deps{
+				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: kinds, Events: events, Clock: o.Clock,
+			})
+		}},
+		{"cluster", func(mgr manager.Manager, events kube.EventSink) error {
+			return cluster.Register(mgr, cluster.Deps{
+				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Events: events, Clock: o.Clock,
+				MonitorPeriod: o.ClusterMonitorPeriod, GracePeriod: o.ClusterMonitorGracePeriod, StartupGracePeriod: o.ClusterStartupGracePeriod,
+			})
+		}},
+		{"registration", func(mgr manager.Manager, events kube.EventSink) error {
+			return registration.Register(mgr, registration.Deps{
+				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Events: events, Clock: o.Clock,
+			})
+		}},
+	}
+}
+
+// register registers all stages with the manager. Each tells its events under its own
+// name.
+func register(mgr manager.Manager, o Options) error {
+	for _, s := range stages(o) {
+		events := kube.NewEventSink(mgr.GetEventRecorder("fairlead-"+s.name), o.AllEvents)
+		if err := s.register(mgr, events); err != nil {
+			return fmt.Errorf("registering stage %q: %w", s.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+// Package aggregate adds up what the clusters report about one binding.
+package aggregate

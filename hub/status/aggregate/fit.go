@@ -1,0 +1,49 @@
+package aggregate
+
+import (
+	"fmt"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Bounds of what a binding holds of its clusters, in bytes. The API server refuses an
+// object of more than about 1.5 MB, and then no cluster's status would be seen.
+const (
+	maxStatuses = 512 << 10
+	maxMessages = 256 << 10
+	maxMessage  = 1 << 10
+)
+
+// fit makes items small enough to be written, whatever the clusters report: messages
+// are cut, and the largest statuses are left out until the others have room. The Work
+// has all of it.
+func fit(items []workv1alpha2.AggregatedStatusItem) {
+	if len(items) == 0 {
+		return
+	}
+	most := min(maxMessage, maxMessages/len(items))
+	total := 0
+	for i := range items {
+		items[i].AppliedMessage = cut(items[i].AppliedMessage, most)
+		total += size(items[i])
+	}
+	for total > maxStatuses {
+		largest := 0
+		for i := range items {
+			if size(items[i]) > size(items[largest]) {
+				largest = i
+			}
+		}
+		n := size(items[largest])
+		total -= n
+		items[largest].Status = nil
+		items[largest].AppliedMessage = cut(fmt.Sprintf("It is applied, but its status of %d bytes is too large to be shown here; look at the Work.", n), most)
+	}
+}
+
+func size(item workv1alpha2.AggregatedStatusItem) int {
+	if item.Status == nil {
+		return 0
+	}
+	return len(item.Status.Raw)
+}

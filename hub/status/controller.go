@@ -1,0 +1,251 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/status/aggregate"
+)
+
+// defaultWorkers is the number of workers if none is given: a reconcile waits for the
+// API server most of its time.
+const defaultWorkers = 8
+
+// Deps is what the stage needs.
+type Deps struct {
+	// ExecutionNamespacePrefix begins the namespaces that hold Works; the default of
+	// the contract if empty.
+	ExecutionNamespacePrefix string
+	// Interpreter adds up the statuses of a kind.
+	Interpreter interpreter.Interpreter
+	// Events gets what people are told.
+	Events kube.EventSink
+	// Clock says when conditions change.
+	Clock clock.PassiveClock
+	// Workers is the number of concurrent reconciles; 0 is a sensible default.
+	Workers int
+}
+
+// Reconciler does the work of the stage. A request without a namespace is about a
+// ClusterResourceBinding.
+type Reconciler struct {
+	hubClient   client.Client
+	liveReader  client.Reader
+	interpreter interpreter.Interpreter
+	events      kube.EventSink
+	clock       clock.PassiveClock
+	prefix      string
+
+	bindings *kube.Written[types.NamespacedName, kube.Binding]
+	owed     *owed
+	partial  *partial
+}
+
+// Register adds the stage to a manager.
+func Register(mgr manager.Manager, deps Deps) error {
+	if deps.Interpreter == nil || deps.Events == nil || deps.Clock == nil {
+		return errors.New("registering the status stage: it needs an interpreter, an event sink and a clock")
+	}
+	prefix := deps.ExecutionNamespacePrefix
+	if prefix == "" {
+		prefix = contract.DefaultExecutionNamespacePrefix
+	}
+	workers := deps.Workers
+	if workers == 0 {
+		workers = defaultWorkers
+	}
+	r := &Reconciler{
+		hubClient:   mgr.GetClient(),
+		liveReader:  mgr.GetAPIReader(),
+		interpreter: deps.Interpreter,
+		events:      deps.Events,
+		clock:       deps.Clock,
+		prefix:      prefix,
+		bindings:    kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
+		owed:        newOwed(),
+		partial:     newPartial(),
+	}
+	if err := r.watch(kube.NewController(mgr, "status", workers)).Complete(kube.QuietConflicts(r)); err != nil {
+		return fmt.Errorf("registering the status stage: %w", err)
+	}
+	return nil
+}
+
+// Reconcile brings the status of a binding and of its template up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	b, err := r.binding(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if b == nil || b.GetDeletionTimestamp() != nil || kube.BindingID(b) == "" {
+		r.owed.forget(req.NamespacedName)
+		r.partial.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	reports, err := r.reports(ctx, b)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	out := aggregate.Decide(aggregate.Input{
+		Generation: b.GetGeneration(), Spec: b.BindingSpec(), Status: b.BindingStatus(),
+		Reports: reports, Now: r.clock.Now(),
+	})
+	if out.Early {
+		return reconcile.Result{RequeueAfter: out.Wait}, nil
+	}
+	if wait := r.partial.wait(req.NamespacedName, out.Partial, r.clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	if !out.Changed && !r.owed.has(req.NamespacedName) {
+		return reconcile.Result{}, nil
+	}
+
+	// The template first: should we stop in between, the binding is still to be
+	// written, and all of this is done again.
+	templateErr := r.updateTemplate(ctx, b, out.Items)
+	if apierrors.IsConflict(templateErr) {
+		return reconcile.Result{}, templateErr
+	}
+	if err := r.updateBinding(ctx, req.NamespacedName, b, out); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.settle(req.NamespacedName, b, templateErr)
+	return reconcile.Result{}, templateErr
+}
+
+// updateBinding writes what was decided, and tells of it.
+func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName, b kube.Binding, out aggregate.Decision) error {
+	if !out.Changed {
+		return nil
+	}
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	status := b.BindingStatus()
+	status.AggregatedStatus = out.Items
+	meta.SetStatusCondition(&status.Conditions, out.FullyApplied)
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus)
+	if !wrote || err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	b.SetManagedFields(nil)
+	r.bindings.Put(key, b)
+	ctrl.LoggerFrom(ctx).Info("Aggregated status of binding",
+		"fullyApplied", out.FullyApplied.Status, "reason", out.FullyApplied.Message)
+	for _, item := range out.Refused {
+		r.events(refusedOnTemplate(b, item))
+		r.events(refusedOnBinding(b, item))
+	}
+	r.events(aggregatedOnBinding(b))
+	return nil
+}
+
+// updateTemplate writes the status that the items add up to, if the kind has a rule
+// for that and the template is still there.
+func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, items []workv1alpha2.AggregatedStatusItem) error {
+	ref := b.BindingSpec().Resource
+	// Whoever may write bindings in one namespace may not write statuses in others.
+	if ref.Namespace != b.GetNamespace() || !r.interpreter.Has(kindOf(ref), interpreter.AggregateStatus) {
+		return nil
+	}
+	template, err := r.template(ctx, ref)
+	if template == nil || err != nil {
+		return err
+	}
+	result, err := r.interpreter.AggregateStatus(template, items)
+	if err != nil {
+		return fmt.Errorf("adding up the status of %s %q: %w", ref.Kind, ref.Name, err)
+	}
+	edit, err := kube.Begin(template)
+	if err != nil {
+		return err
+	}
+	if status, ok := result.Object["status"]; ok {
+		template.Object["status"] = status
+	}
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus)
+	if err != nil {
+		return client.IgnoreNotFound(err) // it is gone, or has no status to write
+	}
+	if wrote {
+		ctrl.LoggerFrom(ctx).Info("Aggregated status of template", "kind", ref.Kind, "template", ref.Name)
+		r.events(aggregatedOnTemplate(b))
+	}
+	return nil
+}
+
+// settle remembers that a template is still to be written, or that it is not, and
+// tells why it could not be, once for each reason.
+func (r *Reconciler) settle(key types.NamespacedName, b kube.Binding, err error) {
+	if err == nil {
+		r.owed.settle(key)
+		return
+	}
+	if r.owed.owe(key, err.Error()) && !errors.Is(err, context.Canceled) {
+		r.events(notAggregated(b, err))
+	}
+}
+
+// owed are the bindings whose template may still have to be written. The binding's own
+// status does not tell, for it is written although its template could not be.
+type owed struct {
+	mu sync.Mutex
+	// why the template could not be written.
+	why map[types.NamespacedName]string
+	// settled are those whose template this process saw to. Of the others nobody knows
+	// what the one before us left undone.
+	settled sets.Set[types.NamespacedName]
+}
+
+func newOwed() *owed {
+	return &owed{why: map[types.NamespacedName]string{}, settled: sets.Set[types.NamespacedName]{}}
+}
+
+func (o *owed) has(key types.NamespacedName) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.settled.Has(key)
+}
+
+// owe reports whether the reason is another than before.
+func (o *owed) owe(key types.NamespacedName, why string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before, ok := o.why[key]
+	o.why[key] = why
+	o.settled.Delete(key)
+	return !ok || before != why
+}
+
+func (o *owed) settle(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.why, key)
+	o.settled.Insert(key)
+}
+
+// forget drops what is known of a binding that is gone.
+func (o *owed) forget(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.why, key)
+	o.settled.Delete(key)
+}

@@ -1,0 +1,11 @@
+// Package status tells the author of a template what became of it.
+//
+// Reads: Works, bindings, the whole template of a kind whose status can be added up.
+// Writes: of a binding status.aggregatedStatus and the condition FullyApplied; the
+// status of the template.
+// Owns: all that it writes.
+// Invariant: an item says what its cluster reported last and nothing else; the
+// template's status is written before the binding's, so that a binding that is up to
+// date has a template that is.
+// Next: nobody; this is what users read.
+package status

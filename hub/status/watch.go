@@ -1,0 +1,130 @@
+package status
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/status/aggregate"
+)
+
+// Delays between a cause and a reconcile.
+const (
+	// gather lets the reports of several clusters become one write. The first report
+	// sets the time: those that follow do not put it off.
+	gather = 15 * time.Millisecond
+	// settleDown lets the clusters report on a change of the binding, so that one
+	// write says both that it was seen and what came of it.
+	settleDown = 500 * time.Millisecond
+	// forOthers is how long the first report of a cluster waits for those of the
+	// others; under load they are that far apart.
+	forOthers = time.Second
+)
+
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// watch says what wakes the stage.
+func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
+	return b.
+		Watches(&workv1alpha1.Work{}, workHandler()).
+		Watches(&workv1alpha2.ResourceBinding{}, r.bindingHandler()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, r.bindingHandler())
+}
+
+// workHandler asks for the binding of a Work when the cluster reported something, or
+// the Work is gone. A Work that was just made says nothing yet.
+func workHandler() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
+			if work, ok := e.Object.(*workv1alpha1.Work); ok && len(work.Status.Conditions) > 0 {
+				ask(q, work)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
+			before, ok := e.ObjectOld.(*workv1alpha1.Work)
+			if !ok {
+				return
+			}
+			after, ok := e.ObjectNew.(*workv1alpha1.Work)
+			if !ok {
+				return
+			}
+			if !apiequality.Semantic.DeepEqual(before.Status, after.Status) ||
+				(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) {
+				ask(q, after)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { ask(q, e.Object) },
+	}
+}
+
+// ask asks for the binding of a Work.
+func ask(q requests, work client.Object) {
+	if key := bindingOf(work); key.Name != "" {
+		q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
+	}
+}
+
+// bindingOf returns the binding that a Work names; it has no name if there is none.
+func bindingOf(work client.Object) types.NamespacedName {
+	annotations := work.GetAnnotations()
+	key := types.NamespacedName{
+		Namespace: annotations[contract.ResourceBindingNamespaceAnnotation],
+		Name:      annotations[contract.ResourceBindingNameAnnotation],
+	}
+	if key.Namespace == "" || key.Name == "" {
+		key = types.NamespacedName{Name: annotations[contract.ClusterResourceBindingNameAnnotation]}
+	}
+	return key
+}
+
+// bindingHandler asks for a binding when its targets change, and later when anything
+// of its spec does. A binding that was just made has no targets yet.
+func (r *Reconciler) bindingHandler() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
+			if b, ok := e.Object.(kube.Binding); ok && len(aggregate.Targets(b.BindingSpec())) > 0 {
+				q.AddAfter(requestFor(b), gather)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
+			before, ok := e.ObjectOld.(kube.Binding)
+			if !ok {
+				return
+			}
+			after, ok := e.ObjectNew.(kube.Binding)
+			if !ok {
+				return
+			}
+			r.bindings.Seen(client.ObjectKeyFromObject(after), after)
+			switch {
+			case !slices.Equal(aggregate.Targets(before.BindingSpec()), aggregate.Targets(after.BindingSpec())):
+				q.AddAfter(requestFor(after), gather)
+			case before.GetGeneration() != after.GetGeneration():
+				q.AddAfter(requestFor(after), settleDown)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
+			r.bindings.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
+			q.Add(requestFor(e.Object))
+		},
+	}
+}
+
+func requestFor(b client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+}
