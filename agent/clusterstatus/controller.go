@@ -1,0 +1,201 @@
+package clusterstatus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"fairlead.dev/agent/clusterstatus/facts"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+const (
+	// threshold is for how long a change of Ready must hold before it is told.
+	threshold = 30 * time.Second
+	// workloadPatience is how long the first report waits for nodes and pods. Whoever
+	// waits for the cluster to become ready waits for it.
+	workloadPatience = 500 * time.Millisecond
+)
+
+// Deps are what the stage needs.
+type Deps struct {
+	// Cluster is the name of the member.
+	Cluster string
+	// MemberConfig and MemberHTTP reach the member's API server.
+	MemberConfig *rest.Config
+	MemberHTTP   *http.Client
+	// WorkloadCache watches nodes and pods of the member, as CacheOptions say.
+	WorkloadCache cache.Cache
+	// Clock tells the time.
+	Clock clock.Clock
+	// Frequency is how often the member is asked how it is.
+	Frequency time.Duration
+	// LeaseDuration is after how much silence the hub gives the agent up.
+	LeaseDuration time.Duration
+	// LeaseRenewFraction is after which part of that the lease is renewed.
+	LeaseRenewFraction float64
+}
+
+// Reconciler writes the status of one Cluster.
+type Reconciler struct {
+	hubClient client.Client
+	cluster   string
+	clock     clock.Clock
+	frequency time.Duration
+
+	member   *member
+	workload *workload
+	damper   facts.Damper
+	// nodes and resources are the last sums, of the models that they were made with.
+	nodes     *clusterv1alpha1.NodeSummary
+	resources *clusterv1alpha1.ResourceSummary
+	models    []clusterv1alpha1.ResourceModel
+}
+
+// Register adds the stage to the manager of the hub's connection.
+func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
+	switch {
+	case deps.Cluster == "", deps.MemberConfig == nil, deps.MemberHTTP == nil, deps.WorkloadCache == nil, deps.Clock == nil:
+		return errors.New("clusterstatus: a dependency is missing")
+	case deps.Frequency <= 0, deps.LeaseDuration < time.Second, deps.LeaseRenewFraction <= 0, deps.LeaseRenewFraction >= 1:
+		return errors.New("clusterstatus: the frequency must be positive, the lease at least a second and the fraction between 0 and 1")
+	}
+	m, err := newMember(deps.MemberConfig, deps.MemberHTTP)
+	if err != nil {
+		return err
+	}
+	w, err := newWorkload(ctx, deps.WorkloadCache)
+	if err != nil {
+		return err
+	}
+	r := &Reconciler{
+		hubClient: mgr.GetClient(),
+		cluster:   deps.Cluster,
+		clock:     deps.Clock,
+		frequency: deps.Frequency,
+		member:    m,
+		workload:  w,
+		damper:    facts.Damper{SuccessThreshold: threshold, FailureThreshold: threshold},
+	}
+	// One worker: the reconciler keeps what it saw last.
+	err = kube.NewController(mgr, "cluster-status", 1).
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(clusterChanges(deps.Cluster))).
+		Complete(kube.QuietConflicts(r))
+	if err != nil {
+		return fmt.Errorf("adding the cluster status controller: %w", err)
+	}
+	h := &heart{
+		hubClient: mgr.GetClient(),
+		cluster:   deps.Cluster,
+		duration:  deps.LeaseDuration,
+		interval:  time.Duration(float64(deps.LeaseDuration) * deps.LeaseRenewFraction),
+		clock:     deps.Clock,
+	}
+	if err := mgr.Add(manager.RunnableFunc(h.Start)); err != nil {
+		return fmt.Errorf("adding the lease: %w", err)
+	}
+	return nil
+}
+
+// observation is what was gathered in one round.
+type observation struct {
+	probe       facts.Probe
+	version     string
+	enablements []clusterv1alpha1.APIEnablement
+	partial     bool
+	nodes       *clusterv1alpha1.NodeSummary
+	resources   *clusterv1alpha1.ResourceSummary
+	// whole says that more than the probe was gathered.
+	whole bool
+}
+
+// Reconcile asks the member how it is and tells the hub what is new. It comes back by
+// itself.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := r.hubClient.Get(ctx, req.NamespacedName, cluster); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !cluster.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	seen := r.gather(ctx, cluster)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, ctx.Err()
+	}
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var counts bool
+	was := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady).DeepCopy()
+	r.damper, counts = r.damper.Next(facts.Ready(seen.probe), was, r.clock.Now())
+	if counts {
+		setStatus(cluster, seen, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
+	}
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent)
+	if err != nil {
+		r.workload.changed.Store(true)
+		return reconcile.Result{}, fmt.Errorf("reporting the member: %w", err)
+	}
+	is := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if wrote && is != nil && (was == nil || was.Status != is.Status) {
+		ctrl.LoggerFrom(ctx).Info("Told the hub how the member is", "ready", is.Status, "reason", is.Message)
+	}
+	return reconcile.Result{RequeueAfter: r.frequency}, nil
+}
+
+// gather asks the member. Of a member that is not ready nothing more is asked.
+func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluster) observation {
+	seen := observation{probe: r.member.Probe(ctx)}
+	if facts.Ready(seen.probe).Status != metav1.ConditionTrue {
+		return seen
+	}
+	seen.whole = true
+	version, err := r.member.Version(ctx)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Could not ask for the member's version", "reason", err.Error())
+		version = cluster.Status.KubernetesVersion
+	}
+	seen.version = version
+	seen.enablements, seen.partial = r.member.Enablements(ctx)
+	seen.nodes, seen.resources = r.sums(ctx, cluster.Spec.ResourceModels)
+	return seen
+}
+
+// sums adds up nodes and pods, if anything changed. Before they were seen it has nothing
+// to say.
+func (r *Reconciler) sums(ctx context.Context, models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
+	patience := workloadPatience
+	if r.nodes != nil {
+		patience = 0
+	}
+	if !r.workload.Wait(ctx, r.clock, patience) {
+		return r.nodes, r.resources
+	}
+	if r.workload.Changed() || r.nodes == nil || !equality.Semantic.DeepEqual(models, r.models) {
+		var nodes []*corev1.Node
+		var pods []*corev1.Pod
+		nodes, pods = r.workload.List()
+		r.nodes, r.resources, r.models = facts.Nodes(nodes), facts.Resources(nodes, pods, models), models
+	}
+	return r.nodes, r.resources
+}

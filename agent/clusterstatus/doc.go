@@ -1,0 +1,12 @@
+// Package clusterstatus tells the hub how the member is, and that its agent is alive.
+//
+// Reads: the member's /readyz, version, discovery, nodes and pods; its own Cluster on
+// the hub.
+// Writes: the status of that Cluster; the member's Lease.
+// Owns: of the status, the conditions Ready (the hub writes Unknown when it hears
+// nothing) and CompleteAPIEnablements, kubernetesVersion, apiEnablements, nodeSummary and
+// resourceSummary.
+// Invariant: nothing is written to the hub but changes and the Lease; what could not be
+// collected stays as it was.
+// Next: the hub's cluster stage and its scheduler.
+package clusterstatus

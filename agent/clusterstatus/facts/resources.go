@@ -1,0 +1,164 @@
+package facts
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+)
+
+// amounts are sums of resources: cpu in thousandths, all else in units.
+type amounts map[corev1.ResourceName]int64
+
+func (a amounts) add(list corev1.ResourceList) {
+	for name, quantity := range list {
+		a[name] += amount(name, quantity)
+	}
+}
+
+// list returns the amounts as quantities, without zeros; nil if nothing is left. Each
+// resource has one notation, so that equal sums are equal texts.
+func (a amounts) list() corev1.ResourceList {
+	var out corev1.ResourceList
+	for name, value := range a {
+		if value == 0 {
+			continue
+		}
+		if out == nil {
+			out = corev1.ResourceList{}
+		}
+		out[name] = quantity(name, value)
+	}
+	return out
+}
+
+func amount(name corev1.ResourceName, q resource.Quantity) int64 {
+	if name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+func quantity(name corev1.ResourceName, value int64) resource.Quantity {
+	switch name {
+	case corev1.ResourceCPU:
+		return *resource.NewMilliQuantity(value, resource.DecimalSI)
+	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return *resource.NewQuantity(value, resource.BinarySI)
+	default:
+		return *resource.NewQuantity(value, resource.DecimalSI)
+	}
+}
+
+// Request returns what a pod asks for: of each resource the sum over its containers or
+// what the greediest init container asks for, whichever is more, and the overhead.
+func Request(spec *corev1.PodSpec) corev1.ResourceList {
+	sum := amounts{}
+	for i := range spec.Containers {
+		sum.add(spec.Containers[i].Resources.Requests)
+	}
+	for i := range spec.InitContainers {
+		for name, q := range spec.InitContainers[i].Resources.Requests {
+			sum[name] = max(sum[name], amount(name, q))
+		}
+	}
+	sum.add(spec.Overhead)
+	return sum.list()
+}
+
+// Nodes counts nodes.
+func Nodes(nodes []*corev1.Node) *clusterv1alpha1.NodeSummary {
+	out := &clusterv1alpha1.NodeSummary{}
+	for _, node := range nodes {
+		out.TotalNum++
+		for i := range node.Status.Conditions {
+			if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				out.ReadyNum++
+			}
+		}
+	}
+	return out
+}
+
+// Resources adds up what the nodes offer and the pods ask for, and sorts the nodes into
+// the grades of the models.
+func Resources(nodes []*corev1.Node, pods []*corev1.Pod, models []clusterv1alpha1.ResourceModel) *clusterv1alpha1.ResourceSummary {
+	allocatable, allocating, allocated := amounts{}, amounts{}, amounts{}
+	free := make(map[string]amounts, len(nodes))
+	for _, node := range nodes {
+		allocatable.add(node.Status.Allocatable)
+		if len(models) > 0 {
+			free[node.Name] = amounts{}
+			free[node.Name].add(node.Status.Allocatable)
+		}
+	}
+	for _, pod := range pods {
+		request := Request(&pod.Spec)
+		switch {
+		case pod.Spec.NodeName == "":
+			allocating.add(request)
+			allocating[corev1.ResourcePods]++
+		case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		default:
+			allocated.add(request)
+			allocated[corev1.ResourcePods]++
+			if node, ok := free[pod.Spec.NodeName]; ok {
+				node[corev1.ResourcePods]--
+				for name, q := range request {
+					node[name] -= amount(name, q)
+				}
+			}
+		}
+	}
+	return &clusterv1alpha1.ResourceSummary{
+		Allocatable:          allocatable.list(),
+		Allocating:           allocating.list(),
+		Allocated:            allocated.list(),
+		AllocatableModelings: grades(free, models),
+	}
+}
+
+// grades counts the nodes of each model, in the order of the models. A node without room
+// for a pod is of no grade, and neither is one that falls short of the first.
+func grades(free map[string]amounts, models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.AllocatableModeling {
+	if len(models) == 0 {
+		return nil
+	}
+	out := make([]clusterv1alpha1.AllocatableModeling, len(models))
+	for i, model := range models {
+		out[i].Grade = model.Grade
+	}
+	for _, node := range free {
+		if node[corev1.ResourcePods] <= 0 {
+			continue
+		}
+		if i := gradeOf(node, models); i >= 0 {
+			out[i].Count++
+		}
+	}
+	return out
+}
+
+// gradeOf returns the index of a node's model: the lowest over all resources of the last
+// model whose minimum the node has free, or -1.
+func gradeOf(node amounts, models []clusterv1alpha1.ResourceModel) int {
+	last := map[corev1.ResourceName]int{}
+	for i, model := range models {
+		for _, r := range model.Ranges {
+			if _, ok := last[r.Name]; !ok {
+				last[r.Name] = -1
+			}
+			if amount(r.Name, r.Min) <= node[r.Name] {
+				last[r.Name] = i
+			}
+		}
+	}
+	if len(last) == 0 {
+		return -1
+	}
+	grade := len(models) - 1
+	for _, i := range last {
+		grade = min(grade, i)
+	}
+	return grade
+}

@@ -1,0 +1,284 @@
+package execution_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+func TestAnObjectIsAppliedWithTheMarksOfItsWork(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	manifest := w.configMap("settings", map[string]string{"a": "1"})
+	manifest.UID, manifest.ResourceVersion, manifest.Finalizers = "not-of-this-cluster", "7", []string{"hub.example.com/mine"}
+	manifest.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "x"}}
+	work := w.work(t, "settings", manifest)
+	w.isApplied(t, work)
+
+	cm := w.get(g, "settings")
+	g.Expect(cm.Data).To(Equal(map[string]string{"a": "1"}))
+	g.Expect(cm.Labels).To(HaveKeyWithValue(contract.ManagedLabel, contract.LabelTrue))
+	g.Expect(cm.Annotations).To(HaveKeyWithValue(contract.WorkNamespaceAnnotation, w.works))
+	g.Expect(cm.Annotations).To(HaveKeyWithValue(contract.WorkNameAnnotation, "settings"))
+	g.Expect(cm.Finalizers).To(BeEmpty())
+	g.Expect(cm.OwnerReferences).To(BeEmpty())
+	g.Expect(cm.ManagedFields).To(HaveLen(1))
+	g.Expect(cm.ManagedFields[0].Manager).To(Equal(contract.FieldManagerAgent))
+	g.Expect(cm.ManagedFields[0].Operation).To(Equal(metav1.ManagedFieldsOperationApply))
+}
+
+func TestWhatTheTemplateDropsDisappearsAndWhatOthersSetStays(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1", "b": "2"}))
+	w.isApplied(t, work)
+
+	cm := w.get(g, "settings")
+	before := cm.DeepCopy()
+	cm.Data["theirs"] = "3"
+	cm.Labels["theirs"] = "yes"
+	g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
+	w.change(t, work, func(work *workv1alpha1.Work) {
+		work.Spec.Workload.Manifests = raw(t, w.configMap("settings", map[string]string{"a": "9"}))
+	})
+	w.isApplied(t, work)
+
+	cm = w.get(g, "settings")
+	g.Expect(cm.Data).To(Equal(map[string]string{"a": "9", "theirs": "3"}))
+	g.Expect(cm.Labels).To(HaveKeyWithValue("theirs", "yes"))
+}
+
+func TestDriftIsPutBack(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*corev1.ConfigMap){
+		"of a value":               func(cm *corev1.ConfigMap) { cm.Data["a"] = "changed" },
+		"of a value that vanished": func(cm *corev1.ConfigMap) { delete(cm.Data, "a") },
+		"of the managed label":     func(cm *corev1.ConfigMap) { delete(cm.Labels, contract.ManagedLabel) },
+		"of the Work's name":       func(cm *corev1.ConfigMap) { delete(cm.Annotations, contract.WorkNameAnnotation) },
+		"of both marks":            func(cm *corev1.ConfigMap) { cm.Labels, cm.Annotations["kept"] = nil, "yes" },
+	}
+	w := newWorld(t)
+	i := 0
+	for name, spoil := range cases {
+		i++
+		object := "settings-" + string(rune('a'+i))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			work := w.work(t, object, w.configMap(object, map[string]string{"a": "1"}))
+			w.isApplied(t, work)
+			cm := w.get(g, object)
+			before := cm.DeepCopy()
+			spoil(cm)
+			g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
+			g.Eventually(func(g Gomega) {
+				cm := w.get(g, object)
+				g.Expect(cm.Data).To(Equal(map[string]string{"a": "1"}))
+				g.Expect(cm.Labels).To(HaveKeyWithValue(contract.ManagedLabel, contract.LabelTrue))
+				g.Expect(cm.Annotations).To(HaveKeyWithValue(contract.WorkNameAnnotation, object))
+			}).WithTimeout(patience).Should(Succeed())
+		})
+	}
+}
+
+func TestAServiceKeepsItsAddressWhenItsTemplateChanges(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	manifest := &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: "web"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}},
+	}
+	work := w.work(t, "web", manifest)
+	w.isApplied(t, work)
+	read := func(g Gomega) *corev1.Service {
+		out := &corev1.Service{}
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(manifest), out)).To(Succeed())
+		return out
+	}
+	first := read(g)
+	g.Expect(first.Spec.ClusterIP).NotTo(BeEmpty())
+
+	// Somebody else writes it at the same time: what is retained is taken anew.
+	before := first.DeepCopy()
+	first.Labels["theirs"] = "yes"
+	g.Expect(w.client.Patch(t.Context(), first, client.MergeFrom(before))).To(Succeed())
+	manifest.Spec.Ports[0].Port = 8080
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, manifest) })
+	w.isApplied(t, work)
+	got := read(g)
+	g.Expect(got.Spec.ClusterIP).To(Equal(first.Spec.ClusterIP))
+	g.Expect(got.Spec.Ports).To(HaveLen(1))
+	g.Expect(got.Spec.Ports[0].Port).To(Equal(int32(8080)))
+	g.Expect(got.Labels).To(HaveKeyWithValue("theirs", "yes"))
+}
+
+func TestSomebodyWhoChangesItBackForEverIsNotFoughtWithRequests(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+	g.Consistently(func(g Gomega) {
+		cm := w.get(g, "settings")
+		before := cm.DeepCopy()
+		cm.Data["a"] = "theirs"
+		g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
+	}).WithTimeout(2 * time.Second).WithPolling(5 * time.Millisecond).Should(Succeed())
+	g.Expect(len(w.requests.about("PATCH /api/v1/namespaces/" + w.member + "/configmaps/settings"))).To(BeNumerically("<", 15))
+	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "1")) }).
+		WithTimeout(patience).Should(Succeed())
+}
+
+func TestADeletedObjectIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+	first := w.get(g, "settings")
+	g.Expect(w.client.Delete(t.Context(), first)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(w.get(g, "settings").UID).NotTo(Equal(first.UID))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+func TestNothingIsAskedOfTheMemberWhenNothingChanged(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "web", w.deployment("web"))
+	w.isApplied(t, work)
+	g.Expect(w.requests.about("/deployments/web")).To(Equal([]string{
+		"GET /apis/apps/v1/namespaces/" + w.member + "/deployments/web",
+		"PATCH /apis/apps/v1/namespaces/" + w.member + "/deployments/web",
+	}))
+
+	// Changes of the status, of others' labels and of the Work's own status ask nothing.
+	status := w.readDeployment(t, "web")
+	before := status.DeepCopy()
+	status.Object["status"] = map[string]any{"replicas": int64(3), "observedGeneration": int64(1)}
+	g.Expect(w.client.Status().Patch(t.Context(), status, client.MergeFrom(before))).To(Succeed())
+	before = status.DeepCopy()
+	status.SetLabels(map[string]string{contract.ManagedLabel: contract.LabelTrue, "theirs": "yes"})
+	g.Expect(w.client.Patch(t.Context(), status, client.MergeFrom(before))).To(Succeed())
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Labels = map[string]string{"any": "label"} })
+
+	// A change of the Work that leaves the manifest as it is asks nothing either. It is
+	// the last, so that all before it has been dealt with.
+	count := func() int {
+		w.reports.mu.Lock()
+		defer w.reports.mu.Unlock()
+		return w.reports.count[client.ObjectKeyFromObject(work)]
+	}
+	reported := count()
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
+	g.Eventually(count).WithTimeout(patience).Should(BeNumerically(">", reported))
+	w.isApplied(t, work)
+	g.Consistently(func() []string { return w.requests.about("/deployments/web") }).
+		WithTimeout(500 * time.Millisecond).Should(HaveLen(2))
+}
+
+func TestAnObjectThatIsNotOursIsRefusedUnlessItMayBeOverwritten(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	theirs := w.configMap("settings", map[string]string{"a": "theirs", "b": "theirs"})
+	g.Expect(w.client.Create(t.Context(), theirs.DeepCopy())).To(Succeed())
+
+	manifest := w.configMap("settings", map[string]string{"a": "ours"})
+	work := w.work(t, "settings", manifest)
+	g.Expect(w.isNotApplied(t, work)).To(And(
+		HavePrefix("Failed to apply all manifests (0/1): ConfigMap "+w.member+"/settings: "),
+		ContainSubstring("already exists in the member and is not managed")))
+	g.Expect(w.get(g, "settings").Data).To(Equal(theirs.Data))
+
+	manifest.Annotations = map[string]string{contract.ConflictResolutionAnnotation: contract.ConflictOverwrite}
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, manifest) })
+	w.isApplied(t, work)
+	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "ours", "b": "theirs"}))
+}
+
+func TestAnObjectOfAnotherWorkIsNeverTaken(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	first := w.work(t, "first", w.configMap("settings", map[string]string{"a": "first"}))
+	w.isApplied(t, first)
+	manifest := w.configMap("settings", map[string]string{"a": "second"})
+	manifest.Annotations = map[string]string{contract.ConflictResolutionAnnotation: contract.ConflictOverwrite}
+	second := w.work(t, "second", manifest)
+	g.Expect(w.isNotApplied(t, second)).To(ContainSubstring("belongs to Work " + w.works + "/first"))
+	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "first"}))
+
+	// Neither does its deletion touch what is not its own.
+	g.Expect(w.client.Delete(t.Context(), second)).To(Succeed())
+	w.isGone(t, second)
+	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "first"}))
+}
+
+func TestOneRefusedManifestDoesNotHoldUpTheOthers(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "several",
+		w.configMap("first", map[string]string{"a": "1"}),
+		map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "Bad_Name", "namespace": w.member}},
+		w.configMap("last", map[string]string{"a": "1"}))
+	g.Expect(w.isNotApplied(t, work)).To(And(
+		HavePrefix("Failed to apply all manifests (2/3): Secret "+w.member+"/Bad_Name: the member refuses it: "),
+		ContainSubstring("Invalid value")))
+	g.Expect(w.get(g, "first").Data).To(HaveKey("a"))
+	g.Expect(w.get(g, "last").Data).To(HaveKey("a"))
+}
+
+func TestAWorkWaitsForItsNamespaceWithoutAWord(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	namespace := w.member + "-late"
+	manifest := w.configMap("settings", map[string]string{"a": "1"})
+	manifest.Namespace = namespace
+	work := w.work(t, "settings", manifest)
+	g.Eventually(func() []string { return w.requests.about("PATCH /api/v1/namespaces/" + namespace) }).
+		WithTimeout(patience).ShouldNot(BeEmpty())
+	g.Expect(w.reports.applied(work).Status).To(BeEmpty())
+	w.work(t, "namespace", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}})
+	w.isApplied(t, work)
+}
+
+func TestAWorkOfAKindThatTheMemberDoesNotKnowSaysSo(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "widget", map[string]any{
+		"apiVersion": "shop.example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "one", "namespace": w.member},
+	})
+	g.Expect(w.isNotApplied(t, work)).To(ContainSubstring(
+		"the member does not know the kind Widget of shop.example.com/v1; install its CustomResourceDefinition there"))
+}
+
+func TestASuspendedWorkLeavesTheMemberAlone(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+	w.change(t, work, func(work *workv1alpha1.Work) {
+		work.Spec.SuspendDispatching = new(true)
+		work.Spec.Workload.Manifests = raw(t, w.configMap("settings", map[string]string{"a": "2"}))
+	})
+	g.Eventually(func() metav1.ConditionStatus { return w.reports.condition(work, workv1alpha1.WorkDispatching).Status }).
+		WithTimeout(patience).Should(Equal(metav1.ConditionFalse))
+	cm := w.get(g, "settings")
+	g.Expect(cm.Data).To(HaveKeyWithValue("a", "1"))
+
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.SuspendDispatching = nil })
+	w.isApplied(t, work)
+	g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "2"))
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.SuspendDispatching = new(true) })
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.isGone(t, work)
+	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
+}

@@ -1,0 +1,65 @@
+package execution
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	resource := schema.GroupResource{Resource: "configmaps"}
+	terminating := apierrors.NewForbidden(resource, "a", nil)
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	cases := map[string]struct {
+		err         error
+		want        plan.Result
+		wantMessage string
+	}{
+		"a kind that is not known":       {&meta.NoKindMatchError{}, plan.Waiting, "does not know the kind"},
+		"a kind that is not there again": {apierrors.NewGenericServerResponse(404, "patch", resource, "a", "", 0, true), plan.Waiting, "does not know the kind"},
+		"a namespace that is missing":    {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), plan.Waiting, "does not exist"},
+		"a namespace on its way out":     {terminating, plan.Waiting, "is being deleted"},
+		"a conflict":                     {apierrors.NewConflict(resource, "a", nil), plan.Waiting, "being changed"},
+		"a busy server":                  {apierrors.NewTooManyRequests("later", 1), plan.Unanswered, "busy"},
+		"a server that starts":           {apierrors.NewServiceUnavailable("starting"), plan.Unanswered, "busy"},
+		"nobody there":                   {fmt.Errorf("reading: %w", &url.Error{Op: "Patch", Err: syscall.ECONNREFUSED}), plan.Unanswered, "does not answer"},
+		"an answer cut short":            {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, plan.Unanswered, "does not answer"},
+		"no right to":                    {apierrors.NewForbidden(resource, "a", nil), plan.Refused, "the member refuses it"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got, message := classify(named("a"), tc.err)
+			g.Expect(got).To(Equal(tc.want))
+			g.Expect(message).To(ContainSubstring(tc.wantMessage))
+		})
+	}
+}
+
+func TestTold(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	work := &workv1alpha1.Work{}
+	work.Generation = 2
+	g.Expect(told(work, workv1alpha1.WorkApplied)).To(BeFalse())
+	work.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, ObservedGeneration: 1}}
+	g.Expect(told(work, workv1alpha1.WorkApplied)).To(BeFalse())
+	work.Status.Conditions[0].ObservedGeneration = 2
+	g.Expect(told(work, workv1alpha1.WorkApplied)).To(BeTrue())
+	g.Expect(told(work, workv1alpha1.WorkDispatching)).To(BeFalse())
+}

@@ -1,0 +1,316 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+)
+
+const (
+	// defaultWorkers is how many Works are dealt with at a time.
+	defaultWorkers = 8
+	// firstRetry is the delay after the first try that has to wait for something: its
+	// namespace, say, whose own Work comes in the same moment. It doubles from there.
+	firstRetry = 20 * time.Millisecond
+	// firstRefusedRetry is the same after a try that the member refused, which will
+	// hardly be mended in milliseconds.
+	firstRefusedRetry = time.Second
+	// lastRetry bounds the delays.
+	lastRetry = time.Minute
+	// quietTries is how many tries that wait for something go untold: with these
+	// delays, those of a bit more than a second. Most of what is waited for comes
+	// sooner, and is not worth two writes.
+	quietTries = 6
+	// resync is how often a Work is looked at without a reason, against what no watch
+	// tells. If nothing changed, it costs no request.
+	resync = 10 * time.Minute
+)
+
+// Deps are what the stage needs.
+type Deps struct {
+	// Namespace is the execution namespace, on the hub.
+	Namespace string
+	// MemberClient reads and writes objects of the member, uncached.
+	MemberClient client.Client
+	// MemberCache watches unstructured objects of the member that carry the managed
+	// label, and does not copy what it returns. The stage starts and ends its informers.
+	MemberCache cache.Cache
+	// Interpreter knows what of an object belongs to the member.
+	Interpreter interpreter.Interpreter
+	// Reporter is told what comes of it.
+	Reporter Reporter
+	// Clock tells the time.
+	Clock clock.Clock
+	// Registry takes the metrics.
+	Registry prometheus.Registerer
+	// Workers is how many Works are dealt with at a time; 0 is a sensible number.
+	Workers int
+}
+
+// Reconciler applies Works.
+type Reconciler struct {
+	hubClient    client.Client
+	memberClient client.Client
+	interpreter  interpreter.Interpreter
+	reporter     Reporter
+	clock        clock.Clock
+	namespace    string
+
+	kinds   *kinds
+	memory  *memory
+	metrics *metrics
+	backoff workqueue.TypedRateLimiter[reconcile.Request]
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// New returns the reconciler of a member. The hub's client reads Works from a cache.
+func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
+	switch {
+	case hubClient == nil, deps.MemberClient == nil, deps.MemberCache == nil, deps.Interpreter == nil,
+		deps.Reporter == nil, deps.Clock == nil, deps.Registry == nil:
+		return nil, errors.New("execution: a dependency is missing")
+	case deps.Namespace == "":
+		return nil, errors.New("execution: the execution namespace is not known")
+	}
+	r := &Reconciler{
+		hubClient:    hubClient,
+		memberClient: deps.MemberClient,
+		interpreter:  deps.Interpreter,
+		reporter:     deps.Reporter,
+		clock:        deps.Clock,
+		namespace:    deps.Namespace,
+		memory:       newMemory(),
+		metrics:      newMetrics(deps.Registry),
+		backoff:      workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
+	r.kinds = newKinds(deps.MemberCache, r.memberHandler(), deps.Clock)
+	return r, nil
+}
+
+// Register adds the stage to the manager of the hub's connection.
+func Register(mgr manager.Manager, deps Deps) error {
+	r, err := New(mgr.GetClient(), deps)
+	if err != nil {
+		return err
+	}
+	workers := deps.Workers
+	if workers == 0 {
+		workers = defaultWorkers
+	}
+	err = kube.NewController(mgr, "execution", workers).
+		For(&workv1alpha1.Work{}, builder.WithPredicates(workChanges())).
+		WatchesRawSource(r.memberSource()).
+		Complete(kube.QuietConflicts(r))
+	if err != nil {
+		return fmt.Errorf("adding the execution controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile makes the member as one Work asks for.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	work := &workv1alpha1.Work{}
+	if err := r.hubClient.Get(ctx, req.NamespacedName, work); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("reading Work %q: %w", req.Name, err)
+		}
+		// The Work is absent, which says nothing about the objects: they stay.
+		return reconcile.Result{}, r.forget(ctx, req)
+	}
+	if !work.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, r.finish(ctx, work)
+	}
+	manifests := plan.Parse(work)
+	if r.memory.Begin(req.NamespacedName, work.Generation, objects(manifests)) {
+		r.backoff.Forget(req)
+	}
+	if ptrTrue(work.Spec.SuspendDispatching) {
+		return r.rest(ctx, req, work, manifests)
+	}
+	work, err := r.hold(ctx, work)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return r.execute(ctx, req, work, manifests)
+}
+
+// execute applies the manifests of a Work one by one; what becomes of one does not
+// concern the others.
+func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *workv1alpha1.Work, manifests []plan.Manifest) (reconcile.Result, error) {
+	outcomes := make([]plan.Outcome, 0, len(manifests))
+	live := make([]*unstructured.Unstructured, len(manifests))
+	changed, disturbed := 0, false
+	again := wait.Jitter(resync, 0.2)
+	for _, m := range plan.Order(manifests) {
+		step := r.manifest(ctx, req.NamespacedName, m)
+		if ctx.Err() != nil {
+			return reconcile.Result{}, ctx.Err()
+		}
+		outcomes = append(outcomes, step.outcome)
+		live[m.Ordinal] = step.live
+		disturbed = disturbed || step.disturbed
+		if step.wait > 0 {
+			again = min(again, step.wait)
+		}
+		if step.changed {
+			changed++
+		}
+	}
+	if err := r.kinds.Keep(ctx, req.NamespacedName, gvks(manifests)); err != nil {
+		return reconcile.Result{}, err
+	}
+	applied := plan.Condition(outcomes)
+	if plan.Newsworthy(outcomes, r.backoff.NumRequeues(req) >= quietTries, told(work, workv1alpha1.WorkApplied)) {
+		r.reporter.Report(work, []metav1.Condition{applied, plan.Dispatching(false)}, identifiers(manifests), live)
+	}
+	r.log(ctx, req.NamespacedName, applied, changed)
+	switch {
+	case disturbed:
+		return reconcile.Result{RequeueAfter: firstRetry}, nil
+	case plan.Complete(outcomes):
+		r.backoff.Forget(req)
+		return reconcile.Result{RequeueAfter: again}, nil
+	case plan.Pending(outcomes):
+		return reconcile.Result{RequeueAfter: min(again, r.backoff.When(req))}, nil
+	default:
+		return reconcile.Result{RequeueAfter: min(again, max(r.backoff.When(req), firstRefusedRetry))}, nil
+	}
+}
+
+// rest leaves the objects of a suspended Work alone, but goes on reporting them.
+func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *workv1alpha1.Work, manifests []plan.Manifest) (reconcile.Result, error) {
+	name := req.NamespacedName
+	live := make([]*unstructured.Unstructured, len(manifests))
+	sure := true
+	for _, m := range manifests {
+		if m.Problem != nil {
+			continue
+		}
+		if _, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version); err != nil {
+			sure = sure && meta.IsNoMatchError(err) // of a kind that the member does not know, nothing is to be reported
+			continue
+		}
+		if err := r.kinds.Use(ctx, name, m.Object.GroupVersionKind); err != nil {
+			return reconcile.Result{}, err
+		}
+		seen, synced := r.kinds.Get(m.Object)
+		sure = sure && synced
+		if seen != nil && plan.Deletable(seen, name) {
+			live[m.Ordinal] = seen
+		}
+	}
+	if err := r.kinds.Keep(ctx, name, gvks(manifests)); err != nil {
+		return reconcile.Result{}, err
+	}
+	suspended := plan.Dispatching(true)
+	// After a restart, what was reported before holds until the objects were seen.
+	if sure || !told(work, suspended.Type) {
+		r.reporter.Report(work, []metav1.Condition{suspended}, identifiers(manifests), live)
+	}
+	if r.memory.Tell(name, suspended.Reason) {
+		ctrl.LoggerFrom(ctx).Info("Leaving the objects of a suspended Work alone")
+	}
+	if !sure {
+		return reconcile.Result{RequeueAfter: r.backoff.When(req)}, nil
+	}
+	r.backoff.Forget(req)
+	return reconcile.Result{}, nil
+}
+
+// hold puts our finalizer on a Work that was made without: otherwise its deletion would
+// look like its absence, and leave the objects behind.
+func (r *Reconciler) hold(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error) {
+	if controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
+		return work, nil
+	}
+	work = work.DeepCopy()
+	edit, err := kube.Begin(work)
+	if err != nil {
+		return nil, err
+	}
+	controllerutil.AddFinalizer(work, contract.ExecutionFinalizer)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent); err != nil {
+		return nil, err
+	}
+	return work, nil
+}
+
+// told says whether the hub has a condition about this generation of a Work.
+func told(work *workv1alpha1.Work, condition string) bool {
+	c := meta.FindStatusCondition(work.Status.Conditions, condition)
+	return c != nil && c.ObservedGeneration == work.Generation
+}
+
+// forget drops what is remembered of a Work that is gone.
+func (r *Reconciler) forget(ctx context.Context, req reconcile.Request) error {
+	r.backoff.Forget(req)
+	r.memory.Forget(req.NamespacedName)
+	return r.kinds.Keep(ctx, req.NamespacedName, nil)
+}
+
+// log says what happened, once.
+func (r *Reconciler) log(ctx context.Context, name types.NamespacedName, applied metav1.Condition, changed int) {
+	fresh := r.memory.Tell(name, applied.Message)
+	switch {
+	case applied.Status != metav1.ConditionTrue && fresh:
+		ctrl.LoggerFrom(ctx).Info("Could not apply a Work", "reason", applied.Message)
+	case applied.Status == metav1.ConditionTrue && changed > 0:
+		ctrl.LoggerFrom(ctx).Info("Applied a Work", "objects", changed)
+	}
+}
+
+func objects(manifests []plan.Manifest) []plan.Object {
+	out := make([]plan.Object, 0, len(manifests))
+	for _, m := range manifests {
+		if m.Problem == nil {
+			out = append(out, m.Object)
+		}
+	}
+	return out
+}
+
+func gvks(manifests []plan.Manifest) map[schema.GroupVersionKind]struct{} {
+	out := map[schema.GroupVersionKind]struct{}{}
+	for _, m := range manifests {
+		if m.Problem == nil {
+			out[m.Object.GroupVersionKind] = struct{}{}
+		}
+	}
+	return out
+}
+
+func identifiers(manifests []plan.Manifest) []workv1alpha1.ResourceIdentifier {
+	out := make([]workv1alpha1.ResourceIdentifier, 0, len(manifests))
+	for _, m := range manifests {
+		out = append(out, m.Object.Identifier(m.Ordinal))
+	}
+	return out
+}
+
+func ptrTrue(b *bool) bool { return b != nil && *b }

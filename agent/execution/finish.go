@@ -1,0 +1,123 @@
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// finish deals with a Work that is being deleted: it deletes its objects, or lets go of
+// them, and then drops the finalizer. It does not wait until the objects are gone: what
+// holds them is a matter of the member.
+func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error {
+	name := client.ObjectKeyFromObject(work)
+	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
+		return r.forget(ctx, reconcile.Request{NamespacedName: name})
+	}
+	// From here on, that an object vanishes is no reason to look at the Work again.
+	r.memory.Forget(name)
+	part, done := r.remove, "Deleted the objects of a Work"
+	if ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
+		part, done = r.release, "Let go of the objects of a Work"
+	}
+	// What was applied last goes first.
+	manifests := plan.Order(plan.Parse(work))
+	slices.Reverse(manifests)
+	for _, m := range manifests {
+		if m.Problem != nil {
+			continue // it was never applied
+		}
+		_, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version)
+		if meta.IsNoMatchError(err) {
+			continue // the kind is gone from the member, and its objects with it
+		}
+		if err != nil {
+			return fmt.Errorf("looking up the kind of %s in the member: %w", m.Object, err)
+		}
+		if err := part(ctx, name, m.Object); err != nil {
+			return err
+		}
+	}
+	work = work.DeepCopy()
+	edit, err := kube.Begin(work)
+	if err != nil {
+		return err
+	}
+	controllerutil.RemoveFinalizer(work, contract.ExecutionFinalizer)
+	switch _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent); {
+	case err == nil:
+		ctrl.LoggerFrom(ctx).Info(done, "objects", len(manifests))
+	case !apierrors.IsNotFound(err): // otherwise the cache was behind: it is done already
+		return err
+	}
+	return r.forget(ctx, reconcile.Request{NamespacedName: name})
+}
+
+// remove deletes an object that bears the marks of the Work.
+func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, name plan.Object) error {
+	obj, _ := r.kinds.Get(name)
+	if !plan.Decisive(obj, work) {
+		// The informer may be behind, and it would be for ever if we went by it now.
+		found, err := r.read(ctx, name)
+		if err != nil {
+			return fmt.Errorf("reading %s from the member: %w", name, err)
+		}
+		if found == nil || !plan.Deletable(found, work) {
+			return nil
+		}
+		obj = found
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	uid := obj.GetUID()
+	doomed := prototype(name.GroupVersionKind)
+	doomed.SetNamespace(name.Namespace)
+	doomed.SetName(name.Name)
+	err := r.memberClient.Delete(ctx, doomed, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting %s from the member: %w", name, err)
+	}
+	return nil
+}
+
+// release takes our marks off an object that stays. An object that is gone or not ours
+// has none to take off.
+func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, name plan.Object) error {
+	obj, err := r.read(ctx, name)
+	if err != nil {
+		return fmt.Errorf("reading %s from the member: %w", name, err)
+	}
+	if obj == nil || !plan.Releasable(obj, work) {
+		return nil
+	}
+	patch := plan.Release(obj)
+	if patch == nil {
+		return nil
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encoding the patch of %s: %w", name, err)
+	}
+	err = r.memberClient.Patch(ctx, obj, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("taking our marks off %s in the member: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package execution_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/test/cluster"
+)
+
+// deployment returns a manifest. The hub's API knows Deployments and runs none.
+func (w *world) deployment(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": w.member},
+		"spec": map[string]any{
+			"replicas": int64(3),
+			"selector": map[string]any{"matchLabels": map[string]any{"app": name}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": name}, "creationTimestamp": nil},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "nginx"}}},
+			},
+		},
+	}}
+}
+
+func (w *world) isGone(t *testing.T, work *workv1alpha1.Work) {
+	t.Helper()
+	NewWithT(t).Eventually(func() bool {
+		return apierrors.IsNotFound(w.client.Get(context.Background(), client.ObjectKeyFromObject(work), &workv1alpha1.Work{}))
+	}).WithTimeout(patience).Should(BeTrue(), "the Work is still there")
+}
+
+func TestADeletedWorkTakesItsObjectsWithIt(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+	cm := w.get(g, "settings")
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.isGone(t, work)
+	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
+}
+
+func TestADeletedWorkSparesAnObjectThatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	g.Expect(w.client.Create(t.Context(), w.configMap("settings", map[string]string{"a": "theirs"}))).To(Succeed())
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "ours"}))
+	w.isNotApplied(t, work)
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.isGone(t, work)
+	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "theirs"}))
+}
+
+func TestAnObjectThatIsToStayLosesOurMarksOnly(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	manifest := w.configMap("settings", map[string]string{"a": "1"})
+	manifest.Labels = map[string]string{
+		"app": "web", contract.WorkPermanentIDLabel: "w", contract.ClusterResourceBindingPermanentIDLabel: "b",
+	}
+	manifest.Annotations = map[string]string{
+		"note": "kept", contract.ConflictResolutionAnnotation: "abort", contract.ClusterResourceBindingNameAnnotation: "b",
+		contract.ManagedLabelsAnnotation: "app", contract.TemplateUIDAnnotation: "u",
+	}
+	work := w.work(t, "settings", manifest, w.configMap("absent", nil))
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
+	w.isApplied(t, work)
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.isGone(t, work)
+	cm := w.get(g, "settings")
+	g.Expect(cm.Labels).To(Equal(map[string]string{"app": "web"}))
+	g.Expect(cm.Annotations).To(Equal(map[string]string{"note": "kept"}))
+	g.Expect(cm.Data).To(Equal(map[string]string{"a": "1"}))
+}
+
+func TestPreservingAnObjectThatIsMissingIsFine(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	manifest := w.configMap("settings", nil)
+	manifest.Namespace = w.member + "-never"
+	work := w.work(t, "settings", manifest, map[string]any{
+		"apiVersion": "shop.example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "one", "namespace": w.member},
+	})
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.isGone(t, work)
+}
+
+func TestAWorkThatIsMerelyAbsentDeletesNothing(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+	// A Work that vanishes without our finalizer is what a restored hub looks like.
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Finalizers = []string{"test.example.com/hold"} })
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Finalizers = nil })
+	w.isGone(t, work)
+	other := w.work(t, "other", w.configMap("other", nil))
+	w.isApplied(t, other)
+	g.Consistently(func(g Gomega) { g.Expect(w.get(g, "settings").DeletionTimestamp).To(BeNil()) }).
+		WithTimeout(300 * time.Millisecond).Should(Succeed())
+	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
+}
+
+func TestAWorkWithoutTheFinalizerGetsIt(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: w.works, Name: "settings"}}
+	work.Spec.Workload.Manifests = raw(t, w.configMap("settings", nil))
+	g.Expect(w.client.Create(t.Context(), work)).To(Succeed())
+	w.isApplied(t, work)
+	g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(work), work)).To(Succeed())
+	g.Expect(work.Finalizers).To(ContainElement(contract.ExecutionFinalizer))
+}
+
+func TestARestartedAgentChangesNothingInTheMember(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+	before := w.get(g, "settings")
+
+	again := &world{client: w.client, works: w.works, member: w.member, requests: &requests{}, reports: newReports()}
+	again.start(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config)
+	again.isApplied(t, work)
+	g.Expect(w.get(g, "settings").ResourceVersion).To(Equal(before.ResourceVersion))
+	g.Expect(again.requests.about("/configmaps/settings")).To(HaveLen(1), "the informer knows the object, so only the apply is sent")
+}
+
+// readDeployment reads a Deployment of the member.
+func (w *world) readDeployment(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	out := &unstructured.Unstructured{}
+	out.SetAPIVersion("apps/v1")
+	out.SetKind("Deployment")
+	NewWithT(t).Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: name}, out)).To(Succeed())
+	return out
+}

@@ -1,0 +1,256 @@
+package execution_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"fairlead.dev/agent/execution"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/test/cluster"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// patience bounds waiting; nothing here takes that long.
+const patience = 20 * time.Second
+
+// world is one API server that is both the hub and the member of an agent with only the
+// execution stage, and what that stage reported.
+type world struct {
+	client   client.Client
+	works    string // execution namespace
+	member   string // a namespace of the member
+	reports  *reports
+	requests *requests
+}
+
+// reports is a Reporter that remembers the conditions of Works.
+type reports struct {
+	mu         sync.Mutex
+	conditions map[types.NamespacedName][]metav1.Condition
+	count      map[types.NamespacedName]int
+}
+
+func newReports() *reports {
+	return &reports{conditions: map[types.NamespacedName][]metav1.Condition{}, count: map[types.NamespacedName]int{}}
+}
+
+func (r *reports) Report(work *workv1alpha1.Work, conditions []metav1.Condition, _ []workv1alpha1.ResourceIdentifier, _ []*unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := client.ObjectKeyFromObject(work)
+	for _, c := range conditions {
+		c.ObservedGeneration = work.Generation
+		known := r.conditions[name]
+		meta.SetStatusCondition(&known, c)
+		r.conditions[name] = known
+	}
+	r.count[name]++
+}
+
+func (*reports) Observe(types.NamespacedName, *unstructured.Unstructured) {}
+func (*reports) Gone(types.NamespacedName, *unstructured.Unstructured)    {}
+
+func (r *reports) applied(work *workv1alpha1.Work) metav1.Condition {
+	return r.condition(work, workv1alpha1.WorkApplied)
+}
+
+func (r *reports) condition(work *workv1alpha1.Work, kind string) metav1.Condition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := meta.FindStatusCondition(r.conditions[client.ObjectKeyFromObject(work)], kind)
+	if c == nil {
+		return metav1.Condition{}
+	}
+	return *c
+}
+
+// requests counts what the stage asks of the member, by verb, without watches.
+type requests struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.URL.Query().Get("watch") == "" {
+			r.mu.Lock()
+			r.lines = append(r.lines, req.Method+" "+req.URL.Path)
+			r.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+// about returns the requests whose path contains a text.
+func (r *requests) about(text string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, line := range r.lines {
+		if strings.Contains(line, text) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// newWorld starts an agent of its own for a test.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{
+		client:   c.Client(t),
+		works:    c.Namespace(t),
+		member:   c.Namespace(t),
+		requests: &requests{},
+		reports:  newReports(),
+	}
+	w.start(t, c.Config)
+	return w
+}
+
+// start runs the stage until the test ends.
+func (w *world) start(t *testing.T, config *rest.Config) {
+	t.Helper()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	mgr, err := ctrl.NewManager(config, manager.Options{
+		Scheme:     scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&workv1alpha1.Work{}: {Namespaces: map[string]cache.Config{w.works: {}}, UnsafeDisableDeepCopy: new(true)},
+		}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	memberConfig := rest.CopyConfig(config)
+	memberConfig.WrapTransport = w.requests.wrap
+	memberClient, err := client.New(memberConfig, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	memberCache, err := cache.New(memberConfig, cache.Options{
+		Scheme:                       scheme,
+		DefaultLabelSelector:         labels.SelectorFromSet(labels.Set{contract.ManagedLabel: contract.LabelTrue}),
+		DefaultTransform:             cache.TransformStripManagedFields(),
+		DefaultUnsafeDisableDeepCopy: new(true),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return memberCache.Start(ctx) }))).To(Succeed())
+	g.Expect(execution.Register(mgr, execution.Deps{
+		Namespace:    w.works,
+		MemberClient: memberClient,
+		MemberCache:  memberCache,
+		Interpreter:  native.New(),
+		Reporter:     w.reports,
+		Clock:        clock.RealClock{},
+		Registry:     prometheus.NewRegistry(),
+	})).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		NewWithT(t).Expect(<-done).To(Succeed())
+	})
+}
+
+// work creates a Work with manifests.
+func (w *world) work(t *testing.T, name string, manifests ...any) *workv1alpha1.Work {
+	t.Helper()
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.works, Name: name, Finalizers: []string{contract.ExecutionFinalizer},
+	}}
+	work.Spec.Workload.Manifests = raw(t, manifests...)
+	NewWithT(t).Expect(w.client.Create(t.Context(), work)).To(Succeed())
+	return work
+}
+
+// change changes a Work.
+func (w *world) change(t *testing.T, work *workv1alpha1.Work, change func(*workv1alpha1.Work)) {
+	t.Helper()
+	before := work.DeepCopy()
+	change(work)
+	NewWithT(t).Expect(w.client.Patch(t.Context(), work, client.MergeFrom(before))).To(Succeed())
+}
+
+func raw(t *testing.T, manifests ...any) []workv1alpha1.Manifest {
+	t.Helper()
+	out := make([]workv1alpha1.Manifest, 0, len(manifests))
+	for _, m := range manifests {
+		text, err := json.Marshal(m)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		out = append(out, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: text}})
+	}
+	return out
+}
+
+// configMap returns a manifest.
+func (w *world) configMap(name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: name},
+		Data:       data,
+	}
+}
+
+// get reads a ConfigMap of the member.
+func (w *world) get(g Gomega, name string) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{}
+	g.Expect(w.client.Get(context.Background(), client.ObjectKey{Namespace: w.member, Name: name}, cm)).To(Succeed())
+	return cm
+}
+
+// isApplied waits until the present generation of a Work is applied.
+func (w *world) isApplied(t *testing.T, work *workv1alpha1.Work) {
+	t.Helper()
+	NewWithT(t).Eventually(func(g Gomega) {
+		c := w.reports.applied(work)
+		g.Expect(c.Status).To(Equal(metav1.ConditionTrue), c.Message)
+		g.Expect(c.ObservedGeneration).To(Equal(work.Generation))
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+// isNotApplied waits until a Work is reported as not applied, and returns the message.
+func (w *world) isNotApplied(t *testing.T, work *workv1alpha1.Work) string {
+	t.Helper()
+	var message string
+	NewWithT(t).Eventually(func(g Gomega) {
+		c := w.reports.applied(work)
+		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
+		message = c.Message
+	}).WithTimeout(patience).Should(Succeed())
+	return message
+}

@@ -1,0 +1,196 @@
+package execution
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"fairlead.dev/agent/execution/plan"
+)
+
+// memory holds the records of what was applied, by object and by Work. It is lost with
+// the process; then every Work is applied once more.
+type memory struct {
+	mu      sync.Mutex
+	objects map[plan.Object]*object
+	works   map[types.NamespacedName]*work
+}
+
+// object is what is known of one object of the member. It exists from the first try to
+// apply it.
+type object struct {
+	// works is how many Works are about it. There should be one; if there are more, the
+	// object stays that of the one whose it is when another goes.
+	works  int
+	record *plan.Record
+	// pace says when it may be sent again.
+	pace plan.Pace
+	// lost is the object that the member last reported as deleted. The report may
+	// overtake the answer to our own apply.
+	lost struct {
+		uid             types.UID
+		resourceVersion string
+	}
+}
+
+// work is what is known of one Work.
+type work struct {
+	generation int64
+	objects    []plan.Object
+	// told is what the log last said about it.
+	told string
+}
+
+func newMemory() *memory {
+	return &memory{objects: map[plan.Object]*object{}, works: map[types.NamespacedName]*work{}}
+}
+
+// Begin notes which objects a Work is about, forgets those that it was about before, and
+// says whether this generation of the Work is new.
+func (m *memory) Begin(name types.NamespacedName, generation int64, objects []plan.Object) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.works[name]
+	if !ok {
+		w = &work{}
+		m.works[name] = w
+	}
+	for _, o := range objects {
+		if !slices.Contains(w.objects, o) {
+			m.track(o)
+		}
+	}
+	for _, o := range w.objects {
+		if !slices.Contains(objects, o) {
+			m.untrack(o)
+		}
+	}
+	w.objects = objects
+	fresh := w.generation != generation
+	w.generation = generation
+	return fresh
+}
+
+// Forget drops all that is known of a Work. It says whether anything was.
+func (m *memory) Forget(name types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.works[name]
+	if !ok {
+		return false
+	}
+	for _, o := range w.objects {
+		m.untrack(o)
+	}
+	delete(m.works, name)
+	return true
+}
+
+// track notes that one more Work is about an object.
+func (m *memory) track(name plan.Object) {
+	o := m.objects[name]
+	if o == nil {
+		o = &object{}
+		m.objects[name] = o
+	}
+	o.works++
+}
+
+// untrack notes that a Work is no longer about an object, and forgets the object if it was
+// the last.
+func (m *memory) untrack(name plan.Object) {
+	o, ok := m.objects[name]
+	if !ok {
+		return
+	}
+	if o.works--; o.works == 0 {
+		delete(m.objects, name)
+	}
+}
+
+// Tell notes what the log says of a Work, and whether that is new.
+func (m *memory) Tell(name types.NamespacedName, what string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.works[name]
+	if !ok || w.told == what {
+		return false
+	}
+	w.told = what
+	return true
+}
+
+// Record returns the record of an object, and whether the object is one of ours at all.
+// The record is not changed after it was put: who gets it may keep it.
+func (m *memory) Record(name plan.Object) (record *plan.Record, tracked bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[name]
+	if !ok {
+		return nil, false
+	}
+	return o.record, true
+}
+
+// Put notes how an object is. It says false if the member reported in the meantime that
+// the object is gone: then the record would be wrong, and is not kept.
+func (m *memory) Put(name plan.Object, record plan.Record) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[name]
+	if !ok {
+		return true // the Work is not about this object any more
+	}
+	if record.UID == o.lost.uid && !plan.Older(o.lost.resourceVersion, record.ResourceVersion) {
+		return false
+	}
+	o.record = &record
+	return true
+}
+
+// Lose notes that the member reported an object as deleted. It says whether there was a
+// record of it, and whether the object is one of ours.
+func (m *memory) Lose(name plan.Object, uid types.UID, resourceVersion string) (recorded, tracked bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[name]
+	if !ok {
+		return false, false
+	}
+	o.lost.uid, o.lost.resourceVersion = uid, resourceVersion
+	if o.record != nil && o.record.UID == uid && !plan.Older(resourceVersion, o.record.ResourceVersion) {
+		o.record = nil
+		return true, true
+	}
+	return false, true
+}
+
+// Due returns how long to wait before a manifest is sent once more.
+func (m *memory) Due(name plan.Object, manifest plan.Digest, now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.objects[name]; ok {
+		return o.pace.Due(manifest, now)
+	}
+	return 0
+}
+
+// Sent notes that a manifest was sent and changed the object.
+func (m *memory) Sent(name plan.Object, manifest plan.Digest, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.objects[name]; ok {
+		o.pace = o.pace.Sent(manifest, now)
+	}
+}
+
+// Drop forgets the record of an object that is known to be something else by now.
+func (m *memory) Drop(name plan.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.objects[name]; ok {
+		o.record = nil
+	}
+}

@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"fairlead.dev/common/contract"
+)
+
+// Sight is what is known of a live object.
+type Sight int
+
+// Values of Sight.
+const (
+	// Unknown : the member has to be asked.
+	Unknown Sight = iota
+	// Absent : the member was asked and has no such object.
+	Absent
+	// Present : the object is at hand.
+	Present
+	// Held : the object itself is not at hand, but nothing says that it is not as our
+	// last apply left it.
+	Held
+)
+
+// Live is a live object, or that there is none.
+type Live struct {
+	Sight Sight
+	// Object is set if and only if Sight is Present.
+	Object *unstructured.Unstructured
+}
+
+// Found returns the Live of an object that was asked for; nil says that there is none.
+func Found(obj *unstructured.Unstructured) Live {
+	if obj == nil {
+		return Live{Sight: Absent}
+	}
+	return Live{Sight: Present, Object: obj}
+}
+
+// recordTrust is for how long a record outweighs an informer that does not have the
+// object: after that the informer is not behind, it missed something.
+const recordTrust = time.Minute
+
+// See weighs what the informer of managed objects says against what we remember.
+// The informer may be behind our own writes, and it knows no objects without our label:
+// what it does not have may still exist.
+func See(synced bool, seen *unstructured.Unstructured, record *Record, now time.Time) Live {
+	switch {
+	case !synced && record == nil:
+		return Live{Sight: Unknown}
+	case !synced:
+		return Live{Sight: Held}
+	case seen == nil && record != nil && now.Sub(record.At) < recordTrust:
+		return Live{Sight: Held}
+	case seen == nil:
+		return Live{Sight: Unknown}
+	case record != nil && record.UID == seen.GetUID() && Older(seen.GetResourceVersion(), record.ResourceVersion):
+		return Live{Sight: Held}
+	default:
+		return Live{Sight: Present, Object: seen}
+	}
+}
+
+// Action is what to do about a manifest.
+type Action int
+
+// Values of Action.
+const (
+	// Read : ask the member for the object and decide again.
+	Read Action = iota
+	// Apply : send the object.
+	Apply
+	// Skip : the object is as it should be.
+	Skip
+	// Wait : the object is being deleted; it will be made anew.
+	Wait
+	// Refuse : the object is not ours to change.
+	Refuse
+)
+
+// Decision is what to do about a manifest, and why.
+type Decision struct {
+	Action Action
+	// Drift says that the object was as it should be and somebody changed it.
+	Drift bool
+	// Message is a sentence for Wait and Refuse.
+	Message string
+}
+
+// Decide says what to do about a manifest that has no Problem. The record is nil if the
+// object was not applied by this process.
+func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) Decision {
+	unchanged := record != nil && record.Manifest == m.Digest
+	switch live.Sight {
+	case Held:
+		if unchanged {
+			return Decision{Action: Skip}
+		}
+		return Decision{Action: Read}
+	case Absent:
+		return Decision{Action: Apply, Drift: unchanged}
+	case Present:
+	case Unknown:
+		return Decision{Action: Read}
+	default:
+		return Decision{Action: Read}
+	}
+
+	switch ownerOf(live.Object, work) {
+	case another:
+		if unchanged && record.UID == live.Object.GetUID() {
+			break // it is the one that we applied, and somebody wrote another name on it
+		}
+		a := live.Object.GetAnnotations()
+		return Decision{Action: Refuse, Message: fmt.Sprintf(
+			"the object in the member belongs to Work %s/%s; remove it there, or take this one out of the policy that placed it",
+			a[contract.WorkNamespaceAnnotation], a[contract.WorkNameAnnotation])}
+	case nobody:
+		if !m.Overwrite {
+			return Decision{Action: Refuse, Message: fmt.Sprintf(
+				"the object already exists in the member and is not managed; delete it there, or set conflictResolution: Overwrite in the policy (annotation %s: %s)",
+				contract.ConflictResolutionAnnotation, contract.ConflictOverwrite)}
+		}
+	case ours:
+	}
+	if live.Object.GetDeletionTimestamp() != nil {
+		return Decision{Action: Wait, Message: "the object is being deleted in the member; it is made anew once it is gone (if that takes long, look at its finalizers)"}
+	}
+	if unchanged && record.UID == live.Object.GetUID() && record.Content == Content(live.Object) && bears(live.Object, m.Desired) {
+		return Decision{Action: Skip}
+	}
+	return Decision{Action: Apply, Drift: unchanged}
+}
+
+// bears says whether an object has every label and annotation of another.
+func bears(live, desired *unstructured.Unstructured) bool {
+	return covers(live.GetLabels(), desired.GetLabels()) && covers(live.GetAnnotations(), desired.GetAnnotations())
+}
+
+func covers(have, want map[string]string) bool {
+	for key, value := range want {
+		if got, ok := have[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,138 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/contract"
+)
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	cm, deployment := parse(t, settings), parse(t, web)
+	overwrite := parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","annotations":{"`+
+		contract.ConflictResolutionAnnotation+`":"overwrite"}},"data":{"a":"1"}}`)
+	abort := parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","annotations":{"`+
+		contract.ConflictResolutionAnnotation+`":"abort"}},"data":{"a":"1"}}`)
+	record := func(m plan.Manifest) *plan.Record {
+		r := plan.NewRecord(m.Digest, live(m), noon)
+		return &r
+	}
+	stale := func(m plan.Manifest) *plan.Record {
+		r := plan.NewRecord(plan.DigestOf([]byte("an older manifest")), live(m), noon)
+		return &r
+	}
+	deleting := func(obj *unstructured.Unstructured) {
+		now := metav1.NewTime(noon)
+		obj.SetDeletionTimestamp(&now)
+	}
+
+	cases := map[string]struct {
+		manifest  plan.Manifest
+		live      plan.Live
+		record    *plan.Record
+		want      plan.Action
+		wantDrift bool
+	}{
+		"of what is not known the member is asked":                   {cm, plan.Live{}, nil, plan.Read, false},
+		"of what is not known any more the member is asked":          {cm, plan.Live{}, record(cm), plan.Read, false},
+		"what is absent is created":                                  {cm, plan.Found(nil), nil, plan.Apply, false},
+		"what vanished is created, and that is drift":                {cm, plan.Found(nil), record(cm), plan.Apply, true},
+		"what vanished while the manifest changed is no drift":       {cm, plan.Found(nil), stale(cm), plan.Apply, false},
+		"what we hold as it should be asks nothing":                  {cm, plan.Live{Sight: plan.Held}, record(cm), plan.Skip, false},
+		"what we hold is read if the manifest changed":               {cm, plan.Live{Sight: plan.Held}, stale(cm), plan.Read, false},
+		"what is as it should be asks nothing":                       {cm, plan.Found(live(cm)), record(cm), plan.Skip, false},
+		"the same for a kind with generations":                       {deployment, plan.Found(live(deployment)), record(deployment), plan.Skip, false},
+		"after a restart it is applied once":                         {cm, plan.Found(live(cm)), nil, plan.Apply, false},
+		"a new manifest is applied":                                  {cm, plan.Found(live(cm)), stale(cm), plan.Apply, false},
+		"another resource version alone is nothing":                  {cm, plan.Found(live(cm, at("200"))), record(cm), plan.Skip, false},
+		"a change of status is nothing":                              {cm, plan.Found(live(cm, with("phase", "Bound", "status"))), record(cm), plan.Skip, false},
+		"a status next to generations is nothing":                    {deployment, plan.Found(live(deployment, with("phase", "x", "status"))), record(deployment), plan.Skip, false},
+		"a label of others is nothing":                               {cm, plan.Found(live(cm, with("theirs", "yes", "metadata", "labels"))), record(cm), plan.Skip, false},
+		"an annotation of others is nothing":                         {deployment, plan.Found(live(deployment, with("deployment.kubernetes.io/revision", "1", "metadata", "annotations"))), record(deployment), plan.Skip, false},
+		"changed data is drift":                                      {cm, plan.Found(live(cm, with("a", "2", "data"))), record(cm), plan.Apply, true},
+		"added data may be drift":                                    {cm, plan.Found(live(cm, with("b", "2", "data"))), record(cm), plan.Apply, true},
+		"another generation is drift":                                {deployment, plan.Found(live(deployment, func(o *unstructured.Unstructured) { o.SetGeneration(2) })), record(deployment), plan.Apply, true},
+		"a label of ours that was changed is drift":                  {cm, plan.Found(live(cm, with("app", "theirs", "metadata", "labels"))), record(cm), plan.Apply, true},
+		"a label of ours that was removed is drift":                  {cm, plan.Found(live(cm, without("metadata", "labels", "app"))), record(cm), plan.Apply, true},
+		"an object of our name that is another one is applied":       {cm, plan.Found(live(cm, func(o *unstructured.Unstructured) { o.SetUID("uid-2") })), record(cm), plan.Apply, true},
+		"without the managed label, it is still ours":                {cm, plan.Found(live(cm, without("metadata", "labels"))), record(cm), plan.Apply, true},
+		"with the managed label alone, it is ours to take":           {cm, plan.Found(live(cm, without("metadata", "annotations"))), nil, plan.Apply, false},
+		"an object of nobody is refused":                             {cm, plan.Found(live(cm, unmarked)), nil, plan.Refuse, false},
+		"aborting is the default":                                    {abort, plan.Found(live(cm, unmarked)), nil, plan.Refuse, false},
+		"an object of nobody is taken if that was asked for":         {overwrite, plan.Found(live(cm, unmarked)), nil, plan.Apply, false},
+		"another Work's name on the object that we applied is drift": {cm, plan.Found(live(cm, ofAnotherWork())), record(cm), plan.Apply, true},
+		"the same on an object that was made anew is refused":        {cm, plan.Found(live(cm, ofAnotherWork(), func(o *unstructured.Unstructured) { o.SetUID("uid-2") })), record(cm), plan.Refuse, false},
+		"an object of another Work is refused":                       {cm, plan.Found(live(cm, ofAnotherWork())), nil, plan.Refuse, false},
+		"an object of another Work is never taken":                   {overwrite, plan.Found(live(cm, ofAnotherWork())), nil, plan.Refuse, false},
+		"not even without its label":                                 {overwrite, plan.Found(live(cm, ofAnotherWork(), without("metadata", "labels"))), nil, plan.Refuse, false},
+		"a Work of the same name in another namespace is another":    {overwrite, plan.Found(live(cm, with(contract.WorkNamespaceAnnotation, "x", "metadata", "annotations"))), nil, plan.Refuse, false},
+		"an object on its way out is waited for":                     {cm, plan.Found(live(cm, deleting)), record(cm), plan.Wait, false},
+		"an object of another Work on its way out is refused too":    {cm, plan.Found(live(cm, deleting, ofAnotherWork())), nil, plan.Refuse, false},
+		"an object of nobody on its way out is refused all the same": {cm, plan.Found(live(cm, deleting, unmarked)), nil, plan.Refuse, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got := plan.Decide(self, tc.manifest, tc.live, tc.record)
+			g.Expect(got.Action).To(Equal(tc.want))
+			g.Expect(got.Drift).To(Equal(tc.wantDrift))
+			g.Expect(got.Message != "").To(Equal(tc.want == plan.Wait || tc.want == plan.Refuse), "a sentence where one is needed, and only there")
+		})
+	}
+}
+
+// What was read is decided on: no second question.
+func TestDecideNeverAsksTwice(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	m := parse(t, settings)
+	r := plan.NewRecord(m.Digest, live(m), noon)
+	for _, obj := range []*unstructured.Unstructured{nil, live(m), live(m, unmarked), live(m, ofAnotherWork())} {
+		for _, record := range []*plan.Record{nil, &r} {
+			g.Expect(plan.Decide(self, m, plan.Found(obj), record).Action).NotTo(Equal(plan.Read))
+		}
+	}
+}
+
+func TestSee(t *testing.T) {
+	t.Parallel()
+	m := parse(t, settings)
+	record := plan.NewRecord(m.Digest, live(m), noon)
+	cases := map[string]struct {
+		synced bool
+		seen   *unstructured.Unstructured
+		record *plan.Record
+		now    time.Time
+		want   plan.Sight
+	}{
+		"nothing is known at the start":                      {false, nil, nil, noon, plan.Unknown},
+		"before the watch begins the record counts":          {false, nil, &record, noon, plan.Held},
+		"what the watch never saw may exist without a label": {true, nil, nil, noon, plan.Unknown},
+		"the watch may be behind our own write":              {true, nil, &record, noon.Add(time.Second), plan.Held},
+		"but not for ever":                                   {true, nil, &record, noon.Add(time.Hour), plan.Unknown},
+		"what the watch shows is there":                      {true, live(m), nil, noon, plan.Present},
+		"the version of our write is there":                  {true, live(m, at("100")), &record, noon, plan.Present},
+		"a newer version is there":                           {true, live(m, at("101")), &record, noon, plan.Present},
+		"an older version is behind our write":               {true, live(m, at("99")), &record, noon, plan.Held},
+		"versions are numbers, not texts":                    {true, live(m, at("1000")), &record, noon, plan.Present},
+		"an older version of another object counts":          {true, live(m, at("99"), func(o *unstructured.Unstructured) { o.SetUID("uid-2") }), &record, noon, plan.Present},
+		"a version that cannot be compared counts":           {true, live(m, at("abc")), &record, noon, plan.Present},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got := plan.See(tc.synced, tc.seen, tc.record, tc.now)
+			g.Expect(got.Sight).To(Equal(tc.want))
+			g.Expect(got.Object != nil).To(Equal(tc.want == plan.Present))
+		})
+	}
+}

@@ -1,0 +1,47 @@
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"fairlead.dev/common/contract"
+)
+
+// Desired turns a manifest into what is sent to the member, in place: without what
+// only the member's API server may set, without owners and finalizers, which would
+// name objects and controllers of the hub, without what kubectl notes for itself on the
+// hub, and with the marks of its Work.
+func Desired(obj *unstructured.Unstructured, work types.NamespacedName) *unstructured.Unstructured {
+	Strip(obj)
+	metadata := nested(obj.Object, "metadata")
+	nested(metadata, "labels")[contract.ManagedLabel] = contract.LabelTrue
+	annotations := nested(metadata, "annotations")
+	annotations[contract.WorkNamespaceAnnotation] = work.Namespace
+	annotations[contract.WorkNameAnnotation] = work.Name
+	// It is about the template, and the cache of the member's objects goes without.
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	return obj
+}
+
+// Strip removes from an object, in place, what a server-side apply must not carry.
+func Strip(obj *unstructured.Unstructured) {
+	delete(obj.Object, "status")
+	metadata := nested(obj.Object, "metadata")
+	for _, field := range []string{
+		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generateName",
+		"generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
+	} {
+		delete(metadata, field)
+	}
+}
+
+// nested returns the map at a key, and puts one there if there is none.
+func nested(of map[string]any, key string) map[string]any {
+	m, ok := of[key].(map[string]any)
+	if !ok {
+		m = map[string]any{}
+		of[key] = m
+	}
+	return m
+}

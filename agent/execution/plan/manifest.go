@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// Object names one object of a member.
+type Object struct {
+	schema.GroupVersionKind
+	types.NamespacedName
+}
+
+// ObjectOf returns the name of an object.
+func ObjectOf(obj *unstructured.Unstructured) Object {
+	return Object{
+		GroupVersionKind: obj.GroupVersionKind(),
+		NamespacedName:   types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
+	}
+}
+
+// String names the object for people: Deployment shop/web.
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// Identifier returns the name of the object as the status of a Work has it.
+func (o Object) Identifier(ordinal int) workv1alpha1.ResourceIdentifier {
+	return workv1alpha1.ResourceIdentifier{
+		Ordinal: ordinal, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
+	}
+}
+
+// Manifest is one manifest of a Work, understood.
+type Manifest struct {
+	// Ordinal is its index in the Work.
+	Ordinal int
+	// Object is what it names. Of a manifest that cannot be understood it may be
+	// incomplete.
+	Object Object
+	// Digest identifies the text of the manifest as one of its Work.
+	Digest Digest
+	// Desired is what the member's object is to be: the manifest without what the
+	// member decides, and with the marks of its Work. Nil if Problem is set.
+	Desired *unstructured.Unstructured
+	// Overwrite says that an object that is not ours may be taken over.
+	Overwrite bool
+	// Problem is why the manifest cannot be applied anywhere.
+	Problem error
+}
+
+// Parse understands the manifests of a Work. Each is judged on its own: what is wrong
+// with one is its Problem and does not concern the others. They are returned in the
+// order of the Work.
+func Parse(work *workv1alpha1.Work) []Manifest {
+	out := make([]Manifest, 0, len(work.Spec.Workload.Manifests))
+	first := map[Object]int{}
+	name := types.NamespacedName{Namespace: work.Namespace, Name: work.Name}
+	for i := range work.Spec.Workload.Manifests {
+		m := parse(i, work.Spec.Workload.Manifests[i].Raw, name)
+		if m.Problem == nil {
+			if other, twice := first[m.Object]; twice {
+				m.Desired = nil
+				m.Problem = fmt.Errorf("manifest %d of the Work is about the same object; remove one of the two", other)
+			} else {
+				first[m.Object] = i
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
+	m := Manifest{Ordinal: ordinal, Digest: DigestOf(append([]byte(work.String()+"\n"), raw...))}
+	obj := &unstructured.Unstructured{}
+	// The JSON of apimachinery keeps whole numbers whole.
+	if err := json.Unmarshal(raw, &obj.Object); err != nil {
+		m.Problem = fmt.Errorf("the manifest is not an object in JSON: %w", err)
+		return m
+	}
+	m.Object = ObjectOf(obj)
+	switch {
+	case obj.GetAPIVersion() == "":
+		m.Problem = errors.New("the manifest has no apiVersion")
+	case obj.GetKind() == "":
+		m.Problem = errors.New("the manifest has no kind")
+	case obj.GetName() == "":
+		m.Problem = errors.New("the manifest has no metadata.name; generateName cannot be used, as each try would make another object")
+	}
+	if m.Problem != nil {
+		return m
+	}
+	m.Overwrite = obj.GetAnnotations()[contract.ConflictResolutionAnnotation] == contract.ConflictOverwrite
+	m.Desired = Desired(obj, work)
+	return m
+}

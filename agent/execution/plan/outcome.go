@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// Result is how it went with one manifest.
+type Result int
+
+// Values of Result.
+const (
+	// Applied : the object is in the member as asked for.
+	Applied Result = iota
+	// Waiting : something is missing that may come by itself, such as the namespace.
+	Waiting
+	// Refused : it cannot be applied as things are.
+	Refused
+	// Unanswered : the member did not say. Nothing is known that was not known before.
+	Unanswered
+)
+
+// Outcome is how it went with one manifest, and why.
+type Outcome struct {
+	Ordinal int
+	Object  Object
+	Result  Result
+	// Message is a sentence; empty if Applied.
+	Message string
+}
+
+// Messages of the conditions.
+const (
+	appliedMessage    = "Manifest has been successfully applied"
+	dispatchMessage   = "Work is being dispatched to member clusters."
+	suspendedMessage  = "Work dispatching is in a suspended state."
+	noManifestMessage = "The Work has no manifests: there is nothing to apply"
+)
+
+// maxMessage bounds the message of a condition; the API allows 32 kB, nobody reads it.
+const maxMessage = 2048
+
+// Condition sums up the outcomes of a Work as its condition Applied.
+func Condition(outcomes []Outcome) metav1.Condition {
+	failed := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Result == Applied })
+	if len(failed) == 0 {
+		message := appliedMessage
+		if len(outcomes) == 0 {
+			message = noManifestMessage
+		}
+		return metav1.Condition{
+			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue,
+			Reason: workv1alpha1.ReasonAppliedSuccessful, Message: message,
+		}
+	}
+	slices.SortFunc(failed, func(a, b Outcome) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	sentences := make([]string, 0, len(failed))
+	for _, o := range failed {
+		sentences = append(sentences, sentence(o))
+	}
+	return metav1.Condition{
+		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
+		Reason: workv1alpha1.ReasonAppliedFailed,
+		Message: bounded(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s",
+			len(outcomes)-len(failed), len(outcomes), strings.Join(sentences, "; "))),
+	}
+}
+
+// Dispatching returns the condition that says whether the agent acts on a Work.
+func Dispatching(suspended bool) metav1.Condition {
+	if suspended {
+		return metav1.Condition{
+			Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionFalse,
+			Reason: workv1alpha1.ReasonSuspendDispatching, Message: suspendedMessage,
+		}
+	}
+	return metav1.Condition{
+		Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue,
+		Reason: workv1alpha1.ReasonDispatching, Message: dispatchMessage,
+	}
+}
+
+// sentence says of which manifest an outcome is.
+func sentence(o Outcome) string {
+	if o.Object.Kind == "" || o.Object.Name == "" {
+		return fmt.Sprintf("manifest %d: %s", o.Ordinal, o.Message)
+	}
+	return o.Object.String() + ": " + o.Message
+}
+
+// bounded cuts a message at the boundary of a character.
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	cut := maxMessage
+	for cut > 0 && message[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return message[:cut] + " …"
+}
+
+// Pending says whether some outcome waits for something that may come by itself.
+func Pending(outcomes []Outcome) bool {
+	return slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result == Waiting || o.Result == Unanswered })
+}
+
+// Newsworthy says whether outcomes are to be told. Late says that enough was tried for
+// what comes by itself in a moment to have come. Told says that this generation of the
+// Work was told of before: then the silence of the member takes nothing back. That the
+// member does not answer is said of the Cluster, once, and not of each of its Works.
+func Newsworthy(outcomes []Outcome, late, told bool) bool {
+	if !Pending(outcomes) {
+		return true
+	}
+	silent := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result == Unanswered })
+	return late && (!told || !silent)
+}
+
+// Complete says whether every manifest was applied.
+func Complete(outcomes []Outcome) bool {
+	return !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result != Applied })
+}

@@ -1,0 +1,92 @@
+package plan_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/contract"
+)
+
+func TestOnlyWhatBearsLabelAndNameOfTheWorkIsDeleted(t *testing.T) {
+	t.Parallel()
+	m := parse(t, settings)
+	cases := map[string]struct {
+		live           *unstructured.Unstructured
+		delete, resign bool
+	}{
+		"all marks":             {live(m), true, true},
+		"no marks":              {live(m, unmarked), false, false},
+		"the label alone":       {live(m, without("metadata", "annotations")), false, true},
+		"the name alone":        {live(m, without("metadata", "labels")), false, true},
+		"another Work":          {live(m, ofAnotherWork()), false, false},
+		"half a name":           {live(m, without("metadata", "annotations", contract.WorkNamespaceAnnotation)), false, true},
+		"another label's value": {live(m, with(contract.ManagedLabel, "false", "metadata", "labels")), false, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			g.Expect(plan.Deletable(tc.live, self)).To(Equal(tc.delete))
+			g.Expect(plan.Releasable(tc.live, self)).To(Equal(tc.resign))
+		})
+	}
+}
+
+// What the watch shows may be older than an object that we made anew since: if that was
+// gone by, the Work would go and leave it behind.
+func TestOnlyWhatCertainlyStandsIsDeletedWithoutAnotherLook(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	m := parse(t, settings)
+	g.Expect(plan.Decisive(live(m), self)).To(BeTrue())
+	g.Expect(plan.Decisive(nil, self)).To(BeFalse())
+	g.Expect(plan.Decisive(live(m, unmarked), self)).To(BeFalse())
+	g.Expect(plan.Decisive(live(m, func(o *unstructured.Unstructured) {
+		now := metav1.NewTime(noon)
+		o.SetDeletionTimestamp(&now)
+	}), self)).To(BeFalse())
+}
+
+func TestReleaseTakesOffOurMarksAndNoOthers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	obj := live(parse(t, settings))
+	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
+	for _, key := range []string{
+		contract.WorkPermanentIDLabel, contract.ResourceBindingPermanentIDLabel, contract.ClusterResourceBindingPermanentIDLabel,
+		contract.PropagationPolicyPermanentIDLabel, contract.ClusterPropagationPolicyPermanentIDLabel,
+	} {
+		labels[key] = "x"
+	}
+	for _, key := range []string{
+		contract.ManagedAnnotationsAnnotation, contract.ManagedLabelsAnnotation, contract.TemplateUIDAnnotation,
+		contract.TemplateGenerationAnnotation, contract.ResourceBindingNamespaceAnnotation, contract.ResourceBindingNameAnnotation,
+		contract.ClusterResourceBindingNameAnnotation, contract.ConflictResolutionAnnotation,
+		contract.PropagationPolicyNamespaceAnnotation, contract.PropagationPolicyNameAnnotation, contract.ClusterPropagationPolicyNameAnnotation,
+	} {
+		annotations[key] = "x"
+	}
+	annotations["note"] = "kept"
+	obj.SetLabels(labels)
+	obj.SetAnnotations(annotations)
+
+	patch := plan.Release(obj)
+	metadata, _ := patch["metadata"].(map[string]any)
+	g.Expect(metadata).To(HaveKeyWithValue("uid", "uid-1"))
+	for kind, have := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
+		removed, _ := metadata[kind].(map[string]any)
+		for key := range have {
+			if key == "app" || key == "note" {
+				g.Expect(removed).NotTo(HaveKey(key))
+				continue
+			}
+			g.Expect(removed).To(HaveKeyWithValue(key, BeNil()))
+		}
+	}
+	g.Expect(plan.Release(live(parse(t, settings), unmarked))).To(BeNil())
+}

@@ -1,0 +1,52 @@
+package registration
+
+import (
+	"context"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/kube"
+)
+
+// newClient returns a client for the few kinds of a join. It knows where they are and
+// asks for no discovery.
+func newClient(config *rest.Config) (client.Client, error) {
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), meta.RESTScopeRoot)
+	mapper.Add(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster), meta.RESTScopeRoot)
+	config = rest.CopyConfig(config)
+	config.Timeout = requestTimeout
+	out, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %q: %w", config.Host, err)
+	}
+	return out, nil
+}
+
+// MemberID returns the id of a member: the UID of its namespace kube-system, which lives
+// as long as the member does.
+func MemberID(ctx context.Context, member *rest.Config) (string, error) {
+	memberClient, err := newClient(member)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrMember, err)
+	}
+	namespace := &corev1.Namespace{}
+	if err := memberClient.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
+		return "", fmt.Errorf("%w: its API at %s does not show namespace %s (%w); check its kubeconfig and the rights in it",
+			ErrMember, member.Host, metav1.NamespaceSystem, err)
+	}
+	return string(namespace.UID), nil
+}

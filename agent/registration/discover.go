@@ -1,0 +1,120 @@
+package registration
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"fairlead.dev/agent/registration/discovery"
+)
+
+// clusterInfo is where a hub shows to everybody who it is.
+const clusterInfo = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+
+// discover returns the hub's certificate authority, after it has been checked against
+// token and hash. It asks twice: first without knowing the hub, and then, with what it
+// learned, over a connection that only the hub can serve.
+func (j *joining) discover(ctx context.Context) ([]byte, error) {
+	// The first answer is believed only for the signature and the hash in it.
+	unverified := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // see above
+	var first map[string]string
+	var ca []byte
+	settling := j.retrier.settles()
+	err := j.retrier.do(ctx, func(ctx context.Context) error {
+		var err error
+		if first, err = j.fetch(ctx, unverified); err != nil {
+			return err
+		}
+		if ca, err = discovery.Verify(j.parameters, first); errors.Is(err, discovery.ErrTokenUnknown) {
+			return settling(err)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	var second map[string]string
+	err = j.retrier.do(ctx, func(ctx context.Context) error {
+		var err error
+		second, err = j.fetch(ctx, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ca, discovery.Same(j.parameters, first, second)
+}
+
+// fetch gets the data of cluster-info.
+func (j *joining) fetch(ctx context.Context, config *tls.Config) (map[string]string, error) {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.parameters.Server+clusterInfo, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", discovery.ErrAddress, err)
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, j.connectionError(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read
+
+	const largest = 1 << 20
+	body, err := io.ReadAll(io.LimitReader(response.Body, largest))
+	if err != nil {
+		return nil, j.connectionError(err)
+	}
+	switch code := response.StatusCode; {
+	case code == http.StatusOK:
+	case code == http.StatusTooManyRequests || code >= http.StatusInternalServerError:
+		return nil, temporaryError{error: fmt.Errorf("%w: %s answers %q; look whether the hub is well", ErrUnreachable, j.parameters.Server, response.Status)}
+	default:
+		return nil, fmt.Errorf("%w: %s answers %q when asked for its cluster-info; check the address", discovery.ErrNotAHub, j.parameters.Server, response.Status)
+	}
+	var info corev1.ConfigMap
+	if err := json.Unmarshal(body, &info); err != nil {
+		return nil, fmt.Errorf("%w: %s answers with something else than a cluster-info; check the address", discovery.ErrNotAHub, j.parameters.Server)
+	}
+	return info.Data, nil
+}
+
+// connectionError says what is wrong with a connection, and whether it may get better
+// by itself.
+func (j *joining) connectionError(err error) error {
+	server := j.parameters.Server
+	var (
+		name      *net.DNSError
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		record    tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &authority):
+		return fmt.Errorf("%w: the certificate of %s is not from the certificate authority in its cluster-info; "+
+			"a proxy that opens TLS, or somebody else, stands between", discovery.ErrCAMismatch, server)
+	case errors.As(err, &host):
+		return fmt.Errorf("%w: it is not made for %s (%w); use a name or address that it is made for, or have the hub advertise this one",
+			ErrServerCertificate, j.parameters.Host, err)
+	case errors.As(err, &invalid):
+		return fmt.Errorf("%w: %w; check the clock of this machine, which says %s, and that of the hub",
+			ErrServerCertificate, err, j.retrier.clock.Now().UTC().Format("2006-01-02 15:04 MST"))
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
+		return fmt.Errorf("%w: %s does not speak TLS; check the port", discovery.ErrNotAHub, server)
+	case errors.As(err, &name):
+		return temporaryError{error: fmt.Errorf("%w: the name %s cannot be resolved (%w); check the name and the DNS of this machine", ErrUnreachable, name.Name, err)}
+	default:
+		return temporaryError{error: fmt.Errorf("%w: %s does not answer (%w); check the address, the firewall and the proxy settings, and whether the hub runs",
+			ErrUnreachable, server, err)}
+	}
+}

@@ -1,0 +1,86 @@
+package discovery
+
+import (
+	"fmt"
+	"strings"
+
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/jws"
+
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/common/bootstrap"
+)
+
+// kubeconfig is as much of a kubeconfig as cluster-info has.
+type kubeconfig struct {
+	Clusters []struct {
+		Cluster struct {
+			CAData []byte `json:"certificate-authority-data"`
+		} `json:"cluster"`
+	} `json:"clusters"`
+}
+
+// Verify returns the hub's certificate authority as cluster-info gives it, if what
+// cluster-info says is signed with the token and pinned. Data is that of the ConfigMap.
+func Verify(p Parameters, data map[string]string) ([]byte, error) {
+	signed, ok := data[bootstrapapi.KubeConfigKey]
+	if !ok || strings.TrimSpace(signed) == "" {
+		return nil, fmt.Errorf("%w: the cluster-info of %s is empty; is the hub still starting, or the address that of something else?", ErrNotAHub, p.Server)
+	}
+	signature, ok := data[bootstrapapi.JWSSignatureKeyPrefix+p.TokenID]
+	if !ok || signature == "" {
+		return nil, fmt.Errorf("%w: token %s was never made on %s, has expired or was deleted; make another with `hub token create --cluster %s`",
+			ErrTokenUnknown, p.TokenID, p.Server, p.Cluster)
+	}
+	if !jws.DetachedTokenIsValid(signature, signed, p.TokenID, p.TokenSecret) {
+		return nil, fmt.Errorf("%w: token %s has another secret on %s; copy it whole from what `hub token create` printed",
+			ErrTokenSecret, p.TokenID, p.Server)
+	}
+	ca, err := authority(p, signed)
+	if err != nil {
+		return nil, err
+	}
+	if err := verifyPins(p, ca); err != nil {
+		return nil, err
+	}
+	return ca, nil
+}
+
+// authority reads the certificate authority from the kubeconfig in cluster-info.
+func authority(p Parameters, signed string) ([]byte, error) {
+	var config kubeconfig
+	if err := yaml.Unmarshal([]byte(signed), &config); err != nil {
+		return nil, fmt.Errorf("%w: the kubeconfig in the cluster-info of %s is damaged (%w)", ErrNotAHub, p.Server, err)
+	}
+	if len(config.Clusters) != 1 || len(config.Clusters[0].Cluster.CAData) == 0 {
+		return nil, fmt.Errorf("%w: the kubeconfig in the cluster-info of %s must have one cluster with its certificate authority", ErrNotAHub, p.Server)
+	}
+	return config.Clusters[0].Cluster.CAData, nil
+}
+
+func verifyPins(p Parameters, ca []byte) error {
+	hashes, err := bootstrap.CAHash(ca)
+	if err != nil {
+		return fmt.Errorf("%w: the certificate authority in the cluster-info of %s is damaged (%w)", ErrNotAHub, p.Server, err)
+	}
+	if len(p.Pins) == 0 {
+		return nil
+	}
+	if err := bootstrap.VerifyCAHash(ca, p.Pins); err != nil {
+		return fmt.Errorf("%w: expected a certificate authority with hash %s, got %s from %s; "+
+			"copy the hash from what `hub token create` printed, and if it is right, somebody answers in the hub's place",
+			ErrCAMismatch, strings.Join(p.Pins, " or "), strings.Join(hashes, " and "), p.Server)
+	}
+	return nil
+}
+
+// Same says whether the hub gave the same answer over the connection that was verified
+// as before. If not, the first answer was not the hub's.
+func Same(p Parameters, first, second map[string]string) error {
+	if first[bootstrapapi.KubeConfigKey] != second[bootstrapapi.KubeConfigKey] {
+		return fmt.Errorf("%w: %s gave two different answers, so somebody may stand between; try again, and if it stays so, do not join from here",
+			ErrCAMismatch, p.Server)
+	}
+	return nil
+}

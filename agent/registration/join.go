@@ -1,0 +1,215 @@
+package registration
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/registration/discovery"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+)
+
+// DefaultDeadline is how long a join tries.
+const DefaultDeadline = 5 * time.Minute
+
+// probeTimeout bounds how long an agent that has joined asks whether it still is: it can
+// do its work without the hub.
+const probeTimeout = 5 * time.Second
+
+// Options say what to join, and as whom.
+type Options struct {
+	discovery.Flags
+
+	// StateDir is where the agent keeps its key and its credentials.
+	StateDir string
+	// Member is the member's own API.
+	Member *rest.Config
+	// Deadline is how long to try; 0 means the default.
+	Deadline time.Duration
+	// Progress is told each step as it happens, as a sentence without a full stop; nil
+	// tells nobody.
+	Progress func(string)
+	// Clock is the clock of this machine; nil means the real one.
+	Clock clock.Clock
+}
+
+// joining is a join under way.
+type joining struct {
+	parameters discovery.Parameters
+	state      state
+	memberID   string
+	retrier    *retrier
+	progress   func(string)
+}
+
+// Join makes the member known to the hub and returns what the agent needs to talk to
+// it, which it also keeps in the state directory for Load. A member that has joined
+// already, and whose credentials the hub has not revoked, has nothing to do. A join that
+// was stopped is gone on with.
+func Join(ctx context.Context, o Options) (*rest.Config, error) {
+	j, err := begin(o)
+	if err != nil {
+		return nil, err
+	}
+	if config, ok := j.joined(ctx); ok {
+		j.progress(fmt.Sprintf("Cluster %s has joined %s already", j.parameters.Cluster, j.parameters.Server))
+		return config, nil
+	}
+	if j.memberID, err = MemberID(ctx, o.Member); err != nil {
+		return nil, err
+	}
+	who := identity{Cluster: j.parameters.Cluster, Server: j.parameters.Server, MemberID: j.memberID}
+	if err := j.state.claim(who); err != nil {
+		return nil, err
+	}
+	j.progress(fmt.Sprintf("Joining %s as cluster %s; the id of this member is %s", j.parameters.Server, j.parameters.Cluster, j.memberID))
+	ca, err := j.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j.progress("Found the hub; token and certificate authority are right")
+	if err := j.obtain(ctx, ca); err != nil {
+		return nil, err
+	}
+	j.progress(fmt.Sprintf("Joined as cluster %s; the credentials are in %s", j.parameters.Cluster, j.state.path(KubeconfigFile)))
+	return Load(o.StateDir, j.parameters.Cluster)
+}
+
+func begin(o Options) (*joining, error) {
+	parameters, err := discovery.Parse(o.Flags)
+	if err != nil {
+		return nil, err
+	}
+	if o.StateDir == "" {
+		return nil, fmt.Errorf("%w: its path is missing; give --state-dir", ErrStateDir)
+	}
+	if o.Member == nil {
+		return nil, fmt.Errorf("%w: no kubeconfig of it is given", ErrMember)
+	}
+	j := &joining{parameters: parameters, state: state{dir: o.StateDir}, progress: o.Progress}
+	if j.progress == nil {
+		j.progress = func(string) {}
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Deadline == 0 {
+		o.Deadline = DefaultDeadline
+	}
+	j.retrier = &retrier{clock: o.Clock, deadline: o.Clock.Now().Add(o.Deadline), progress: j.progress}
+
+	who, err := j.state.identity()
+	if err != nil {
+		return nil, err
+	}
+	if who != nil {
+		return j, j.state.belongsTo(who, parameters.Cluster)
+	}
+	return j, nil
+}
+
+// obtain gets a certificate for the key of this join and keeps both. A key whose request
+// was refused at an earlier try is dropped for a new one, which may ask again.
+func (j *joining) obtain(ctx context.Context, ca []byte) error {
+	const tries = 2
+	var err error
+	for range tries {
+		var key *ecdsa.PrivateKey
+		if key, err = j.state.key(); err != nil {
+			return err
+		}
+		var cert []byte
+		cert, err = j.request(ctx, ca, key)
+		if err == nil {
+			err = fits(cert, key, j.parameters.Cluster)
+		}
+		if err == nil {
+			if err := j.state.keep(j.parameters.Server, j.parameters.Cluster, ca, cert, key); err != nil {
+				return err
+			}
+			return j.state.forgetKey()
+		}
+		if errors.Is(err, ErrDenied) || errors.Is(err, ErrFailed) || errors.Is(err, errOutworn) {
+			if failed := j.state.forgetKey(); failed != nil {
+				return failed
+			}
+		}
+		if !errors.Is(err, errOutworn) {
+			return err
+		}
+		j.progress("An earlier request was refused; asking again")
+	}
+	return err
+}
+
+// fits says whether a certificate is the one that was asked for.
+func fits(cert []byte, key *ecdsa.PrivateKey, cluster string) error {
+	parsed, err := parseCertificate(cert)
+	if err != nil {
+		return fmt.Errorf("%w: what it issued is damaged (%w)", ErrFailed, err)
+	}
+	if parsed.Subject.CommonName != contract.AgentUser(cluster) || !key.PublicKey.Equal(parsed.PublicKey) {
+		return fmt.Errorf("%w: what it issued is not for the agent of cluster %s and its key", ErrFailed, cluster)
+	}
+	return nil
+}
+
+func parseCertificate(raw []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil, errors.New("there is no certificate")
+	}
+	return x509.ParseCertificate(block.Bytes) //nolint:wrapcheck // the caller says what it was
+}
+
+// joined returns the credentials that there are, unless they are of no use: they are of
+// another hub, have expired, or the hub says so. A hub that cannot be asked says nothing.
+func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
+	config, err := Load(j.state.dir, j.parameters.Cluster)
+	if err != nil {
+		return nil, false
+	}
+	cert, err := parseCertificate(config.CertData)
+	if err != nil || j.retrier.clock.Now().After(cert.NotAfter) {
+		return nil, false
+	}
+	if config.Host != j.parameters.Server {
+		return nil, false
+	}
+	if len(j.parameters.Pins) > 0 && bootstrap.VerifyCAHash(config.CAData, j.parameters.Pins) != nil {
+		return nil, false
+	}
+	return config, !j.revoked(ctx, config)
+}
+
+// revoked asks the hub whether it still knows the agent. A hub that has just started may
+// refuse what it will grant in a moment.
+func (j *joining) revoked(ctx context.Context, config *rest.Config) bool {
+	hubClient, err := newClient(config)
+	if err != nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	settling := j.retrier.settles()
+	err = j.retrier.do(ctx, func(ctx context.Context) error {
+		err := hubClient.Get(ctx, client.ObjectKey{Name: j.parameters.Cluster}, &clusterv1alpha1.Cluster{})
+		if apierrors.IsForbidden(err) {
+			return settling(err)
+		}
+		return err //nolint:wrapcheck // only its kind is looked at
+	})
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+}

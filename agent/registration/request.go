@@ -1,0 +1,179 @@
+package registration
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
+)
+
+// expirationSeconds is for how long a certificate is asked for: a year.
+const expirationSeconds = 365 * 24 * 60 * 60
+
+// errOutworn says that the request of a key was decided before we asked this time.
+var errOutworn = errors.New("the request was refused at an earlier try")
+
+// request asks the hub to certify a key, and waits for its answer.
+func (j *joining) request(ctx context.Context, ca []byte, key *ecdsa.PrivateKey) ([]byte, error) {
+	hubClient, err := newClient(&rest.Config{
+		Host: j.parameters.Server, BearerToken: j.parameters.Token(), TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+	})
+	if err != nil {
+		return nil, err
+	}
+	desired, err := j.newRequest(key)
+	if err != nil {
+		return nil, err
+	}
+	created, err := j.create(ctx, hubClient, desired)
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		j.progress(fmt.Sprintf("Asked the hub for a certificate (request %s)", desired.Name))
+	} else {
+		j.progress(fmt.Sprintf("Going on with request %s, which was made before", desired.Name))
+	}
+	return j.await(ctx, hubClient, desired, created)
+}
+
+// newRequest returns the request of a key. Its name comes from the key, so that it is
+// found again after a restart.
+func (j *joining) newRequest(key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+		CommonName:   contract.AgentUser(j.parameters.Cluster),
+		Organization: []string{contract.AgentGroup},
+	}}, key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate request: %w", err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a public key: %w", err)
+	}
+	const short = 6 // bytes of a hash that tell the keys of one member apart
+	sum := sha256.Sum256(public)
+	return &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        j.parameters.Cluster + "-" + hex.EncodeToString(sum[:short]),
+			Labels:      map[string]string{contract.SystemLabel: contract.LabelTrue},
+			Annotations: map[string]string{contract.MemberIDAnnotation: j.memberID},
+		},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:           pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName:        certificatesv1.KubeAPIServerClientSignerName,
+			Usages:            []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+			ExpirationSeconds: new(int32(expirationSeconds)),
+		},
+	}, nil
+}
+
+// create makes the request, and reports whether it was not there yet.
+func (j *joining) create(ctx context.Context, hubClient client.Client, desired *certificatesv1.CertificateSigningRequest) (bool, error) {
+	created := false
+	settling := j.retrier.settles()
+	err := j.retrier.do(ctx, func(ctx context.Context) error {
+		err := hubClient.Create(ctx, desired.DeepCopy(), client.FieldOwner(contract.FieldManagerAgent))
+		created = err == nil
+		switch {
+		case err == nil, apierrors.IsAlreadyExists(err):
+			return nil
+		case apierrors.IsUnauthorized(err):
+			return settling(j.tokenRejected())
+		default:
+			return j.apiError("making a request on the hub", err)
+		}
+	})
+	return created, err
+}
+
+// await polls until the request is decided. Ours says that this process made it.
+func (j *joining) await(
+	ctx context.Context, hubClient client.Client, desired *certificatesv1.CertificateSigningRequest, ours bool,
+) ([]byte, error) {
+	var cert []byte
+	err := j.retrier.do(ctx, func(ctx context.Context) error {
+		live := &certificatesv1.CertificateSigningRequest{}
+		err := hubClient.Get(ctx, client.ObjectKeyFromObject(desired), live)
+		switch {
+		case apierrors.IsNotFound(err):
+			// The hub drops requests after a while. The same one may be made again.
+			err := hubClient.Create(ctx, desired.DeepCopy(), client.FieldOwner(contract.FieldManagerAgent))
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				return j.apiError("making a request on the hub again", err)
+			}
+			return temporaryError{error: j.undecided(desired.Name), expected: true}
+		case apierrors.IsUnauthorized(err):
+			return j.tokenRejected()
+		case err != nil:
+			return j.apiError("reading the request on the hub", err)
+		}
+		cert, err = j.answer(live, ours)
+		return err
+	})
+	return cert, err
+}
+
+// answer returns the certificate, or says why there is none.
+func (j *joining) answer(live *certificatesv1.CertificateSigningRequest, ours bool) ([]byte, error) {
+	for _, condition := range live.Status.Conditions {
+		switch condition.Type {
+		case certificatesv1.CertificateDenied:
+			if !ours {
+				return nil, errOutworn
+			}
+			return nil, &DeniedError{Reason: condition.Reason, Message: condition.Message}
+		case certificatesv1.CertificateFailed:
+			if !ours {
+				return nil, errOutworn
+			}
+			return nil, fmt.Errorf("%w: its signer says %q; look into the log of the hub's control plane", ErrFailed, condition.Message)
+		default:
+		}
+	}
+	if len(live.Status.Certificate) == 0 {
+		return nil, temporaryError{error: j.undecided(live.Name), expected: true}
+	}
+	return live.Status.Certificate, nil
+}
+
+func (j *joining) undecided(name string) error {
+	return fmt.Errorf("%w: request %s is neither granted nor refused; look whether `hub serve` runs, then run the same command again", ErrDeadline, name)
+}
+
+func (j *joining) tokenRejected() error {
+	return fmt.Errorf("%w: token %s has expired or was deleted; make another with `hub token create --cluster %s`",
+		ErrTokenRejected, j.parameters.TokenID, j.parameters.Cluster)
+}
+
+// apiError says what is wrong when the hub does not do what it is asked.
+func (j *joining) apiError(doing string, err error) error {
+	var status apierrors.APIStatus
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: token %s gives no right to join (%w); make one with `hub token create --cluster %s`",
+			ErrTokenRejected, j.parameters.TokenID, err, j.parameters.Cluster)
+	case !errors.As(err, &status):
+		return j.connectionError(err)
+	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),
+		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err), apierrors.IsConflict(err):
+		return temporaryError{error: fmt.Errorf("%w: %s: %w; look whether the hub is well", ErrUnreachable, doing, err)}
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}

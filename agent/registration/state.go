@@ -1,0 +1,215 @@
+package registration
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Files in the state directory.
+const (
+	// KubeconfigFile holds what the agent runs with.
+	KubeconfigFile = "hub.kubeconfig"
+	identityFile   = "agent.json"
+	keyFile        = "agent.key"
+)
+
+const (
+	dirMode = 0o700
+	keyType = "EC PRIVATE KEY"
+)
+
+// identity says whose a state directory is.
+type identity struct {
+	Cluster  string `json:"cluster"`
+	Server   string `json:"server"`
+	MemberID string `json:"memberID"`
+}
+
+// state is a state directory.
+type state struct{ dir string }
+
+// Load returns what an agent needs to talk to the hub that it has joined, from its state
+// directory. A directory of another cluster is refused; if cluster is empty, any will
+// do.
+func Load(stateDir, cluster string) (*rest.Config, error) {
+	s := state{dir: stateDir}
+	who, err := s.identity()
+	if err != nil {
+		return nil, err
+	}
+	if who == nil {
+		return nil, fmt.Errorf("%w: there is nothing in %q; run `agent join` first, or give its --state-dir", ErrNotJoined, stateDir)
+	}
+	if err := s.belongsTo(who, cluster); err != nil {
+		return nil, err
+	}
+	raw, err := s.read(KubeconfigFile)
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil {
+		return nil, fmt.Errorf("%w: the join of cluster %s was not finished; run the same `agent join` again", ErrNotJoined, who.Cluster)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s in %q is damaged (%w); remove the file and join again", ErrStateDir, KubeconfigFile, stateDir, err)
+	}
+	return config, nil
+}
+
+func (s state) belongsTo(who *identity, cluster string) error {
+	if cluster != "" && who.Cluster != cluster {
+		return fmt.Errorf("%w: %q is that of cluster %s, not of %s; give another --state-dir", ErrOtherCluster, s.dir, who.Cluster, cluster)
+	}
+	return nil
+}
+
+// identity returns whose the directory is; nil if it is nobody's yet.
+func (s state) identity() (*identity, error) {
+	raw, err := s.read(identityFile)
+	if raw == nil || err != nil {
+		return nil, err
+	}
+	who := &identity{}
+	if err := json.Unmarshal(raw, who); err != nil {
+		return nil, fmt.Errorf("%w: %s in %q is damaged (%w); give another --state-dir", ErrStateDir, identityFile, s.dir, err)
+	}
+	return who, nil
+}
+
+// claim makes the directory that of a member, unless it is that of another one.
+func (s state) claim(who identity) error {
+	before, err := s.identity()
+	if err != nil {
+		return err
+	}
+	if before != nil {
+		if err := s.belongsTo(before, who.Cluster); err != nil {
+			return err
+		}
+		if *before == who {
+			return nil
+		}
+	}
+	if err := os.MkdirAll(s.dir, dirMode); err != nil {
+		return s.unusable(err)
+	}
+	raw, err := json.MarshalIndent(who, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", identityFile, err)
+	}
+	return s.write(identityFile, raw)
+}
+
+// key returns the key of a join that was begun, or makes one and keeps it.
+func (s state) key() (*ecdsa.PrivateKey, error) {
+	raw, err := s.read(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	if block, _ := pem.Decode(raw); block != nil {
+		if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+			return key, nil
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a key: %w", err)
+	}
+	raw, err = encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return key, s.write(keyFile, raw)
+}
+
+// forgetKey ends a join that was begun.
+func (s state) forgetKey() error {
+	if err := os.Remove(s.path(keyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s.unusable(err)
+	}
+	return nil
+}
+
+// keep writes what the agent runs with.
+func (s state) keep(server, cluster string, ca, cert []byte, key *ecdsa.PrivateKey) error {
+	rawKey, err := encodeKey(key)
+	if err != nil {
+		return err
+	}
+	const hub = "hub"
+	context := cluster + "@" + hub
+	raw, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{hub: {Server: server, CertificateAuthorityData: ca}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{cluster: {ClientCertificateData: cert, ClientKeyData: rawKey}},
+		Contexts:       map[string]*clientcmdapi.Context{context: {Cluster: hub, AuthInfo: cluster}},
+		CurrentContext: context,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", KubeconfigFile, err)
+	}
+	return s.write(KubeconfigFile, raw)
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: keyType, Bytes: der}), nil
+}
+
+func (s state) path(name string) string { return filepath.Join(s.dir, name) }
+
+// read returns a file; nil if there is none.
+func (s state) read(name string) ([]byte, error) {
+	raw, err := os.ReadFile(s.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.unusable(err)
+	}
+	return raw, nil
+}
+
+// write replaces a file: whatever happens, it is the old one or the new one, and only
+// its owner may read it.
+func (s state) write(name string, content []byte) (err error) {
+	file, err := os.CreateTemp(s.dir, "."+name+".*") // readable by its owner only
+	if err != nil {
+		return s.unusable(err)
+	}
+	defer func() {
+		if err != nil {
+			err = s.unusable(errors.Join(err, os.Remove(file.Name())))
+		}
+	}()
+	if _, err := file.Write(content); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if err := file.Sync(); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), s.path(name))
+}
+
+func (s state) unusable(err error) error {
+	return fmt.Errorf("%w: %w; make %q writable for this user, or give another --state-dir", ErrStateDir, err, s.dir)
+}

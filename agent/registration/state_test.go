@@ -1,0 +1,93 @@
+package registration
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestTheKeyOfAJoinIsFoundAgainUntilItIsForgotten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := state{dir: filepath.Join(t.TempDir(), "deep", "state")}
+	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://hub:1", MemberID: "m"})).To(Succeed())
+	first, err := s.key()
+	g.Expect(err).NotTo(HaveOccurred())
+	again, err := s.key()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Equal(first)).To(BeTrue())
+
+	g.Expect(s.forgetKey()).To(Succeed())
+	g.Expect(s.forgetKey()).To(Succeed(), "twice does no harm")
+	other, err := s.key()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(other.Equal(first)).To(BeFalse())
+}
+
+func TestAKeyThatIsDamagedIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := state{dir: t.TempDir()}
+	g.Expect(s.write(keyFile, []byte("nonsense"))).To(Succeed())
+	key, err := s.key()
+	g.Expect(err).NotTo(HaveOccurred())
+	again, err := s.key()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Equal(key)).To(BeTrue())
+}
+
+func TestAStateDirectoryBelongsToOneCluster(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := state{dir: t.TempDir()}
+	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://hub:1", MemberID: "m"})).To(Succeed())
+	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://hub:2", MemberID: "m"})).To(Succeed(), "the hub may move")
+	g.Expect(s.claim(identity{Cluster: "edge-2", Server: "https://hub:1", MemberID: "m"})).To(MatchError(ErrOtherCluster))
+
+	_, err := Load(s.dir, "edge-2")
+	g.Expect(err).To(MatchError(ErrOtherCluster))
+	_, err = Load(s.dir, "edge-1")
+	g.Expect(err).To(MatchError(ErrNotJoined), "the join was not finished")
+}
+
+func TestAStateDirectoryThatCannotBeUsedIsReported(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged := t.TempDir()
+	if err := os.WriteFile(filepath.Join(damaged, identityFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noConfig := state{dir: t.TempDir()}
+	if err := noConfig.claim(identity{Cluster: "edge-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := noConfig.write(KubeconfigFile, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"a file": file, "a damaged identity": damaged, "a damaged kubeconfig": noConfig.dir} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Load(dir, "edge-1")
+			NewWithT(t).Expect(err).To(MatchError(ErrStateDir))
+		})
+	}
+}
+
+func TestAFileIsReplacedAsAWhole(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := state{dir: t.TempDir()}
+	g.Expect(s.write("x", []byte("first"))).To(Succeed())
+	g.Expect(s.write("x", []byte("second"))).To(Succeed())
+	raw, err := s.read("x")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(raw)).To(Equal("second"))
+	files, err := os.ReadDir(s.dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(HaveLen(1), "nothing is left behind")
+}

@@ -1,0 +1,11 @@
+// Package setup puts the agent together. It is the only package that knows every stage:
+//
+//	hub: Works ──> execution ──> objects of the member
+//	                   │ in memory         │ watch, limited to managed objects
+//	                   └──> status <───────┘
+//	                          └──> hub: status of Works
+//	member: readyz, version, discovery, nodes, pods ──> clusterstatus ──> hub: Cluster, Lease
+//
+// The manager's cache and clients are the hub's; the member has clients and caches of its
+// own beside it.
+package setup

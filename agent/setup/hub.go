@@ -1,0 +1,100 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+const (
+	// patience is how long the controllers wait for the hub at start: as long as it
+	// takes.
+	patience = 365 * 24 * time.Hour
+	// readyPatience is how long a probe waits for the caches.
+	readyPatience = 100 * time.Millisecond
+	// stopPatience is how long what is under way may take to end.
+	stopPatience = 5 * time.Second
+)
+
+// newManager returns the manager of the hub's connection. Its cache holds the Works of
+// one namespace and one Cluster, which is all that an agent may read.
+func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespace string) (manager.Manager, error) {
+	disabled := func(address string) string {
+		if address == "" {
+			return "0"
+		}
+		return address
+	}
+	mgr, err := ctrl.NewManager(tuned(o.Hub), manager.Options{
+		Scheme:         scheme,
+		Logger:         ctrl.LoggerFrom(ctx),
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return hubMapper(), nil },
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			options.HTTPClient = bounded(options.HTTPClient, answerPatience)
+			return client.New(config, options)
+		},
+		Cache: cache.Options{
+			ByObject: map[client.Object]cache.ByObject{
+				// Whoever changes a Work copies it first: it carries its manifests.
+				&workv1alpha1.Work{}:       {Namespaces: map[string]cache.Config{namespace: {}}, UnsafeDisableDeepCopy: new(true)},
+				&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", o.Cluster)},
+			},
+			DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		Metrics:                 metricsserver.Options{BindAddress: disabled(o.MetricsBindAddress)},
+		HealthProbeBindAddress:  disabled(o.HealthProbeBindAddress),
+		GracefulShutdownTimeout: new(stopPatience),
+		BaseContext:             func() context.Context { return context.WithoutCancel(ctx) },
+		// Agents of several members may run in one process, as they do in tests.
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true), CacheSyncTimeout: patience},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("hub", func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), readyPatience)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the Works were not read from the hub yet")
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+// hubMapper knows the kinds that an agent uses on the hub without asking.
+func hubMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{
+		workv1alpha1.GroupVersion, clusterv1alpha1.GroupVersion, coordinationv1.SchemeGroupVersion, corev1.SchemeGroupVersion,
+	})
+	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
+	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
+	return mapper
+}

@@ -1,0 +1,62 @@
+package setup
+
+import (
+	"errors"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/interpreter"
+)
+
+// Defaults of the options that have one.
+const (
+	// DefaultStatusFrequency is how often the member is asked how it is.
+	DefaultStatusFrequency = 10 * time.Second
+	// DefaultLeaseDuration is after how much silence the hub gives the agent up.
+	DefaultLeaseDuration = 40 * time.Second
+	// DefaultLeaseRenewFraction is after which part of that the lease is renewed.
+	DefaultLeaseRenewFraction = 0.25
+)
+
+// Options say what to run.
+type Options struct {
+	// Hub reaches the hub as the agent of the cluster.
+	Hub *rest.Config
+	// Member reaches the member.
+	Member *rest.Config
+	// Cluster is the name of the member on the hub.
+	Cluster string
+	// Interpreter knows what kinds mean.
+	Interpreter interpreter.Interpreter
+	// Clock tells the time.
+	Clock clock.WithTicker
+	// AllEvents emits the events that only clients of the API wait for, too.
+	AllEvents bool
+	// MetricsBindAddress serves metrics; "0" or empty is nowhere.
+	MetricsBindAddress string
+	// HealthProbeBindAddress serves /healthz and /readyz; "0" or empty is nowhere.
+	HealthProbeBindAddress string
+	// StatusFrequency is how often the member is asked how it is.
+	StatusFrequency time.Duration
+	// LeaseDuration is after how much silence the hub gives the agent up.
+	LeaseDuration time.Duration
+	// LeaseRenewFraction is after which part of that the lease is renewed.
+	LeaseRenewFraction float64
+}
+
+// Validate says what is wrong with the options.
+func (o Options) Validate() error {
+	switch {
+	case o.Hub == nil, o.Member == nil, o.Cluster == "", o.Interpreter == nil, o.Clock == nil:
+		return errors.New("setting up the agent: the hub, the member, the cluster's name, the interpreter and the clock are required")
+	case o.StatusFrequency < time.Second:
+		return errors.New("--cluster-status-update-frequency must be at least 1s")
+	case o.LeaseDuration < time.Second:
+		return errors.New("--cluster-lease-duration must be at least 1s")
+	case o.LeaseRenewFraction <= 0 || o.LeaseRenewFraction >= 1:
+		return errors.New("--cluster-lease-renew-interval-fraction must be between 0 and 1")
+	}
+	return nil
+}

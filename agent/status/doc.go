@@ -1,0 +1,9 @@
+// Package status tells the hub what came of each Work and how its objects fare.
+//
+// Reads: what package execution hands over in memory; Works on the hub, from the cache.
+// Writes: the status of Works.
+// Owns: conditions Applied and Dispatching and manifestStatuses of the member's Works.
+// Invariant: it is the only writer of these; what the hub has already is not written
+// again, and what changes within a moment is one write.
+// Next: the hub sums up the Works of a binding.
+package status

@@ -1,0 +1,173 @@
+package status
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// facts are the newest that is known of one Work.
+type facts struct {
+	// reported says that the Work itself was reported; before, only objects were seen.
+	reported   bool
+	uid        types.UID
+	generation int64
+	conditions []metav1.Condition
+	manifests  []workv1alpha1.ResourceIdentifier
+	objects    map[workv1alpha1.ResourceIdentifier]*observation
+	// changed says that something is new since the last write.
+	changed bool
+	// written is what the hub has from us, as far as we know.
+	written struct {
+		status          workv1alpha1.WorkStatus
+		resourceVersion string
+		at              time.Time
+	}
+	// sending is what is on its way to the hub.
+	sending *workv1alpha1.WorkStatus
+	// told is what the events last said, by what they are about.
+	told map[string]string
+}
+
+// observation is what was seen of one object.
+type observation struct {
+	uid             types.UID
+	resourceVersion string
+	// live is set until it was interpreted.
+	live *unstructured.Unstructured
+	// status and health are what it was interpreted as.
+	status *runtime.RawExtension
+	health workv1alpha1.ResourceHealth
+}
+
+func newFacts() *facts {
+	return &facts{objects: map[workv1alpha1.ResourceIdentifier]*observation{}, told: map[string]string{}}
+}
+
+// report takes over what came of the Work. A Work of the same name that is another one
+// begins anew, but what was seen of objects may already be its own.
+func (f *facts) report(work *workv1alpha1.Work, conditions []metav1.Condition, manifests []workv1alpha1.ResourceIdentifier) {
+	if f.uid != work.UID {
+		objects := f.objects
+		*f = *newFacts()
+		f.objects = objects
+		f.uid = work.UID
+	}
+	// Whether the hub has it already is for the write to say.
+	f.reported, f.changed = true, true
+	f.generation = work.Generation
+	for _, condition := range conditions {
+		condition.ObservedGeneration = work.Generation
+		i := slices.IndexFunc(f.conditions, func(c metav1.Condition) bool { return c.Type == condition.Type })
+		if i < 0 {
+			f.conditions = append(f.conditions, condition)
+		} else {
+			f.conditions[i] = condition
+		}
+	}
+	f.manifests = manifests
+	for id := range f.objects {
+		if !slices.ContainsFunc(manifests, func(m workv1alpha1.ResourceIdentifier) bool { return nameless(m) == id }) {
+			delete(f.objects, id)
+		}
+	}
+}
+
+// observe takes over an object, unless a newer version of it is known.
+func (f *facts) observe(id workv1alpha1.ResourceIdentifier, live *unstructured.Unstructured) {
+	id = nameless(id)
+	known, ok := f.objects[id]
+	if ok && known.uid == live.GetUID() && !newer(live.GetResourceVersion(), known.resourceVersion) {
+		return
+	}
+	if !ok {
+		known = &observation{}
+		f.objects[id] = known
+	}
+	known.uid, known.resourceVersion, known.live = live.GetUID(), live.GetResourceVersion(), live
+	f.changed = true
+}
+
+// gone drops an object, unless another one of its name was seen since.
+func (f *facts) gone(id workv1alpha1.ResourceIdentifier, uid types.UID) {
+	id = nameless(id)
+	if known, ok := f.objects[id]; ok && known.uid == uid {
+		delete(f.objects, id)
+		f.changed = true
+	}
+}
+
+// differs says whether the hub shows another status of the Work than the one that it has
+// from us.
+func (f *facts) differs(work *workv1alpha1.Work) bool {
+	switch {
+	case !f.reported, f.written.resourceVersion == "", f.written.resourceVersion == work.ResourceVersion:
+		return false
+	case f.sending != nil && sameStatus(&work.Status, f.sending):
+		return false
+	default:
+		return !sameStatus(&work.Status, &f.written.status)
+	}
+}
+
+// nameless returns an identifier without what an object does not know of itself: its
+// place in the Work.
+func nameless(id workv1alpha1.ResourceIdentifier) workv1alpha1.ResourceIdentifier {
+	id.Ordinal = 0
+	return id
+}
+
+// identify returns the identifier of an object, without its place in the Work.
+func identify(obj *unstructured.Unstructured) workv1alpha1.ResourceIdentifier {
+	gvk := obj.GroupVersionKind()
+	return workv1alpha1.ResourceIdentifier{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName(),
+	}
+}
+
+// newer says whether resource version a is newer than b. Of versions that cannot be
+// compared, the one that comes later is the newer.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return a != b
+	}
+	return order > 0
+}
+
+// sameStatus says whether two statuses say the same.
+func sameStatus(a, b *workv1alpha1.WorkStatus) bool {
+	return sameConditions(a.Conditions, b.Conditions) && sameManifests(a.ManifestStatuses, b.ManifestStatuses)
+}
+
+func sameConditions(a, b []metav1.Condition) bool { return equality.Semantic.DeepEqual(a, b) }
+
+func sameManifests(a, b []workv1alpha1.ManifestStatus) bool {
+	return slices.EqualFunc(a, b, func(x, y workv1alpha1.ManifestStatus) bool {
+		return x.Identifier == y.Identifier && x.Health == y.Health && sameJSON(x.Status, y.Status)
+	})
+}
+
+// sameJSON compares two documents, however they are written.
+func sameJSON(a, b *runtime.RawExtension) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if string(a.Raw) == string(b.Raw) {
+		return true
+	}
+	var x, y any
+	if json.Unmarshal(a.Raw, &x) != nil || json.Unmarshal(b.Raw, &y) != nil {
+		return false
+	}
+	return equality.Semantic.DeepEqual(x, y)
+}

@@ -1,0 +1,259 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+)
+
+const (
+	// defaultWorkers is how many Works are written at a time.
+	defaultWorkers = 8
+	// firstDelay is how long a change waits for others of the same Work.
+	firstDelay = 10 * time.Millisecond
+	// streamDelay is the same if the Work was written within streamFor: something is
+	// going on, a rollout say, and more is to come.
+	streamDelay = 50 * time.Millisecond
+	streamFor   = time.Second
+	// trustWritten is for how long what we wrote outweighs a cache that shows an older
+	// version. A cache that is further behind than this is right: the hub was restored.
+	trustWritten = 5 * time.Second
+	firstRetry   = 20 * time.Millisecond
+	lastRetry    = time.Minute
+)
+
+// Deps are what the stage needs.
+type Deps struct {
+	// Namespace is the execution namespace, on the hub.
+	Namespace string
+	// Cluster is the name of the member, for the text of events.
+	Cluster string
+	// Interpreter knows what the status of an object says.
+	Interpreter interpreter.Interpreter
+	// Events takes what people are told.
+	Events kube.EventSink
+	// Clock tells the time.
+	Clock clock.WithTicker
+	// Workers is how many Works are written at a time; 0 is a sensible number.
+	Workers int
+}
+
+// Reporter writes the status of Works. It is safe for use by many goroutines.
+type Reporter struct {
+	hubClient   client.Client
+	interpreter interpreter.Interpreter
+	events      kube.EventSink
+	clock       clock.WithTicker
+	namespace   string
+	cluster     string
+	workers     int
+
+	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
+
+	mu    sync.Mutex
+	works map[types.NamespacedName]*facts
+}
+
+// New returns a reporter. The hub's client reads Works from a cache.
+func New(hubClient client.Client, deps Deps) (*Reporter, error) {
+	switch {
+	case hubClient == nil, deps.Interpreter == nil, deps.Events == nil, deps.Clock == nil:
+		return nil, errors.New("status: a dependency is missing")
+	case deps.Namespace == "":
+		return nil, errors.New("status: the execution namespace is not known")
+	}
+	return &Reporter{
+		hubClient:   hubClient,
+		interpreter: deps.Interpreter,
+		events:      deps.Events,
+		clock:       deps.Clock,
+		namespace:   deps.Namespace,
+		cluster:     deps.Cluster,
+		workers:     cmp.Or(deps.Workers, defaultWorkers),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "status", Clock: deps.Clock},
+		),
+		works: map[types.NamespacedName]*facts{},
+	}, nil
+}
+
+// Register adds the stage to the manager of the hub's connection and returns the
+// reporter for others to tell.
+func Register(mgr manager.Manager, deps Deps) (*Reporter, error) {
+	r, err := New(mgr.GetClient(), deps)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		informer, err := mgr.GetCache().GetInformer(ctx, &workv1alpha1.Work{})
+		if err != nil {
+			return fmt.Errorf("watching Works: %w", err)
+		}
+		registration, err := informer.AddEventHandler(r.workHandler())
+		if err != nil {
+			return fmt.Errorf("watching Works: %w", err)
+		}
+		r.Run(ctx)
+		if err := informer.RemoveEventHandler(registration); err != nil {
+			return fmt.Errorf("ending the watch of Works: %w", err)
+		}
+		return nil
+	})); err != nil {
+		return nil, fmt.Errorf("adding the status stage: %w", err)
+	}
+	return r, nil
+}
+
+// Report takes over the conditions of a Work and the names of its manifests. Live has the
+// object of each manifest, and nil where there is no news of it.
+func (r *Reporter) Report(work *workv1alpha1.Work, conditions []metav1.Condition, manifests []workv1alpha1.ResourceIdentifier, live []*unstructured.Unstructured) {
+	name := client.ObjectKeyFromObject(work)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.factsOf(name)
+	f.report(work, conditions, manifests)
+	for i, obj := range live {
+		if obj != nil {
+			f.observe(manifests[i], obj)
+		}
+	}
+	r.soon(name, f)
+}
+
+// Observe takes over what the member shows of an object of a Work.
+func (r *Reporter) Observe(work types.NamespacedName, live *unstructured.Unstructured) {
+	if work.Namespace != r.namespace {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.factsOf(work)
+	f.observe(identify(live), live)
+	r.soon(work, f)
+}
+
+// Gone says that the member no longer has an object of a Work.
+func (r *Reporter) Gone(work types.NamespacedName, last *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f, ok := r.works[work]; ok {
+		f.gone(identify(last), last.GetUID())
+		if !f.reported && len(f.objects) == 0 {
+			delete(r.works, work) // the Work went before its objects did
+		}
+		r.soon(work, f)
+	}
+}
+
+// factsOf returns the facts of a Work, new ones if there are none.
+func (r *Reporter) factsOf(name types.NamespacedName) *facts {
+	f, ok := r.works[name]
+	if !ok {
+		f = newFacts()
+		r.works[name] = f
+	}
+	return f
+}
+
+// soon has a Work written when what changes together has had time to do so.
+func (r *Reporter) soon(name types.NamespacedName, f *facts) {
+	if !f.reported || !f.changed {
+		return
+	}
+	delay := firstDelay
+	if r.clock.Since(f.written.at) < streamFor {
+		delay = streamDelay
+	}
+	r.queue.AddAfter(name, delay)
+}
+
+// workHandler hears of Works: of their end, and of a status that is not what we wrote,
+// as when the hub was restored from a backup.
+func (r *Reporter) workHandler() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, obj any) {
+			work, ok := obj.(*workv1alpha1.Work)
+			if !ok {
+				return
+			}
+			name := client.ObjectKeyFromObject(work)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			f, ok := r.works[name]
+			if !ok || !f.differs(work) {
+				return
+			}
+			f.changed = true
+			r.queue.AddAfter(name, trustWritten)
+		},
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			if work, ok := obj.(*workv1alpha1.Work); ok {
+				r.forget(client.ObjectKeyFromObject(work), work.UID)
+			}
+		},
+	}
+}
+
+// forget drops what is known of a Work that is gone, unless another one of its name was
+// reported since.
+func (r *Reporter) forget(name types.NamespacedName, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f, ok := r.works[name]; ok && (!f.reported || f.uid == uid) {
+		delete(r.works, name)
+	}
+}
+
+// Run writes until the context ends.
+func (r *Reporter) Run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range r.workers {
+		workers.Go(func() {
+			for r.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	r.queue.ShutDown()
+	workers.Wait()
+}
+
+// next writes one Work. It returns false when there is nothing more to do, ever.
+func (r *Reporter) next(ctx context.Context) bool {
+	name, quit := r.queue.Get()
+	if quit {
+		return false
+	}
+	defer r.queue.Done(name)
+	if err := r.write(ctx, name); err != nil {
+		if ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Writing the status of a Work failed; it is tried again", "Work", name)
+			r.queue.AddRateLimited(name)
+		}
+		return true
+	}
+	r.queue.Forget(name)
+	return true
+}

@@ -1,0 +1,224 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+)
+
+// draft is a status to be written, and what led to it.
+type draft struct {
+	base, status workv1alpha1.WorkStatus
+	// behind says that base is what we wrote, as the cache does not show it yet.
+	behind bool
+	uid    types.UID
+	events []kube.Event
+}
+
+// write brings the hub up to date about one Work, with at most one patch.
+func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
+	work := &workv1alpha1.Work{}
+	reported := r.reported(name)
+	if err := r.hubClient.Get(ctx, name, work); err != nil {
+		if apierrors.IsNotFound(err) { // a Work that is gone has no status
+			r.forget(name, reported)
+		}
+		return client.IgnoreNotFound(err)
+	}
+	if !work.DeletionTimestamp.IsZero() {
+		return nil // nobody asks any more how its objects fare
+	}
+	d, ok := r.draft(name, work)
+	if !ok {
+		return nil
+	}
+	patch, err := d.patch()
+	if err != nil {
+		return fmt.Errorf("encoding the status of Work %q: %w", name.Name, err)
+	}
+	resourceVersion := work.ResourceVersion
+	if patch != nil {
+		// Of the answer only the version matters; the manifests need not travel again.
+		answer := &metav1.PartialObjectMetadata{}
+		answer.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("Work"))
+		answer.SetNamespace(name.Namespace)
+		answer.SetName(name.Name)
+		err := r.hubClient.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerAgent))
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case (apierrors.IsConflict(err) || apierrors.IsInvalid(err)) && r.replaced(ctx, name, d.uid):
+			// It is another Work by now, which will be reported on its own.
+			return nil
+		case err != nil:
+			r.again(name)
+			return fmt.Errorf("patching the status of Work %q: %w", name.Name, err)
+		}
+		resourceVersion = answer.ResourceVersion
+		ctrl.LoggerFrom(ctx).V(1).Info("Reported a Work", "Work", name)
+	}
+	r.wrote(name, d, resourceVersion, patch != nil)
+	for _, event := range d.events {
+		event.Regarding = work
+		r.events(event)
+	}
+	return nil
+}
+
+// replaced says whether the cache shows another Work of that name, or none.
+func (r *Reporter) replaced(ctx context.Context, name types.NamespacedName, uid types.UID) bool {
+	work := &workv1alpha1.Work{}
+	if err := r.hubClient.Get(ctx, name, work); err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	return work.UID != uid
+}
+
+// reported returns the UID of the Work that was reported last; empty if there is none.
+func (r *Reporter) reported(name types.NamespacedName) types.UID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f, ok := r.works[name]; ok {
+		return f.uid
+	}
+	return ""
+}
+
+// again marks the facts of a Work as not written.
+func (r *Reporter) again(name types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f, ok := r.works[name]; ok {
+		f.changed, f.sending = true, nil
+	}
+}
+
+// wrote remembers what the hub has now.
+func (r *Reporter) wrote(name types.NamespacedName, d draft, resourceVersion string, patched bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, ok := r.works[name]
+	if !ok || f.uid != d.uid {
+		return
+	}
+	f.sending = nil
+	f.wrote(d, resourceVersion, patched, r.clock.Now())
+}
+
+// wrote remembers that the hub has a draft: from this version of the Work on if it was
+// sent, and as of this version of the cache if that had it already.
+func (f *facts) wrote(d draft, resourceVersion string, patched bool, now time.Time) {
+	f.written.status = d.status
+	switch {
+	case patched:
+		f.written.resourceVersion, f.written.at = resourceVersion, now
+	case !d.behind:
+		f.written.resourceVersion = resourceVersion
+	}
+}
+
+// draft puts the facts of a Work together. It says false if there is nothing to tell.
+func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (draft, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, ok := r.works[name]
+	if !ok || !f.reported || f.uid != work.UID {
+		return draft{}, false
+	}
+	f.changed = false
+	d := draft{uid: f.uid, base: work.Status}
+	if newer(f.written.resourceVersion, work.ResourceVersion) && r.clock.Since(f.written.at) < trustWritten {
+		d.base, d.behind = f.written.status, true
+	}
+	d.status.Conditions = slices.Clone(d.base.Conditions)
+	for _, condition := range f.conditions {
+		condition.LastTransitionTime = metav1.NewTime(r.clock.Now()).Rfc3339Copy() // as it comes back
+		meta.SetStatusCondition(&d.status.Conditions, condition)
+	}
+	d.events = r.conditionEvents(d.base.Conditions, d.status.Conditions, name)
+	for ordinal, id := range f.manifests {
+		o, seen := f.objects[nameless(id)]
+		if !seen {
+			continue
+		}
+		if o.live != nil {
+			d.events = append(d.events, r.interpret(f, o)...)
+		}
+		id.Ordinal = ordinal
+		d.status.ManifestStatuses = append(d.status.ManifestStatuses, workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health})
+	}
+	f.sending = &d.status
+	return d, true
+}
+
+// patch returns the merge patch of what is new, or nil. It is only for the very Work
+// that was reported. It takes no lock: nobody else writes the status, and to fail over a
+// change of the spec would only be a second request.
+func (d draft) patch() ([]byte, error) {
+	status := map[string]any{}
+	if !sameConditions(d.base.Conditions, d.status.Conditions) {
+		status["conditions"] = d.status.Conditions
+	}
+	if !sameManifests(d.base.ManifestStatuses, d.status.ManifestStatuses) {
+		status["manifestStatuses"] = d.status.ManifestStatuses // null removes
+	}
+	if len(status) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": d.uid}, "status": status})
+}
+
+// interpret asks what the status of an object says and how the object fares.
+func (r *Reporter) interpret(f *facts, o *observation) []kube.Event {
+	live := o.live
+	o.live = nil
+	var events []kube.Event
+	status, err := r.reflect(live)
+	if err == nil {
+		o.status = status // otherwise what was known stays
+	}
+	events = append(events, f.tell(live, reflectEvent(live, err))...)
+	health, err := r.health(live)
+	o.health = health
+	if r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
+		events = append(events, f.tell(live, healthEvent(live, health, err))...)
+	}
+	return events
+}
+
+// reflect returns what the hub is told of the status of an object.
+func (r *Reporter) reflect(live *unstructured.Unstructured) (*runtime.RawExtension, error) {
+	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretStatus) {
+		return nil, nil //nolint:nilnil // No status is an answer.
+	}
+	return r.interpreter.ReflectStatus(live)
+}
+
+// health returns how an object fares; an object of a kind without rules is healthy.
+func (r *Reporter) health(live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
+	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
+		return workv1alpha1.Healthy, nil
+	}
+	health, err := r.interpreter.Health(live)
+	if err != nil {
+		return workv1alpha1.Unknown, err
+	}
+	return health, nil
+}
