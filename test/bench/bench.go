@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/kube"
+)
+
+// api is one API server.
+type api struct {
+	name   string
+	config *rest.Config
+	client client.WithWatch
+}
+
+// bench is a system to measure.
+type bench struct {
+	options
+
+	hub     api
+	members []api
+	// bare is where the floor is measured; its client is nil if it is not.
+	bare api
+	pids map[string]int
+}
+
+func connect(ctx context.Context, o options) (*bench, error) {
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	b := &bench{options: o}
+	if b.hub, err = dial("hub", o.hub, scheme); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.members)) {
+		member, err := dial(name, o.members[name], scheme)
+		if err != nil {
+			return nil, err
+		}
+		b.members = append(b.members, member)
+	}
+	if o.floor != "" {
+		if b.bare, err = dial("floor", o.floor, scheme); err != nil {
+			return nil, err
+		}
+	}
+	if b.pids, err = o.pids(); err != nil {
+		return nil, err
+	}
+	b.pids["bench"] = os.Getpid()
+	for _, a := range append([]api{b.hub}, b.members...) {
+		if err := a.client.List(ctx, &corev1.NamespaceList{}, client.Limit(1)); err != nil {
+			return nil, fmt.Errorf("talking to %q: %w", a.name, err)
+		}
+	}
+	return b, nil
+}
+
+func dial(name, kubeconfig string, scheme *runtime.Scheme) (api, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return api{}, fmt.Errorf("reading the kubeconfig of %q: %w", name, err)
+	}
+	config.QPS = -1
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return api{}, fmt.Errorf("making a client of %q: %w", name, err)
+	}
+	return api{name: name, config: config, client: c}, nil
+}
+
+func (b *bench) clusterNames() []string {
+	names := make([]string, len(b.members))
+	for i, m := range b.members {
+		names[i] = m.name
+	}
+	return names
+}
+
+// ensureNamespace makes a namespace where it is not there yet.
+func (a api) ensureNamespace(ctx context.Context, name string) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := client.IgnoreAlreadyExists(a.client.Create(ctx, ns)); err != nil {
+		return fmt.Errorf("making namespace %q in %q: %w", name, a.name, err)
+	}
+	return nil
+}
+
+// dropNamespace deletes a namespace.
+func (a api) dropNamespace(ctx context.Context, name string) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := client.IgnoreNotFound(a.client.Delete(ctx, ns)); err != nil {
+		return fmt.Errorf("deleting namespace %q in %q: %w", name, a.name, err)
+	}
+	return nil
+}

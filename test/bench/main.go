@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/common/logging"
+)
+
+// options are what the flags say.
+type options struct {
+	hub, floor string
+	members    map[string]string
+	processes  map[string]string
+	bin, dir   string
+	clusters   int
+
+	n, writers, idle int
+	workloads        []string
+	timeout          time.Duration
+	patience         time.Duration
+	out              string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func parse() (options, error) {
+	var o options
+	f := pflag.CommandLine
+	f.SortFlags = false
+	f.StringVar(&o.hub, "hub", "", "kubeconfig of the hub; empty starts a fleet from --bin")
+	f.StringToStringVar(&o.members, "members", nil, "kubeconfigs of the members, each as CLUSTER=FILE")
+	f.StringToStringVar(&o.processes, "process", nil, "processes on this machine to watch, each as NAME=PID")
+	f.StringVar(&o.floor, "floor", "", "kubeconfig of an API with the CRDs and no controllers, for the floor; empty measures none")
+	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs, for a fleet of our own")
+	f.StringVar(&o.dir, "dir", "_bench/fleet", "directory of that fleet")
+	f.IntVar(&o.clusters, "clusters", 3, "number of its members")
+	f.IntVar(&o.n, "n", 1000, "templates of each workload")
+	f.IntVar(&o.writers, "writers", 8, "how many write templates at a time, and the floor")
+	f.IntVar(&o.idle, "idle", 50, "single templates on the idle system")
+	f.StringSliceVar(&o.workloads, "workloads", workloadNames(), "what to run")
+	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long one workload may take")
+	f.DurationVar(&o.patience, "patience", 90*time.Second, "how long to wait for the next template to be done")
+	f.StringVar(&o.out, "out", "_bench/result.json", "where the result goes")
+	if err := f.Parse(os.Args[1:]); err != nil {
+		return o, err
+	}
+	if (o.hub == "") != (len(o.members) == 0) {
+		return o, errors.New("--hub and --members belong together")
+	}
+	if o.n < 1 || o.writers < 1 || o.idle < 0 {
+		return o, fmt.Errorf("--n %d and --writers %d must be positive, and --idle %d not negative", o.n, o.writers, o.idle)
+	}
+	return o, nil
+}
+
+func run(ctx context.Context) error {
+	o, err := parse()
+	if err != nil {
+		return err
+	}
+	log, err := logging.New(os.Stderr, logging.FormatText, 0)
+	if err != nil {
+		return err
+	}
+	logging.Install(log)
+	ctx = ctrl.LoggerInto(ctx, log)
+
+	if o.hub == "" {
+		down, err := ownFleet(ctx, &o)
+		defer down()
+		if err != nil {
+			return err
+		}
+	}
+	b, err := connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	result := Result{Machine: thisMachine(), When: time.Now().UTC(), Templates: o.n, Clusters: len(b.members), Writers: o.writers}
+	for _, name := range o.workloads {
+		w, err := findWorkload(name)
+		if err != nil {
+			return err
+		}
+		measured, err := b.measure(ctx, w)
+		if err != nil {
+			return fmt.Errorf("measuring %s: %w", w.Name, err)
+		}
+		result.Workloads = append(result.Workloads, measured)
+	}
+	if err := result.write(o.out); err != nil {
+		return err
+	}
+	fmt.Println(result)
+	return nil
+}
+
+// progress prints a line for the person who waits.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+}
+
+// podsNeeded is how many pods of a workload a member runs at a time.
+func (o options) podsNeeded() int { return max(o.n, o.idle) }
+
+// pids returns the processes that the flags name.
+func (o options) pids() (map[string]int, error) {
+	out := map[string]int{}
+	for name, text := range o.processes {
+		pid, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || pid <= 0 {
+			return nil, fmt.Errorf("--process %s=%s: not a process id", name, text)
+		}
+		out[name] = pid
+	}
+	return out, nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/process"
+)
+
+// podsPerNode is a little less than a node of a fleet takes.
+const podsPerNode = 100
+
+// ownFleet starts a fleet, and an API without controllers beside it, and puts what leads
+// to them into the options. The returned function stops all and removes what they wrote;
+// it is never nil.
+func ownFleet(ctx context.Context, o *options) (func(), error) {
+	f, err := fleet.New(fleet.Options{
+		Bin: o.bin, Dir: o.dir, Clusters: o.clusters, Nodes: o.podsNeeded()/podsPerNode + 1, Report: progress,
+	})
+	if err != nil {
+		return func() {}, err
+	}
+	if err := os.RemoveAll(f.Dir); err != nil {
+		return func() {}, fmt.Errorf("removing what an earlier run left: %w", err)
+	}
+	var bare *process.Process
+	down := func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if bare != nil {
+			bare.Kill()
+		}
+		if err := f.Down(ctx); err != nil {
+			progress("%v", err)
+			return
+		}
+		// The components of what was killed go a moment later.
+		for range 50 {
+			if os.RemoveAll(f.Dir) == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	if err := f.Up(ctx); err != nil {
+		return down, err
+	}
+	o.hub, o.members = f.Kubeconfig(fleet.HubName), map[string]string{}
+	for _, member := range f.Members() {
+		o.members[member] = f.Kubeconfig(member)
+	}
+	if bare, err = startBare(ctx, f, o); err != nil {
+		return down, err
+	}
+	return down, findProcesses(f, o, bare)
+}
+
+// startBare starts a hub's API with the CRDs and no controllers of ours. Like the hub's
+// own its database waits for the disk.
+func startBare(ctx context.Context, f *fleet.Fleet, o *options) (*process.Process, error) {
+	const name = "floor"
+	o.floor = f.Kubeconfig(name)
+	p, err := process.Start(process.Spec{
+		Executable: f.Program("controlplane"), Log: f.Log(name),
+		Args: []string{
+			"--profile", "hub", "--data-dir", filepath.Join(f.Dir, name), "--secure-port", "0",
+			"--kubeconfig", o.floor, "--context", name,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		if p.Ended() {
+			return false, fmt.Errorf("the API for the floor stopped by itself\n%s", process.Tail(f.Log(name)))
+		}
+		_, err := f.Kubectl(ctx, name, "get", "--raw", "/readyz")
+		return err == nil, nil
+	})
+	if err != nil {
+		return p, fmt.Errorf("starting the API for the floor: %w", err)
+	}
+	crds := filepath.Join("manifests", "crds")
+	if _, err := f.Kubectl(ctx, name, "apply", "--server-side", "-f", crds); err != nil {
+		return p, err
+	}
+	_, err = f.Kubectl(ctx, name, "wait", "--for=condition=Established", "--timeout=60s", "-f", crds)
+	return p, err
+}
+
+// findProcesses names all processes of the fleet, down to the components of each API.
+func findProcesses(f *fleet.Fleet, o *options, bare *process.Process) error {
+	if o.processes == nil {
+		o.processes = map[string]string{}
+	}
+	names := []string{fleet.HubName}
+	for _, member := range f.Members() {
+		names = append(names, member, fleet.AgentName(member))
+	}
+	pids := map[string]int{"floor": bare.PID()}
+	for _, name := range names {
+		pid, err := f.PID(name)
+		if err != nil || pid == 0 {
+			return fmt.Errorf("finding the process of %q: it is not running (%w)", name, err)
+		}
+		pids[name] = pid
+		if name == fleet.HubName || strings.HasPrefix(name, fleet.AgentName("")) {
+			o.processes[name] = strconv.Itoa(pid)
+		}
+	}
+	children, err := processTree()
+	if err != nil {
+		return err
+	}
+	for name, pid := range pids {
+		for _, child := range children.below(pid) {
+			switch component := child.component(); component {
+			case "kube-apiserver", "etcd":
+				o.processes[name+"/"+component] = strconv.Itoa(child.pid)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,275 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"fairlead.dev/test/process"
+)
+
+// Options say what a fleet consists of.
+type Options struct {
+	// Bin is the directory of the built programs.
+	Bin string
+	// Dir is the directory of the fleet.
+	Dir string
+	// Clusters is the number of members.
+	Clusters int
+	// Nodes is the number of nodes of each member; 3 if zero.
+	Nodes int
+	// HubArgs and AgentArgs are further flags of `hub serve` and `agent run`.
+	HubArgs, AgentArgs []string
+	// Detached lets the processes outlive this one.
+	Detached bool
+	// Report prints one line for the person who watches; nil prints nothing. It may be
+	// called by several goroutines.
+	Report func(format string, args ...any)
+}
+
+// Fleet is a hub and its members.
+type Fleet struct {
+	Options
+}
+
+// How long things may take on a machine that does other work too.
+const (
+	startTimeout = 3 * time.Minute
+	joinTimeout  = 2 * time.Minute
+	poll         = 50 * time.Millisecond
+	stopGrace    = 30 * time.Second
+)
+
+// HubName is the name of the hub's process, and of the context in its kubeconfig.
+const HubName = "hub"
+
+// New returns the fleet in a directory. Nothing is started yet.
+func New(o Options) (*Fleet, error) {
+	var err error
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, fmt.Errorf("resolving %q: %w", o.Dir, err)
+	}
+	if o.Bin, err = filepath.Abs(o.Bin); err != nil {
+		return nil, fmt.Errorf("resolving %q: %w", o.Bin, err)
+	}
+	if o.Nodes == 0 {
+		o.Nodes = 3
+	}
+	if o.Report == nil {
+		o.Report = func(string, ...any) {}
+	}
+	return &Fleet{Options: o}, nil
+}
+
+// Members returns the names of the members.
+func (f *Fleet) Members() []string {
+	names := make([]string, f.Clusters)
+	for i := range names {
+		names[i] = "edge-" + strconv.Itoa(i+1)
+	}
+	return names
+}
+
+// AgentName returns the name of the process that is the agent of a member.
+func AgentName(member string) string { return "agent-" + member }
+
+// Kubeconfig returns the path of the administrator's kubeconfig of the hub or a member.
+func (f *Fleet) Kubeconfig(name string) string { return filepath.Join(f.Dir, name+".kubeconfig") }
+
+// Log returns the path of the log of a process.
+func (f *Fleet) Log(name string) string { return filepath.Join(f.Dir, "logs", name+".log") }
+
+// Program returns the path of one of the built programs.
+func (f *Fleet) Program(name string) string { return filepath.Join(f.Bin, name) }
+
+func (f *Fleet) pidFile(name string) process.PIDFile {
+	return process.PIDFile(filepath.Join(f.Dir, "run", name+".pid"))
+}
+
+// PID returns the id of a process, or 0 if it is not running.
+func (f *Fleet) PID(name string) (int, error) { return f.pidFile(name).PID() }
+
+// Kill ends a process as a crash would. Up starts it again.
+func (f *Fleet) Kill(ctx context.Context, name string) error { return f.pidFile(name).Kill(ctx) }
+
+// Stop ends a process gracefully. Up starts it again.
+func (f *Fleet) Stop(ctx context.Context, name string) error {
+	return f.pidFile(name).Stop(ctx, stopGrace)
+}
+
+// Up starts what is not running, and returns when all members have joined and are ready.
+func (f *Fleet) Up(ctx context.Context) error {
+	for _, program := range []string{"hub", "agent", "controlplane", "kubectl"} {
+		if _, err := os.Stat(f.Program(program)); err != nil {
+			return fmt.Errorf("finding %q: %w; run `make build` first", program, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(f.Dir, "run"), 0o700); err != nil {
+		return fmt.Errorf("making the directory of the fleet: %w", err)
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	hub := make(chan struct{})
+	g.Go(func() error {
+		defer close(hub)
+		return f.upHub(gctx)
+	})
+	for _, member := range f.Members() {
+		g.Go(func() error {
+			if err := f.upMember(gctx, member); err != nil {
+				return err
+			}
+			select {
+			case <-hub:
+			case <-gctx.Done():
+				return gctx.Err()
+			}
+			return f.upAgent(gctx, member)
+		})
+	}
+	return g.Wait()
+}
+
+// Down stops all processes, also those of members that Options no longer count.
+func (f *Fleet) Down(ctx context.Context) error {
+	files, err := filepath.Glob(filepath.Join(f.Dir, "run", "*.pid"))
+	if err != nil {
+		return fmt.Errorf("listing processes: %w", err)
+	}
+	agents, others := []string{}, []string{}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".pid")
+		if strings.HasPrefix(name, AgentName("")) {
+			agents = append(agents, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	// Agents first: they have nobody to talk to afterwards.
+	for _, names := range [][]string{agents, others} {
+		var g errgroup.Group
+		for _, name := range names {
+			g.Go(func() error {
+				if err := f.Stop(ctx, name); err != nil {
+					return fmt.Errorf("stopping %q: %w", name, err)
+				}
+				f.Report("%s stopped", name)
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) upHub(ctx context.Context) error {
+	return f.up(ctx, service{
+		name: HubName, program: "hub",
+		args: append([]string{
+			"serve", "--data-dir", filepath.Join(f.Dir, HubName), "--bind-address", "127.0.0.1", "--secure-port", "0",
+			"--admin-kubeconfig", f.Kubeconfig(HubName), "--admin-context", HubName,
+			"--metrics-bind-address", "0",
+		}, f.HubArgs...),
+		timeout: startTimeout,
+		ready:   func(ctx context.Context) error { return f.hubReady(ctx) },
+	})
+}
+
+func (f *Fleet) upMember(ctx context.Context, member string) error {
+	return f.up(ctx, service{
+		name: member, program: "controlplane",
+		args: []string{
+			"--profile", "cluster", "--data-dir", filepath.Join(f.Dir, member), "--secure-port", "0",
+			"--kubeconfig", f.Kubeconfig(member), "--context", member, "--unsafe-no-fsync",
+			"--nodes", strconv.Itoa(f.Nodes), "--region", "region-" + strings.TrimPrefix(member, "edge-"),
+			"--zones", "zone-a,zone-b,zone-c",
+		},
+		timeout: startTimeout,
+		ready:   func(ctx context.Context) error { return f.memberReady(ctx, member) },
+	})
+}
+
+// service is a process and how to tell that it works.
+type service struct {
+	name, program string
+	args          []string
+	timeout       time.Duration
+	// ready says what is missing, or nil.
+	ready func(context.Context) error
+}
+
+// up starts a service if it is not running, and waits until it works.
+func (f *Fleet) up(ctx context.Context, s service) error {
+	began := time.Now()
+	pid, err := f.PID(s.name)
+	if err != nil {
+		return err
+	}
+	running := pid != 0
+	if !running {
+		if err := f.start(s); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	var last error
+	err = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		if pid, err := f.PID(s.name); err != nil || pid == 0 {
+			return false, errors.Join(err, errors.New("it stopped by itself"))
+		}
+		last = s.ready(ctx)
+		return last == nil, nil
+	})
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("not ready after %s: %w", s.timeout, last)
+	case ctx.Err() != nil:
+		return ctx.Err() // something else failed, and says so
+	}
+	if err != nil {
+		return fmt.Errorf("starting %q: %w\n%s", s.name, err, process.Tail(f.Log(s.name)))
+	}
+	if running {
+		f.Report("%s is running%s", s.name, f.remark(s))
+	} else {
+		f.Report("%s is ready after %.1f s", s.name, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// remark says that a running service is not the one that was built last.
+func (f *Fleet) remark(s service) string {
+	program, err := os.Stat(f.Program(s.program))
+	if err != nil {
+		return ""
+	}
+	started, err := os.Stat(string(f.pidFile(s.name)))
+	if err != nil || !program.ModTime().After(started.ModTime()) {
+		return ""
+	}
+	return ", from an older build; it changes after a stop"
+}
+
+func (f *Fleet) start(s service) error {
+	p, err := process.Start(process.Spec{
+		Executable: f.Program(s.program), Args: s.args, Log: f.Log(s.name), Detached: f.Detached,
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.pidFile(s.name).Write(p.PID()); err != nil {
+		return fmt.Errorf("starting %q: %w\n%s", s.name, err, process.Tail(f.Log(s.name)))
+	}
+	return nil
+}

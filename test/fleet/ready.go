@@ -1,0 +1,110 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/kube"
+)
+
+// Config returns how an administrator reaches the hub or a member, without a limit on
+// requests.
+func (f *Fleet) Config(name string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", f.Kubeconfig(name))
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of %q: %w", name, err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// Client returns an uncached client of the hub or a member, with the rights of an
+// administrator and the scheme of hub and agent.
+func (f *Fleet) Client(name string) (client.Client, error) {
+	config, err := f.Config(name)
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %q: %w", name, err)
+	}
+	return c, nil
+}
+
+// hubReady says what a hub still lacks to make tokens.
+func (f *Fleet) hubReady(ctx context.Context) error {
+	c, err := f.Client(HubName)
+	if err != nil {
+		return err
+	}
+	var clusters clusterv1alpha1.ClusterList
+	if err := c.List(ctx, &clusters, client.Limit(1)); err != nil {
+		return fmt.Errorf("listing clusters: %w", err)
+	}
+	var info corev1.ConfigMap
+	if err := c.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, &info); err != nil {
+		return fmt.Errorf("reading what agents are told: %w", err)
+	}
+	return nil
+}
+
+// memberReady says what a member still lacks to run pods.
+func (f *Fleet) memberReady(ctx context.Context, member string) error {
+	c, err := f.Client(member)
+	if err != nil {
+		return err
+	}
+	var nodes corev1.NodeList
+	if err := c.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	ready := 0
+	for _, node := range nodes.Items {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				ready++
+			}
+		}
+	}
+	if ready < f.Nodes {
+		return fmt.Errorf("%d of %d nodes are ready", ready, f.Nodes)
+	}
+	var account corev1.ServiceAccount
+	if err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "default"}, &account); err != nil {
+		return fmt.Errorf("reading the default service account: %w", err)
+	}
+	return nil
+}
+
+// clusterReady says what the hub's record of a member lacks.
+func (f *Fleet) clusterReady(ctx context.Context, member string) error {
+	c, err := f.Client(HubName)
+	if err != nil {
+		return err
+	}
+	var cluster clusterv1alpha1.Cluster
+	if err := c.Get(ctx, client.ObjectKey{Name: member}, &cluster); err != nil {
+		return fmt.Errorf("reading cluster %q: %w", member, err)
+	}
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready == nil {
+		return fmt.Errorf("cluster %q has not reported yet", member)
+	}
+	if ready.Status != "True" {
+		return fmt.Errorf("cluster %q is not ready: %s", member, ready.Message)
+	}
+	return nil
+}

@@ -1,0 +1,442 @@
+package integration
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/test/builder"
+)
+
+func TestATemplateGoesOutAndItsStatusComesBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+
+	template := builder.MakeDeployment(ns, "nginx").Obj()
+	s.create(t, template,
+		builder.MakePolicy(ns, "nginx").Select("apps/v1", "Deployment", "nginx").Clusters("edge-1", "edge-2").Obj(),
+		builder.MakeOverride(ns, "nginx").Select("apps/v1", "Deployment", "nginx").Replace("edge-2", "/spec/replicas", 2).Obj())
+
+	eventually(t, func(g Gomega) {
+		g.Expect(integer(s.inMember(t, g, "edge-1", template), "spec", "replicas")).To(BeEquivalentTo(1))
+		g.Expect(integer(s.inMember(t, g, "edge-2", template), "spec", "replicas")).To(BeEquivalentTo(2))
+	})
+	eventually(t, func(g Gomega) {
+		live := s.onHub(t, g, template)
+		g.Expect(integer(live, "status", "readyReplicas")).To(BeEquivalentTo(3))
+		g.Expect(integer(live, "status", "updatedReplicas")).To(BeEquivalentTo(3))
+		g.Expect(integer(live, "status", "availableReplicas")).To(BeEquivalentTo(3))
+		g.Expect(integer(live, "status", "observedGeneration")).To(Equal(live.GetGeneration()))
+		g.Expect(integer(live, "spec", "replicas")).To(BeEquivalentTo(1), "the template is its author's")
+	})
+	eventually(t, func(g Gomega) {
+		binding := s.binding(t, g, template)
+		g.Expect(meta.IsStatusConditionTrue(binding.Status.Conditions, workv1alpha2.BindingScheduled)).To(BeTrue())
+		g.Expect(meta.IsStatusConditionTrue(binding.Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue())
+		g.Expect(binding.Status.AggregatedStatus).To(HaveLen(2))
+		for _, item := range binding.Status.AggregatedStatus {
+			g.Expect(item.Applied).To(BeTrue())
+			g.Expect(item.Health).To(Equal(workv1alpha1.Healthy))
+		}
+	})
+
+	// A change of the template follows.
+	s.update(t, template, func(obj *unstructured.Unstructured) {
+		g.Expect(unstructured.SetNestedField(obj.Object, int64(3), "spec", "replicas")).To(Succeed())
+	})
+	eventually(t, func(g Gomega) {
+		g.Expect(integer(s.inMember(t, g, "edge-1", template), "spec", "replicas")).To(BeEquivalentTo(3))
+		g.Expect(integer(s.onHub(t, g, template), "status", "readyReplicas")).To(BeEquivalentTo(5))
+	})
+}
+
+func TestTheAuthorIsToldWhatBecameOfTheTemplate(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	s.create(t, template, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj())
+
+	eventually(t, func(g Gomega) {
+		g.Expect(s.eventReasons(t, g, ns, "settings")).To(ContainElements("ApplyPolicySucceed", "ScheduleBindingSucceed", "SyncWorkSucceed"))
+	})
+}
+
+func TestWhatOneMemberRefusesIsSaidAndHeals(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+
+	template := builder.MakeService(ns, "web").Obj()
+	override := builder.MakeOverride(ns, "web").Select("v1", "Service", "web").Replace("edge-2", "/spec/ports/0/port", 70000).Obj()
+	s.create(t, override, template, builder.MakePolicy(ns, "web").Select("v1", "Service", "web").Clusters("edge-1", "edge-2").Obj())
+
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-1", template)
+		work := s.work(t, g, "edge-2", template)
+		applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+		g.Expect(applied).NotTo(BeNil())
+		g.Expect(applied.Status).To(BeEquivalentTo("False"))
+		g.Expect(applied.Message).To(ContainSubstring("70000"), "the member's reason")
+
+		binding := s.binding(t, g, template)
+		g.Expect(meta.IsStatusConditionFalse(binding.Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue())
+		items := byCluster(binding)
+		g.Expect(items["edge-1"].Applied).To(BeTrue(), "the other cluster is served")
+		g.Expect(items["edge-2"].Applied).To(BeFalse())
+		g.Expect(items["edge-2"].AppliedMessage).To(ContainSubstring("70000"))
+	})
+	eventually(t, func(g Gomega) {
+		g.Expect(s.warnings(t, g, ns, template)).To(ContainElement(ContainSubstring("70000")))
+	})
+
+	g.Expect(s.hub.Client(t).Delete(t.Context(), override)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-2", template)
+		binding := s.binding(t, g, template)
+		g.Expect(meta.IsStatusConditionTrue(binding.Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue())
+		g.Expect(byCluster(binding)["edge-2"].AppliedMessage).To(BeEmpty())
+	})
+}
+
+func TestDriftIsPutBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	s.create(t, template, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj())
+	var live *unstructured.Unstructured
+	eventually(t, func(g Gomega) { live = s.inMember(t, g, "edge-1", template) })
+
+	member := s.member("edge-1").Client(t)
+	changed := live.DeepCopy()
+	g.Expect(unstructured.SetNestedField(changed.Object, "red", "data", "colour")).To(Succeed())
+	g.Expect(unstructured.SetNestedField(changed.Object, "theirs", "data", "local")).To(Succeed())
+	g.Expect(member.Patch(t.Context(), changed, client.MergeFrom(live))).To(Succeed())
+	eventually(t, func(g Gomega) {
+		data, _, _ := unstructured.NestedStringMap(s.inMember(t, g, "edge-1", template).Object, "data")
+		g.Expect(data).To(Equal(map[string]string{"colour": "blue", "local": "theirs"}), "what the template does not set is the member's")
+	})
+
+	g.Expect(member.Delete(t.Context(), changed)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(s.inMember(t, g, "edge-1", template).GetUID()).NotTo(Equal(live.GetUID()), "a deleted object is made again")
+	})
+}
+
+func TestWhatTheTemplateDropsDisappears(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue", "shape", "round").Obj()
+	s.create(t, template, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj())
+	eventually(t, func(g Gomega) { s.inMember(t, g, "edge-1", template) })
+
+	s.update(t, template, func(obj *unstructured.Unstructured) {
+		unstructured.RemoveNestedField(obj.Object, "data", "shape")
+	})
+	eventually(t, func(g Gomega) {
+		data, _, _ := unstructured.NestedStringMap(s.inMember(t, g, "edge-1", template).Object, "data")
+		g.Expect(data).To(Equal(map[string]string{"colour": "blue"}))
+	})
+}
+
+func TestDeletingATemplateDeletesItEverywhere(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	s.create(t, template, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1", "edge-2").Obj())
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-1", template)
+		s.inMember(t, g, "edge-2", template)
+	})
+	var binding *workv1alpha2.ResourceBinding
+	eventually(t, func(g Gomega) { binding = s.binding(t, g, template) })
+
+	g.Expect(s.hub.Client(t).Delete(t.Context(), template.DeepCopy())).To(Succeed())
+	eventually(t, func(g Gomega) {
+		for _, name := range []string{"edge-1", "edge-2"} {
+			g.Expect(s.get(t, s.member(name), template)).To(Satisfy(apierrors.IsNotFound))
+			g.Expect(s.works(t, g, name, binding)).To(BeEmpty())
+		}
+		g.Expect(s.hub.Client(t).Get(t.Context(), client.ObjectKeyFromObject(binding), binding)).To(Satisfy(apierrors.IsNotFound))
+	})
+}
+
+func TestPreservedObjectsStayWithoutOurMarks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	s.create(t, template, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Preserve().Obj())
+	eventually(t, func(g Gomega) {
+		g.Expect(s.inMember(t, g, "edge-1", template).GetLabels()).To(HaveKeyWithValue(contract.ManagedLabel, contract.LabelTrue))
+		g.Expect(meta.IsStatusConditionTrue(s.binding(t, g, template).Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue())
+	})
+
+	g.Expect(s.hub.Client(t).Delete(t.Context(), template.DeepCopy())).To(Succeed())
+	eventually(t, func(g Gomega) {
+		live := s.inMember(t, g, "edge-1", template)
+		g.Expect(live.GetLabels()).NotTo(HaveKey(contract.ManagedLabel))
+		g.Expect(live.GetLabels()).NotTo(HaveKey(contract.WorkPermanentIDLabel))
+	})
+}
+
+func TestDeletingAPolicyLeavesWhatItSentOut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	policy := builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj()
+	s.create(t, template, policy)
+	eventually(t, func(g Gomega) { s.inMember(t, g, "edge-1", template) })
+
+	g.Expect(s.hub.Client(t).Delete(t.Context(), policy)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(s.hub.Client(t).Get(t.Context(), client.ObjectKeyFromObject(policy), policy)).To(Satisfy(apierrors.IsNotFound))
+		g.Expect(s.onHub(t, g, template).GetLabels()).NotTo(HaveKey(contract.PropagationPolicyPermanentIDLabel), "the claim is released")
+	})
+	g.Consistently(func(g Gomega) {
+		s.inMember(t, g, "edge-1", template)
+		s.binding(t, g, template)
+	}).WithTimeout(quiet).Should(Succeed())
+}
+
+func TestLabelsSelectTemplatesAlsoLater(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	ns := s.namespace(t)
+	early := builder.MakeConfigMap(ns, "early", "a", "b").Label("tier", "web").Obj()
+	late := builder.MakeConfigMap(ns, "late", "a", "b").Obj()
+	s.create(t, early, late, builder.MakePolicy(ns, "web").SelectLabel("v1", "ConfigMap", "tier", "web").Clusters("edge-2").Obj())
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-2", early)
+		g.Expect(s.get(t, s.member("edge-2"), late)).To(Satisfy(apierrors.IsNotFound))
+	})
+	s.update(t, late, func(obj *unstructured.Unstructured) { obj.SetLabels(map[string]string{"tier": "web"}) })
+	eventually(t, func(g Gomega) { s.inMember(t, g, "edge-2", late) })
+}
+
+func TestClusterScopedTemplatesGoOutByAClusterPolicy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	role := builder.MakeClusterRole("integration:reader").Obj()
+	policy := builder.MakePolicy("", "integration-reader").
+		Select("rbac.authorization.k8s.io/v1", "ClusterRole", role.GetName()).Clusters("edge-1", "edge-2").ClusterObj()
+	s.create(t, role, policy)
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-1", role)
+		s.inMember(t, g, "edge-2", role)
+		binding := &workv1alpha2.ClusterResourceBinding{}
+		key := client.ObjectKey{Name: contract.BindingName("ClusterRole", role.GetName())}
+		g.Expect(s.hub.Client(t).Get(t.Context(), key, binding)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(binding.Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue())
+	})
+	g.Expect(s.hub.Client(t).Delete(t.Context(), role.DeepCopy())).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(s.get(t, s.member("edge-1"), role)).To(Satisfy(apierrors.IsNotFound))
+		g.Expect(s.get(t, s.member("edge-2"), role)).To(Satisfy(apierrors.IsNotFound))
+	})
+}
+
+func TestAPolicyThatMovesATemplate(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	policy := builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj()
+	s.create(t, template, policy)
+	eventually(t, func(g Gomega) { s.inMember(t, g, "edge-1", template) })
+
+	moved := policy.DeepCopy()
+	moved.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-2"}}
+	patch := client.MergeFrom(policy)
+	g.Expect(s.hub.Client(t).Patch(t.Context(), moved, patch)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-2", template)
+		g.Expect(s.get(t, s.member("edge-1"), template)).To(Satisfy(apierrors.IsNotFound))
+	})
+}
+
+func TestReplicasAreDividedByWeight(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeDeployment(ns, "web").Replicas(6).Obj()
+	s.create(t, template, builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").
+		Clusters("edge-1", "edge-2").Weight("edge-1", 2).Weight("edge-2", 1).Obj())
+	eventually(t, func(g Gomega) {
+		g.Expect(integer(s.inMember(t, g, "edge-1", template), "spec", "replicas")).To(BeEquivalentTo(4))
+		g.Expect(integer(s.inMember(t, g, "edge-2", template), "spec", "replicas")).To(BeEquivalentTo(2))
+		g.Expect(integer(s.onHub(t, g, template), "status", "readyReplicas")).To(BeEquivalentTo(6))
+	})
+}
+
+func TestImagesAreOverridden(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeDeployment(ns, "web").Replicas(0).Obj()
+	s.create(t, template,
+		builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").Obj(),
+		builder.MakeOverride(ns, "web").Select("apps/v1", "Deployment", "web").Image("edge-2", policyv1alpha1.ImageRegistry, "registry.edge-2.example").Obj())
+	eventually(t, func(g Gomega) {
+		g.Expect(image(g, s.inMember(t, g, "edge-1", template))).To(Equal("nginx:1.27"))
+		g.Expect(image(g, s.inMember(t, g, "edge-2", template))).To(Equal("registry.edge-2.example/nginx:1.27"))
+	})
+}
+
+func TestAnObjectThatIsNotOursIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	theirs := builder.MakeConfigMap(ns, "settings", "colour", "red").Obj()
+	g.Expect(s.member("edge-1").Client(t).Create(t.Context(), theirs.DeepCopy())).To(Succeed())
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	policy := builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj()
+	s.create(t, template, policy)
+	eventually(t, func(g Gomega) {
+		item := byCluster(s.binding(t, g, template))["edge-1"]
+		g.Expect(item.Applied).To(BeFalse())
+		g.Expect(item.AppliedMessage).NotTo(BeEmpty())
+	})
+	data, _, _ := unstructured.NestedStringMap(s.inMember(t, g, "edge-1", template).Object, "data")
+	g.Expect(data).To(HaveKeyWithValue("colour", "red"))
+
+	// It is taken over when the policy says so.
+	taking := policy.DeepCopy()
+	taking.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+	g.Expect(s.hub.Client(t).Patch(t.Context(), taking, client.MergeFrom(policy))).To(Succeed())
+	eventually(t, func(g Gomega) {
+		data, _, _ := unstructured.NestedStringMap(s.inMember(t, g, "edge-1", template).Object, "data")
+		g.Expect(data).To(HaveKeyWithValue("colour", "blue"))
+	})
+}
+
+func TestWhatIsDoneIsNotWrittenAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeDeployment(ns, "web").Obj()
+	s.create(t, template, builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").Obj())
+	versions := func(g Gomega) []string {
+		return []string{
+			s.onHub(t, g, template).GetResourceVersion(),
+			s.binding(t, g, template).ResourceVersion,
+			s.work(t, g, "edge-1", template).ResourceVersion,
+			s.work(t, g, "edge-2", template).ResourceVersion,
+			s.inMember(t, g, "edge-1", template).GetResourceVersion(),
+		}
+	}
+	eventually(t, func(g Gomega) {
+		g.Expect(integer(s.onHub(t, g, template), "status", "readyReplicas")).To(BeEquivalentTo(2))
+		for _, item := range s.binding(t, g, template).Status.AggregatedStatus {
+			g.Expect(item.Health).To(Equal(workv1alpha1.Healthy))
+		}
+	})
+	// The last reports may still be under way.
+	var before []string
+	g.Eventually(func(g Gomega) {
+		now := versions(g)
+		last := before
+		before = now
+		g.Expect(now).To(Equal(last))
+	}).WithTimeout(patience).WithPolling(quiet / 2).Should(Succeed())
+	g.Consistently(func(g Gomega) { g.Expect(versions(g)).To(Equal(before)) }).WithTimeout(quiet).WithPolling(poll).Should(Succeed())
+}
+
+func TestATemplateThatNoClusterFitsSaysSo(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	ns := s.namespace(t)
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	s.create(t, template, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").ClusterLabel("tier", "nowhere").Obj())
+	eventually(t, func(g Gomega) {
+		scheduled := meta.FindStatusCondition(s.binding(t, g, template).Status.Conditions, workv1alpha2.BindingScheduled)
+		g.Expect(scheduled).NotTo(BeNil())
+		g.Expect(scheduled.Status).To(BeEquivalentTo("False"))
+		g.Expect(scheduled.Reason).To(Equal(workv1alpha2.ReasonNoClusterFit))
+		g.Expect(scheduled.Message).NotTo(BeEmpty())
+	})
+	eventually(t, func(g Gomega) { g.Expect(s.warnings(t, g, ns, template)).NotTo(BeEmpty()) })
+}
+
+func TestEveryKindOfAnApplicationArrives(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	ns := s.namespace(t)
+	templates := []*unstructured.Unstructured{
+		builder.MakeTemplate("v1", "ServiceAccount", ns, "app").Obj(),
+		builder.MakeTemplate("v1", "Secret", ns, "app").Set("aGVsbG8=", "data", "greeting").Obj(),
+		builder.MakeService(ns, "app").Obj(),
+		builder.MakeTemplate("batch/v1", "Job", ns, "app").
+			Set([]any{map[string]any{"name": "app", "image": "busybox"}}, "spec", "template", "spec", "containers").
+			Set("Never", "spec", "template", "spec", "restartPolicy").Obj(),
+		builder.MakeTemplate("v1", "PersistentVolumeClaim", ns, "app").
+			Set([]any{"ReadWriteOnce"}, "spec", "accessModes").Set("1Gi", "spec", "resources", "requests", "storage").Obj(),
+	}
+	policy := builder.MakePolicy(ns, "app").Clusters("edge-1")
+	objects := []client.Object{}
+	for _, template := range templates {
+		policy.Select(template.GetAPIVersion(), template.GetKind(), "app")
+		objects = append(objects, template)
+	}
+	s.create(t, append(objects, policy.Obj())...)
+	for _, template := range templates {
+		eventually(t, func(g Gomega) {
+			s.inMember(t, g, "edge-1", template)
+			g.Expect(meta.IsStatusConditionTrue(s.binding(t, g, template).Status.Conditions, workv1alpha2.BindingFullyApplied)).To(BeTrue(), template.GetKind())
+		})
+	}
+}
+
+// image returns the image of the first container.
+func image(g Gomega, obj *unstructured.Unstructured) string {
+	containers, _, err := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(containers).NotTo(BeEmpty())
+	container, ok := containers[0].(map[string]any)
+	g.Expect(ok).To(BeTrue())
+	name, ok := container["image"].(string)
+	g.Expect(ok).To(BeTrue())
+	return name
+}
+
+// integer returns the number at a path, 0 if there is none.
+func integer(obj *unstructured.Unstructured, path ...string) int64 {
+	n, _, err := unstructured.NestedInt64(obj.Object, path...)
+	if err != nil {
+		panic(err) // a mistake in the test
+	}
+	return n
+}
+
+func byCluster(binding *workv1alpha2.ResourceBinding) map[string]workv1alpha2.AggregatedStatusItem {
+	items := map[string]workv1alpha2.AggregatedStatusItem{}
+	for _, item := range binding.Status.AggregatedStatus {
+		items[item.ClusterName] = item
+	}
+	return items
+}

@@ -1,0 +1,3 @@
+// Package join holds the tests of a join from end to end: the agent's registration
+// against the hub's stages, on real API servers.
+package join

@@ -1,0 +1,360 @@
+package join
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/agent/registration/discovery"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/cluster"
+	hubregistration "fairlead.dev/hub/registration"
+	testcluster "fairlead.dev/test/cluster"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	testcluster.Main(m)
+}
+
+// hub is a hub with the stages that a join needs.
+type hub struct {
+	client.Client
+	t       *testing.T
+	g       *WithT
+	config  *rest.Config
+	address string
+	hashes  []string
+}
+
+// newHub returns the hub that all tests share; the stages run until the test ends.
+func newHub(t *testing.T) *hub {
+	t.Helper()
+	shared := testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub})
+	h := &hub{Client: shared.Client(t), t: t, g: NewWithT(t), config: shared.Config}
+	h.address = strings.TrimPrefix(h.config.Host, "https://")
+	ca := h.config.CAData
+	if len(ca) == 0 {
+		var err error
+		ca, err = os.ReadFile(h.config.CAFile)
+		h.g.Expect(err).NotTo(HaveOccurred())
+	}
+	var err error
+	h.hashes, err = bootstrap.CAHash(ca)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(apiserver.Install(t.Context(), h.config, apiserver.Options{
+		ClusterInfo: &apiserver.ClusterInfo{Server: h.config.Host, CA: ca},
+	})).To(Succeed())
+	return h
+}
+
+// serve runs the stages until the test ends or the returned function is called.
+func (h *hub) serve() func() {
+	h.t.Helper()
+	mgr, err := ctrl.NewManager(h.config, manager.Options{
+		Scheme: h.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}, // every test has a hub
+	})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	nobody := func(kube.Event) {}
+	h.g.Expect(cluster.Register(mgr, cluster.Deps{
+		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: nobody, Clock: clock.RealClock{},
+	})).To(Succeed())
+	h.g.Expect(hubregistration.Register(mgr, hubregistration.Deps{
+		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: nobody, Clock: clock.RealClock{},
+	})).To(Succeed())
+	ctx, cancel := context.WithCancel(h.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			h.t.Error(err)
+		}
+	})
+	h.t.Cleanup(stop)
+	return stop
+}
+
+// token makes a token and returns it when agents can use it.
+func (h *hub) token(ctx context.Context, name string, valid time.Duration) string {
+	token, err := bootstrap.New(rand.Reader, name, time.Now().Add(valid))
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(h.Create(ctx, bootstrap.NewSecret(token))).To(Succeed())
+	h.g.Eventually(func(g Gomega) {
+		info, err := apiserver.GetClusterInfo(ctx, h.Client)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Signed).To(HaveKey(token.ID))
+	}).WithTimeout(20 * time.Second).Should(Succeed())
+	return token.String()
+}
+
+// options are those of a join that succeeds, but for the token. The hub's own API plays
+// the member.
+func (h *hub) options(name, token string) registration.Options {
+	return registration.Options{
+		Flags:    discovery.Flags{Hub: h.address, Token: token, CACertHashes: h.hashes, Cluster: name},
+		StateDir: filepath.Join(h.t.TempDir(), "state"),
+		Member:   testcluster.Shared(h.t, testcluster.Options{Profile: testcluster.Hub}).Config,
+		Deadline: time.Minute,
+		Progress: func(s string) { h.t.Log(s) },
+	}
+}
+
+func TestJoin(t *testing.T) {
+	h := newHub(t)
+	h.serve()
+	ctx := t.Context()
+	o := h.options("edge-1", h.token(ctx, "edge-1", time.Hour))
+
+	joined, err := registration.Join(ctx, o)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	agent, err := client.New(joined, client.Options{Scheme: h.Scheme()})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Eventually(func(g Gomega) {
+		record := &clusterv1alpha1.Cluster{}
+		g.Expect(agent.Get(ctx, client.ObjectKey{Name: "edge-1"}, record)).To(Succeed())
+		g.Expect(record.Annotations).To(HaveKeyWithValue(contract.ExecutionNamespaceAnnotation, "karmada-es-edge-1"))
+		g.Expect(agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-edge-1"))).To(Succeed())
+	}).WithTimeout(20 * time.Second).Should(Succeed())
+
+	t.Run("what is kept is for its owner only, and the key of the request is gone", func(t *testing.T) {
+		g := NewWithT(t)
+		dir, err := os.Stat(o.StateDir)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(dir.Mode().Perm()).To(Equal(os.FileMode(0o700)))
+		files, err := os.ReadDir(o.StateDir)
+		g.Expect(err).NotTo(HaveOccurred())
+		names := []string{}
+		for _, f := range files {
+			info, err := f.Info()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
+			names = append(names, f.Name())
+		}
+		g.Expect(names).To(ConsistOf("agent.json", registration.KubeconfigFile))
+	})
+	t.Run("it is loaded by later runs", func(t *testing.T) {
+		g := NewWithT(t)
+		again, err := registration.Load(o.StateDir, "edge-1")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.CertData).To(Equal(joined.CertData))
+		_, err = registration.Load(o.StateDir, "edge-2")
+		g.Expect(err).To(MatchError(registration.ErrOtherCluster))
+		_, err = registration.Load(t.TempDir(), "edge-1")
+		g.Expect(err).To(MatchError(registration.ErrNotJoined))
+	})
+	t.Run("a second join with the same flags has nothing to do", func(t *testing.T) {
+		g := NewWithT(t)
+		again, err := registration.Join(ctx, o)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(again.CertData).To(Equal(joined.CertData))
+	})
+	t.Run("a state directory is that of one cluster", func(t *testing.T) {
+		other := o
+		other.Cluster = "edge-2"
+		_, err := registration.Join(ctx, other)
+		NewWithT(t).Expect(err).To(MatchError(registration.ErrOtherCluster))
+	})
+	t.Run("a token is good once", func(t *testing.T) {
+		g := NewWithT(t)
+		_, err := registration.Join(ctx, h.options("edge-1", o.Token))
+		g.Expect(err).To(MatchError(registration.ErrDenied))
+		var denied *registration.DeniedError
+		g.Expect(errors.As(err, &denied)).To(BeTrue())
+		g.Expect(denied.Reason).To(Equal(contract.ReasonTokenUsed))
+	})
+	t.Run("the member comes back with a new token", func(t *testing.T) {
+		_, err := registration.Join(ctx, h.options("edge-1", h.token(ctx, "edge-1", time.Hour)))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	})
+	t.Run("a refused join succeeds later in the same state directory", func(t *testing.T) {
+		g := NewWithT(t)
+		again := h.options("edge-1", o.Token)
+		_, err := registration.Join(ctx, again)
+		g.Expect(err).To(MatchError(registration.ErrDenied))
+		again.Token = h.token(ctx, "edge-1", time.Hour)
+		_, err = registration.Join(ctx, again)
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	t.Run("the member cannot join under another name as well", func(t *testing.T) {
+		_, err := registration.Join(ctx, h.options("edge-9", h.token(ctx, "edge-9", time.Hour)))
+		g := NewWithT(t)
+		g.Expect(err).To(MatchError(registration.ErrDenied))
+		g.Expect(err.Error()).To(ContainSubstring("edge-1"))
+	})
+	t.Run("a name that another member has is refused", func(t *testing.T) {
+		g := NewWithT(t)
+		taken := &clusterv1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "taken"},
+			Spec:       clusterv1alpha1.ClusterSpec{ID: "somebody-else", SyncMode: clusterv1alpha1.Pull},
+		}
+		g.Expect(h.Create(ctx, taken)).To(Succeed())
+		_, err := registration.Join(ctx, h.options("taken", h.token(ctx, "taken", time.Hour)))
+		g.Expect(err).To(MatchError(registration.ErrDenied))
+	})
+	t.Run("an agent whose Cluster is removed joins again", func(t *testing.T) {
+		g := NewWithT(t)
+		record := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
+		g.Expect(h.Delete(ctx, record)).To(Succeed())
+		g.Eventually(func() error {
+			return client.IgnoreNotFound(h.Get(ctx, client.ObjectKey{Name: "edge-1"}, record))
+		}).Should(Succeed())
+		g.Eventually(func(g Gomega) {
+			list := &clusterv1alpha1.ClusterList{}
+			g.Expect(h.List(ctx, list, client.MatchingFields{"metadata.name": "edge-1"})).To(Succeed())
+			g.Expect(list.Items).To(BeEmpty())
+			g.Expect(client.IgnoreNotFound(h.Get(ctx, client.ObjectKey{Name: "karmada-es-edge-1"}, &corev1.Namespace{}))).To(Succeed())
+		}).WithTimeout(time.Minute).Should(Succeed())
+		again := o
+		again.Token = h.token(ctx, "edge-1", time.Hour)
+		_, err := registration.Join(ctx, again)
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+}
+
+func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	stop := h.serve()
+	h.g.Expect(h.removeOthers(ctx, "resumed")).To(Succeed())
+	stop()
+	o := h.options("resumed", h.token(ctx, "resumed", time.Hour))
+	o.Deadline = 3 * time.Second
+	_, err := registration.Join(ctx, o)
+	h.g.Expect(err).To(MatchError(registration.ErrDeadline), "no hub is there to decide")
+	_, err = registration.Load(o.StateDir, "resumed")
+	h.g.Expect(err).To(MatchError(registration.ErrNotJoined))
+
+	h.serve()
+	o.Deadline = time.Minute
+	_, err = registration.Join(ctx, o)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	var csrs certificatesv1.CertificateSigningRequestList
+	h.g.Expect(h.List(ctx, &csrs)).To(Succeed())
+	count := 0
+	for _, csr := range csrs.Items {
+		if strings.HasPrefix(csr.Name, "resumed-") {
+			count++
+		}
+	}
+	h.g.Expect(count).To(Equal(1))
+}
+
+func TestAJoinFailsWithOneClearReason(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	token := h.token(ctx, "edge-5", time.Hour)
+	id, _, _ := strings.Cut(token, ".")
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	h.g.Expect(err).NotTo(HaveOccurred())
+	nobody := closed.Addr().String()
+	h.g.Expect(closed.Close()).To(Succeed())
+	file := filepath.Join(t.TempDir(), "file")
+	h.g.Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
+
+	tests := map[string]struct {
+		change func(*registration.Options)
+		want   error
+	}{
+		"another hash": {
+			change: func(o *registration.Options) { o.CACertHashes = []string{"sha256:" + strings.Repeat("ab", 32)} },
+			want:   discovery.ErrCAMismatch,
+		},
+		"a token that the hub does not know": {
+			change: func(o *registration.Options) { o.Token = "zzzzzz.0123456789abcdef" }, want: discovery.ErrTokenUnknown,
+		},
+		"a token with another secret": {
+			change: func(o *registration.Options) { o.Token = id + ".0123456789abcdef" }, want: discovery.ErrTokenSecret,
+		},
+		"nobody answers":  {change: func(o *registration.Options) { o.Hub = nobody }, want: registration.ErrUnreachable},
+		"no such name":    {change: func(o *registration.Options) { o.Hub = "no-such-host.invalid:6443" }, want: registration.ErrUnreachable},
+		"no state dir":    {change: func(o *registration.Options) { o.StateDir = "" }, want: registration.ErrStateDir},
+		"a file in place": {change: func(o *registration.Options) { o.StateDir = filepath.Join(file, "state") }, want: registration.ErrStateDir},
+		"no member":       {change: func(o *registration.Options) { o.Member = nil }, want: registration.ErrMember},
+		"a member that does not answer": {
+			change: func(o *registration.Options) { o.Member = &rest.Config{Host: "https://" + nobody} }, want: registration.ErrMember,
+		},
+		"flags that are wrong": {change: func(o *registration.Options) { o.Hub = "hub" }, want: discovery.ErrAddress},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := h.options("edge-5", token)
+			o.Deadline = time.Second
+			tc.change(&o)
+			_, err := registration.Join(ctx, o)
+			g.Expect(err).To(MatchError(tc.want))
+			g.Expect(err.Error()).NotTo(ContainSubstring("\n"))
+			t.Log(err)
+		})
+	}
+}
+
+func TestATokenThatExpiresBeforeTheRequestIsRejected(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	token := h.token(ctx, "late", 2*time.Second)
+	h.g.Eventually(func() error {
+		_, err := registration.Join(ctx, h.short("late", token))
+		return err
+	}).WithTimeout(20 * time.Second).Should(Or(MatchError(registration.ErrTokenRejected), MatchError(discovery.ErrTokenUnknown)))
+}
+
+func (h *hub) short(name, token string) registration.Options {
+	o := h.options(name, token)
+	o.Deadline = time.Second
+	return o
+}
+
+// removeOthers removes the Clusters that other tests made of the one member that all
+// tests share.
+func (h *hub) removeOthers(ctx context.Context, name string) error {
+	var list clusterv1alpha1.ClusterList
+	if err := h.List(ctx, &list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if list.Items[i].Name == name {
+			continue
+		}
+		if err := h.Delete(ctx, &list.Items[i]); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	h.g.Eventually(func(g Gomega) {
+		g.Expect(h.List(ctx, &list)).To(Succeed())
+		for i := range list.Items {
+			g.Expect(list.Items[i].Name).To(Equal(name))
+		}
+	}).WithTimeout(time.Minute).Should(Succeed())
+	return nil
+}
