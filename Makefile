@@ -1,0 +1,191 @@
+# What can be done here: `make help`. Needs Go, git and make; whatever else is needed comes from the Go
+# module proxy, at the versions below.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := help
+
+KUBERNETES_VERSION     := v1.36.3
+CONTROLLER_GEN_VERSION := v0.23.0
+GOLANGCI_LINT_VERSION  := v2.15.0
+GOVULNCHECK_VERSION    := v1.8.0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Programs say from which commit they are built, where git can be asked.
+STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),true,false)
+# How many member clusters demo, demo-up and bench start.
+CLUSTERS ?= 3
+# How many templates each workload of the bench has.
+BENCH_N ?= 1000
+# How many packages with API servers of their own are tested at a time; a member cluster takes 500 MB.
+FLOW_PARALLEL ?= 2
+
+TOOLS := bin/tools
+# One set of flags for everything, so that build, vet, lint and tests share the build cache.
+export CGO_ENABLED := 0
+export GOFLAGS     := -trimpath -buildvcs=false
+
+say = @printf '\033[1m» %s\033[0m\n' "$(1)"
+
+##@ Build
+
+.PHONY: build
+build: bin/hub bin/agent bin/controlplane bin/kubectl ## Build bin/hub, bin/agent, bin/controlplane and bin/kubectl
+
+# Go knows best whether these two are up to date.
+.PHONY: bin/hub bin/agent
+bin/hub bin/agent: bin/%:
+	@echo "building $@"
+	@go build -buildvcs=$(STAMP) -ldflags '-s -w' -o $@ ./$*
+
+# Linking Kubernetes takes a while even when all is cached, hence a rule with sources.
+CONTROLPLANE_SOURCES := hub/controlplane/go.mod hub/controlplane/go.sum hub/controlplane/kwok/volume.yaml \
+	$(shell find hub/controlplane -name '*.go' -not -name '*_test.go')
+kubernetes_version = $(subst v,,$(KUBERNETES_VERSION))
+CONTROLPLANE_LDFLAGS := -s -w \
+	-X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
+	-X k8s.io/component-base/version.gitMajor=$(word 1,$(subst ., ,$(kubernetes_version))) \
+	-X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(kubernetes_version)))
+
+bin/controlplane: $(CONTROLPLANE_SOURCES)
+	@echo "building $@: all of Kubernetes, which takes minutes the first time"
+	@cd hub/controlplane && go build -ldflags '$(CONTROLPLANE_LDFLAGS)' -o ../../bin/controlplane.new .
+	@mv bin/controlplane.new $@
+
+bin/kubectl: | bin/controlplane
+	@ln -sf controlplane $@
+
+.PHONY: generate
+generate: $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Generate deep copies and CRDs from the Go types
+	@echo "generating deep copies and CRDs"
+	@$< object paths=./common/api/...
+	@$< crd paths=./common/api/... output:crd:dir=manifests/crds
+
+.PHONY: images
+images: build ## Build the container images fairlead/hub and fairlead/agent (needs Docker)
+	docker build -f Dockerfile.hub -t fairlead/hub:$(VERSION) .
+	docker build -f Dockerfile.agent -t fairlead/agent:$(VERSION) .
+
+##@ Check
+
+.PHONY: verify
+verify: verify-generated verify-format verify-vet verify-modules verify-arch lint verify-vulnerabilities ## Generated code, formatting, vet, linter, import rules, known vulnerabilities
+
+generated = find common/api manifests/crds -type f \( -name 'zz_generated*' -o -path '*crds*' \) | sort | xargs sha256sum
+.PHONY: verify-generated
+verify-generated: $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
+	$(call say,generated code)
+	@before=$$($(generated)); $(MAKE) --no-print-directory generate; after=$$($(generated)); \
+	if [ "$$before" != "$$after" ]; then \
+		diff <(echo "$$before") <(echo "$$after") | sed -n 's/^> [0-9a-f]*  /changed: /p' || true; \
+		echo 'Generated code was out of date. It is up to date now: look at the changes and commit them.'; exit 1; fi
+
+.PHONY: verify-format
+verify-format:
+	$(call say,formatting)
+	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$files" ]; then echo 'Not formatted; run gofmt -w on:'; echo "$$files"; exit 1; fi
+
+.PHONY: verify-vet
+verify-vet:
+	$(call say,go vet)
+	@go vet ./...
+	@cd hub/controlplane && go vet ./...
+
+.PHONY: verify-modules
+verify-modules:
+	$(call say,go.mod and go.sum)
+	@go mod tidy -diff
+	@cd hub/controlplane && go mod tidy -diff
+
+.PHONY: verify-arch
+verify-arch:
+	$(call say,import rules)
+	@go test -count=1 ./test/arch/...
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION) ## Run the linter
+	$(call say,golangci-lint)
+	@$< run --allow-parallel-runners ./...
+
+# Where the vulnerability database cannot be reached there is nothing to check.
+.PHONY: verify-vulnerabilities
+verify-vulnerabilities: $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)
+	$(call say,known vulnerabilities)
+	@out=$$($< ./... 2>&1) && status=0 || status=$$?; \
+	if grep -qE 'dial tcp|lookup |no such host|Forbidden|timeout|HTTP GET|fetching vulnerabilities' <<<"$$out" && [ $$status -ne 3 ]; \
+	then echo 'skipped: the vulnerability database cannot be reached from here'; else echo "$$out"; exit $$status; fi
+
+# Tools are built from the module proxy, one file per version. Not with this tree's GOFLAGS alone: the
+# module mode of `go install pkg@version` ignores our go.mod.
+define tool
+$(TOOLS)/$(1)-$(2):
+	@echo "building $(1) $(2)"
+	@mkdir -p $$@.dir && GOBIN=$$(abspath $$@.dir) go install $(3)@$(2) && mv $$@.dir/$(1) $$@ && rmdir $$@.dir
+endef
+$(eval $(call tool,controller-gen,$(CONTROLLER_GEN_VERSION),sigs.k8s.io/controller-tools/cmd/controller-gen))
+$(eval $(call tool,golangci-lint,$(GOLANGCI_LINT_VERSION),github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
+$(eval $(call tool,govulncheck,$(GOVULNCHECK_VERSION),golang.org/x/vuln/cmd/govulncheck))
+
+##@ Test
+
+# Packages with tests, and which of them start API servers.
+tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Deps}} {{.TestImports}} {{.XTestImports}}{{end}}' ./... | \
+	grep -v -e /test/e2e -e /test/arch
+flow_packages = $(tested) | grep -F fairlead.dev/test/cluster | cut -d' ' -f1
+unit_packages = $(tested) | grep -vF fairlead.dev/test/cluster | cut -d' ' -f1
+
+.PHONY: test
+test: test-unit test-flow test-e2e ## Everything that is tested, on real API servers
+
+.PHONY: test-unit
+test-unit: ## The packages that need no API server, in under a minute
+	$(call say,unit tests)
+	@go test -timeout 5m $$($(unit_packages))
+
+.PHONY: test-race
+test-race: ## The same under the race detector, which needs a C compiler
+	$(call say,unit tests under the race detector)
+	@CGO_ENABLED=1 go test -race -timeout 10m $$($(unit_packages))
+
+.PHONY: test-flow
+test-flow: build ## Stages, and hub and agents in one process, on real API servers
+	$(call say,flow tests)
+	@go test -timeout 15m -p $(FLOW_PARALLEL) $$($(flow_packages))
+	@cd hub/controlplane && go test -timeout 10m ./...
+
+.PHONY: test-e2e
+test-e2e: build ## The built programs, from joining to kill -9
+	$(call say,end-to-end tests)
+	@go test -count=1 -timeout 15m ./test/e2e/...
+
+##@ See it
+
+demo_program = go run ./test/demo --clusters $(CLUSTERS)
+
+.PHONY: demo
+demo: build ## Start a hub and CLUSTERS members (3), apply the examples, leave all running
+	@$(demo_program) run
+
+.PHONY: demo-up
+demo-up: build ## The same without the examples
+	@$(demo_program) up
+
+.PHONY: demo-down
+demo-down: ## Stop the demo and remove what it wrote
+	@$(demo_program) down
+
+.PHONY: bench
+bench: build ## Measure BENCH_N (1000) templates to CLUSTERS (3) members; result in _bench/result.json
+	@go run ./test/bench --n $(BENCH_N) --clusters $(CLUSTERS)
+
+.PHONY: clean
+clean: demo-down ## Remove what was built and written; the Go build cache stays
+	rm -rf bin _demo _bench _artifacts
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
