@@ -93,7 +93,7 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 // apply sends an object to the member.
 func (r *Reconciler) apply(ctx context.Context, m plan.Manifest, live plan.Live, decision plan.Decision) step {
 	s := step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}}
-	desired, err := r.retain(m, live)
+	desired, err := r.retain(ctx, m, live)
 	if err == nil {
 		err = r.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 			client.FieldOwner(contract.FieldManagerAgent), client.ForceOwnership)
@@ -123,11 +123,11 @@ func (r *Reconciler) apply(ctx context.Context, m plan.Manifest, live plan.Live,
 
 // retain returns what to send: the manifest, with what belongs to the member taken over
 // from the live object.
-func (r *Reconciler) retain(m plan.Manifest, live plan.Live) (*unstructured.Unstructured, error) {
+func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live) (*unstructured.Unstructured, error) {
 	if live.Object == nil || !r.interpreter.Has(m.Object.GroupVersionKind, interpreter.Retain) {
 		return m.Desired, nil
 	}
-	retained, err := r.interpreter.Retain(m.Desired, live.Object)
+	retained, err := r.interpreter.Retain(ctx, m.Desired, live.Object)
 	if err != nil {
 		return nil, fmt.Errorf("taking over what belongs to the member: %w", err)
 	}

@@ -26,7 +26,7 @@ func TestWhatIsRetainedMustStillBeSoWhenItArrives(t *testing.T) {
 	live := web(map[string]any{}, 7)
 	live.SetResourceVersion("42")
 	retain := func(desired *unstructured.Unstructured) *unstructured.Unstructured {
-		out, err := r.retain(plan.Manifest{Object: plan.ObjectOf(desired), Desired: desired}, plan.Found(live))
+		out, err := r.retain(t.Context(), plan.Manifest{Object: plan.ObjectOf(desired), Desired: desired}, plan.Found(live))
 		g.Expect(err).NotTo(HaveOccurred())
 		return out
 	}

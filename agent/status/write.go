@@ -45,7 +45,7 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 	if !work.DeletionTimestamp.IsZero() {
 		return nil // nobody asks any more how its objects fare
 	}
-	d, ok := r.draft(name, work)
+	d, ok := r.draft(ctx, name, work)
 	if !ok {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (f *facts) wrote(d draft, resourceVersion string, patched bool, now time.Ti
 }
 
 // draft puts the facts of a Work together. It says false if there is nothing to tell.
-func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (draft, bool) {
+func (r *Reporter) draft(ctx context.Context, name types.NamespacedName, work *workv1alpha1.Work) (draft, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, ok := r.works[name]
@@ -159,7 +159,7 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 			continue
 		}
 		if o.live != nil {
-			d.events = append(d.events, r.interpret(f, o)...)
+			d.events = append(d.events, r.interpret(ctx, f, o)...)
 		}
 		id.Ordinal = ordinal
 		d.status.ManifestStatuses = append(d.status.ManifestStatuses, workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health})
@@ -186,16 +186,16 @@ func (d draft) patch() ([]byte, error) {
 }
 
 // interpret asks what the status of an object says and how the object fares.
-func (r *Reporter) interpret(f *facts, o *observation) []kube.Event {
+func (r *Reporter) interpret(ctx context.Context, f *facts, o *observation) []kube.Event {
 	live := o.live
 	o.live = nil
 	var events []kube.Event
-	status, err := r.reflect(live)
+	status, err := r.reflect(ctx, live)
 	if err == nil {
 		o.status = status // otherwise what was known stays
 	}
 	events = append(events, f.tell(live, reflectEvent(live, err))...)
-	health, err := r.health(live)
+	health, err := r.health(ctx, live)
 	o.health = health
 	if r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
 		events = append(events, f.tell(live, healthEvent(live, health, err))...)
@@ -204,19 +204,19 @@ func (r *Reporter) interpret(f *facts, o *observation) []kube.Event {
 }
 
 // reflect returns what the hub is told of the status of an object.
-func (r *Reporter) reflect(live *unstructured.Unstructured) (*runtime.RawExtension, error) {
+func (r *Reporter) reflect(ctx context.Context, live *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretStatus) {
 		return nil, nil //nolint:nilnil // No status is an answer.
 	}
-	return r.interpreter.ReflectStatus(live)
+	return r.interpreter.ReflectStatus(ctx, live)
 }
 
 // health returns how an object fares; an object of a kind without rules is healthy.
-func (r *Reporter) health(live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
+func (r *Reporter) health(ctx context.Context, live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
 	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
 		return workv1alpha1.Healthy, nil
 	}
-	health, err := r.interpreter.Health(live)
+	health, err := r.interpreter.Health(ctx, live)
 	if err != nil {
 		return workv1alpha1.Unknown, err
 	}

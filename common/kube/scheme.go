@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -23,6 +24,7 @@ import (
 func NewScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
+		configv1alpha1.AddToScheme,
 		policyv1alpha1.AddToScheme,
 		workv1alpha1.AddToScheme,
 		workv1alpha2.AddToScheme,

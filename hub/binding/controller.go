@@ -58,7 +58,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			hubReader:    mgr.GetAPIReader(),
 			kind:         kind,
 			prefix:       deps.ExecutionNamespacePrefix,
-			reviser:      deps.Interpreter,
+			interpreter:  deps.Interpreter,
 			events:       deps.Events,
 			expectations: newExpectations(deps.Clock),
 			failures:     newFailures(),
@@ -84,7 +84,7 @@ type reconciler struct {
 	hubReader    client.Reader
 	kind         kube.BindingKind
 	prefix       string
-	reviser      interpreter.Interpreter
+	interpreter  interpreter.Interpreter
 	events       kube.EventSink
 	expectations *expectations
 	failures     *failures
@@ -114,7 +114,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering what %q is rendered from: %w", binding.GetName(), err)
 	}
-	desired := r.render(s)
+	desired := r.render(ctx, s)
 	plan := fanout.Decide(fanout.Input{
 		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect,
 	})

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -15,6 +16,7 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/binding/fanout"
 	"fairlead.dev/hub/binding/override"
@@ -40,7 +42,7 @@ type failure struct {
 // render makes the Works of all targets. A cluster that fails keeps what it has; the
 // others are served. Nothing that fails here is tried again: all that goes into it is
 // watched.
-func (r *reconciler) render(s *scope) rendering {
+func (r *reconciler) render(ctx context.Context, s *scope) rendering {
 	out := rendering{keep: s.keep.Clone()}
 	if s.template == nil {
 		for _, target := range s.targets {
@@ -49,6 +51,7 @@ func (r *reconciler) render(s *scope) rendering {
 		return out
 	}
 	overrides := override.Select(s.policies, selector.TargetOf(s.template))
+	revise := r.revise(ctx, s.template.GroupVersionKind())
 	for _, target := range s.targets {
 		namespace := contract.ExecutionNamespace(r.prefix, target.Name)
 		cluster := s.clusters[target.Name]
@@ -58,7 +61,7 @@ func (r *reconciler) render(s *scope) rendering {
 			continue
 		}
 		work, err := render.Work(render.Input{
-			Template: s.template, Binding: s.binding, Target: target, Cluster: cluster, Reviser: r.reviser,
+			Template: s.template, Binding: s.binding, Target: target, Cluster: cluster, Revise: revise,
 			Overrides: overrides, ExecutionNamespacePrefix: r.prefix,
 		})
 		if err != nil {
@@ -70,6 +73,16 @@ func (r *reconciler) render(s *scope) rendering {
 		out.works = append(out.works, work)
 	}
 	return out
+}
+
+// revise returns what sets the replicas of objects of a kind; nil if nothing does.
+func (r *reconciler) revise(ctx context.Context, kind schema.GroupVersionKind) render.Revise {
+	if !r.interpreter.Has(kind, interpreter.ReviseReplica) {
+		return nil
+	}
+	return func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+		return r.interpreter.ReviseReplicas(ctx, obj, replicas)
+	}
 }
 
 // outcome is what came of a plan.

@@ -110,7 +110,7 @@ func (r *Reconciler) apply(ctx context.Context, req request, t *metav1.PartialOb
 			}
 		}
 		template.Meta = whole
-		template.Replicas, template.Requirements, err = r.interpreter.Replicas(whole)
+		template.Replicas, template.Requirements, err = r.interpreter.Replicas(ctx, whole)
 		if err != nil {
 			return fmt.Errorf("reading the replicas of %s %q: %w", t.Kind, t.Name, err)
 		}

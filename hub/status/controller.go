@@ -170,7 +170,7 @@ func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, items [
 	if template == nil || err != nil {
 		return err
 	}
-	result, err := r.interpreter.AggregateStatus(template, items)
+	result, err := r.interpreter.AggregateStatus(ctx, template, items)
 	if err != nil {
 		return fmt.Errorf("adding up the status of %s %q: %w", ref.Kind, ref.Name, err)
 	}

@@ -182,7 +182,7 @@ func TestAggregateOfATemplateWithoutStatus(t *testing.T) {
 
 func TestAggregateNamesTheClusterThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	_, err := native.New().AggregateStatus(parsed(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"}}`),
+	_, err := native.New().AggregateStatus(t.Context(), parsed(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"}}`),
 		[]workv1alpha2.AggregatedStatusItem{item("a", `{}`), item("edge-7", `"broken`)})
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring(`"edge-7"`)))
 }

@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand"
 	"slices"
@@ -49,17 +50,17 @@ func item(cluster, status string) workv1alpha2.AggregatedStatusItem {
 // nothing and says so.
 func aggregate(g *WithT, template *unstructured.Unstructured, items ...workv1alpha2.AggregatedStatusItem) *unstructured.Unstructured {
 	before := template.DeepCopy()
-	out, err := native.New().AggregateStatus(template, items)
+	out, err := native.New().AggregateStatus(context.Background(), template, items)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(template).To(Equal(before), "the template is not changed")
 
 	shuffled := slices.Clone(items)
 	rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	again, err := native.New().AggregateStatus(template, shuffled)
+	again, err := native.New().AggregateStatus(context.Background(), template, shuffled)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.Object).To(BeComparableTo(out.Object), "the order of the items does not matter")
 
-	settled, err := native.New().AggregateStatus(out, items)
+	settled, err := native.New().AggregateStatus(context.Background(), out, items)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(settled).To(BeIdenticalTo(out), "nothing changes any more, and the same object is returned")
 	return out

@@ -61,7 +61,7 @@ func TestHealth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got, err := native.New().Health(made(tt.apiVersion, tt.kind, tt.live))
+			got, err := native.New().Health(t.Context(), made(tt.apiVersion, tt.kind, tt.live))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(got).To(Equal(tt.want))
 		})

@@ -2,6 +2,7 @@ package native
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/interpreter"
@@ -93,7 +95,7 @@ func (n *native) Has(kind schema.GroupVersionKind, op interpreter.Operation) boo
 }
 
 // Replicas returns how many replicas a template asks for and what one needs.
-func (n *native) Replicas(template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+func (n *native) Replicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	rule := n.kinds[template.GroupVersionKind()].replicas
 	if rule == nil {
 		return 0, nil, noRule(template, interpreter.InterpretReplica)
@@ -105,8 +107,18 @@ func (n *native) Replicas(template *unstructured.Unstructured) (int32, *workv1al
 	return replicas, requirements, nil
 }
 
+// Components returns an error: no kind of Kubernetes has several pod templates.
+func (n *native) Components(_ context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error) {
+	return nil, noRule(template, interpreter.InterpretComponent)
+}
+
+// Dependencies returns what a template needs beside it.
+func (n *native) Dependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+	return nil, noRule(template, interpreter.InterpretDependency)
+}
+
 // ReviseReplicas returns the object with another number of replicas.
-func (n *native) ReviseReplicas(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+func (n *native) ReviseReplicas(_ context.Context, obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
 	rule := n.kinds[obj.GroupVersionKind()].revise
 	if rule == nil {
 		return nil, noRule(obj, interpreter.ReviseReplica)
@@ -119,7 +131,7 @@ func (n *native) ReviseReplicas(obj *unstructured.Unstructured, replicas int32) 
 }
 
 // Retain returns desired with what belongs to the member taken over from live.
-func (n *native) Retain(desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (n *native) Retain(_ context.Context, desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	rule := n.kinds[desired.GroupVersionKind()].retain
 	if rule == nil {
 		return nil, noRule(desired, interpreter.Retain)
@@ -132,7 +144,7 @@ func (n *native) Retain(desired, live *unstructured.Unstructured) (*unstructured
 }
 
 // ReflectStatus returns the part of a live object's status that the hub is told.
-func (n *native) ReflectStatus(live *unstructured.Unstructured) (*runtime.RawExtension, error) {
+func (n *native) ReflectStatus(_ context.Context, live *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	status := contentAt(live.Object, "status")
 	if status == nil {
 		return nil, nil
@@ -151,7 +163,7 @@ func (n *native) ReflectStatus(live *unstructured.Unstructured) (*runtime.RawExt
 
 // AggregateStatus returns the template with the status that the members' items add up
 // to, and the template itself when nothing changes.
-func (n *native) AggregateStatus(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func (n *native) AggregateStatus(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	rule := n.kinds[template.GroupVersionKind()].aggregate
 	if rule == nil {
 		return nil, noRule(template, interpreter.AggregateStatus)
@@ -174,7 +186,7 @@ func (n *native) AggregateStatus(template *unstructured.Unstructured, items []wo
 }
 
 // Health says how a live object fares.
-func (n *native) Health(live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
+func (n *native) Health(_ context.Context, live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
 	rule := n.kinds[live.GroupVersionKind()].healthy
 	switch {
 	case rule == nil:

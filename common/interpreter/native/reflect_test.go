@@ -77,7 +77,7 @@ func TestReflectStatus(t *testing.T) {
 			g := NewWithT(t)
 			live := parsed(tt.live)
 			before := live.DeepCopy()
-			got, err := native.New().ReflectStatus(live)
+			got, err := native.New().ReflectStatus(t.Context(), live)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(live).To(Equal(before))
 			if tt.want == "" {

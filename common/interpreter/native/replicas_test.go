@@ -38,7 +38,7 @@ func TestReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			replicas, requirements, err := native.New().Replicas(tt.template)
+			replicas, requirements, err := native.New().Replicas(t.Context(), tt.template)
 			g.Expect(err != nil).To(Equal(tt.wantError))
 			g.Expect(replicas).To(Equal(tt.want))
 			g.Expect(requirements).To(BeNil())
@@ -111,7 +111,7 @@ func TestRequirements(t *testing.T) {
 				made("v1", "Pod", object{"spec": tt.pod}),
 			} {
 				before := template.DeepCopy()
-				_, got, err := native.New().Replicas(template)
+				_, got, err := native.New().Replicas(t.Context(), template)
 				g.Expect(err).NotTo(HaveOccurred())
 				if tt.want == nil {
 					g.Expect(got).To(BeNil())
@@ -128,7 +128,7 @@ func TestRequirementsAreWrittenInOneWay(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	write := func(cpu, memory string) [2]string {
-		_, r, err := native.New().Replicas(made("v1", "Pod", object{"spec": object{"containers": []any{object{"resources": object{"requests": object{"cpu": cpu, "memory": memory}}}}}}))
+		_, r, err := native.New().Replicas(t.Context(), made("v1", "Pod", object{"spec": object{"containers": []any{object{"resources": object{"requests": object{"cpu": cpu, "memory": memory}}}}}}))
 		g.Expect(err).NotTo(HaveOccurred())
 		return [2]string{r.ResourceRequest.Cpu().String(), r.ResourceRequest.Memory().String()}
 	}
@@ -155,7 +155,7 @@ func TestReviseReplicas(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			before := tt.obj.DeepCopy()
-			out, err := native.New().ReviseReplicas(tt.obj, 7)
+			out, err := native.New().ReviseReplicas(t.Context(), tt.obj, 7)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out.Object["spec"]).To(BeComparableTo(tt.want))
 			g.Expect(tt.obj).To(Equal(before), "the object is not changed")

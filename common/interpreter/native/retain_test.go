@@ -117,13 +117,13 @@ func TestRetain(t *testing.T) {
 			g := NewWithT(t)
 			desired, live := made(tt.apiVersion, tt.kind, tt.desired), made(tt.apiVersion, tt.kind, tt.live)
 			before, liveBefore := desired.DeepCopy(), live.DeepCopy()
-			out, err := native.New().Retain(desired, live)
+			out, err := native.New().Retain(t.Context(), desired, live)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out.Object).To(BeComparableTo(made(tt.apiVersion, tt.kind, tt.want).Object))
 			g.Expect(desired).To(Equal(before), "desired is not changed")
 			g.Expect(live).To(Equal(liveBefore), "live is not changed")
 
-			again, err := native.New().Retain(out, live)
+			again, err := native.New().Retain(t.Context(), out, live)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(again).To(Equal(out), "twice is once")
 		})
@@ -133,6 +133,6 @@ func TestRetain(t *testing.T) {
 func TestReplicasThatAreNotThereCannotBeRetained(t *testing.T) {
 	t.Parallel()
 	keep := made("apps/v1", "Deployment", object{"metadata": object{"labels": object{"resourcetemplate.karmada.io/retain-replicas": "true"}}})
-	_, err := native.New().Retain(keep, made("apps/v1", "Deployment", object{"spec": object{}}))
+	_, err := native.New().Retain(t.Context(), keep, made("apps/v1", "Deployment", object{"spec": object{}}))
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("spec.replicas")))
 }

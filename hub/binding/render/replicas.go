@@ -9,7 +9,6 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/division"
-	"fairlead.dev/common/interpreter"
 )
 
 // reviseReplicas returns a copy of the template with the cluster's share of replicas,
@@ -22,10 +21,10 @@ func reviseReplicas(in Input) (*unstructured.Unstructured, error) {
 	}
 	spec := in.Binding.BindingSpec()
 	workload := spec.Replicas > 0 || spec.ReplicaRequirements != nil
-	if !workload || !in.Reviser.Has(base.GroupVersionKind(), interpreter.ReviseReplica) {
+	if !workload || in.Revise == nil {
 		return base.DeepCopy(), nil
 	}
-	obj, err := in.Reviser.ReviseReplicas(base, in.Target.Replicas)
+	obj, err := in.Revise(base, in.Target.Replicas)
 	if err != nil {
 		return nil, fmt.Errorf("setting %d replicas: %w", in.Target.Replicas, err)
 	}

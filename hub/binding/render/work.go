@@ -16,25 +16,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/interpreter"
 	"fairlead.dev/hub/binding/override"
 )
 
 // workIDSpace is the name space of the permanent ids of Works, which are derived.
 const workIDSpace = "0f6c6ea1-53f4-4d64-9f0b-3f3f0a5d2c1e"
 
-// Reviser sets the replicas of an object. An interpreter.Interpreter is one.
-type Reviser interface {
-	Has(kind schema.GroupVersionKind, op interpreter.Operation) bool
-	ReviseReplicas(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error)
-}
+// Revise returns the object with another number of replicas, and changes nothing.
+type Revise func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error)
 
 // Input is what a Work is made of. Nothing of it is changed.
 type Input struct {
@@ -46,8 +41,8 @@ type Input struct {
 	Target workv1alpha2.TargetCluster
 	// Cluster is the record of that cluster. It may be nil if Overrides is empty.
 	Cluster *clusterv1alpha1.Cluster
-	// Reviser sets the replicas.
-	Reviser Reviser
+	// Revise sets the replicas; nil if the kind has no rule for that.
+	Revise Revise
 	// Overrides are the override policies that are about the template.
 	Overrides override.Plan
 	// ExecutionNamespacePrefix is followed by the name of the cluster.

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/binding/override"
@@ -62,17 +64,24 @@ func binding(change func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceB
 	return b
 }
 
+func revise(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+	return native.New().ReviseReplicas(context.Background(), obj, replicas)
+}
+
 func input(change func(*render.Input)) render.Input {
 	in := render.Input{
 		Template:                 deployment(),
 		Binding:                  binding(nil),
 		Target:                   workv1alpha2.TargetCluster{Name: "edge-1", Replicas: 2},
 		Cluster:                  &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}},
-		Reviser:                  native.New(),
+		Revise:                   revise,
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 	}
 	if change != nil {
 		change(&in)
+	}
+	if !native.New().Has(in.Template.GroupVersionKind(), interpreter.ReviseReplica) {
+		in.Revise = nil
 	}
 	return in
 }

@@ -96,10 +96,10 @@ func TestTheAPIServerTakesWhatIsAggregated(t *testing.T) {
 			obj.SetNamespace(namespace)
 			g.Expect(hubClient.Create(ctx, obj)).To(Succeed())
 			for i, items := range tt.steps {
-				out, err := native.New().AggregateStatus(obj, items)
+				out, err := native.New().AggregateStatus(t.Context(), obj, items)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(hubClient.Status().Update(ctx, out)).To(Succeed(), "step %d: %v", i, out.Object["status"])
-				settled, err := native.New().AggregateStatus(out, items)
+				settled, err := native.New().AggregateStatus(t.Context(), out, items)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(settled.Object).To(BeComparableTo(out.Object), "step %d: what is read back is not to be written again", i)
 				g.Expect(settled).To(BeIdenticalTo(out))
