@@ -47,6 +47,9 @@ const (
 	ConflictAbort     = "abort"
 )
 
+// Prefix begins the keys that are ours.
+const Prefix = "fairlead.dev/"
+
 // Annotations that are ours.
 const (
 	// ManifestHashAnnotation, on a Work, is the hash of its spec as the hub rendered
@@ -55,6 +58,9 @@ const (
 	// TemplateFingerprintAnnotation, on a binding, is a hash of what the detector
 	// last saw of the template, by which it knows whether to look again.
 	TemplateFingerprintAnnotation = "fairlead.dev/template-fingerprint"
+	// TemplateEditAnnotation, on a template that a lazy policy has, is a hash of the edit
+	// that the policy has seen: it takes effect with the next one.
+	TemplateEditAnnotation = "fairlead.dev/template-edit"
 	// ExecutionNamespaceAnnotation, on a Cluster, names its execution namespace: this
 	// is how an agent learns where its Works are.
 	ExecutionNamespaceAnnotation = "fairlead.dev/execution-namespace"

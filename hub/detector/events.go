@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,35 +14,46 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/detector/claim"
 )
 
 // Reasons of events.
 const (
-	reasonApplyPolicySucceed = "ApplyPolicySucceed"
-	reasonApplyPolicyFailed  = "ApplyPolicyFailed"
-	reasonGetReplicasSucceed = "GetReplicasSucceed"
-	reasonFieldNotSupported  = "FieldNotSupported"
-	reasonInvalidSelector    = "InvalidSelector"
-	reasonKindNotServed      = "KindNotServed"
-	reasonKindNotPropagated  = "KindNotPropagated"
-	reasonKindNotNamespaced  = "KindNotNamespaced"
+	reasonApplyPolicySucceed   = "ApplyPolicySucceed"
+	reasonApplyPolicyFailed    = "ApplyPolicyFailed"
+	reasonPreemptPolicySucceed = "PreemptPolicySucceed"
+	reasonPreemptPolicyFailed  = "PreemptPolicyFailed"
+	reasonWaitForEdit          = "WaitForEdit"
+	reasonGetReplicasSucceed   = "GetReplicasSucceed"
+	reasonFieldNotSupported    = "FieldNotSupported"
+	reasonInvalidSelector      = "InvalidSelector"
+	reasonKindNotServed        = "KindNotServed"
+	reasonKindNotPropagated    = "KindNotPropagated"
+	reasonKindNotNamespaced    = "KindNotNamespaced"
 )
 
 // Actions of events.
 const (
-	actionApplyPolicy = "ApplyPolicy"
-	actionReadPolicy  = "ReadPolicy"
+	actionApplyPolicy   = "ApplyPolicy"
+	actionReadPolicy    = "ReadPolicy"
+	actionPreemptPolicy = "PreemptPolicy"
 )
 
 // reportOutcome tells the author of a template why the policy could not be applied,
-// once for each reason.
-func (r *Reconciler) reportOutcome(req request, t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, err error) {
+// once for each reason, and that it took the template from another one.
+func (r *Reconciler) reportOutcome(req request, t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy, err error) {
 	switch {
 	case err == nil:
 		r.said.forget(req)
+		if c, _ := claim.On(t); victim != nil && c == claim.By(p) {
+			r.events(preempted(t, p, victim))
+		}
 	case apierrors.IsConflict(err), errors.Is(err, context.Canceled):
 	case r.said.first(req, reasonApplyPolicyFailed, err.Error()):
 		r.events(notApplied(t, p, err.Error()))
+		if victim != nil {
+			r.events(notPreempted(t, p, victim, err.Error()))
+		}
 	}
 }
 
@@ -83,6 +95,27 @@ func notApplied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, why st
 	}
 }
 
+func postponed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonWaitForEdit, Action: actionApplyPolicy,
+		Note: capitalized(nameOf(p)) + " is lazy: it takes effect with the next edit of this object.",
+	}
+}
+
+func preempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonPreemptPolicySucceed, Action: actionPreemptPolicy,
+		Note: capitalized(nameOf(p)) + " has preemption Always and took the template from " + nameOf(victim) + ".",
+	}
+}
+
+func notPreempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy, why string) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonPreemptPolicyFailed, Action: actionPreemptPolicy,
+		Note: capitalized(nameOf(p)) + " could not take the template from " + nameOf(victim) + ": " + why,
+	}
+}
+
 func gotReplicas(t *metav1.PartialObjectMetadata, replicas int32) kube.Event {
 	return kube.Event{
 		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonGetReplicasSucceed, Action: actionApplyPolicy,
@@ -112,6 +145,8 @@ func nameOf(p policyv1alpha1.Policy) string {
 	}
 	return "policy(" + p.GetNamespace() + "/" + p.GetName() + ")"
 }
+
+func capitalized(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // reference is what events refer to a template by.
 func reference(t *metav1.PartialObjectMetadata) runtime.Object {

@@ -104,32 +104,59 @@ func (r *Reconciler) listPolicies(ctx context.Context, clusterWide bool, opts ..
 }
 
 // policyOf returns the policy that a template is to have: the one that has it, as
-// long as it is there and selects it; else the best of its namespace; else the best of
-// all. It is nil if there is none.
-func (r *Reconciler) policyOf(ctx context.Context, t *metav1.PartialObjectMetadata) (policyv1alpha1.Policy, error) {
+// long as it is there and selects it, unless another one takes it; else the best of its
+// namespace; else the best of all. It is nil if there is none. The policy that it is
+// taken from is returned beside it.
+func (r *Reconciler) policyOf(ctx context.Context, t *metav1.PartialObjectMetadata) (p, victim policyv1alpha1.Policy, err error) {
 	target := targetOf(t)
 	if c, ok := claim.On(t); ok {
-		p, err := r.policy(ctx, c.Namespace, c.Name)
+		holder, err := r.policy(ctx, c.Namespace, c.Name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if p != nil && p.GetDeletionTimestamp() == nil && match.Selects(p, target) {
-			return p, nil
+		if holder != nil && holder.GetDeletionTimestamp() == nil && match.Selects(holder, target) {
+			p, err := r.preemptor(ctx, target, holder)
+			if p != nil || err != nil {
+				return p, holder, err
+			}
+			return holder, nil, nil
 		}
 	}
 	if t.DeletionTimestamp != nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if t.Namespace != "" {
-		p, err := r.best(ctx, target, false)
-		if p != nil || err != nil {
-			return p, err
+		candidates, err := r.candidates(ctx, target, false)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p := match.Best(candidates, target); p != nil {
+			return p, nil, nil
 		}
 	}
-	return r.best(ctx, target, true)
+	candidates, err := r.candidates(ctx, target, true)
+	return match.Best(candidates, target), nil, err
 }
 
-func (r *Reconciler) best(ctx context.Context, target selector.Target, clusterWide bool) (policyv1alpha1.Policy, error) {
+// preemptor returns the policy that takes a template from the one that has it.
+func (r *Reconciler) preemptor(ctx context.Context, target selector.Target, holder policyv1alpha1.Policy) (policyv1alpha1.Policy, error) {
+	var policies []policyv1alpha1.Policy
+	for _, clusterWide := range []bool{false, true} {
+		if clusterWide && holder.GetNamespace() != "" || !clusterWide && target.Namespace == "" {
+			continue // none of them could
+		}
+		found, err := r.candidates(ctx, target, clusterWide)
+		if err != nil {
+			return nil, err
+		}
+		policies = append(policies, found...)
+	}
+	return match.Preemptor(holder, policies, target), nil
+}
+
+// candidates returns the policies of one kind that may select a template, not to be
+// changed.
+func (r *Reconciler) candidates(ctx context.Context, target selector.Target, clusterWide bool) ([]policyv1alpha1.Policy, error) {
 	namespace := target.Namespace
 	if clusterWide {
 		namespace = ""
@@ -144,7 +171,7 @@ func (r *Reconciler) best(ctx context.Context, target selector.Target, clusterWi
 		}
 		candidates = append(candidates, found...)
 	}
-	return match.Best(candidates, target), nil
+	return candidates, nil
 }
 
 // dependencies returns errWaiting if an override policy that a policy depends on does

@@ -43,6 +43,7 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 
 // stage is a hub with nothing but the detector.
 type stage struct {
+	config    *rest.Config
 	client    client.Client
 	namespace string
 	writes    *recorder
@@ -114,7 +115,7 @@ func start(t *testing.T) *stage {
 	t.Helper()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	s := &stage{client: c.Client(t), namespace: c.Namespace(t), writes: &recorder{}}
+	s := &stage{config: c.Config, client: c.Client(t), namespace: c.Namespace(t), writes: &recorder{}}
 	s.run(t, g, c.Config)
 	return s
 }
@@ -496,12 +497,12 @@ func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
 	g := NewWithT(t)
 	p := s.policy("web", named("v1", "ConfigMap", "a"))
 	p.Spec.PropagateDeps = true
-	p.Spec.Preemption = policyv1alpha1.PreemptAlways
+	p.Spec.Association = true
 	s.create(t, p, s.configMap("a"))
 	b := s.eventually(t, "a-configmap", claimedBy("web"))
 	g.Expect(b.Spec.PropagateDeps).To(BeTrue(), "it is copied all the same")
 	s.settle(t)
-	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("preemption, propagateDeps")))
+	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("association, propagateDeps")))
 
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
 	p.Spec.PropagateDeps = false

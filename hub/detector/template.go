@@ -52,7 +52,7 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconc
 		return reconcile.Result{}, r.releaseExcluded(ctx, t)
 	}
 
-	p, err := r.policyOf(ctx, t)
+	p, victim, err := r.policyOf(ctx, t)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -61,7 +61,7 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconc
 		return reconcile.Result{}, r.release(ctx, t)
 	}
 	err = r.apply(ctx, req, t, p)
-	r.reportOutcome(req, t, p, err)
+	r.reportOutcome(req, t, p, victim, err)
 	if errors.Is(err, errWaiting) {
 		err = nil
 	}
@@ -83,11 +83,18 @@ func (r *Reconciler) apply(ctx context.Context, req request, t *metav1.PartialOb
 		}
 	}
 
-	whole, err := r.claim(ctx, req, t, c)
+	b, exists, err := r.bindingOf(ctx, t)
 	if err != nil {
 		return err
 	}
-	b, exists, err := r.bindingOf(ctx, t)
+	activation, err := r.activation(ctx, t, p, exists)
+	if err != nil {
+		return err
+	}
+	if !activation.Bind {
+		return r.postpone(ctx, req, t, b, exists, p, activation)
+	}
+	whole, err := r.claim(ctx, req, t, c)
 	if err != nil {
 		return err
 	}
@@ -118,10 +125,13 @@ func (r *Reconciler) apply(ctx context.Context, req request, t *metav1.PartialOb
 	if !exists {
 		b = bindingKind(t).New()
 	}
-	return r.write(ctx, t, b, exists, func() {
+	if err := r.write(ctx, t, b, exists, func() {
 		bind.Update(b, template, c, p.PropagationSpec())
 		bind.Identify(b, uuid.NewUUID())
-	}, p)
+	}, p); err != nil {
+		return err
+	}
+	return r.mark(ctx, req, t, func(obj metav1.Object) { setSeen(obj, activation.Seen) })
 }
 
 // write creates or changes a binding, and tells of it if it was written.

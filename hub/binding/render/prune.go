@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"fairlead.dev/common/contract"
 )
 
 // Prune removes what belongs to the hub's copy of an object and would be wrong in a
@@ -20,6 +22,7 @@ func Prune(obj *unstructured.Unstructured) {
 	} {
 		delete(metadata, field)
 	}
+	removeKeys(metadata, "annotations", contract.TemplateEditAnnotation)
 	switch obj.GetKind() {
 	case "Deployment":
 		removeKeys(metadata, "annotations", "deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history")

@@ -257,15 +257,12 @@ func TestOwned(t *testing.T) {
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(Ignored(&policyv1alpha1.PropagationSpec{Preemption: policyv1alpha1.PreemptNever})).To(BeEmpty())
+	g.Expect(Ignored(&policyv1alpha1.PropagationSpec{
+		Preemption: policyv1alpha1.PreemptAlways, ActivationPreference: policyv1alpha1.LazyActivation,
+	})).To(BeEmpty())
 	g.Expect(Ignored(&policyv1alpha1.PropagationSpec{
 		Association: true, PropagateDeps: true,
-		Preemption:           policyv1alpha1.PreemptAlways,
-		Failover:             &policyv1alpha1.FailoverBehavior{},
-		ActivationPreference: policyv1alpha1.LazyActivation,
-		SchedulePriority:     &policyv1alpha1.SchedulePriority{},
-	})).To(Equal([]string{
-		"activationPreference", "association", "failover",
-		"preemption", "propagateDeps", "schedulePriority",
-	}))
+		Failover:         &policyv1alpha1.FailoverBehavior{},
+		SchedulePriority: &policyv1alpha1.SchedulePriority{},
+	})).To(Equal([]string{"association", "failover", "propagateDeps", "schedulePriority"}))
 }

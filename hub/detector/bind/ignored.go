@@ -9,10 +9,8 @@ func Ignored(p *policyv1alpha1.PropagationSpec) []string {
 		name string
 		set  bool
 	}{
-		{"activationPreference", p.ActivationPreference != ""},
 		{"association", p.Association},
 		{"failover", p.Failover != nil},
-		{"preemption", p.Preemption == policyv1alpha1.PreemptAlways},
 		{"propagateDeps", p.PropagateDeps},
 		{"schedulePriority", p.SchedulePriority != nil},
 	}

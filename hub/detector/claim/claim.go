@@ -78,6 +78,7 @@ func Set(obj metav1.Object, c Claim) {
 func Clear(obj metav1.Object) bool {
 	before := len(obj.GetLabels()) + len(obj.GetAnnotations())
 	labels, annotations := without(obj)
+	delete(annotations, contract.TemplateEditAnnotation) // it belongs to the claim of a lazy policy
 	if len(labels)+len(annotations) == before {
 		return false
 	}

@@ -1,8 +1,6 @@
 package match
 
 import (
-	"k8s.io/utils/ptr"
-
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/selector"
 )
@@ -32,8 +30,7 @@ func Best(policies []policyv1alpha1.Policy, t selector.Target) policyv1alpha1.Po
 // beats says whether policy a, which selects a template with the precision pa, wins
 // over b.
 func beats(a policyv1alpha1.Policy, pa selector.Priority, b policyv1alpha1.Policy, pb selector.Priority) bool {
-	ea, eb := ptr.Deref(a.PropagationSpec().Priority, 0), ptr.Deref(b.PropagationSpec().Priority, 0)
-	if ea != eb {
+	if ea, eb := explicit(a), explicit(b); ea != eb {
 		return ea > eb
 	}
 	if pa != pb {
