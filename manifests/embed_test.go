@@ -3,6 +3,7 @@ package manifests
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -56,7 +57,7 @@ func TestFilesUseTheNamesOfTheContract(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, p := range policies {
 		g.Expect(p.GetLabels()).To(HaveKeyWithValue(contract.SystemLabel, contract.LabelTrue))
-		if p.GetKind() != "ValidatingAdmissionPolicy" {
+		if p.GetKind() != "ValidatingAdmissionPolicy" || !strings.HasPrefix(p.GetName(), "agent-") {
 			continue
 		}
 		conditions, _, err := unstructured.NestedSlice(p.Object, "spec", "matchConditions")

@@ -55,7 +55,7 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]
 		namespace := contract.ExecutionNamespace(r.prefix, task.FromCluster)
-		if task.PurgeMode == policyv1alpha1.PurgeDirectly {
+		if task.PurgeMode.Canonical() == policyv1alpha1.PurgeDirectly {
 			s.purge.Insert(namespace)
 		} else {
 			s.keep.Insert(namespace)

@@ -228,7 +228,7 @@ func preservedState(in Input) map[string]string {
 		return nil
 	}
 	last := &tasks[len(tasks)-1]
-	if last.PurgeMode != policyv1alpha1.PurgeDirectly || slices.Contains(last.ClustersBeforeFailover, in.Target.Name) {
+	if last.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly || slices.Contains(last.ClustersBeforeFailover, in.Target.Name) {
 		return nil
 	}
 	return last.PreservedLabelState

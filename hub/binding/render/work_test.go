@@ -411,6 +411,7 @@ func TestPreservedStateBecomesLabels(t *testing.T) {
 		want     bool
 	}{
 		"the copy that replaces it":        {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly, "edge-9")}, one, true},
+		"a copy by an older spelling":      {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeImmediately, "edge-9")}, one, true},
 		"a copy that was there before":     {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly, "edge-9", "edge-1")}, one, false},
 		"a graceful eviction":              {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeGracefully, "edge-9")}, one, false},
 		"only the last task counts":        {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly), task(policyv1alpha1.PurgeGracefully)}, one, false},

@@ -124,7 +124,7 @@ func Targets(spec *workv1alpha2.ResourceBindingSpec) []string {
 		}
 	}
 	for _, task := range spec.GracefulEvictionTasks {
-		if task.PurgeMode != policyv1alpha1.PurgeDirectly {
+		if task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly {
 			names = append(names, task.FromCluster)
 		}
 	}

@@ -12,7 +12,24 @@ const (
 	PurgeGracefully PurgeMode = "Gracefully"
 	// PurgeNever leaves the old copy until somebody removes it.
 	PurgeNever PurgeMode = "Never"
+
+	// PurgeImmediately is an older spelling of PurgeDirectly.
+	PurgeImmediately PurgeMode = "Immediately"
+	// PurgeGraciously is an older spelling of PurgeGracefully.
+	PurgeGraciously PurgeMode = "Graciously"
 )
+
+// Canonical returns the newer spelling of a mode.
+func (m PurgeMode) Canonical() PurgeMode {
+	switch m {
+	case PurgeImmediately:
+		return PurgeDirectly
+	case PurgeGraciously:
+		return PurgeGracefully
+	default:
+		return m
+	}
+}
 
 // FailoverBehavior says when and how an application leaves a cluster.
 type FailoverBehavior struct {
@@ -34,7 +51,7 @@ type ApplicationFailoverBehavior struct {
 	// PurgeMode says what happens to the old copy.
 	// +optional
 	// +kubebuilder:default=Gracefully
-	// +kubebuilder:validation:Enum=Directly;Gracefully;Never
+	// +kubebuilder:validation:Enum=Directly;Gracefully;Never;Immediately;Graciously
 	PurgeMode PurgeMode `json:"purgeMode,omitempty"`
 
 	// GracePeriodSeconds is how long a graceful purge waits for the new copy. It
@@ -60,7 +77,7 @@ type ClusterFailoverBehavior struct {
 	// PurgeMode says what happens to the old copy.
 	// +optional
 	// +kubebuilder:default=Gracefully
-	// +kubebuilder:validation:Enum=Directly;Gracefully
+	// +kubebuilder:validation:Enum=Directly;Gracefully;Immediately;Graciously
 	PurgeMode PurgeMode `json:"purgeMode,omitempty"`
 
 	// StatePreservation carries state of the old copy over to the new one.

@@ -282,7 +282,7 @@ type GracefulEvictionTask struct {
 
 	// PurgeMode says what happens to the copy there.
 	// +optional
-	// +kubebuilder:validation:Enum=Directly;Gracefully;Never
+	// +kubebuilder:validation:Enum=Directly;Gracefully;Never;Immediately;Graciously
 	PurgeMode policyv1alpha1.PurgeMode `json:"purgeMode,omitempty"`
 
 	// Replicas that were there.
