@@ -29,9 +29,10 @@ const (
 func job() rules {
 	status := counters{nonzero: []string{"active", "succeeded", "failed"}}
 	return rules{
-		replicas: jobReplicas,
-		revise:   reviseField("parallelism"),
-		retain:   retainJob,
+		dependencies: podDependencies("spec", "template", "spec"),
+		replicas:     jobReplicas,
+		revise:       reviseField("parallelism"),
+		retain:       retainJob,
 		reflect: func(live content) content {
 			out := status.reflect(live)
 			for _, field := range []string{"conditions", "startTime", "completionTime"} {
@@ -44,7 +45,10 @@ func job() rules {
 }
 
 func cronJob() rules {
-	return rules{aggregate: aggregateCronJob}
+	return rules{
+		dependencies: podDependencies("spec", "jobTemplate", "spec", "template", "spec"),
+		aggregate:    aggregateCronJob,
+	}
 }
 
 // jobReplicas is how many pods a Job runs at once.

@@ -32,6 +32,8 @@ type rules struct {
 	// aggregate changes template, whose status it may count on to exist, to have the
 	// status that the items add up to. The items are sorted by cluster.
 	aggregate func(template content, items []item) error
+	// dependencies returns what a template needs beside it, each object once.
+	dependencies func(template content) ([]configv1alpha1.DependentObjectReference, error)
 	// healthy says whether a live object fares well.
 	healthy func(live content) bool
 }
@@ -51,21 +53,22 @@ type native struct {
 // New returns the interpreter of the kinds of Kubernetes.
 func New() interpreter.Interpreter {
 	return &native{kinds: map[schema.GroupVersionKind]rules{
-		kind("apps", "v1", "Deployment"):                     deployment(),
-		kind("apps", "v1", "ReplicaSet"):                     replicaSet(),
-		kind("apps", "v1", "StatefulSet"):                    statefulSet(),
-		kind("apps", "v1", "DaemonSet"):                      daemonSet(),
-		kind("batch", "v1", "Job"):                           job(),
-		kind("batch", "v1", "CronJob"):                       cronJob(),
-		kind("", "v1", "Pod"):                                pod(),
-		kind("", "v1", "Service"):                            service(),
-		kind("networking.k8s.io", "v1", "Ingress"):           ingress(),
-		kind("", "v1", "PersistentVolumeClaim"):              persistentVolumeClaim(),
-		kind("", "v1", "PersistentVolume"):                   persistentVolume(),
-		kind("", "v1", "ServiceAccount"):                     serviceAccount(),
-		kind("", "v1", "Secret"):                             secret(),
-		kind("policy", "v1", "PodDisruptionBudget"):          podDisruptionBudget(),
-		kind("autoscaling", "v2", "HorizontalPodAutoscaler"): horizontalPodAutoscaler(),
+		kind("apps", "v1", "Deployment"):                           deployment(),
+		kind("apps", "v1", "ReplicaSet"):                           replicaSet(),
+		kind("apps", "v1", "StatefulSet"):                          statefulSet(),
+		kind("apps", "v1", "DaemonSet"):                            daemonSet(),
+		kind("batch", "v1", "Job"):                                 job(),
+		kind("batch", "v1", "CronJob"):                             cronJob(),
+		kind("", "v1", "Pod"):                                      pod(),
+		kind("", "v1", "Service"):                                  service(),
+		kind("networking.k8s.io", "v1", "Ingress"):                 ingress(),
+		kind("", "v1", "PersistentVolumeClaim"):                    persistentVolumeClaim(),
+		kind("", "v1", "PersistentVolume"):                         persistentVolume(),
+		kind("", "v1", "ServiceAccount"):                           serviceAccount(),
+		kind("", "v1", "Secret"):                                   secret(),
+		kind("policy", "v1", "PodDisruptionBudget"):                podDisruptionBudget(),
+		kind("autoscaling", "v2", "HorizontalPodAutoscaler"):       horizontalPodAutoscaler(),
+		kind("multicluster.x-k8s.io", "v1alpha1", "ServiceImport"): {dependencies: serviceImportDependencies},
 	}}
 }
 
@@ -89,6 +92,8 @@ func (n *native) Has(kind schema.GroupVersionKind, op interpreter.Operation) boo
 		return r.aggregate != nil
 	case interpreter.InterpretHealth:
 		return r.healthy != nil
+	case interpreter.InterpretDependency:
+		return r.dependencies != nil
 	default:
 		return false
 	}
@@ -114,7 +119,16 @@ func (n *native) Components(_ context.Context, template *unstructured.Unstructur
 
 // Dependencies returns what a template needs beside it.
 func (n *native) Dependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
-	return nil, noRule(template, interpreter.InterpretDependency)
+	rule := n.kinds[template.GroupVersionKind()].dependencies
+	if rule == nil {
+		return nil, noRule(template, interpreter.InterpretDependency)
+	}
+	refs, err := rule(template.Object)
+	if err != nil {
+		return nil, fmt.Errorf("reading what %s %q needs: %w", template.GetKind(), template.GetName(), err)
+	}
+	slices.SortFunc(refs, configv1alpha1.DependentObjectReference.Compare)
+	return refs, nil
 }
 
 // ReviseReplicas returns the object with another number of replicas.

@@ -17,27 +17,28 @@ func TestWhichRulesThereAre(t *testing.T) {
 	t.Parallel()
 	const (
 		replica, revise, retain, status = interpreter.InterpretReplica, interpreter.ReviseReplica, interpreter.Retain, interpreter.InterpretStatus
-		aggregated, health              = interpreter.AggregateStatus, interpreter.InterpretHealth
+		aggregated, health, needs       = interpreter.AggregateStatus, interpreter.InterpretHealth, interpreter.InterpretDependency
 	)
-	all := []interpreter.Operation{replica, revise, retain, status, aggregated, health}
+	all := []interpreter.Operation{replica, revise, retain, status, aggregated, health, needs, interpreter.InterpretComponent}
 	tests := map[schema.GroupVersionKind][]interpreter.Operation{
-		{Group: "apps", Version: "v1", Kind: "Deployment"}:                     {replica, revise, retain, status, aggregated, health},
-		{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:                     {replica, revise, status, aggregated, health},
-		{Group: "apps", Version: "v1", Kind: "StatefulSet"}:                    {replica, revise, status, aggregated, health},
-		{Group: "apps", Version: "v1", Kind: "DaemonSet"}:                      {status, aggregated, health},
-		{Group: "batch", Version: "v1", Kind: "Job"}:                           {replica, revise, retain, status, aggregated},
-		{Group: "batch", Version: "v1", Kind: "CronJob"}:                       {status, aggregated},
-		{Version: "v1", Kind: "Pod"}:                                           {replica, retain, status, aggregated, health},
-		{Version: "v1", Kind: "Service"}:                                       {retain, status, aggregated, health},
-		{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}:           {status, aggregated, health},
-		{Version: "v1", Kind: "PersistentVolumeClaim"}:                         {retain, status, aggregated, health},
-		{Version: "v1", Kind: "PersistentVolume"}:                              {retain, status, aggregated},
-		{Version: "v1", Kind: "ServiceAccount"}:                                {retain, status},
-		{Version: "v1", Kind: "Secret"}:                                        {retain, status},
-		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:          {status, aggregated, health},
-		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: {status, aggregated},
-		{Group: "example.com", Version: "v1", Kind: "Deployment"}:              {status},
-		{Group: "apps", Version: "v1beta1", Kind: "Deployment"}:                {status},
+		{Group: "apps", Version: "v1", Kind: "Deployment"}:                           {replica, revise, retain, status, aggregated, health, needs},
+		{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:                           {replica, revise, status, aggregated, health, needs},
+		{Group: "apps", Version: "v1", Kind: "StatefulSet"}:                          {replica, revise, status, aggregated, health, needs},
+		{Group: "apps", Version: "v1", Kind: "DaemonSet"}:                            {status, aggregated, health, needs},
+		{Group: "batch", Version: "v1", Kind: "Job"}:                                 {replica, revise, retain, status, aggregated, needs},
+		{Group: "batch", Version: "v1", Kind: "CronJob"}:                             {status, aggregated, needs},
+		{Version: "v1", Kind: "Pod"}:                                                 {replica, retain, status, aggregated, health, needs},
+		{Version: "v1", Kind: "Service"}:                                             {retain, status, aggregated, health},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}:                 {status, aggregated, health, needs},
+		{Version: "v1", Kind: "PersistentVolumeClaim"}:                               {retain, status, aggregated, health},
+		{Version: "v1", Kind: "PersistentVolume"}:                                    {retain, status, aggregated},
+		{Version: "v1", Kind: "ServiceAccount"}:                                      {retain, status},
+		{Version: "v1", Kind: "Secret"}:                                              {retain, status},
+		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:                {status, aggregated, health},
+		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}:       {status, aggregated},
+		{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ServiceImport"}: {status, needs},
+		{Group: "example.com", Version: "v1", Kind: "Deployment"}:                    {status},
+		{Group: "apps", Version: "v1beta1", Kind: "Deployment"}:                      {status},
 	}
 	for kind, want := range tests {
 		g := NewWithT(t)

@@ -39,6 +39,7 @@ func service() rules {
 
 func ingress() rules {
 	return rules{
+		dependencies: ingressDependencies,
 		aggregate: func(template content, items []item) error {
 			aggregateLoadBalancer(template, items, "")
 			return nil

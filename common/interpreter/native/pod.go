@@ -9,13 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/interpreter/podtemplate"
 )
 
 func pod() rules {
 	return rules{
-		replicas:  podReplicas,
-		retain:    retainPod,
-		aggregate: aggregatePod,
+		replicas:     podReplicas,
+		dependencies: podDependencies("spec"),
+		retain:       retainPod,
+		aggregate:    aggregatePod,
 		healthy: func(live content) bool {
 			status := contentAt(live, "status")
 			switch corev1.PodPhase(text(status, "phase")) {
@@ -37,7 +39,7 @@ func podReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, er
 			return 0, nil, fmt.Errorf("at spec: %w", err)
 		}
 	}
-	return 1, requirementsOf(&spec), nil
+	return 1, podtemplate.Requirements(&spec), nil
 }
 
 // retainPod keeps what the member's scheduler and admission have added.

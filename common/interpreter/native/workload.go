@@ -8,6 +8,7 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/podtemplate"
 )
 
 func deployment() rules {
@@ -16,22 +17,24 @@ func deployment() rules {
 		generations: true,
 	}
 	return rules{
-		replicas:  podTemplateReplicas,
-		revise:    reviseField("replicas"),
-		retain:    retainDeployment,
-		reflect:   status.reflect,
-		aggregate: status.aggregate,
-		healthy:   rolledOut,
+		dependencies: podDependencies("spec", "template", "spec"),
+		replicas:     podTemplateReplicas,
+		revise:       reviseField("replicas"),
+		retain:       retainDeployment,
+		reflect:      status.reflect,
+		aggregate:    status.aggregate,
+		healthy:      rolledOut,
 	}
 }
 
 func replicaSet() rules {
 	status := counters{always: []string{"replicas"}, nonzero: []string{"readyReplicas", "availableReplicas"}, generations: true}
 	return rules{
-		replicas:  podTemplateReplicas,
-		revise:    reviseField("replicas"),
-		reflect:   status.reflect,
-		aggregate: status.aggregate,
+		dependencies: podDependencies("spec", "template", "spec"),
+		replicas:     podTemplateReplicas,
+		revise:       reviseField("replicas"),
+		reflect:      status.reflect,
+		aggregate:    status.aggregate,
 		healthy: func(live content) bool {
 			return observed(live) && number(contentAt(live, "status"), "availableReplicas") >= number(contentAt(live, "spec"), "replicas")
 		},
@@ -45,11 +48,12 @@ func statefulSet() rules {
 		generations: true,
 	}
 	return rules{
-		replicas:  podTemplateReplicas,
-		revise:    reviseField("replicas"),
-		reflect:   status.reflect,
-		aggregate: status.aggregate,
-		healthy:   rolledOut,
+		dependencies: statefulSetDependencies,
+		replicas:     podTemplateReplicas,
+		revise:       reviseField("replicas"),
+		reflect:      status.reflect,
+		aggregate:    status.aggregate,
+		healthy:      rolledOut,
 	}
 }
 
@@ -60,8 +64,9 @@ func daemonSet() rules {
 		generations: true,
 	}
 	return rules{
-		reflect:   status.reflect,
-		aggregate: status.aggregate,
+		dependencies: podDependencies("spec", "template", "spec"),
+		reflect:      status.reflect,
+		aggregate:    status.aggregate,
 		healthy: func(live content) bool {
 			s := contentAt(live, "status")
 			return observed(live) &&
@@ -89,7 +94,7 @@ func podTemplateRequirements(spec content) (*workv1alpha2.ReplicaRequirements, e
 			return nil, fmt.Errorf("at spec.template.spec: %w", err)
 		}
 	}
-	return requirementsOf(&podSpec), nil
+	return podtemplate.Requirements(&podSpec), nil
 }
 
 // replicaCount refuses a number that no binding can carry.

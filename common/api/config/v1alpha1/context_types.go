@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,4 +151,12 @@ type DependentObjectReference struct {
 	// LabelSelector finds the objects when there is no name.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// Compare orders references by apiVersion, kind, namespace and name.
+func (r DependentObjectReference) Compare(other DependentObjectReference) int {
+	return cmp.Or(
+		cmp.Compare(r.APIVersion, other.APIVersion), cmp.Compare(r.Kind, other.Kind),
+		cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Name, other.Name),
+	)
 }

@@ -1,4 +1,4 @@
-package native
+package podtemplate
 
 import (
 	"maps"
@@ -10,8 +10,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// requirementsOf returns what one pod needs; nil if it asks for nothing.
-func requirementsOf(pod *corev1.PodSpec) *workv1alpha2.ReplicaRequirements {
+// Requirements returns what one pod needs; nil if it asks for nothing.
+func Requirements(pod *corev1.PodSpec) *workv1alpha2.ReplicaRequirements {
 	claim := nodeClaim(pod)
 	requests := podRequests(pod)
 	if claim == nil && len(requests) == 0 {
