@@ -23,6 +23,9 @@ const (
 	ResourceBindingNameAnnotation        = "resourcebinding.karmada.io/name"
 	ClusterResourceBindingNameAnnotation = "clusterresourcebinding.karmada.io/name"
 
+	// DependenciesAnnotation lists what the workload of a binding needs, as JSON.
+	DependenciesAnnotation = "resourcebinding.karmada.io/dependencies"
+
 	// ConflictResolutionAnnotation is "overwrite" or "abort", on a template (by its
 	// author), a Work and a manifest.
 	ConflictResolutionAnnotation = "work.karmada.io/conflict-resolution"

@@ -13,6 +13,9 @@ const (
 	BindingFinalizer = "karmada.io/binding-controller"
 	// ClusterBindingFinalizer is BindingFinalizer for a ClusterResourceBinding.
 	ClusterBindingFinalizer = "karmada.io/cluster-resource-binding-controller"
+	// DependenciesFinalizer, on a binding whose workload lets others follow it, is removed
+	// once they do not any more.
+	DependenciesFinalizer = "karmada.io/binding-dependencies-distributor"
 	// PropagationPolicyFinalizer, on a PropagationPolicy, is removed once its claims
 	// are.
 	PropagationPolicyFinalizer = "karmada.io/propagation-policy-controller"

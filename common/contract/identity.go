@@ -19,6 +19,7 @@ const (
 	FieldManagerAgent        = "fairlead-agent"
 	FieldManagerInstall      = "fairlead-install"
 	FieldManagerDetector     = "fairlead-detector"
+	FieldManagerDependencies = "fairlead-dependencies"
 	FieldManagerScheduler    = "fairlead-scheduler"
 	FieldManagerBinding      = "fairlead-binding"
 	FieldManagerStatus       = "fairlead-status"

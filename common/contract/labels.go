@@ -28,6 +28,10 @@ const (
 	// RetainReplicasLabel keeps the replicas that the member's object has; its value
 	// is "true".
 	RetainReplicasLabel = "resourcetemplate.karmada.io/retain-replicas"
+	// DependedByLabelPrefix begins the labels of a binding whose object others need: the
+	// rest is Hash of "<namespace>/<name>" of the binding that needs it, the value that
+	// binding's permanent id.
+	DependedByLabelPrefix = "resourcebinding.karmada.io/depended-by-"
 	// DeletionProtectedLabel forbids the deletion of an object on the hub while its
 	// value is "Always".
 	DeletionProtectedLabel = "resourcetemplate.karmada.io/deletion-protected"

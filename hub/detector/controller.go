@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/detector/match"
+	"fairlead.dev/common/selector"
 )
 
 // defaultWorkers is the number of workers if none is given: a reconcile waits for the
@@ -34,6 +34,8 @@ type Deps struct {
 	SkippedNamespaces []*regexp.Regexp
 	// Interpreter says how many replicas a template asks for.
 	Interpreter interpreter.Interpreter
+	// Informers are those of the manager's cache.
+	Informers *kube.MetadataInformers
 	// Events gets what people are told.
 	Events kube.EventSink
 	// Clock says for how long to remember a write that the cache does not show.
@@ -56,7 +58,7 @@ type Reconciler struct {
 	liveReader  client.Reader
 	interpreter interpreter.Interpreter
 	events      kube.EventSink
-	exclusions  match.Exclusions
+	exclusions  selector.Exclusions
 
 	queue    *queue
 	kinds    *kinds
@@ -89,8 +91,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 }
 
 func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
-	if deps.Interpreter == nil || deps.Events == nil || deps.Clock == nil {
-		return nil, errors.New("it needs an interpreter, an event sink and a clock")
+	if deps.Interpreter == nil || deps.Informers == nil || deps.Events == nil || deps.Clock == nil {
+		return nil, errors.New("it needs an interpreter, informers, an event sink and a clock")
 	}
 	prefix := deps.ExecutionNamespacePrefix
 	if prefix == "" {
@@ -102,9 +104,9 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 		liveReader:  mgr.GetAPIReader(),
 		interpreter: deps.Interpreter,
 		events:      deps.Events,
-		exclusions:  match.NewExclusions(prefix, deps.SkippedNamespaces),
+		exclusions:  selector.NewExclusions(prefix, deps.SkippedNamespaces),
 		queue:       q,
-		kinds:       newKinds(mgr.GetCache(), mgr.GetRESTMapper(), q, deps.Clock),
+		kinds:       newKinds(deps.Informers, mgr.GetCache(), mgr.GetRESTMapper(), q, deps.Clock),
 		bindings:    kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
 		said:        newSaid(),
 	}, nil

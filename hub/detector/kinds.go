@@ -2,6 +2,7 @@ package detector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -34,14 +35,13 @@ const (
 	lastLook  = 10 * time.Second
 )
 
-// kinds are the kinds whose templates are watched, as metadata only. Nobody else
-// watches these informers, so they are removed with the last need for them. It is
-// safe for use by many goroutines.
+// kinds are the kinds whose templates are watched, as metadata only. It is safe for use by many goroutines.
 type kinds struct {
-	cache  cache.Cache
-	mapper meta.RESTMapper
-	queue  *queue
-	clock  clock.PassiveClock
+	informers *kube.MetadataInformers
+	reader    client.Reader
+	mapper    meta.RESTMapper
+	queue     *queue
+	clock     clock.PassiveClock
 	// written are templates as we wrote them, until the watch shows them.
 	written *kube.Written[request, *metav1.PartialObjectMetadata]
 
@@ -62,9 +62,9 @@ type watchedKind struct {
 	since      time.Time
 }
 
-func newKinds(c cache.Cache, mapper meta.RESTMapper, q *queue, now clock.PassiveClock) *kinds {
+func newKinds(informers *kube.MetadataInformers, reader client.Reader, mapper meta.RESTMapper, q *queue, now clock.PassiveClock) *kinds {
 	return &kinds{
-		cache: c, mapper: mapper, queue: q, clock: now,
+		informers: informers, reader: reader, mapper: mapper, queue: q, clock: now,
 		written: kube.NewWritten[request, *metav1.PartialObjectMetadata](now),
 		watched: map[schema.GroupVersionKind]*watchedKind{},
 		asked:   map[schema.GroupVersionKind]int{},
@@ -89,13 +89,13 @@ func (k *kinds) ensure(ctx context.Context, kind schema.GroupVersionKind) (names
 	if err != nil {
 		return false, fmt.Errorf("looking up kind %q: %w", kind, err)
 	}
-	informer, err := k.cache.GetInformer(ctx, metadataOf(kind), cache.BlockUntilSynced(false))
+	informer, err := k.informers.Hold(ctx, kind)
 	if err != nil {
-		return false, fmt.Errorf("watching kind %q: %w", kind, err)
+		return false, err
 	}
 	registration, err := informer.AddEventHandler(k.events(kind))
 	if err != nil {
-		return false, fmt.Errorf("watching kind %q: %w", kind, err)
+		return false, errors.Join(fmt.Errorf("watching kind %q: %w", kind, err), k.informers.LetGo(ctx, kind))
 	}
 	w := &watchedKind{
 		informer: informer, handler: registration,
@@ -123,8 +123,8 @@ func (k *kinds) stop(ctx context.Context, kind schema.GroupVersionKind) (bool, e
 	if err := w.informer.RemoveEventHandler(w.handler); err != nil {
 		return false, fmt.Errorf("ending the watch of kind %q: %w", kind, err)
 	}
-	if err := k.cache.RemoveInformer(ctx, metadataOf(kind)); err != nil {
-		return false, fmt.Errorf("ending the watch of kind %q: %w", kind, err)
+	if err := k.informers.LetGo(ctx, kind); err != nil {
+		return false, err
 	}
 	delete(k.watched, kind)
 	return true, nil
@@ -194,8 +194,8 @@ func (k *kinds) template(ctx context.Context, req request) (*metav1.PartialObjec
 	case !w.namespaced && req.Namespace != "":
 		return nil, gone, nil
 	}
-	t := metadataOf(req.Kind)
-	err := k.cache.Get(ctx, types.NamespacedName{Namespace: req.Namespace, Name: req.Name}, t)
+	t := kube.MetadataOf(req.Kind)
+	err := k.reader.Get(ctx, types.NamespacedName{Namespace: req.Namespace, Name: req.Name}, t)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, gone, fmt.Errorf("reading %s %q: %w", req.Kind.Kind, req.Name, err)
 	}
@@ -220,7 +220,7 @@ func (k *kinds) each(
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind)
-	if err := k.cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := k.reader.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing kind %q: %w", kind, err)
 	}
 	for i := range list.Items {
@@ -279,12 +279,6 @@ func (k *kinds) events(kind schema.GroupVersionKind) toolscache.ResourceEventHan
 			}
 		},
 	}
-}
-
-func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	t := &metav1.PartialObjectMetadata{}
-	t.SetGroupVersionKind(kind)
-	return t
 }
 
 func requestFor(kind schema.GroupVersionKind, obj metav1.Object) request {

@@ -138,6 +138,7 @@ func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
 	g.Expect(Register(mgr, Deps{
 		SkippedNamespaces: []*regexp.Regexp{regexp.MustCompile("kube-.*")},
 		Interpreter:       native.New(),
+		Informers:         kube.NewMetadataInformers(mgr.GetCache()),
 		Events:            s.writes.emit,
 		Clock:             clock.RealClock{},
 	})).To(Succeed())
@@ -498,14 +499,15 @@ func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
 	p := s.policy("web", named("v1", "ConfigMap", "a"))
 	p.Spec.PropagateDeps = true
 	p.Spec.Association = true
+	p.Spec.SchedulePriority = &policyv1alpha1.SchedulePriority{PriorityClassSource: "KubePriorityClass", PriorityClassName: "high"}
 	s.create(t, p, s.configMap("a"))
 	b := s.eventually(t, "a-configmap", claimedBy("web"))
 	g.Expect(b.Spec.PropagateDeps).To(BeTrue(), "it is copied all the same")
 	s.settle(t)
-	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("association, propagateDeps")))
+	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("association, schedulePriority")))
 
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
-	p.Spec.PropagateDeps = false
+	p.Spec.Association = false
 	g.Expect(s.client.Update(t.Context(), p)).To(Succeed())
 	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "10s", "10ms").Should(HaveLen(2))
 }

@@ -263,7 +263,7 @@ func (r *Reconciler) releaseExcluded(ctx context.Context, t *metav1.PartialObjec
 // releaseOrphan takes the claim of a policy that is going from the binding of a
 // template that is gone, so that the policy need not wait for the garbage collector.
 func (r *Reconciler) releaseOrphan(ctx context.Context, req request) error {
-	t := metadataOf(req.Kind)
+	t := kube.MetadataOf(req.Kind)
 	t.Namespace, t.Name = req.Namespace, req.Name
 	b, exists, err := r.bindingOf(ctx, t)
 	if !exists || err != nil || templateOf(b) != req {

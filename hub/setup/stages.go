@@ -7,8 +7,10 @@ import (
 
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/binding"
 	"fairlead.dev/hub/cluster"
+	"fairlead.dev/hub/dependencies"
 	"fairlead.dev/hub/detector"
 	"fairlead.dev/hub/registration"
 	"fairlead.dev/hub/scheduler"
@@ -22,13 +24,19 @@ type stage struct {
 }
 
 // stages lists the stages in the order in which data flows.
-func stages(o Options) []stage {
+func stages(o Options, informers *kube.MetadataInformers) []stage {
 	kinds := native.New()
+	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces)
 	return []stage{
 		{"detector", func(mgr manager.Manager, events kube.EventSink) error {
 			return detector.Register(mgr, detector.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, SkippedNamespaces: o.SkippedNamespaces,
-				Interpreter: kinds, Events: events, Clock: o.Clock,
+				Interpreter: kinds, Informers: informers, Events: events, Clock: o.Clock,
+			})
+		}},
+		{"dependencies", func(mgr manager.Manager, events kube.EventSink) error {
+			return dependencies.Register(mgr, dependencies.Deps{
+				Exclusions: exclusions, Interpreter: kinds, Informers: informers, Events: events, Clock: o.Clock,
 			})
 		}},
 		{"scheduler", func(mgr manager.Manager, events kube.EventSink) error {
@@ -61,7 +69,7 @@ func stages(o Options) []stage {
 // register registers all stages with the manager. Each tells its events under its own
 // name.
 func register(mgr manager.Manager, o Options) error {
-	for _, s := range stages(o) {
+	for _, s := range stages(o, kube.NewMetadataInformers(mgr.GetCache())) {
 		events := kube.NewEventSink(mgr.GetEventRecorder("fairlead-"+s.name), o.AllEvents)
 		if err := s.register(mgr, events); err != nil {
 			return fmt.Errorf("registering stage %q: %w", s.name, err)

@@ -77,6 +77,12 @@ func (p *Policy) Weight(cluster string, weight int64) *Policy {
 	return p
 }
 
+// WithDependencies lets what the templates need follow them.
+func (p *Policy) WithDependencies() *Policy {
+	p.spec.PropagateDeps = true
+	return p
+}
+
 // Priority sets the priority among the policies that select the same template.
 func (p *Policy) Priority(n int32) *Policy {
 	p.spec.Priority = new(n)

@@ -278,6 +278,43 @@ func TestAPolicyThatMovesATemplate(t *testing.T) {
 	})
 }
 
+func TestWhatAWorkloadNeedsGoesWithIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	settings := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	template := builder.MakeDeployment(ns, "web").Replicas(1).
+		Set([]any{map[string]any{"name": "v", "configMap": map[string]any{"name": "settings"}}}, "spec", "template", "spec", "volumes").Obj()
+	policy := builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1").WithDependencies().Obj()
+	s.create(t, settings, template, policy)
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-1", settings)
+		g.Expect(s.get(t, s.member("edge-2"), settings)).To(Satisfy(apierrors.IsNotFound))
+	})
+
+	s.update(t, settings, func(u *unstructured.Unstructured) { u.Object["data"] = map[string]any{"colour": "red"} })
+	eventually(t, func(g Gomega) {
+		data, _, _ := unstructured.NestedStringMap(s.inMember(t, g, "edge-1", settings).Object, "data")
+		g.Expect(data).To(HaveKeyWithValue("colour", "red"))
+	})
+
+	moved := policy.DeepCopy()
+	moved.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-2"}}
+	g.Expect(s.hub.Client(t).Patch(t.Context(), moved, client.MergeFrom(policy))).To(Succeed())
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-2", template)
+		s.inMember(t, g, "edge-2", settings)
+		g.Expect(s.get(t, s.member("edge-1"), settings)).To(Satisfy(apierrors.IsNotFound))
+	})
+
+	g.Expect(s.hub.Client(t).Delete(t.Context(), template)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(s.get(t, s.member("edge-2"), template)).To(Satisfy(apierrors.IsNotFound))
+		g.Expect(s.get(t, s.member("edge-2"), settings)).To(Satisfy(apierrors.IsNotFound))
+	})
+}
+
 func TestReplicasAreDividedByWeight(t *testing.T) {
 	t.Parallel()
 	s := shared(t)

@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -18,19 +19,11 @@ func podDependencies(path ...string) func(content) ([]configv1alpha1.DependentOb
 		var pod corev1.PodSpec
 		if c := contentAt(template, path...); c != nil {
 			if err := into(c, &pod); err != nil {
-				return nil, fmt.Errorf("at %s: %w", podPath(path), err)
+				return nil, fmt.Errorf("at %s: %w", strings.Join(path, "."), err)
 			}
 		}
 		return podtemplate.Dependencies(&pod, text(contentAt(template, "metadata"), "namespace")), nil
 	}
-}
-
-func podPath(path []string) string {
-	out := ""
-	for _, field := range path {
-		out += "." + field
-	}
-	return out[1:]
 }
 
 // statefulSetDependencies leaves out the claims that the StatefulSet makes itself, and

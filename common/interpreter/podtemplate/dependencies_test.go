@@ -40,7 +40,8 @@ func TestDependencies(t *testing.T) {
 			"volumes: [{name: a, projected: {sources: [{configMap: {name: m}}, {secret: {name: s}}, {serviceAccountToken: {path: t}}]}}]",
 			[]string{"ConfigMap m", "Secret s"},
 		},
-		"secrets of storage": {`volumes:
+		"secrets of storage": {
+			`volumes:
 - {name: a, azureFile: {secretName: azure, shareName: x}}
 - {name: b, cephfs: {monitors: [m], secretRef: {name: ceph}}}
 - {name: c, cinder: {volumeID: v, secretRef: {name: cinder}}}

@@ -261,8 +261,8 @@ func TestIgnored(t *testing.T) {
 		Preemption: policyv1alpha1.PreemptAlways, ActivationPreference: policyv1alpha1.LazyActivation,
 	})).To(BeEmpty())
 	g.Expect(Ignored(&policyv1alpha1.PropagationSpec{
-		Association: true, PropagateDeps: true,
+		Association:      true,
 		Failover:         &policyv1alpha1.FailoverBehavior{},
 		SchedulePriority: &policyv1alpha1.SchedulePriority{},
-	})).To(Equal([]string{"association", "failover", "propagateDeps", "schedulePriority"}))
+	})).To(Equal([]string{"association", "failover", "schedulePriority"}))
 }

@@ -1,3 +1,3 @@
-// Package match decides which policy gets a template, and which templates no policy
-// gets.
+// Package match decides which policy gets a template, and which policy takes one from
+// another.
 package match

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -116,64 +114,4 @@ func TestSelects(t *testing.T) {
 	clusterScoped := selector.Target{APIVersion: "v1", Kind: "Namespace", Name: "shop"}
 	ns := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Namespace"}
 	g.Expect(Selects(policy("a", nil, ns), clusterScoped)).To(BeFalse(), "a namespaced policy selects nothing that is cluster-scoped")
-}
-
-func TestReservedKind(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		kind schema.GroupVersionKind
-		want bool
-	}{
-		"a Work":                           {schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"}, true},
-		"a Cluster":                        {schema.GroupVersionKind{Group: "cluster.karmada.io", Version: "v1alpha1", Kind: "Cluster"}, true},
-		"an event of the core group":       {schema.GroupVersionKind{Version: "v1", Kind: "Event"}, true},
-		"an event":                         {schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, true},
-		"a lease":                          {schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, true},
-		"a Deployment is not":              {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, false},
-		"a ConfigMap is not":               {schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, false},
-		"another group's Event is not":     {schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Event"}, false},
-		"a search registry is not, either": {schema.GroupVersionKind{Group: "search.karmada.io", Version: "v1alpha1", Kind: "R"}, false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			NewWithT(t).Expect(ReservedKind(tc.kind)).To(Equal(tc.want))
-		})
-	}
-}
-
-func TestExcludes(t *testing.T) {
-	t.Parallel()
-	e := NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("kube-.*"), regexp.MustCompile("a|ab")})
-	in := func(namespace string) selector.Target {
-		return selector.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "c"}
-	}
-	namespace := func(name string) selector.Target {
-		return selector.Target{APIVersion: "v1", Kind: "Namespace", Name: name}
-	}
-	cases := map[string]struct {
-		target selector.Target
-		want   bool
-	}{
-		"the system namespace":                             {in("karmada-system"), true},
-		"the namespace of leases":                          {in("karmada-cluster"), true},
-		"an execution namespace":                           {in("karmada-es-edge-1"), true},
-		"a namespace by expression":                        {in("kube-system"), true},
-		"such a namespace itself":                          {namespace("kube-system"), true},
-		"an execution namespace itself":                    {namespace("karmada-es-edge-1"), true},
-		"an expression must match from the start":          {in("my-kube-system"), false},
-		"any alternative of an expression":                 {in("ab"), true},
-		"and to the end":                                   {in("abc"), false},
-		"a user's namespace":                               {in("shop"), false},
-		"a user's namespace itself":                        {namespace("shop"), false},
-		"another cluster-scoped object of such a name":     {selector.Target{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "kube-system"}, false},
-		"a Namespace of another group is no namespace":     {selector.Target{APIVersion: "example.com/v1", Kind: "Namespace", Name: "kube-system"}, false},
-		"an object elsewhere whose name is a reserved one": {selector.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "kube-system"}, false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			NewWithT(t).Expect(e.Excludes(tc.target)).To(Equal(tc.want))
-		})
-	}
 }

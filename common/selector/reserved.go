@@ -1,4 +1,4 @@
-package match
+package selector
 
 import (
 	"regexp"
@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/selector"
 )
 
 // ReservedKind says whether objects of a kind are never templates: those of this API
@@ -45,7 +44,7 @@ func NewExclusions(prefix string, expressions []*regexp.Regexp) Exclusions {
 
 // Excludes says whether a template stays on the hub because of its namespace, or
 // because it is such a namespace.
-func (e Exclusions) Excludes(t selector.Target) bool {
+func (e Exclusions) Excludes(t Target) bool {
 	switch {
 	case t.Namespace != "":
 		return e.namespace(t.Namespace)

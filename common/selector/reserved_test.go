@@ -1,0 +1,70 @@
+package selector
+
+import (
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestReservedKind(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		kind schema.GroupVersionKind
+		want bool
+	}{
+		"a Work":                           {schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"}, true},
+		"a Cluster":                        {schema.GroupVersionKind{Group: "cluster.karmada.io", Version: "v1alpha1", Kind: "Cluster"}, true},
+		"an event of the core group":       {schema.GroupVersionKind{Version: "v1", Kind: "Event"}, true},
+		"an event":                         {schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, true},
+		"a lease":                          {schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, true},
+		"a Deployment is not":              {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, false},
+		"a ConfigMap is not":               {schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, false},
+		"another group's Event is not":     {schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Event"}, false},
+		"a search registry is not, either": {schema.GroupVersionKind{Group: "search.karmada.io", Version: "v1alpha1", Kind: "R"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(ReservedKind(tc.kind)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestExcludes(t *testing.T) {
+	t.Parallel()
+	e := NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("kube-.*"), regexp.MustCompile("a|ab")})
+	in := func(namespace string) Target {
+		return Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "c"}
+	}
+	namespace := func(name string) Target {
+		return Target{APIVersion: "v1", Kind: "Namespace", Name: name}
+	}
+	cases := map[string]struct {
+		target Target
+		want   bool
+	}{
+		"the system namespace":                             {in("karmada-system"), true},
+		"the namespace of leases":                          {in("karmada-cluster"), true},
+		"an execution namespace":                           {in("karmada-es-edge-1"), true},
+		"a namespace by expression":                        {in("kube-system"), true},
+		"such a namespace itself":                          {namespace("kube-system"), true},
+		"an execution namespace itself":                    {namespace("karmada-es-edge-1"), true},
+		"an expression must match from the start":          {in("my-kube-system"), false},
+		"any alternative of an expression":                 {in("ab"), true},
+		"and to the end":                                   {in("abc"), false},
+		"a user's namespace":                               {in("shop"), false},
+		"a user's namespace itself":                        {namespace("shop"), false},
+		"another cluster-scoped object of such a name":     {Target{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "kube-system"}, false},
+		"a Namespace of another group is no namespace":     {Target{APIVersion: "example.com/v1", Kind: "Namespace", Name: "kube-system"}, false},
+		"an object elsewhere whose name is a reserved one": {Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "kube-system"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(e.Excludes(tc.target)).To(Equal(tc.want))
+		})
+	}
+}

@@ -1,0 +1,146 @@
+package attach
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+)
+
+// Label is the label that a binding carries because another one needs its object.
+func Label(namespace, name string) string {
+	if namespace == "" {
+		return contract.DependedByLabelPrefix + contract.Hash(name)
+	}
+	return contract.DependedByLabelPrefix + contract.Hash(namespace+"/"+name)
+}
+
+// To makes a binding, new or read, follow another one: the binding of an object that
+// the workload of independent needs. What is selected by a policy of its own keeps its
+// template and its options as the policy has them.
+func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, independent workv1alpha2.Binding, id string) {
+	spec := b.BindingSpec()
+	if !Selected(b) {
+		spec.Resource = workv1alpha2.ObjectReference{
+			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName(),
+			UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+		}
+		b.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: obj.GetName(), UID: obj.GetUID(),
+			Controller: new(true), BlockOwnerDeletion: new(true),
+		}})
+	}
+	b.SetNamespace(obj.GetNamespace())
+	b.SetName(contract.BindingName(kind.Kind, obj.GetName()))
+	finalizer, idLabel := contract.BindingFinalizer, contract.ResourceBindingPermanentIDLabel
+	if obj.GetNamespace() == "" {
+		finalizer, idLabel = contract.ClusterBindingFinalizer, contract.ClusterResourceBindingPermanentIDLabel
+	}
+	if !slices.Contains(b.GetFinalizers(), finalizer) {
+		b.SetFinalizers(append(slices.Clone(b.GetFinalizers()), finalizer))
+	}
+	labels := maps.Clone(b.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[Label(independent.GetNamespace(), independent.GetName())] = independent.GetLabels()[idOf(independent)]
+	if labels[idLabel] == "" {
+		labels[idLabel] = id
+	}
+	b.SetLabels(labels)
+	setSnapshot(spec, workv1alpha2.BindingSnapshot{
+		Namespace: independent.GetNamespace(), Name: independent.GetName(), Clusters: names(independent.BindingSpec()),
+	})
+}
+
+// idOf is the label with the permanent id of a binding.
+func idOf(b workv1alpha2.Binding) string {
+	if b.GetNamespace() == "" {
+		return contract.ClusterResourceBindingPermanentIDLabel
+	}
+	return contract.ResourceBindingPermanentIDLabel
+}
+
+// names are where a workload is, sorted, and without its replicas: what it needs is whole
+// in each cluster. A cluster that it leaves in its own time keeps what the old copy needs.
+func names(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
+	seen := map[string]struct{}{}
+	for i := range spec.Clusters {
+		seen[spec.Clusters[i].Name] = struct{}{}
+	}
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly {
+			seen[task.FromCluster] = struct{}{}
+		}
+	}
+	out := make([]workv1alpha2.TargetCluster, 0, len(seen))
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		out = append(out, workv1alpha2.TargetCluster{Name: name})
+	}
+	return out
+}
+
+func setSnapshot(spec *workv1alpha2.ResourceBindingSpec, s workv1alpha2.BindingSnapshot) {
+	required := slices.DeleteFunc(slices.Clone(spec.RequiredBy), func(other workv1alpha2.BindingSnapshot) bool {
+		return other.Namespace == s.Namespace && other.Name == s.Name
+	})
+	required = append(required, s)
+	slices.SortFunc(required, func(a, b workv1alpha2.BindingSnapshot) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	spec.RequiredBy = required
+}
+
+// From takes what another binding needed off a binding. It says whether nothing needs
+// the binding any more: then it is to go, with what it brought into the members.
+func From(b workv1alpha2.Binding, independent types.NamespacedName) (unneeded bool) {
+	labels := maps.Clone(b.GetLabels())
+	delete(labels, Label(independent.Namespace, independent.Name))
+	b.SetLabels(labels)
+	spec := b.BindingSpec()
+	spec.RequiredBy = slices.DeleteFunc(slices.Clone(spec.RequiredBy), func(s workv1alpha2.BindingSnapshot) bool {
+		return s.Namespace == independent.Namespace && s.Name == independent.Name
+	})
+	if len(spec.RequiredBy) == 0 {
+		spec.RequiredBy = nil
+	}
+	return len(spec.RequiredBy) == 0 && !Selected(b)
+}
+
+// Selected says whether a binding is also, or only, that of an object that a policy
+// selects, or selected.
+func Selected(b workv1alpha2.Binding) bool { return b.BindingSpec().Placement != nil }
+
+// Options gives a binding that no policy selects the options of those that need it:
+// Overwrite, and to preserve, win over the absence of either. It says whether they
+// disagree.
+func Options(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) (conflict bool) {
+	spec := b.BindingSpec()
+	if Selected(b) || len(referrers) == 0 {
+		return false
+	}
+	overwrite, preserve := 0, 0
+	for _, r := range referrers {
+		if r.BindingSpec().ConflictResolution == policyv1alpha1.ConflictOverwrite {
+			overwrite++
+		}
+		if p := r.BindingSpec().PreserveResourcesOnDeletion; p != nil && *p {
+			preserve++
+		}
+	}
+	spec.ConflictResolution = policyv1alpha1.ConflictAbort
+	if overwrite > 0 {
+		spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+	}
+	spec.PreserveResourcesOnDeletion = new(preserve > 0)
+	mixed := func(n int) bool { return n > 0 && n < len(referrers) }
+	return mixed(overwrite) || mixed(preserve)
+}

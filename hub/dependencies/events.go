@@ -1,0 +1,70 @@
+package dependencies
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	"fairlead.dev/common/kube"
+)
+
+// Reasons and actions of events.
+const (
+	reasonGetDependenciesSucceed = "GetDependenciesSucceed"
+	reasonGetDependenciesFailed  = "GetDependenciesFailed"
+	reasonSyncSucceed            = "SyncScheduleResultToDependenciesSucceed"
+	reasonSyncFailed             = "SyncScheduleResultToDependenciesFailed"
+	reasonPolicyConflict         = "DependencyPolicyConflict"
+
+	actionGetDependencies = "GetDependencies"
+	actionSync            = "SyncScheduleResultToDependencies"
+)
+
+// template is what events about the template of a binding refer to.
+func template(b kube.Binding) *corev1.ObjectReference {
+	ref := b.BindingSpec().Resource
+	return &corev1.ObjectReference{
+		APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID,
+	}
+}
+
+func gotDependencies(b kube.Binding, refs []configv1alpha1.DependentObjectReference) kube.Event {
+	return kube.Event{
+		Regarding: template(b), Type: corev1.EventTypeNormal, Reason: reasonGetDependenciesSucceed, Action: actionGetDependencies,
+		Note: fmt.Sprintf("Get dependencies(%d) succeed", len(refs)), Detail: true,
+	}
+}
+
+// tellFailed says why it cannot be known what a template needs.
+func (r *Reconciler) tellFailed(b kube.Binding, err error) {
+	r.events(kube.Event{
+		Regarding: template(b), Type: corev1.EventTypeWarning, Reason: reasonGetDependenciesFailed, Action: actionGetDependencies,
+		Note: fmt.Sprintf("What this object needs cannot be told, so nothing new follows it: %v", err),
+	})
+}
+
+// tellTaken says that the binding of a name is that of another object.
+func (r *Reconciler) tellTaken(independent, b kube.Binding, o object) {
+	ref := b.BindingSpec().Resource
+	r.events(kube.Event{
+		Regarding: independent, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
+		Note: fmt.Sprintf("%s %q does not follow yet: binding %q is that of %s %s %q with uid %s. If that object is gone, it will be "+
+			"removed shortly; else one of the two must be renamed.", o.kind.Kind, o.meta.Name, b.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID),
+	})
+}
+
+func followed(independent, b kube.Binding) kube.Event {
+	return kube.Event{
+		Regarding: independent, Type: corev1.EventTypeNormal, Reason: reasonSyncSucceed, Action: actionSync,
+		Note: fmt.Sprintf("Sync schedule result to dependency %s %q succeed", b.BindingSpec().Resource.Kind, b.BindingSpec().Resource.Name), Detail: true,
+	}
+}
+
+func optionsDisagree(b kube.Binding) kube.Event {
+	return kube.Event{
+		Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonPolicyConflict, Action: actionSync,
+		Note: "The workloads that need this object differ in conflictResolution or preserveResourcesOnDeletion. Overwrite, and to preserve, win; " +
+			"make their policies agree, or select the object in a policy of its own.",
+	}
+}

@@ -1,0 +1,348 @@
+package dependencies_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/dependencies"
+	"fairlead.dev/test/cluster"
+)
+
+const (
+	soon  = "10s"
+	often = "10ms"
+	while = "300ms"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// elsewhere adds to the native rules what rules of users can do: a Deployment with an
+// annotation needs a StorageClass, and ConfigMaps of another namespace by label.
+type elsewhere struct {
+	interpreter.Interpreter
+	namespace string
+}
+
+func (e elsewhere) Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+	refs, err := e.Interpreter.Dependencies(ctx, template)
+	if class := template.GetAnnotations()["class"]; class != "" {
+		refs = append(refs,
+			configv1alpha1.DependentObjectReference{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass", Name: class},
+			configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: e.namespace, LabelSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"shared": "yes"},
+			}},
+			configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kube-root-ca.crt"},
+		)
+	}
+	return refs, err
+}
+
+type world struct {
+	hub              client.Client
+	namespace, other string
+
+	mu     sync.Mutex
+	events []kube.Event
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{hub: c.Client(t), namespace: c.Namespace(t), other: c.Namespace(t)}
+	mgr, err := ctrl.NewManager(c.Config, ctrl.Options{
+		Scheme: w.hub.Scheme(), Logger: logr.Discard(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(dependencies.Register(mgr, dependencies.Deps{
+		Exclusions:  selector.NewExclusions("karmada-es-", nil),
+		Interpreter: elsewhere{native.New(), w.other}, Informers: kube.NewMetadataInformers(mgr.GetCache()),
+		Events: w.record, Clock: clock.RealClock{},
+	})).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) record(e kube.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, e)
+}
+
+func (w *world) told(reason string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, e := range w.events {
+		if e.Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, obj := range objects {
+		NewWithT(t).Expect(w.hub.Create(t.Context(), obj)).To(Succeed())
+	}
+}
+
+func (w *world) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, Data: map[string]string{"k": "v"}}
+}
+
+// deployment makes a template that mounts ConfigMaps, and the binding that the detector
+// and the scheduler would have made for it.
+func (w *world) deployment(t *testing.T, name string, configMaps ...string) (*unstructured.Unstructured, *workv1alpha2.ResourceBinding) {
+	t.Helper()
+	var volumes []any
+	for _, c := range configMaps {
+		volumes = append(volumes, map[string]any{"name": c, "configMap": map[string]any{"name": c}})
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": w.namespace},
+		"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"app": name}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": name}},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "nginx"}}, "volumes": volumes},
+			},
+		},
+	}}
+	w.create(t, u)
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: contract.BindingName("Deployment", name),
+			Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-of-" + name},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{
+				APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: name, UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+			},
+			PropagateDeps: true, Placement: &policyv1alpha1.Placement{},
+			Clusters: []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 1}},
+		},
+	}
+	w.create(t, b)
+	return u, b
+}
+
+// change edits an object whoever else is writing it.
+func change[O client.Object](t *testing.T, w *world, obj O, edit func(O)) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		edit(obj)
+		return w.hub.Update(t.Context(), obj)
+	}, soon, often).Should(Succeed())
+}
+
+// attached returns where the object of a binding is to be, by the bindings that need it.
+func (w *world) attached(t *testing.T, namespace, name string) func() map[string][]string {
+	t.Helper()
+	return func() map[string][]string {
+		b := kube.Binding(&workv1alpha2.ResourceBinding{})
+		if namespace == "" {
+			b = &workv1alpha2.ClusterResourceBinding{}
+		}
+		err := w.hub.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, b)
+		if err != nil || b.GetDeletionTimestamp() != nil {
+			return nil
+		}
+		out := map[string][]string{}
+		for _, s := range b.BindingSpec().RequiredBy {
+			out[s.Name] = []string{}
+			for _, c := range s.Clusters {
+				out[s.Name] = append(out[s.Name], c.Name)
+			}
+		}
+		return out
+	}
+}
+
+func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"))
+	_, b := w.deployment(t, "web", "settings", "later")
+	settings := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(settings, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
+	attached := &workv1alpha2.ResourceBinding{}
+	key := types.NamespacedName{Namespace: w.namespace, Name: "settings-configmap"}
+	g.Expect(w.hub.Get(t.Context(), key, attached)).To(Succeed())
+	g.Expect(attached.Labels).To(HaveKeyWithValue(contract.DependedByLabelPrefix+contract.Hash(w.namespace+"/web-deployment"), "id-of-web"))
+	g.Expect(attached.Spec.Placement).To(BeNil())
+	g.Expect(attached.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictAbort))
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+	g.Expect(b.Finalizers).To(ContainElement(contract.DependenciesFinalizer))
+	g.Expect(b.Annotations[contract.DependenciesAnnotation]).To(MatchJSON(`[
+		{"apiVersion":"v1","kind":"ConfigMap","namespace":"` + w.namespace + `","name":"later"},
+		{"apiVersion":"v1","kind":"ConfigMap","namespace":"` + w.namespace + `","name":"settings"}]`))
+
+	// One that comes later is found.
+	w.create(t, w.configMap("later"))
+	g.Eventually(w.attached(t, w.namespace, "later-configmap"), soon, often).Should(HaveKey("web-deployment"))
+
+	// They move with the workload.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}, {Name: "edge-3"}}
+	})
+	g.Eventually(settings, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-2", "edge-3"}}))
+
+	// A new content is rendered anew.
+	before := attached.Spec.Resource.ResourceVersion
+	change(t, w, w.configMap("settings"), func(c *corev1.ConfigMap) { c.Data["k"] = "w" })
+	g.Eventually(func() string {
+		g.Expect(w.hub.Get(t.Context(), key, attached)).To(Succeed())
+		return attached.Spec.Resource.ResourceVersion
+	}, soon, often).ShouldNot(Equal(before))
+
+	// One that somebody takes away comes back.
+	g.Expect(w.hub.Delete(t.Context(), attached)).To(Succeed())
+	g.Expect(w.hub.Patch(t.Context(), attached, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
+
+	// When it settles nothing is written.
+	var quiet string
+	g.Eventually(func() bool {
+		last := quiet
+		quiet = w.versions(t)
+		return last == quiet
+	}, soon, "50ms").Should(BeTrue())
+	g.Consistently(func() string { return w.versions(t) }, while, often).Should(Equal(quiet))
+
+	// When the workload wants it no more, what followed it goes, and the workload's binding is let go.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
+	g.Eventually(settings, soon, often).Should(BeNil())
+	g.Eventually(func() []string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return b.Finalizers
+	}, soon, often).ShouldNot(ContainElement(contract.DependenciesFinalizer))
+	g.Expect(b.Annotations).NotTo(HaveKey(contract.DependenciesAnnotation))
+}
+
+// versions tells the bindings of the namespace apart from what they were.
+func (w *world) versions(t *testing.T) string {
+	t.Helper()
+	var list workv1alpha2.ResourceBindingList
+	NewWithT(t).Expect(w.hub.List(t.Context(), &list, client.InNamespace(w.namespace))).To(Succeed())
+	out := ""
+	for i := range list.Items {
+		out += list.Items[i].Name + "=" + list.Items[i].ResourceVersion + " "
+	}
+	return out
+}
+
+func TestWhatTwoWorkloadsNeed(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("shared"))
+	_, web := w.deployment(t, "web", "shared")
+	api, apiBinding := w.deployment(t, "api", "shared")
+	shared := w.attached(t, w.namespace, "shared-configmap")
+	g.Eventually(shared, soon, often).Should(And(HaveKey("web-deployment"), HaveKey("api-deployment")))
+
+	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite })
+	b := &workv1alpha2.ResourceBinding{}
+	g.Eventually(func() policyv1alpha1.ConflictResolution {
+		g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "shared-configmap"}, b)).To(Succeed())
+		return b.Spec.ConflictResolution
+	}, soon, often).Should(Equal(policyv1alpha1.ConflictOverwrite))
+	g.Eventually(func() int { return w.told("DependencyPolicyConflict") }, soon, often).Should(BeNumerically(">", 0))
+
+	// One stops needing it: its template says so.
+	g.Expect(unstructured.SetNestedSlice(api.Object, nil, "spec", "template", "spec", "volumes")).To(Succeed())
+	g.Expect(w.hub.Update(t.Context(), api)).To(Succeed())
+	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = api.GetResourceVersion() })
+	g.Eventually(shared, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
+
+	// The other is deleted: what it needed goes with it.
+	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
+	g.Eventually(shared, soon, often).Should(BeNil())
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web) }, soon, often).Should(Satisfy(apierrors.IsNotFound))
+}
+
+func TestWhatAPolicySelectsIsNotDetachedFromIt(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	settings := w.configMap("settings")
+	w.create(t, settings, &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "settings-configmap"},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource:  workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "settings"},
+			Placement: &policyv1alpha1.Placement{}, Clusters: []workv1alpha2.TargetCluster{{Name: "own"}},
+		},
+	})
+	_, web := w.deployment(t, "web", "settings")
+	attached := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(attached, soon, often).Should(HaveKey("web-deployment"))
+	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
+	g.Eventually(attached, soon, often).Should(And(Not(BeNil()), BeEmpty()))
+}
+
+func TestWhatIsElsewhereFollowsToo(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	class := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": map[string]any{"name": w.namespace}, "provisioner": "example.com/none",
+	}}
+	w.create(t, class)
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), class) })
+	shared := w.configMap("shared")
+	shared.Namespace, shared.Labels = w.other, map[string]string{"shared": "yes"}
+	w.create(t, shared)
+	u, b := w.deployment(t, "web")
+	u.SetAnnotations(map[string]string{"class": w.namespace})
+	g.Expect(w.hub.Update(t.Context(), u)).To(Succeed())
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = u.GetResourceVersion() })
+
+	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(HaveKey("web-deployment"), "cluster-scoped")
+	g.Eventually(w.attached(t, w.other, "shared-configmap"), soon, often).Should(HaveKey("web-deployment"), "in another namespace, by label")
+	g.Expect(w.attached(t, "kube-system", "kube-root-ca.crt-configmap")()).To(BeNil(), "but nothing of the system")
+
+	change(t, w, shared, func(c *corev1.ConfigMap) { c.Labels = nil })
+	g.Eventually(w.attached(t, w.other, "shared-configmap"), soon, often).Should(BeNil(), "the label does not lead there any more")
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(BeNil())
+}
