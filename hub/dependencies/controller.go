@@ -86,7 +86,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			return fmt.Errorf("registering the dependencies stage: %w", err)
 		}
 	}
-	return nil
+	return registerNamespaces(mgr, r, deps.Informers)
 }
 
 // Reconcile lets what the workload of one binding needs follow it.

@@ -346,3 +346,47 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(BeNil())
 }
+
+func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	name := w.namespace + "-namespace"
+	where := w.attached(t, "", name)
+	_, b := w.deployment(t, "web")
+	everything := func(clusters ...string) map[string][]string { return map[string][]string{"": clusters} }
+	g.Eventually(where, soon, often).Should(Equal(everything("edge-1")))
+	crb := &workv1alpha2.ClusterResourceBinding{}
+	g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
+	g.Expect(crb.Spec.Resource.Name).To(Equal(w.namespace))
+	g.Expect(crb.OwnerReferences).To(HaveLen(1), "it goes with the namespace, and with nothing else")
+
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}} })
+	g.Eventually(where, soon, often).Should(Equal(everything("edge-1", "edge-2")), "it leaves no cluster")
+
+	// What is added to its labels goes along.
+	before := crb.Spec.Resource.ResourceVersion
+	change(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, func(ns *corev1.Namespace) { ns.Labels["team"] = "shop" })
+	g.Eventually(func() string {
+		g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
+		return crb.Spec.Resource.ResourceVersion
+	}, soon, often).ShouldNot(Equal(before))
+
+	g.Expect(w.hub.Delete(t.Context(), crb)).To(Succeed())
+	g.Expect(w.hub.Patch(t.Context(), crb, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	g.Eventually(where, soon, often).Should(Equal(everything("edge-2")), "one that somebody takes away comes back")
+
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Consistently(where, while, often).Should(Equal(everything("edge-2")))
+}
+
+func TestANamespaceThatIsToStay(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	change(t, w, ns, func(ns *corev1.Namespace) { ns.Labels[contract.SkipAutoPropagationLabel] = "True" })
+	w.deployment(t, "web")
+	where := w.attached(t, "", w.namespace+"-namespace")
+	g.Consistently(where, while, often).Should(BeNil())
+	change(t, w, ns, func(ns *corev1.Namespace) { delete(ns.Labels, contract.SkipAutoPropagationLabel) })
+	g.Eventually(where, soon, often).Should(HaveKey(""))
+}

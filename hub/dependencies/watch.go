@@ -24,6 +24,8 @@ const requiredByIndex = "dependencies-required-by"
 
 type requests = workqueue.TypedRateLimitingInterface[request]
 
+type namespaceQueue = workqueue.TypedRateLimitingInterface[string]
+
 // sources are what wakes the stage, apart from the objects that workloads need.
 func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] {
 	c := mgr.GetCache()
@@ -64,6 +66,9 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 func referring(b workv1alpha2.Binding) []request {
 	var out []request
 	for _, s := range b.BindingSpec().RequiredBy {
+		if s.Name == "" {
+			continue // all that is in a namespace
+		}
 		out = append(out, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
 	}
 	return out

@@ -16,6 +16,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
@@ -94,9 +95,12 @@ func (b *bench) clusterNames() []string {
 	return names
 }
 
-// ensureNamespace makes a namespace where it is not there yet.
+// ensureNamespace makes a namespace where it is not there yet. It is made in each member
+// beforehand, so that what is measured is the application alone.
 func (a api) ensureNamespace(ctx context.Context, name string) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{contract.SkipAutoPropagationLabel: contract.LabelTrue},
+	}}
 	if err := client.IgnoreAlreadyExists(a.client.Create(ctx, ns)); err != nil {
 		return fmt.Errorf("making namespace %q in %q: %w", name, a.name, err)
 	}

@@ -5,8 +5,10 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -349,6 +351,8 @@ func TestAnObjectThatIsNotOursIsLeftAlone(t *testing.T) {
 	s := shared(t)
 	ns := s.namespace(t)
 	theirs := builder.MakeConfigMap(ns, "settings", "colour", "red").Obj()
+	// Nor is the namespace that they are in.
+	g.Expect(s.member("edge-1").Client(t).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})).To(Succeed())
 	g.Expect(s.member("edge-1").Client(t).Create(t.Context(), theirs.DeepCopy())).To(Succeed())
 	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
 	policy := builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj()

@@ -25,8 +25,36 @@ func Label(namespace, name string) string {
 
 // To makes a binding, new or read, follow another one: the binding of an object that
 // the workload of independent needs. What is selected by a policy of its own keeps its
-// template and its options as the policy has them.
+// template and its options as the policy has them. The id is that of the binding if it
+// has none.
 func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, independent workv1alpha2.Binding, id string) {
+	describe(b, kind, obj, id)
+	labels := maps.Clone(b.GetLabels())
+	labels[Label(independent.GetNamespace(), independent.GetName())] = independent.GetLabels()[idOf(independent)]
+	b.SetLabels(labels)
+	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{
+		Namespace: independent.GetNamespace(), Name: independent.GetName(), Clusters: targets(places(independent.BindingSpec())),
+	})
+}
+
+// ToContents makes the binding of a namespace follow all that is in it: to these
+// clusters, and to those where it has followed before. It never leaves one: what the
+// member has put there itself would go with it.
+func ToContents(b workv1alpha2.Binding, kind schema.GroupVersionKind, namespace metav1.Object, clusters map[string]struct{}, id string) {
+	describe(b, kind, namespace, id)
+	all := maps.Clone(clusters)
+	for _, s := range b.BindingSpec().RequiredBy {
+		if s.Namespace == namespace.GetName() && s.Name == "" {
+			for _, target := range s.Clusters {
+				all[target.Name] = struct{}{}
+			}
+		}
+	}
+	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{Namespace: namespace.GetName(), Clusters: targets(all)})
+}
+
+// describe says whose binding it is.
+func describe(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, id string) {
 	spec := b.BindingSpec()
 	if !Selected(b) {
 		spec.Resource = workv1alpha2.ObjectReference{
@@ -51,14 +79,10 @@ func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object,
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[Label(independent.GetNamespace(), independent.GetName())] = independent.GetLabels()[idOf(independent)]
 	if labels[idLabel] == "" {
 		labels[idLabel] = id
 	}
 	b.SetLabels(labels)
-	setSnapshot(spec, workv1alpha2.BindingSnapshot{
-		Namespace: independent.GetNamespace(), Name: independent.GetName(), Clusters: names(independent.BindingSpec()),
-	})
 }
 
 // idOf is the label with the permanent id of a binding.
@@ -69,9 +93,9 @@ func idOf(b workv1alpha2.Binding) string {
 	return contract.ResourceBindingPermanentIDLabel
 }
 
-// names are where a workload is, sorted, and without its replicas: what it needs is whole
-// in each cluster. A cluster that it leaves in its own time keeps what the old copy needs.
-func names(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
+// places are where a workload is. A cluster that it leaves in its own time keeps what the
+// old copy needs.
+func places(spec *workv1alpha2.ResourceBindingSpec) map[string]struct{} {
 	seen := map[string]struct{}{}
 	for i := range spec.Clusters {
 		seen[spec.Clusters[i].Name] = struct{}{}
@@ -81,8 +105,13 @@ func names(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster 
 			seen[task.FromCluster] = struct{}{}
 		}
 	}
-	out := make([]workv1alpha2.TargetCluster, 0, len(seen))
-	for _, name := range slices.Sorted(maps.Keys(seen)) {
+	return seen
+}
+
+// targets lists clusters by name, and without replicas: what is needed is whole in each.
+func targets(clusters map[string]struct{}) []workv1alpha2.TargetCluster {
+	out := make([]workv1alpha2.TargetCluster, 0, len(clusters))
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
 		out = append(out, workv1alpha2.TargetCluster{Name: name})
 	}
 	return out
