@@ -360,7 +360,9 @@ func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
 	g.Expect(crb.Spec.Resource.Name).To(Equal(w.namespace))
 	g.Expect(crb.OwnerReferences).To(HaveLen(1), "it goes with the namespace, and with nothing else")
 
-	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}} })
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+	})
 	g.Eventually(where, soon, often).Should(Equal(everything("edge-1", "edge-2")), "it leaves no cluster")
 
 	// What is added to its labels goes along.
