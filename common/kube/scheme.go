@@ -11,9 +11,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
@@ -29,6 +31,8 @@ func NewScheme() (*runtime.Scheme, error) {
 		workv1alpha1.AddToScheme,
 		workv1alpha2.AddToScheme,
 		clusterv1alpha1.AddToScheme,
+		appsv1alpha1.AddToScheme,
+		remedyv1alpha1.AddToScheme,
 		corev1.AddToScheme,
 		rbacv1.AddToScheme,
 		coordinationv1.AddToScheme,

@@ -1,12 +1,15 @@
 package apiserver
 
 import (
+	"slices"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -63,7 +66,8 @@ func (a admission) object(t *testing.T, apiVersion, kind, spec string) *unstruct
 	u.SetAPIVersion(apiVersion)
 	u.SetKind(kind)
 	u.SetGenerateName("p-")
-	if kind[:7] != "Cluster" {
+	switch kind {
+	case "PropagationPolicy", "OverridePolicy", "FederatedResourceQuota", "ResourceBinding":
 		u.SetNamespace(a.namespace)
 	}
 	return u
@@ -217,6 +221,92 @@ func TestWhatAnOverridePolicyMaySay(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatOtherKindsMaySay(t *testing.T) {
+	t.Parallel()
+	a := startAdmission(t)
+	const (
+		policy, apps, remedy = "policy.karmada.io/v1alpha1", "apps.karmada.io/v1alpha1", "remedy.karmada.io/v1alpha1"
+		quota, taint         = "FederatedResourceQuota", "ClusterTaintPolicy"
+		rebalancer, remedies = "WorkloadRebalancer", "Remedy"
+	)
+	// The policies may not be in force yet.
+	for kind, spec := range map[string]string{
+		quota: "overall: {cpu: 1}\nstaticAssignments: [{clusterName: a, hard: {cpu: 2}}]\n",
+		taint: "taints: [{key: k, effect: NoExecute}]\n",
+	} {
+		NewWithT(t).Eventually(func() error { return a.try(t, policy, kind, spec) }, "30s", "50ms").ShouldNot(Succeed())
+	}
+	tests := map[string]struct{ apiVersion, kind, spec, want string }{
+		"a quota":                            {policy, quota, "overall: {cpu: 300m, requests.memory: 2Gi}\nstaticAssignments: [{clusterName: a, hard: {cpu: 100m}}, {clusterName: b, hard: {cpu: 200m, requests.memory: 2Gi}}]\n", ""},
+		"a quota of less than nothing":       {policy, quota, "overall: {cpu: -1}\n", "spec.overall: an amount must be a quantity that is not negative"},
+		"a quota of no resource":             {policy, quota, "overall: {\"a b\": 1}\n", "spec.overall: the name of a resource"},
+		"a part of less than nothing":        {policy, quota, "overall: {cpu: 1}\nstaticAssignments: [{clusterName: a, hard: {cpu: -1}}]\n", "spec.staticAssignments.hard: an amount must be"},
+		"a part of something else":           {policy, quota, "overall: {cpu: 1}\nstaticAssignments: [{clusterName: a, hard: {memory: 1}}]\n", "a resource that is assigned must be in spec.overall too"},
+		"parts that are more than the whole": {policy, quota, "overall: {cpu: 300m}\nstaticAssignments: [{clusterName: a, hard: {cpu: 200m}}, {clusterName: b, hard: {cpu: 101m}}]\n", "more of a resource than spec.overall"},
+		"a part of no cluster":               {policy, quota, "overall: {cpu: 1}\nstaticAssignments: [{clusterName: a_b, hard: {cpu: 1}}]\n", "spec.staticAssignments.clusterName"},
+		"a taint":                            {policy, taint, "taints: [{key: example.com/k, effect: NoSchedule, value: v}, {key: example.com/k, effect: PreferNoSchedule}]\naddOnConditions: [{conditionType: Ready, operator: NotIn, statusValues: [\"True\"]}]\n", ""},
+		"a taint that is no label":           {policy, taint, "taints: [{key: a b, effect: NoSchedule}]\n", "spec.taints.key"},
+		"a taint with a value that is none":  {policy, taint, "taints: [{key: a, effect: NoSchedule, value: b c}]\n", "spec.taints.value"},
+		"a taint twice":                      {policy, taint, "taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule, value: b}]\n", "spec.taints: each key may be there once"},
+		"a taint that evicts":                {policy, taint, "taints: [{key: a, effect: NoExecute}]\n", "spec.taints.effect: NoExecute is not accepted here"},
+		"no taint":                           {policy, taint, "taints: []\n", "spec.taints"},
+		"a condition that is none":           {policy, taint, "taints: [{key: a, effect: NoSchedule}]\naddOnConditions: [{conditionType: Ready, operator: In, statusValues: [Perhaps]}]\n", "spec.addOnConditions[0].statusValues[0]"},
+		"a taint by a field of no cluster":   {policy, taint, "targetClusters: {fieldSelector: {matchExpressions: [{key: planet, operator: In}]}}\ntaints: [{key: a, effect: NoSchedule}]\n", "spec.targetClusters: the key"},
+		"a rebalancer":                       {apps, rebalancer, "workloads: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]\nttlSecondsAfterFinished: 5\n", ""},
+		"a rebalancer of nothing":            {apps, rebalancer, "workloads: []\n", "spec.workloads"},
+		"a rebalancer of no name":            {apps, rebalancer, "workloads: [{apiVersion: apps/v1, kind: Deployment}]\n", "spec.workloads[0].name"},
+		"a remedy":                           {remedy, remedies, "decisionMatches: [{clusterConditionMatch: {conditionType: R, operator: NotEqual, conditionStatus: \"True\"}}]\nactions: [TrafficControl]\n", ""},
+		"a remedy that cannot compare":       {remedy, remedies, "decisionMatches: [{clusterConditionMatch: {conditionType: R, operator: Like, conditionStatus: \"True\"}}]\n", "operator"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := a.try(t, tt.apiVersion, tt.kind, tt.spec)
+			if tt.want == "" {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			} else {
+				NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.want)))
+			}
+		})
+	}
+}
+
+// warnings keeps what the API server warns of.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// HandleWarningHeader keeps a warning.
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, text)
+}
+
+func (w *warnings) list() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all)
+}
+
+func TestWhatIsStoredOnlySaysSo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{})
+	g.Expect(Install(t.Context(), hub.Config, Options{})).To(Succeed())
+	heard := &warnings{}
+	cfg := rest.CopyConfig(hub.Config)
+	cfg.WarningHandler = heard
+	c, err := client.New(cfg, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	a := admission{client: c, namespace: hub.Namespace(t)}
+	g.Eventually(func() []string {
+		g.Expect(a.try(t, "remedy.karmada.io/v1alpha1", "Remedy", "actions: [TrafficControl]\n")).To(Succeed())
+		return heard.list()
+	}, "30s", "50ms").Should(ContainElement(ContainSubstring("Remedy is stored, but this version of the hub does not act on it yet")))
 }
 
 func TestWhatIsProtectedCannotBeDeleted(t *testing.T) {

@@ -15,6 +15,8 @@ const (
 	KindClusterPropagationPolicy = "ClusterPropagationPolicy"
 	KindOverridePolicy           = "OverridePolicy"
 	KindClusterOverridePolicy    = "ClusterOverridePolicy"
+	KindFederatedResourceQuota   = "FederatedResourceQuota"
+	KindClusterTaintPolicy       = "ClusterTaintPolicy"
 )
 
 // AddToScheme registers the kinds of this package.
@@ -24,6 +26,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterPropagationPolicy{}, &ClusterPropagationPolicyList{},
 		&OverridePolicy{}, &OverridePolicyList{},
 		&ClusterOverridePolicy{}, &ClusterOverridePolicyList{},
+		&FederatedResourceQuota{}, &FederatedResourceQuotaList{},
+		&ClusterTaintPolicy{}, &ClusterTaintPolicyList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
