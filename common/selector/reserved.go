@@ -25,21 +25,28 @@ func ReservedKind(kind schema.GroupVersionKind) bool {
 	}
 }
 
-// Exclusions say which namespaces, and what is in them, stay on the hub.
+// Exclusions say which kinds, and which namespaces with what is in them, stay on the hub.
 type Exclusions struct {
+	kinds       SkippedKinds
 	prefix      string
 	expressions []*regexp.Regexp
 }
 
 // NewExclusions returns what the hub keeps for itself, which is the namespaces that
 // begin with the prefix of execution namespaces and those of our own, and whatever
-// one of the expressions matches as a whole.
-func NewExclusions(prefix string, expressions []*regexp.Regexp) Exclusions {
-	e := Exclusions{prefix: prefix}
+// one of the expressions matches as a whole; and the kinds that are skipped beside those
+// that are reserved.
+func NewExclusions(prefix string, expressions []*regexp.Regexp, kinds SkippedKinds) Exclusions {
+	e := Exclusions{prefix: prefix, kinds: kinds}
 	for _, expression := range expressions {
 		e.expressions = append(e.expressions, regexp.MustCompile("^(?:"+expression.String()+")$"))
 	}
 	return e
+}
+
+// ExcludesKind says whether the objects of a kind stay on the hub.
+func (e Exclusions) ExcludesKind(kind schema.GroupVersionKind) bool {
+	return ReservedKind(kind) || e.kinds.has(kind)
 }
 
 // Excludes says whether a template stays on the hub because of its namespace, or

@@ -35,7 +35,7 @@ func TestReservedKind(t *testing.T) {
 
 func TestExcludes(t *testing.T) {
 	t.Parallel()
-	e := NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("kube-.*"), regexp.MustCompile("a|ab")})
+	e := NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("kube-.*"), regexp.MustCompile("a|ab")}, SkippedKinds{})
 	in := func(namespace string) Target {
 		return Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "c"}
 	}

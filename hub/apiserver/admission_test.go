@@ -332,8 +332,8 @@ func TestWhatIsProtectedCannotBeDeleted(t *testing.T) {
 func TestWhatWebhookConfigurationsMaySay(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
-	hook := func(name, clientConfig, rule, rest string) string {
-		return "webhooks:\n- name: " + name + "\n  clientConfig: " + clientConfig + "\n  rules: [" + rule + "]\n" + rest
+	hook := func(name, clientConfig, rule, more string) string {
+		return "webhooks:\n- name: " + name + "\n  clientConfig: " + clientConfig + "\n  rules: [" + rule + "]\n" + more
 	}
 	const (
 		name     = "workloads.example.com"

@@ -39,6 +39,7 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"a prefix that no namespace has":         {serveIn("--execution-namespace-prefix", "Works_"), "--execution-namespace-prefix"},
 		"a grace period of nothing":              {serveIn("--cluster-monitor-grace-period", "0s"), "--cluster-monitor-grace-period 0s is not positive"},
 		"an expression that is none":             {serveIn("--skipped-propagating-namespaces", "("), "--skipped-propagating-namespaces"},
+		"a kind that is none":                    {serveIn("--skipped-propagating-apis", "a/b/c/d"), "--skipped-propagating-apis"},
 		"events of another kind":                 {serveIn("--events", "some"), "neither summary nor all"},
 		"a log of another format":                {serveIn("--log-format", "xml"), "neither text nor json"},
 		"less than no detail":                    {serveIn("-v", "-1"), "--verbosity"},

@@ -17,6 +17,7 @@ import (
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/logging"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/setup"
 )
 
@@ -51,6 +52,8 @@ type serveFlags struct {
 	logFormat       string
 	verbosity       int
 	skippedPatterns []*regexp.Regexp
+	skippedAPIs     string
+	skippedKinds    selector.SkippedKinds
 }
 
 func (f *serveFlags) add(fs *pflag.FlagSet) {
@@ -74,6 +77,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.monitorGrace, "cluster-monitor-grace-period", 40*time.Second, "how long an agent may be silent before its cluster is Unknown")
 	fs.DurationVar(&f.startupGrace, "cluster-startup-grace-period", 60*time.Second, "the same for an agent that was never heard of")
 	fs.StringSliceVar(&f.skipped, "skipped-propagating-namespaces", []string{"kube-.*"}, "regular expressions of namespaces whose objects are never propagated")
+	fs.StringVar(&f.skippedAPIs, "skipped-propagating-apis", "", "kinds whose objects are never propagated, separated by semicolons: group, group/version, group/version/Kind,Kind, or v1/Kind,Kind for the core group")
 	fs.StringVar(&f.events, "events", eventsSummary, "summary emits what tells an author something new, all emits every event")
 
 	fs.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "address of the metrics; 0 for none")
@@ -175,7 +179,7 @@ func (f *serveFlags) checkPeriods() error {
 	return nil
 }
 
-// compileSkipped makes expressions that match whole names.
+// compileSkipped reads what is never propagated; expressions match whole names.
 func (f *serveFlags) compileSkipped() error {
 	for _, s := range f.skipped {
 		pattern, err := regexp.Compile("^(?:" + s + ")$")
@@ -183,6 +187,10 @@ func (f *serveFlags) compileSkipped() error {
 			return fmt.Errorf("--skipped-propagating-namespaces %q is not a regular expression: %w", s, err)
 		}
 		f.skippedPatterns = append(f.skippedPatterns, pattern)
+	}
+	var err error
+	if f.skippedKinds, err = selector.ParseSkippedKinds(f.skippedAPIs); err != nil {
+		return fmt.Errorf("--skipped-propagating-apis: %w", err)
 	}
 	return nil
 }
@@ -204,6 +212,7 @@ func (f *serveFlags) options(env Environment) setup.Options {
 	return setup.Options{
 		ExecutionNamespacePrefix:  f.prefix,
 		SkippedNamespaces:         f.skippedPatterns,
+		SkippedKinds:              f.skippedKinds,
 		ClusterMonitorPeriod:      f.monitorPeriod,
 		ClusterMonitorGracePeriod: f.monitorGrace,
 		ClusterStartupGracePeriod: f.startupGrace,

@@ -182,7 +182,7 @@ func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentOb
 	seen := map[string]bool{}
 	for _, ref := range refs {
 		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-		if selector.ReservedKind(kind) {
+		if r.exclusions.ExcludesKind(kind) {
 			continue
 		}
 		found, err := r.kinds.find(ctx, kind, ref)

@@ -84,7 +84,7 @@ func start(t *testing.T) *world {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(dependencies.Register(mgr, dependencies.Deps{
-		Exclusions:  selector.NewExclusions("karmada-es-", nil),
+		Exclusions:  selector.NewExclusions("karmada-es-", nil, selector.SkippedKinds{}),
 		Interpreter: elsewhere{native.New(), w.other}, Informers: kube.NewMetadataInformers(mgr.GetCache()),
 		Events: w.record, Clock: clock.RealClock{},
 	})).To(Succeed())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
@@ -26,12 +24,8 @@ const defaultWorkers = 8
 
 // Deps is what the stage needs.
 type Deps struct {
-	// ExecutionNamespacePrefix begins the namespaces that hold Works; the default of
-	// the contract if empty.
-	ExecutionNamespacePrefix string
-	// SkippedNamespaces match the namespaces, as a whole, whose objects are never
-	// templates.
-	SkippedNamespaces []*regexp.Regexp
+	// Exclusions say what is never a template.
+	Exclusions selector.Exclusions
 	// Interpreter says how many replicas a template asks for.
 	Interpreter interpreter.Interpreter
 	// Informers are those of the manager's cache.
@@ -94,17 +88,13 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 	if deps.Interpreter == nil || deps.Informers == nil || deps.Events == nil || deps.Clock == nil {
 		return nil, errors.New("it needs an interpreter, informers, an event sink and a clock")
 	}
-	prefix := deps.ExecutionNamespacePrefix
-	if prefix == "" {
-		prefix = contract.DefaultExecutionNamespacePrefix
-	}
 	q := &queue{}
 	return &Reconciler{
 		hubClient:   mgr.GetClient(),
 		liveReader:  mgr.GetAPIReader(),
 		interpreter: deps.Interpreter,
 		events:      deps.Events,
-		exclusions:  selector.NewExclusions(prefix, deps.SkippedNamespaces),
+		exclusions:  deps.Exclusions,
 		queue:       q,
 		kinds:       newKinds(deps.Informers, mgr.GetCache(), mgr.GetRESTMapper(), q, deps.Clock),
 		bindings:    kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),

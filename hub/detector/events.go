@@ -68,7 +68,7 @@ func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind sch
 		note = fmt.Sprintf("%s of %s is not namespaced, and a PropagationPolicy selects only objects of its own namespace. Select it in a ClusterPropagationPolicy.",
 			kind.Kind, kind.GroupVersion())
 	default:
-		note = fmt.Sprintf("%s of %s stays on the hub: it is part of how the hub works. Remove it from resourceSelectors.",
+		note = fmt.Sprintf("%s of %s stays on the hub: it is part of how the hub works, or named in --skipped-propagating-apis. Remove it from resourceSelectors.",
 			kind.Kind, kind.GroupVersion())
 	}
 	r.tellAuthor(p, reason+" "+kind.String(), policyWarning(p, reason, note))

@@ -112,7 +112,7 @@ func (r *Reconciler) retire(ctx context.Context, p policyv1alpha1.Policy) (recon
 // watchFor watches a kind that a policy names and tells its author if that is in
 // vain.
 func (r *Reconciler) watchFor(ctx context.Context, kind schema.GroupVersionKind, p policyv1alpha1.Policy) error {
-	if selector.ReservedKind(kind) {
+	if r.exclusions.ExcludesKind(kind) {
 		r.reportKind(p, reasonKindNotPropagated, kind)
 		return nil
 	}
@@ -226,7 +226,7 @@ func (r *Reconciler) reconcileKind(ctx context.Context, kind schema.GroupVersion
 
 // needed says whether a policy names a kind or a template of it is claimed.
 func (r *Reconciler) needed(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
-	if selector.ReservedKind(kind) {
+	if r.exclusions.ExcludesKind(kind) {
 		return false, nil
 	}
 	for _, clusterWide := range []bool{false, true} {

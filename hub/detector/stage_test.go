@@ -35,6 +35,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/detector/claim"
 	"fairlead.dev/test/cluster"
 )
@@ -136,11 +137,11 @@ func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(Register(mgr, Deps{
-		SkippedNamespaces: []*regexp.Regexp{regexp.MustCompile("kube-.*")},
-		Interpreter:       native.New(),
-		Informers:         kube.NewMetadataInformers(mgr.GetCache()),
-		Events:            s.writes.emit,
-		Clock:             clock.RealClock{},
+		Exclusions:  selector.NewExclusions(contract.DefaultExecutionNamespacePrefix, []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{}),
+		Interpreter: native.New(),
+		Informers:   kube.NewMetadataInformers(mgr.GetCache()),
+		Events:      s.writes.emit,
+		Clock:       clock.RealClock{},
 	})).To(Succeed())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

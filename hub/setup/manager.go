@@ -18,6 +18,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
 )
 
 // Options say how the hub works. The zero value of a field means nothing else is said
@@ -27,6 +28,8 @@ type Options struct {
 	ExecutionNamespacePrefix string
 	// SkippedNamespaces match the namespaces whose objects are no templates.
 	SkippedNamespaces []*regexp.Regexp
+	// SkippedKinds are kinds whose objects are no templates.
+	SkippedKinds selector.SkippedKinds
 	// ClusterMonitorPeriod is how often the leases of the agents are looked at.
 	ClusterMonitorPeriod time.Duration
 	// ClusterMonitorGracePeriod is the silence after which a cluster is Unknown.

@@ -26,12 +26,11 @@ type stage struct {
 // stages lists the stages in the order in which data flows.
 func stages(o Options, informers *kube.MetadataInformers) []stage {
 	kinds := native.New()
-	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces)
+	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	return []stage{
 		{"detector", func(mgr manager.Manager, events kube.EventSink) error {
 			return detector.Register(mgr, detector.Deps{
-				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, SkippedNamespaces: o.SkippedNamespaces,
-				Interpreter: kinds, Informers: informers, Events: events, Clock: o.Clock,
+				Exclusions: exclusions, Interpreter: kinds, Informers: informers, Events: events, Clock: o.Clock,
 			})
 		}},
 		{"dependencies", func(mgr manager.Manager, events kube.EventSink) error {
