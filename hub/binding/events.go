@@ -87,6 +87,9 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	for i, f := range failed {
 		notes[i] = f.note()
 	}
+	if done.skipped > 0 && len(notes) > 0 {
+		notes[len(notes)-1] += fmt.Sprintf(" The %d other clusters would say the same, and are tried when it is mended.", done.skipped)
+	}
 	if r.failures.news(client.ObjectKeyFromObject(s.binding), strings.Join(notes, "\n")) {
 		log.Info("Not every cluster has its Work", "reason", strings.Join(notes, " "))
 		r.warn(s.binding, failed, notes)
@@ -122,7 +125,17 @@ func (f failure) note() string {
 	if errors.Is(f.err, errTaken) || namespaceMissing(f.err) {
 		return fmt.Sprintf("Cluster %q does not get the object: %v.", f.cluster, f.err)
 	}
+	if tooLarge(f.err) {
+		return fmt.Sprintf("The Work for cluster %q could not be written: as JSON the object is larger than the hub can store (%v). "+
+			"Split the object, or leave out what need not go to members.", f.cluster, f.err)
+	}
 	return fmt.Sprintf("The Work for cluster %q could not be written: %v.", f.cluster, f.err)
+}
+
+// tooLarge says whether an object was refused for its size: by the API server, or by the
+// database behind it, which says so in words only.
+func tooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large")
 }
 
 // reportCleanUp tells that Works of a deleted binding could not be deleted.

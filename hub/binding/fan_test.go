@@ -1,0 +1,70 @@
+package binding_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/test/builder"
+)
+
+// TestTwoHundredClusters shows what one template costs when it is good, and when no
+// cluster can have it.
+func TestTwoHundredClusters(t *testing.T) {
+	const many = 200
+	s := start(t)
+	g, w := NewWithT(t), s.world(t)
+	members := make([]string, many)
+	var wait sync.WaitGroup
+	for i := range members {
+		members[i] = fmt.Sprintf("m%03d", i)
+	}
+	for part := range 8 {
+		wait.Go(func() {
+			for i := part; i < many; i += 8 {
+				w.join(t, members[i])
+			}
+		})
+	}
+	wait.Wait()
+
+	// The good one is one write for each cluster, however often it is looked at while the
+	// cache is behind.
+	good := builder.MakeConfigMap(w.namespace, "good", "k", "v").Obj()
+	b := w.create(t, good, members...)
+	began := time.Now()
+	for i := range 10 {
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.RescheduleTriggeredAt = new(metav1.NewTime(time.Unix(int64(i+1), 0)))
+		})
+	}
+	g.Eventually(func() int { return len(w.works(t, "good-")) }, "30s", "50ms").Should(Equal(many))
+	t.Logf("%d Works in %v", many, time.Since(began).Round(time.Millisecond))
+	g.Consistently(func() int { return len(w.works(t, "good-")) }, while, "50ms").Should(Equal(many))
+	wrote := w.wrote()
+	g.Expect(wrote).To(HaveLen(many), "no Work is asked for twice")
+	g.Expect(wrote).To(HaveEach("POST"))
+
+	// The bad one is small where it is, and six times as large in a Work, which has it as JSON:
+	// too large for any. It costs a request a try, and not one a cluster.
+	bad := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "bad", "namespace": w.namespace},
+		"data":     map[string]any{"k": strings.Repeat("\x01", 300_000)},
+	}}
+	w.create(t, bad, members...)
+	g.Eventually(func() []string { return w.told("bad") }, "30s", often).Should(ContainElement(
+		And(HavePrefix("Warning SyncWorkFailed: "), ContainSubstring("199 other clusters"), ContainSubstring("larger than the hub can store"))))
+	tried := len(w.wrote())
+	t.Logf("%d requests for a template that no cluster of %d can have", tried, many)
+	g.Expect(tried).To(BeNumerically("<=", 8))
+	g.Expect(w.works(t, "bad-")).To(BeEmpty())
+}
