@@ -108,9 +108,7 @@ func (r *reconciler) warn(b kube.Binding, failed []failure, notes []string) {
 			others = append(others, notes[i])
 			continue
 		}
-		r.events(kube.Event{
-			Regarding: templateOf(b), Type: corev1.EventTypeWarning, Reason: reasonOverrideFailed, Action: actionOverride, Note: notes[i],
-		})
+		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonOverrideFailed, Action: actionOverride, Note: notes[i]}, false)
 	}
 	if len(others) > 0 {
 		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: strings.Join(others, " ")}, false)

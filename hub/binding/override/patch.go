@@ -8,7 +8,6 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
@@ -32,20 +31,16 @@ func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.Plaint
 	if len(list) == 0 {
 		return nil
 	}
-	operations := make([]operation, len(list))
+	kind, apiVersion := obj.GetKind(), obj.GetAPIVersion()
+	var document any = obj.Object
 	for i := range list {
-		operations[i] = newOperation(list[i].Operator, list[i].Path, list[i].Value.Raw)
+		var err error
+		if document, err = patchTree(document, list[i].Operator, list[i].Path, list[i].Value.Raw); err != nil {
+			return fmt.Errorf("plaintext[%d], path %q: %w", i, list[i].Path, explain(string(list[i].Operator), err))
+		}
 	}
-	document, err := json.Marshal(obj.Object)
-	if err != nil {
-		return fmt.Errorf("encoding the object: %w", err)
-	}
-	document, at, err := patch(document, operations)
-	if err != nil {
-		return fmt.Errorf("plaintext[%d], path %q: %w", at, list[at].Path, err)
-	}
-	var content map[string]any
-	if err := kjson.Unmarshal(document, &content); err != nil || content["kind"] != obj.Object["kind"] || content["apiVersion"] != obj.Object["apiVersion"] {
+	content, ok := document.(map[string]any)
+	if !ok || content["kind"] != kind || content["apiVersion"] != apiVersion {
 		return errors.New("plaintext: the result is no object of the same apiVersion and kind any more; override what is below metadata, spec or data")
 	}
 	if _, ok := content["metadata"].(map[string]any); !ok {
@@ -83,7 +78,9 @@ func apply(document []byte, operations []operation) ([]byte, error) {
 
 // explain says what to do about a path that does not exist.
 func explain(op string, err error) error {
-	if !errors.Is(err, jsonpatch.ErrMissing) && !errors.Is(err, jsonpatch.ErrInvalidIndex) {
+	missing := errors.Is(err, errNothingThere) || errors.Is(err, errNoParent) ||
+		errors.Is(err, jsonpatch.ErrMissing) || errors.Is(err, jsonpatch.ErrInvalidIndex)
+	if !missing {
 		return err
 	}
 	if policyv1alpha1.OverriderOperator(op) == policyv1alpha1.OverrideAdd {

@@ -1,0 +1,136 @@
+package override
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// Why an operation cannot be applied.
+var (
+	errNothingThere = errors.New("the path does not exist")
+	errNoParent     = errors.New("the parent of the path does not exist")
+	errOperator     = errors.New("the operator is none of add, replace and remove")
+)
+
+// patchTree applies one operation of RFC 6902 to a decoded document and returns the
+// document, which is another one when the path is that of the whole. It changes the
+// document in place: to encode it for the patch and to decode the result would cost more
+// than all the rest of a rendering. The operations are those three that overriders
+// have; an index below zero counts from the end, which people use.
+func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, raw []byte) (any, error) {
+	var value any
+	switch op {
+	case policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideReplace:
+		if len(raw) > 0 { // what is missing is null
+			if err := kjson.Unmarshal(raw, &value); err != nil {
+				return nil, fmt.Errorf("reading the value: %w", err)
+			}
+		}
+	case policyv1alpha1.OverrideRemove:
+	default:
+		return nil, fmt.Errorf("%w: %q", errOperator, op)
+	}
+	if pointer == "" {
+		if op == policyv1alpha1.OverrideRemove {
+			return nil, errNothingThere
+		}
+		return value, nil
+	}
+	if !strings.HasPrefix(pointer, "/") {
+		return nil, fmt.Errorf("%w: it does not start with a slash", errNothingThere)
+	}
+	return patchBelow(root, strings.Split(pointer[1:], "/"), op, value)
+}
+
+// patchBelow applies an operation to what is at tokens below a node, and returns the node:
+// a list that got longer or shorter is another one.
+func patchBelow(node any, tokens []string, op policyv1alpha1.OverriderOperator, value any) (any, error) {
+	token := strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[0])
+	switch n := node.(type) {
+	case map[string]any:
+		if len(tokens) == 1 {
+			return n, patchField(n, token, op, value)
+		}
+		next, ok := n[token]
+		if !ok {
+			return nil, errNoParent
+		}
+		changed, err := patchBelow(next, tokens[1:], op, value)
+		if err != nil {
+			return nil, err
+		}
+		n[token] = changed
+		return n, nil
+	case []any:
+		if len(tokens) == 1 {
+			return patchElement(n, token, op, value)
+		}
+		index, err := indexIn(token, len(n))
+		if err != nil {
+			return nil, errNoParent
+		}
+		changed, err := patchBelow(n[index], tokens[1:], op, value)
+		if err != nil {
+			return nil, err
+		}
+		n[index] = changed
+		return n, nil
+	default:
+		return nil, errNoParent
+	}
+}
+
+func patchField(fields map[string]any, name string, op policyv1alpha1.OverriderOperator, value any) error {
+	if _, ok := fields[name]; !ok && op != policyv1alpha1.OverrideAdd {
+		return errNothingThere
+	}
+	if op == policyv1alpha1.OverrideRemove {
+		delete(fields, name)
+	} else {
+		fields[name] = value
+	}
+	return nil
+}
+
+func patchElement(list []any, token string, op policyv1alpha1.OverriderOperator, value any) (any, error) {
+	if op == policyv1alpha1.OverrideAdd {
+		if token == "-" {
+			return append(list, value), nil
+		}
+		index, err := indexIn(token, len(list)+1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, nil)
+		copy(list[index+1:], list[index:])
+		list[index] = value
+		return list, nil
+	}
+	index, err := indexIn(token, len(list))
+	if err != nil {
+		return nil, err
+	}
+	if op == policyv1alpha1.OverrideRemove {
+		return append(list[:index:index], list[index+1:]...), nil
+	}
+	list[index] = value
+	return list, nil
+}
+
+// indexIn reads an index of a list of this length.
+func indexIn(token string, length int) (int, error) {
+	index, err := strconv.Atoi(token)
+	if index < 0 {
+		index += length
+	}
+	if err != nil || index < 0 || index >= length {
+		return 0, fmt.Errorf("%w: there is no element %q", errNothingThere, token)
+	}
+	return index, nil
+}
