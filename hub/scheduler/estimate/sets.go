@@ -1,0 +1,167 @@
+package estimate
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Bounds of a simulation, whatever an agent reports: beyond them it says how much it
+// has placed, which is less than fits.
+const (
+	mostNodes  = 10_000
+	mostPlaced = 100_000
+)
+
+// Sets says how many more sets of components fit into a cluster, all replicas of all
+// components being one set.
+func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, components []workv1alpha2.Component) Capacity {
+	s := c.Status.ResourceSummary
+	if s == nil {
+		return Capacity{Limit: LimitNoSummary}
+	}
+	pods, sum := int64(0), map[corev1.ResourceName]int64{}
+	for i := range components {
+		replicas := int64(max(0, components[i].Replicas))
+		pods += replicas
+		for name := range requestOf(&components[i]) {
+			sum[name] = add(sum[name], multiply(max(0, amount(requestOf(&components[i]), name)), replicas))
+		}
+	}
+	b := bound{n: max(0, free(s, assumed, corev1.ResourcePods)) / max(1, pods), limit: LimitPods}
+	for _, w := range byName(sum) {
+		if w.n > 0 {
+			b.lower(max(0, free(s, assumed, w.name))/w.n, string(w.name))
+		}
+	}
+	if grades := gradesOf(c); len(grades) > 0 && b.n > 0 && pods > 0 {
+		b.lower(simulate(grades, assumed, components, b.n), LimitModels)
+	}
+	return b.capacity()
+}
+
+// byName lists amounts in an order that is always the same.
+func byName(amounts map[corev1.ResourceName]int64) []quantity {
+	out := make([]quantity, 0, len(amounts))
+	for name, n := range amounts {
+		if name != corev1.ResourcePods {
+			out = append(out, quantity{name, n})
+		}
+	}
+	slices.SortFunc(out, func(a, b quantity) int { return strings.Compare(string(a.name), string(b.name)) })
+	return out
+}
+
+func requestOf(c *workv1alpha2.Component) corev1.ResourceList {
+	if c.ReplicaRequirements == nil {
+		return nil
+	}
+	return c.ReplicaRequirements.ResourceRequest
+}
+
+// node is what a node has left, in the order of the simulation's resources.
+type node struct {
+	free []int64
+	pods int64
+}
+
+// party is a component in a simulation.
+type party struct {
+	replicas int64
+	wants    []int64
+	// from is the first node that may still have room: what a node once had no room
+	// for never fits into it later.
+	from int
+}
+
+// simulate places whole sets on nodes, each replica on the first that has room, until
+// a set does not fit or there are enough.
+func simulate(grades []grade, assumed Assumed, components []workv1alpha2.Component, enough int64) int64 {
+	all := map[corev1.ResourceName]int64{}
+	for name := range graded(grades) {
+		all[name] = 0
+	}
+	resources := byName(all)
+	nodes := nodesOf(grades, assumed, resources)
+	parties := make([]party, 0, len(components))
+	for i := range components {
+		p := party{replicas: int64(max(0, components[i].Replicas)), wants: make([]int64, len(resources))}
+		for j, r := range resources {
+			p.wants[j] = max(0, amount(requestOf(&components[i]), r.name))
+		}
+		parties = append(parties, p)
+	}
+	var sets, placed int64
+	for ; sets < enough; sets++ {
+		for i := range parties {
+			for range parties[i].replicas {
+				if placed == mostPlaced || !parties[i].place(nodes) {
+					return sets
+				}
+				placed++
+			}
+		}
+	}
+	return sets
+}
+
+// place puts one replica on the first node with room.
+func (p *party) place(nodes []node) bool {
+	for ; p.from < len(nodes); p.from++ {
+		if nodes[p.from].take(p.wants) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) take(wants []int64) bool {
+	if n.pods == 0 {
+		return false
+	}
+	for i, w := range wants {
+		if w > n.free[i] {
+			return false
+		}
+	}
+	for i, w := range wants {
+		n.free[i] -= w
+	}
+	n.pods--
+	return true
+}
+
+// nodesOf lays the nodes out, the smallest first, and takes off them what was assigned
+// since.
+func nodesOf(grades []grade, assumed Assumed, resources []quantity) []node {
+	var out []node
+	left := make([]int64, len(resources))
+	for i, r := range resources {
+		left[i] = max(0, amount(assumed.Resources, r.name))
+	}
+	for i := range grades {
+		for range min(grades[i].nodes, mostNodes-int64(len(out))) {
+			n := node{free: make([]int64, len(resources)), pods: podsOfNode}
+			for j, r := range resources {
+				has := amount(grades[i].least, r.name)
+				taken := min(has, left[j])
+				n.free[j], left[j] = has-taken, left[j]-taken
+			}
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// add adds what is not negative and stops at the largest number.
+func add(a, b int64) int64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxInt64
+}
