@@ -1,9 +1,3 @@
-// Package interpreter answers what an object means: how many replicas it asks for,
-// what of it belongs to the member, what its status says, whether it is healthy.
-//
-// An Interpreter is a chain of layers; the first layer that has a rule for the kind
-// and the operation answers, and its error is final. The native layer, Go code for
-// the kinds of Kubernetes, is the last.
 package interpreter
 
 import (

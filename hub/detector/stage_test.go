@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
 	"strings"
@@ -252,7 +253,9 @@ func claimedBy(name string) func(Gomega, *workv1alpha2.ResourceBinding) {
 func (s *stage) settle(t *testing.T) {
 	t.Helper()
 	name := fmt.Sprintf("canary-%d", len(s.writes.requests()))
-	s.create(t, s.configMap(name), s.policy(name, named("v1", "ConfigMap", name)))
+	p := s.policy(name, named("v1", "ConfigMap", name))
+	p.Spec.Priority = new(int32(math.MaxInt32)) // whatever else selects it
+	s.create(t, p, s.configMap(name))
 	s.eventually(t, name+"-configmap", claimedBy(name))
 }
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/onsi/gomega"
-
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	. "github.com/onsi/gomega"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
