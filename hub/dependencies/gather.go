@@ -160,9 +160,8 @@ func (r *Reconciler) references(ctx context.Context, b kube.Binding) ([]configv1
 	if err != nil {
 		return nil, err
 	}
-	if template.GetResourceVersion() == ref.ResourceVersion {
-		r.read.put(key, version, refs)
-	}
+	// If it was edited in the meantime, the binding will say so and it is read again.
+	r.read.put(key, version, refs)
 	r.events(gotDependencies(b, refs))
 	return refs, nil
 }

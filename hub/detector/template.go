@@ -131,6 +131,9 @@ func (r *Reconciler) apply(ctx context.Context, req request, t *metav1.PartialOb
 	}, p); err != nil {
 		return err
 	}
+	if t.Annotations[contract.TemplateEditAnnotation] == activation.Seen {
+		return nil
+	}
 	return r.mark(ctx, req, t, func(obj metav1.Object) { setSeen(obj, activation.Seen) })
 }
 
