@@ -1,0 +1,163 @@
+package reserve
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/scheduler/estimate"
+)
+
+// Lifetime is how long a reservation lasts at most.
+const Lifetime = 5 * time.Minute
+
+// Ledger holds the reservations of all clusters. Its methods may be called at the same
+// time; the clock is the caller's.
+type Ledger struct {
+	mu       sync.Mutex
+	accounts map[string]*account
+}
+
+// New returns a ledger with nothing in it.
+func New() *Ledger { return &Ledger{accounts: map[string]*account{}} }
+
+// account is what is reserved in one cluster.
+type account struct {
+	// pods is how many the last report counted; reported says that there was one.
+	pods     int64
+	reported bool
+	// entries are the reservations, the oldest first.
+	entries []entry
+}
+
+// entry is what one assignment added.
+type entry struct {
+	binding  types.NamespacedName
+	replicas int64
+	request  corev1.ResourceList
+	until    time.Time
+}
+
+// Assign reserves what the targets of a binding gained, and lets go of what they lost.
+func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alpha2.TargetCluster, request corev1.ResourceList, now time.Time) {
+	gained := make(map[string]int64, len(before)+len(after))
+	for i := range after {
+		gained[after[i].Name] += int64(after[i].Replicas)
+	}
+	for i := range before {
+		gained[before[i].Name] -= int64(before[i].Replicas)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for cluster, n := range gained {
+		switch a := l.accounts[cluster]; {
+		case n > 0:
+			a = l.account(cluster)
+			a.entries = append(a.entries, entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
+		case n < 0 && a != nil:
+			a.release(-n, func(e *entry) bool { return e.binding == binding })
+		}
+	}
+}
+
+// Report takes note of what a cluster reports, and lets go of what it counts by now.
+func (l *Ledger) Report(c *clusterv1alpha1.Cluster) {
+	s := c.Status.ResourceSummary
+	if s == nil {
+		return
+	}
+	allocated, allocating := s.Allocated[corev1.ResourcePods], s.Allocating[corev1.ResourcePods]
+	pods := allocated.Value() + allocating.Value()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(c.Name)
+	if a.reported && pods > a.pods {
+		a.release(pods-a.pods, func(*entry) bool { return true })
+	}
+	a.pods, a.reported = pods, true
+}
+
+// Forget lets go of all that a binding reserved: it is gone.
+func (l *Ledger) Forget(binding types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.accounts {
+		a.release(math.MaxInt64, func(e *entry) bool { return e.binding == binding })
+	}
+}
+
+// Leave closes the account of a cluster that left.
+func (l *Ledger) Leave(cluster string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.accounts, cluster)
+}
+
+// Assumed returns what is reserved in a cluster.
+func (l *Ledger) Assumed(cluster string, now time.Time) estimate.Assumed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.accounts[cluster]
+	if a == nil || len(a.entries) == 0 {
+		return estimate.Assumed{}
+	}
+	a.expire(now)
+	out := estimate.Assumed{Resources: corev1.ResourceList{}}
+	for i := range a.entries {
+		e := &a.entries[i]
+		out.Pods += e.replicas
+		for name, q := range e.request {
+			sum := out.Resources[name]
+			sum.Add(times(q, e.replicas))
+			out.Resources[name] = sum
+		}
+	}
+	return out
+}
+
+func (l *Ledger) account(cluster string) *account {
+	a := l.accounts[cluster]
+	if a == nil {
+		a = &account{}
+		l.accounts[cluster] = a
+	}
+	return a
+}
+
+// release lets go of so many replicas of the entries that match, the oldest first.
+func (a *account) release(n int64, matches func(*entry) bool) {
+	kept := a.entries[:0]
+	for i := range a.entries {
+		e := a.entries[i]
+		if n > 0 && matches(&e) {
+			freed := min(n, e.replicas)
+			e.replicas -= freed
+			n -= freed
+		}
+		if e.replicas > 0 {
+			kept = append(kept, e)
+		}
+	}
+	clear(a.entries[len(kept):])
+	a.entries = kept
+}
+
+// expire lets go of what lasted too long; entries are in the order of their end.
+func (a *account) expire(now time.Time) {
+	for len(a.entries) > 0 && !now.Before(a.entries[0].until) {
+		a.entries = a.entries[1:]
+	}
+}
+
+// times multiplies a quantity.
+func times(q resource.Quantity, n int64) resource.Quantity {
+	q = q.DeepCopy()
+	q.Mul(n)
+	return q
+}
