@@ -1,0 +1,223 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/interpreter"
+)
+
+const (
+	// defaultTimeout is how long an answer may take if the webhook does not say.
+	defaultTimeout = 10 * time.Second
+	// maxAnswer is how large an answer may be: as large as what an API server accepts.
+	maxAnswer = 3 << 20
+	// idleTimeout is how long a connection is kept for the next question.
+	idleTimeout = 30 * time.Second
+)
+
+// version is that of ResourceInterpreterContext that is sent.
+const version = "v1alpha1"
+
+// hook is one webhook.
+type hook struct {
+	name    string
+	rules   []configv1alpha1.RuleWithOperations
+	url     string
+	timeout time.Duration
+	http    *http.Client
+	// problem is why it cannot be asked, if so.
+	problem error
+}
+
+func newHook(name string, w configv1alpha1.ResourceInterpreterWebhook, services client.Reader) *hook {
+	h := &hook{name: name, rules: w.Rules, timeout: defaultTimeout}
+	if w.TimeoutSeconds != nil {
+		h.timeout = time.Duration(*w.TimeoutSeconds) * time.Second
+	}
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true,
+		IdleConnTimeout:   idleTimeout,
+	}
+	h.problem = h.address(w, transport, services)
+	if ca := w.ClientConfig.CABundle; len(ca) > 0 {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(ca) {
+			h.problem = errors.Join(h.problem, errors.New("clientConfig.caBundle has no certificate in PEM"))
+		}
+		transport.TLSClientConfig.RootCAs = pool
+	}
+	if !slices.Contains(w.InterpreterContextVersions, version) {
+		h.problem = errors.Join(h.problem, fmt.Errorf("interpreterContextVersions lacks %s, the only version that is sent", version))
+	}
+	h.http = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return h
+}
+
+// address finds out where the webhook is asked.
+func (h *hook) address(w configv1alpha1.ResourceInterpreterWebhook, transport *http.Transport, services client.Reader) error {
+	switch config := w.ClientConfig; {
+	case config.URL != nil && config.Service != nil, config.URL == nil && config.Service == nil:
+		return errors.New("clientConfig must have either a url or a service")
+	case config.URL != nil:
+		u, err := url.Parse(*config.URL)
+		if err != nil || u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("clientConfig.url %q is no https URL", *config.URL)
+		}
+		transport.Proxy = http.ProxyFromEnvironment
+		h.url = u.String()
+		return nil
+	default:
+		s := newService(*config.Service, services)
+		transport.DialContext = s.dial
+		h.url = s.url()
+		return nil
+	}
+}
+
+func (h *hook) close() { h.http.CloseIdleConnections() }
+
+// question is what a webhook is asked.
+type question struct {
+	op               interpreter.Operation
+	object, observed *unstructured.Unstructured
+	replicas         int32
+	items            []workv1alpha2.AggregatedStatusItem
+}
+
+// ask asks the webhook for the operation. Its errors name all that took part.
+func (i *Interpreter) ask(ctx context.Context, q question) (answer, error) {
+	h := i.hook(q.object.GroupVersionKind(), q.op)
+	if h == nil {
+		return answer{}, interpreter.NoRule(q.object, q.op)
+	}
+	a, err := h.ask(ctx, q)
+	if err != nil {
+		return answer{}, fmt.Errorf("asking webhook %q for %s of %s %q: %w",
+			h.name, q.op, q.object.GetKind(), client.ObjectKeyFromObject(q.object), err)
+	}
+	return a, nil
+}
+
+func (h *hook) ask(ctx context.Context, q question) (answer, error) {
+	if h.problem != nil {
+		return answer{}, fmt.Errorf("the webhook is not configured correctly: %w", h.problem)
+	}
+	request, object, err := q.encode()
+	if err != nil {
+		return answer{}, err
+	}
+	body, err := json.Marshal(&configv1alpha1.ResourceInterpreterContext{
+		TypeMeta: metav1.TypeMeta{APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindResourceInterpreterContext},
+		Request:  request,
+	})
+	if err != nil {
+		return answer{}, fmt.Errorf("encoding the question: %w", err)
+	}
+	reply, err := h.post(ctx, body)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := decode(reply, request.UID, q.op, object)
+	if err != nil {
+		return answer{}, err
+	}
+	return a, nil
+}
+
+// encode returns the request, and the object as it is in there.
+func (q question) encode() (*configv1alpha1.ResourceInterpreterRequest, []byte, error) {
+	object, err := json.Marshal(q.object.Object)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding the object: %w", err)
+	}
+	kind := q.object.GroupVersionKind()
+	request := &configv1alpha1.ResourceInterpreterRequest{
+		UID:              uuid.NewUUID(),
+		Kind:             metav1.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
+		Name:             q.object.GetName(),
+		Namespace:        q.object.GetNamespace(),
+		Operation:        configv1alpha1.InterpreterOperation(q.op),
+		Object:           runtime.RawExtension{Raw: object},
+		DesiredReplicas:  &q.replicas,
+		AggregatedStatus: q.items,
+	}
+	if q.observed != nil {
+		observed, err := json.Marshal(q.observed.Object)
+		if err != nil {
+			return nil, nil, fmt.Errorf("encoding the live object: %w", err)
+		}
+		request.ObservedObject = &runtime.RawExtension{Raw: observed}
+	}
+	return request, object, nil
+}
+
+// post sends a question and returns the answer, all within the time-out.
+func (h *hook) post(ctx context.Context, body []byte) ([]byte, error) {
+	asking, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	target := fmt.Sprintf("%s?timeout=%ds", h.url, int(h.timeout.Seconds()))
+	request, err := http.NewRequestWithContext(asking, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	response, err := h.http.Do(request)
+	if err != nil {
+		return nil, h.unanswered(ctx, asking, err)
+	}
+	defer func() { _ = response.Body.Close() }() // all that matters was read
+	reply, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case response.StatusCode >= 300 && response.StatusCode < 400:
+		return nil, fmt.Errorf("it redirects (%s), which is not followed; configure the address that it redirects to", response.Status)
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("it answered %s: %s; see its own log", response.Status, excerpt(reply))
+	case err != nil:
+		return nil, h.unanswered(ctx, asking, err)
+	case len(reply) > maxAnswer:
+		return nil, fmt.Errorf("its answer is larger than %d bytes", maxAnswer)
+	}
+	return reply, nil
+}
+
+// unanswered says why there is no answer: it took too long, or there is no connection.
+func (h *hook) unanswered(ctx, asking context.Context, err error) error {
+	if ctx.Err() == nil && errors.Is(asking.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s; check that it runs, or set a longer timeoutSeconds: %w", h.timeout, err)
+	}
+	return fmt.Errorf("no answer; check its address and its certificate in clientConfig: %w", err)
+}
+
+// excerpt returns the beginning of a text for an error.
+func excerpt(body []byte) string {
+	const most = 200
+	if len(body) > most {
+		return fmt.Sprintf("%q and more", body[:most])
+	}
+	return fmt.Sprintf("%q", body)
+}

@@ -1,0 +1,79 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+)
+
+// defaultPort is that of a Service if the webhook names none.
+const defaultPort = 443
+
+// service is a Service that serves a webhook. Its certificate is for <name>.<namespace>.svc,
+// wherever the connection goes.
+type service struct {
+	configv1alpha1.ServiceReference
+
+	port   int32
+	reader client.Reader
+}
+
+func newService(ref configv1alpha1.ServiceReference, reader client.Reader) service {
+	s := service{ServiceReference: ref, port: defaultPort, reader: reader}
+	if ref.Port != nil {
+		s.port = *ref.Port
+	}
+	return s
+}
+
+func (s service) host() string { return s.Name + "." + s.Namespace + ".svc" }
+
+func (s service) at(host string) string { return net.JoinHostPort(host, strconv.Itoa(int(s.port))) }
+
+func (s service) url() string {
+	path := ""
+	if s.Path != nil {
+		path = *s.Path
+	}
+	return "https://" + s.at(s.host()) + path
+}
+
+// dial connects to where the Service is now.
+func (s service) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	address, err := s.resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, network, address)
+}
+
+// resolve returns the address of the Service. One that is not there may still be known
+// to DNS.
+func (s service) resolve(ctx context.Context) (string, error) {
+	live := &corev1.Service{}
+	err := s.reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return s.at(s.host()), nil
+	case err != nil:
+		return "", fmt.Errorf("reading Service %q: %w", s.Namespace+"/"+s.Name, err)
+	case live.Spec.Type == corev1.ServiceTypeExternalName:
+		return s.at(live.Spec.ExternalName), nil
+	case !slices.ContainsFunc(live.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == s.port }):
+		return "", fmt.Errorf("service %q has no port %d", s.Namespace+"/"+s.Name, s.port)
+	case live.Spec.ClusterIP == "" || live.Spec.ClusterIP == corev1.ClusterIPNone:
+		return "", fmt.Errorf("service %q is headless; it needs a cluster IP", s.Namespace+"/"+s.Name)
+	default:
+		return s.at(live.Spec.ClusterIP), nil
+	}
+}
