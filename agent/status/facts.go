@@ -44,9 +44,10 @@ type observation struct {
 	resourceVersion string
 	// live is set until it was interpreted.
 	live *unstructured.Unstructured
-	// status and health are what it was interpreted as.
-	status *runtime.RawExtension
-	health workv1alpha1.ResourceHealth
+	// status and health are what it was interpreted as, if it was.
+	interpreted bool
+	status      *runtime.RawExtension
+	health      workv1alpha1.ResourceHealth
 }
 
 func newFacts() *facts {

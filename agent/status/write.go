@@ -45,10 +45,12 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 	if !work.DeletionTimestamp.IsZero() {
 		return nil // nobody asks any more how its objects fare
 	}
-	d, ok := r.draft(ctx, name, work)
+	news := r.interpret(ctx, name, work.UID)
+	d, ok := r.draft(name, work)
 	if !ok {
 		return nil
 	}
+	d.events = append(d.events, news...)
 	patch, err := d.patch()
 	if err != nil {
 		return fmt.Errorf("encoding the status of Work %q: %w", name.Name, err)
@@ -135,7 +137,7 @@ func (f *facts) wrote(d draft, resourceVersion string, patched bool, now time.Ti
 }
 
 // draft puts the facts of a Work together. It says false if there is nothing to tell.
-func (r *Reporter) draft(ctx context.Context, name types.NamespacedName, work *workv1alpha1.Work) (draft, bool) {
+func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (draft, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, ok := r.works[name]
@@ -155,11 +157,8 @@ func (r *Reporter) draft(ctx context.Context, name types.NamespacedName, work *w
 	d.events = r.conditionEvents(d.base.Conditions, d.status.Conditions, name)
 	for ordinal, id := range f.manifests {
 		o, seen := f.objects[nameless(id)]
-		if !seen {
+		if !seen || !o.interpreted { // what was seen just now is for the next draft
 			continue
-		}
-		if o.live != nil {
-			d.events = append(d.events, r.interpret(ctx, f, o)...)
 		}
 		id.Ordinal = ordinal
 		d.status.ManifestStatuses = append(d.status.ManifestStatuses, workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health})
@@ -185,22 +184,61 @@ func (d draft) patch() ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": d.uid}, "status": status})
 }
 
-// interpret asks what the status of an object says and how the object fares.
-func (r *Reporter) interpret(ctx context.Context, f *facts, o *observation) []kube.Event {
-	live := o.live
-	o.live = nil
+// interpret asks what the objects of a Work that are new say and how they fare. It asks
+// without the lock, as an answer may take its time: what is seen meanwhile is for the
+// next write, which that has queued. No Work is interpreted twice at a time.
+func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid types.UID) []kube.Event {
 	var events []kube.Event
-	status, err := r.reflect(ctx, live)
-	if err == nil {
-		o.status = status // otherwise what was known stays
-	}
-	events = append(events, f.tell(live, reflectEvent(live, err))...)
-	health, err := r.health(ctx, live)
-	o.health = health
-	if r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
-		events = append(events, f.tell(live, healthEvent(live, health, err))...)
+	for o, live := range r.fresh(name, uid) {
+		status, reflectErr := r.reflect(ctx, live)
+		health, healthErr := r.health(ctx, live)
+		events = append(events, r.learn(name, o, live, func(f *facts) []kube.Event {
+			if reflectErr == nil {
+				o.status = status // otherwise what was known stays
+			}
+			o.health, o.interpreted = health, true
+			news := f.tell(live, reflectEvent(live, reflectErr))
+			if r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
+				news = append(news, f.tell(live, healthEvent(live, health, healthErr))...)
+			}
+			return news
+		})...)
 	}
 	return events
+}
+
+// fresh returns what was seen of a Work's objects and not interpreted yet.
+func (r *Reporter) fresh(name types.NamespacedName, uid types.UID) map[*observation]*unstructured.Unstructured {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, ok := r.works[name]
+	if !ok || !f.reported || f.uid != uid {
+		return nil
+	}
+	fresh := map[*observation]*unstructured.Unstructured{}
+	for _, o := range f.objects {
+		if o.live != nil {
+			fresh[o] = o.live
+		}
+	}
+	return fresh
+}
+
+// learn takes over what an object was interpreted as, unless the object or its Work went
+// meanwhile. A newer version of it that came is still to be interpreted.
+func (r *Reporter) learn(
+	name types.NamespacedName, o *observation, live *unstructured.Unstructured, take func(*facts) []kube.Event,
+) []kube.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, ok := r.works[name]
+	if !ok || f.objects[nameless(identify(live))] != o || o.uid != live.GetUID() {
+		return nil
+	}
+	if o.live == live {
+		o.live = nil
+	}
+	return take(f)
 }
 
 // reflect returns what the hub is told of the status of an object.
