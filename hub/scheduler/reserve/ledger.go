@@ -99,15 +99,22 @@ func (l *Ledger) Leave(cluster string) {
 	delete(l.accounts, cluster)
 }
 
-// Assumed returns what is reserved in a cluster.
-func (l *Ledger) Assumed(cluster string, now time.Time) estimate.Assumed {
+// All returns what is reserved, by cluster.
+func (l *Ledger) All(now time.Time) map[string]estimate.Assumed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.accounts[cluster]
-	if a == nil || len(a.entries) == 0 {
-		return estimate.Assumed{}
+	out := map[string]estimate.Assumed{}
+	for cluster, a := range l.accounts {
+		a.expire(now)
+		if len(a.entries) > 0 {
+			out[cluster] = a.sum()
+		}
 	}
-	a.expire(now)
+	return out
+}
+
+// sum adds the entries up.
+func (a *account) sum() estimate.Assumed {
 	out := estimate.Assumed{Resources: corev1.ResourceList{}}
 	for i := range a.entries {
 		e := &a.entries[i]

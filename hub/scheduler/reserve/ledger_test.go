@@ -69,7 +69,7 @@ func TestLedger(t *testing.T) {
 			l := reserve.New()
 			l.Assign(web, nil, on(4), cpu, now)
 			tt.do(l)
-			got := l.Assumed("m", now.Add(tt.at))
+			got := l.All(now.Add(tt.at))["m"]
 			g.Expect(got.Pods).To(Equal(tt.want))
 			g.Expect(got.Resources.Cpu().MilliValue()).To(Equal(tt.want * 500))
 		})
@@ -99,7 +99,7 @@ func TestNothingIsLostAndNothingCountsTwice(t *testing.T) {
 				running += random.Int64N(assigned - running + 1)
 				l.Report(counting(running))
 			}
-			g.Expect(l.Assumed("m", now).Pods + running).To(Equal(assigned))
+			g.Expect(l.All(now)["m"].Pods + running).To(Equal(assigned))
 		}
 	}
 }
