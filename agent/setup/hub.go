@@ -24,6 +24,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
@@ -91,10 +92,11 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 // hubMapper knows the kinds that an agent uses on the hub without asking.
 func hubMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{
-		workv1alpha1.GroupVersion, clusterv1alpha1.GroupVersion, coordinationv1.SchemeGroupVersion, corev1.SchemeGroupVersion,
+		workv1alpha1.GroupVersion, clusterv1alpha1.GroupVersion, configv1alpha1.GroupVersion, coordinationv1.SchemeGroupVersion, corev1.SchemeGroupVersion,
 	})
 	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
 	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
+	mapper.Add(configv1alpha1.GroupVersion.WithKind(configv1alpha1.KindResourceInterpreterWebhookConfiguration), meta.RESTScopeRoot)
 	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	return mapper
 }

@@ -50,11 +50,15 @@ func Run(ctx context.Context, o Options) error {
 	if err := m.addTo(mgr); err != nil {
 		return err
 	}
+	kinds, err := meanings(ctx, mgr, hub, m, o.Interpreter)
+	if err != nil {
+		return err
+	}
 	// In the order of the flow, from the end: each stage is handed what it tells.
 	reporter, err := status.Register(mgr, status.Deps{
 		Namespace:   namespace,
 		Cluster:     o.Cluster,
-		Interpreter: o.Interpreter,
+		Interpreter: kinds,
 		Events:      kube.NewEventSink(mgr.GetEventRecorder(contract.FieldManagerAgent), o.AllEvents),
 		Clock:       o.Clock,
 	})
@@ -65,7 +69,7 @@ func Run(ctx context.Context, o Options) error {
 		Namespace:    namespace,
 		MemberClient: m.client,
 		MemberCache:  m.managed,
-		Interpreter:  o.Interpreter,
+		Interpreter:  kinds,
 		Reporter:     reporter,
 		Clock:        o.Clock,
 		Registry:     ctrlmetrics.Registry,

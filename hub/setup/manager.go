@@ -94,7 +94,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	if err := kube.IndexWorks(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	if err := register(mgr, o); err != nil {
+	if err := register(ctx, mgr, o); err != nil {
 		return nil, err
 	}
 	return mgr, addProbes(mgr, o.Ready)

@@ -1,11 +1,14 @@
 package setup
 
 import (
+	"context"
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/binding"
@@ -24,8 +27,7 @@ type stage struct {
 }
 
 // stages lists the stages in the order in which data flows.
-func stages(o Options, informers *kube.MetadataInformers) []stage {
-	kinds := native.New()
+func stages(o Options, informers *kube.MetadataInformers, kinds interpreter.Interpreter) []stage {
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	return []stage{
 		{"detector", func(mgr manager.Manager, events kube.EventSink) error {
@@ -67,12 +69,30 @@ func stages(o Options, informers *kube.MetadataInformers) []stage {
 
 // register registers all stages with the manager. Each tells its events under its own
 // name.
-func register(mgr manager.Manager, o Options) error {
-	for _, s := range stages(o, kube.NewMetadataInformers(mgr.GetCache())) {
+func register(ctx context.Context, mgr manager.Manager, o Options) error {
+	kinds, err := meanings(ctx, mgr)
+	if err != nil {
+		return err
+	}
+	for _, s := range stages(o, kube.NewMetadataInformers(mgr.GetCache()), kinds) {
 		events := kube.NewEventSink(mgr.GetEventRecorder("fairlead-"+s.name), o.AllEvents)
 		if err := s.register(mgr, events); err != nil {
 			return fmt.Errorf("registering stage %q: %w", s.name, err)
 		}
 	}
 	return nil
+}
+
+// meanings returns what knows what kinds mean: complete now, and kept up to date while
+// the manager runs.
+func meanings(ctx context.Context, mgr manager.Manager) (interpreter.Interpreter, error) {
+	kinds := store.New(store.Options{Services: mgr.GetAPIReader(), BuiltIn: []interpreter.Interpreter{native.New()}})
+	if err := kinds.Load(ctx, mgr.GetAPIReader()); err != nil {
+		return nil, err
+	}
+	follow := runnable{run: func(ctx context.Context) error { return kinds.Follow(ctx, mgr.GetCache()) }}
+	if err := mgr.Add(follow); err != nil {
+		return nil, fmt.Errorf("following what kinds mean: %w", err)
+	}
+	return kinds, nil
 }

@@ -99,7 +99,7 @@ func clusterRules(cluster string) []rbacv1.PolicyRule {
 			Verbs: []string{"create", "get"},
 		},
 		{
-			APIGroups: []string{"config.karmada.io"}, Resources: []string{"resourceinterpretercustomizations"},
+			APIGroups: []string{"config.karmada.io"}, Resources: []string{"resourceinterpretercustomizations", "resourceinterpreterwebhookconfigurations"},
 			Verbs: []string{"get", "list", "watch"},
 		},
 	}

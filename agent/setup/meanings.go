@@ -1,0 +1,28 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/store"
+)
+
+// meanings returns what knows what kinds mean: what the hub says, before what is built
+// in. If the hub cannot be asked now, what is built in holds until it can: the objects
+// of the member are looked after in any case. Webhooks are called from the member's
+// side, so their Services are those of the member.
+func meanings(ctx context.Context, mgr manager.Manager, hub client.Reader, m *member, builtIn interpreter.Interpreter) (interpreter.Interpreter, error) {
+	kinds := store.New(store.Options{Services: m.client, BuiltIn: []interpreter.Interpreter{builtIn}})
+	if err := kinds.Load(ctx, hub); err != nil && ctx.Err() == nil {
+		ctrl.LoggerFrom(ctx).Error(err, "What kinds mean was not read from the hub; only what is built in is known until it is")
+	}
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return kinds.Follow(ctx, mgr.GetCache()) })); err != nil {
+		return nil, fmt.Errorf("following what kinds mean: %w", err)
+	}
+	return kinds, nil
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+)
+
+// Change says which kinds may mean something else now.
+type Change struct {
+	rules []configv1alpha1.Rule
+}
+
+// Affects says whether a kind does.
+func (c Change) Affects(kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(c.rules, func(r configv1alpha1.Rule) bool {
+		return among(r.APIGroups, kind.Group) && among(r.APIVersions, kind.Version) && among(r.Kinds, kind.Kind)
+	})
+}
+
+func among(list []string, value string) bool {
+	return slices.Contains(list, "*") || slices.Contains(list, value)
+}
+
+func (c Change) empty() bool { return len(c.rules) == 0 }
+
+// differences returns the kinds of what is only before, only after, or different.
+func differences(before, after sources) Change {
+	var c Change
+	for _, r := range [][2][]configv1alpha1.ResourceInterpreterCustomization{
+		{before.customizations, after.customizations}, {after.customizations, before.customizations},
+	} {
+		for _, a := range r[0] {
+			if !slices.ContainsFunc(r[1], func(b configv1alpha1.ResourceInterpreterCustomization) bool {
+				return a.Name == b.Name && equality.Semantic.DeepEqual(a.Spec, b.Spec)
+			}) {
+				c.rules = append(c.rules, target(a.Spec.Target))
+			}
+		}
+	}
+	for _, r := range [][2][]configv1alpha1.ResourceInterpreterWebhookConfiguration{
+		{before.webhooks, after.webhooks}, {after.webhooks, before.webhooks},
+	} {
+		for _, a := range r[0] {
+			if !slices.ContainsFunc(r[1], func(b configv1alpha1.ResourceInterpreterWebhookConfiguration) bool {
+				return a.Name == b.Name && equality.Semantic.DeepEqual(a.Webhooks, b.Webhooks)
+			}) {
+				for _, w := range a.Webhooks {
+					for _, rule := range w.Rules {
+						c.rules = append(c.rules, rule.Rule)
+					}
+				}
+			}
+		}
+	}
+	return c
+}
+
+func target(t configv1alpha1.CustomizationTarget) configv1alpha1.Rule {
+	kind := schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)
+	return configv1alpha1.Rule{APIGroups: []string{kind.Group}, APIVersions: []string{kind.Version}, Kinds: []string{kind.Kind}}
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/webhook"
+)
+
+// Options say what a store is made of.
+type Options struct {
+	// Compile makes the declarative layer. Without it customizations are not read.
+	Compile func([]configv1alpha1.ResourceInterpreterCustomization) interpreter.Interpreter
+	// Services finds the Services of webhooks.
+	Services client.Reader
+	// BuiltIn are the layers below, which do not change.
+	BuiltIn []interpreter.Interpreter
+}
+
+// Store is an interpreter whose rules change. It is safe for use by many goroutines.
+type Store struct {
+	options Options
+	table   atomic.Pointer[table]
+
+	mu          sync.Mutex // held while the table is made
+	subscribers []func(Change)
+}
+
+// table is what the layers are made of, and the layers.
+type table struct {
+	sources sources
+	hooks   *webhook.Interpreter
+	declare interpreter.Interpreter // nil if nothing compiles
+	kinds   interpreter.Interpreter
+}
+
+// sources are the objects that the layers are made of, by name.
+type sources struct {
+	customizations []configv1alpha1.ResourceInterpreterCustomization
+	webhooks       []configv1alpha1.ResourceInterpreterWebhookConfiguration
+}
+
+// New returns a store that knows only what is built in.
+func New(o Options) *Store {
+	s := &Store{options: o}
+	s.table.Store(s.build(sources{}, nil))
+	return s
+}
+
+// Subscribe has f called after every change. It must not wait.
+func (s *Store) Subscribe(f func(Change)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribers = append(s.subscribers, f)
+}
+
+// Load reads everything and takes over what changed.
+func (s *Store) Load(ctx context.Context, reader client.Reader) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read, err := s.read(ctx, reader)
+	if err != nil {
+		return err
+	}
+	before := s.table.Load()
+	change := differences(before.sources, read)
+	if change.empty() {
+		return nil
+	}
+	s.table.Store(s.build(read, before))
+	for _, tell := range s.subscribers {
+		tell(change)
+	}
+	return nil
+}
+
+func (s *Store) read(ctx context.Context, reader client.Reader) (sources, error) {
+	var out sources
+	if s.options.Compile != nil {
+		list := &configv1alpha1.ResourceInterpreterCustomizationList{}
+		if err := reader.List(ctx, list); err != nil {
+			return out, fmt.Errorf("listing ResourceInterpreterCustomizations: %w", err)
+		}
+		out.customizations = list.Items
+		slices.SortFunc(out.customizations, func(a, b configv1alpha1.ResourceInterpreterCustomization) int {
+			return cmp.Compare(a.Name, b.Name)
+		})
+	}
+	list := &configv1alpha1.ResourceInterpreterWebhookConfigurationList{}
+	if err := reader.List(ctx, list); err != nil {
+		return out, fmt.Errorf("listing ResourceInterpreterWebhookConfigurations: %w", err)
+	}
+	out.webhooks = list.Items
+	slices.SortFunc(out.webhooks, func(a, b configv1alpha1.ResourceInterpreterWebhookConfiguration) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return out, nil
+}
+
+// build makes the layers, and takes those over from before whose sources are the same.
+func (s *Store) build(from sources, before *table) *table {
+	t := &table{sources: from}
+	if before != nil && equality.Semantic.DeepEqual(before.sources.webhooks, from.webhooks) {
+		t.hooks = before.hooks
+	} else {
+		t.hooks = webhook.New(from.webhooks, s.options.Services)
+		if before != nil {
+			before.hooks.Close()
+		}
+	}
+	var layers []interpreter.Interpreter
+	if s.options.Compile != nil {
+		if before != nil && sameRules(before.sources.customizations, from.customizations) {
+			t.declare = before.declare
+		} else {
+			t.declare = s.options.Compile(from.customizations)
+		}
+		layers = append(layers, t.declare)
+	}
+	t.kinds = interpreter.Chain(append(append(layers, t.hooks), s.options.BuiltIn...)...)
+	return t
+}
+
+// sameRules says whether nothing changed but, perhaps, what the hub writes.
+func sameRules(a, b []configv1alpha1.ResourceInterpreterCustomization) bool {
+	return slices.EqualFunc(a, b, func(x, y configv1alpha1.ResourceInterpreterCustomization) bool {
+		return x.Name == y.Name && equality.Semantic.DeepEqual(x.Spec, y.Spec)
+	})
+}
