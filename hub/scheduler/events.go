@@ -30,7 +30,7 @@ func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.E
 		}
 	}
 	switch d.Outcome {
-	case decide.Refused, decide.NoClusterFit:
+	case decide.Refused, decide.NoClusterFit, decide.Unschedulable:
 		if c.verdict {
 			warn(d.Message)
 		}

@@ -72,6 +72,8 @@ func condition(d decide.Decision, generation int64, now metav1.Time) metav1.Cond
 	switch d.Outcome {
 	case decide.NoClusterFit:
 		c.Reason = workv1alpha2.ReasonNoClusterFit
+	case decide.Unschedulable:
+		c.Reason = workv1alpha2.ReasonUnschedulable
 	case decide.Refused:
 		c.Reason = workv1alpha2.ReasonSchedulerError
 	default:

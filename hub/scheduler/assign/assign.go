@@ -49,52 +49,87 @@ func StrategyOf(spec *workv1alpha2.ResourceBindingSpec) Strategy {
 	}
 }
 
-// Replicas assigns the replicas of a binding to candidates, which are sorted by name.
-// A cluster whose share is 0 is no target, unless there is nothing to share.
-func Replicas(spec *workv1alpha2.ResourceBindingSpec, candidates []*clusterv1alpha1.Cluster) ([]workv1alpha2.TargetCluster, error) {
-	switch strategy := StrategyOf(spec); strategy {
+// Candidate is a cluster that may get a share.
+type Candidate struct {
+	Name string
+	// Weight of the cluster, for StaticWeight.
+	Weight int64
+	// Available is how many more replicas fit, for DynamicWeight and Aggregated.
+	Available int32
+	// Assigned is how many replicas it has.
+	Assigned int32
+	// Tier is 0 for the clusters that are meant, and more for those that take what
+	// does not fit into the tiers before.
+	Tier int
+}
+
+// Request says what to share.
+type Request struct {
+	Strategy Strategy
+	Replicas int32
+	// Fresh shares all replicas anew, whatever is assigned.
+	Fresh bool
+	// DescendingTies gives the odd replica to the last name instead of the first.
+	DescendingTies bool
+}
+
+// Shortage says that not all replicas fit.
+type Shortage struct {
+	// Available is what fits, of Wanted.
+	Available, Wanted int64
+}
+
+// Error is the sentence for conditions.
+func (s *Shortage) Error() string {
+	return fmt.Sprintf("Clusters available replicas %d are not enough to schedule. %d are wanted: %d too few fit.",
+		s.Available, s.Wanted, s.Wanted-s.Available)
+}
+
+// Replicas returns the share of each candidate; candidates are sorted by name. The
+// shares add up to the replicas, except those of Duplicated, which are all of them
+// each, and of Everywhere, which are 0. The shortage is nil if all fit.
+func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
+	shares := make([]int32, len(candidates))
+	switch r.Strategy {
 	case Everywhere:
-		return every(candidates, 0), nil
 	case Duplicated:
-		return every(candidates, spec.Replicas), nil
+		for i := range shares {
+			shares[i] = r.Replicas
+		}
 	case StaticWeight:
-		return weighted(spec, candidates)
-	default:
-		return nil, fmt.Errorf("strategy %s is not supported", strategy)
+		weights := make([]int64, len(candidates))
+		for i := range candidates {
+			weights[i] = candidates[i].Weight
+		}
+		divide(r, r.Replicas, candidates, weights, shares)
+	case DynamicWeight, Aggregated:
+		return shares, dynamic(r, candidates, shares)
 	}
+	return shares, nil
 }
 
-func every(candidates []*clusterv1alpha1.Cluster, replicas int32) []workv1alpha2.TargetCluster {
-	out := make([]workv1alpha2.TargetCluster, len(candidates))
-	for i, c := range candidates {
-		out[i] = workv1alpha2.TargetCluster{Name: c.Name, Replicas: replicas}
-	}
-	return out
-}
-
-func weighted(spec *workv1alpha2.ResourceBindingSpec, candidates []*clusterv1alpha1.Cluster) ([]workv1alpha2.TargetCluster, error) {
-	parties, err := weigh(spec.Placement.ReplicaScheduling.WeightPreference, candidates)
-	if err != nil {
-		return nil, err
-	}
-	shares := division.Webster(spec.Replicas, parties, division.DescendingTies(string(spec.Resource.UID)))
-	out := make([]workv1alpha2.TargetCluster, 0, len(shares))
-	for _, p := range shares {
-		if p.Share > 0 {
-			out = append(out, workv1alpha2.TargetCluster{Name: p.Name, Replicas: p.Share})
+// divide adds to the shares what each candidate gets of total by its weight. All of
+// nothing goes to nobody.
+func divide(r Request, total int32, candidates []Candidate, weights []int64, shares []int32) {
+	parties := make([]division.Party, 0, len(candidates))
+	at := make([]int, 0, len(candidates))
+	for i, w := range weights {
+		if w > 0 {
+			parties = append(parties, division.Party{Name: candidates[i].Name, Weight: w})
+			at = append(at, i)
 		}
 	}
-	return out, nil
+	// Both are sorted by name, as the result is.
+	for i, p := range division.Webster(total, parties, r.DescendingTies) {
+		shares[at[i]] += p.Share
+	}
 }
 
-// weigh gives each candidate the largest weight of the entries that pick it. A
-// candidate that no entry picks weighs nothing, unless none is picked: then all weigh
-// the same.
-func weigh(preference *policyv1alpha1.ClusterPreferences, candidates []*clusterv1alpha1.Cluster) ([]division.Party, error) {
-	parties := make([]division.Party, len(candidates))
-	for i, c := range candidates {
-		parties[i].Name = c.Name
-	}
+// Weights gives each cluster the largest weight of the entries that pick it. A
+// cluster that no entry picks weighs nothing, unless none is picked: then all weigh
+// the same. The error says which entry cannot be read.
+func Weights(preference *policyv1alpha1.ClusterPreferences, clusters []*clusterv1alpha1.Cluster) ([]int64, error) {
+	weights := make([]int64, len(clusters))
 	listed := false
 	if preference != nil {
 		for i := range preference.StaticWeightList {
@@ -103,18 +138,21 @@ func weigh(preference *policyv1alpha1.ClusterPreferences, candidates []*clusterv
 			if err != nil {
 				return nil, fmt.Errorf("reading staticWeightList[%d].targetCluster: %w", i, err)
 			}
-			for j, c := range candidates {
-				if entry.Weight > parties[j].Weight && matcher.Matches(c) {
-					parties[j].Weight = entry.Weight
+			for j, c := range clusters {
+				if entry.Weight > weights[j] && matcher.Matches(c) {
+					weights[j] = entry.Weight
 					listed = true
 				}
 			}
 		}
 	}
 	if !listed {
-		for i := range parties {
-			parties[i].Weight = 1
+		for i := range weights {
+			weights[i] = 1
 		}
 	}
-	return parties, nil
+	return weights, nil
 }
+
+// ByCapacity says whether a strategy shares replicas by what fits.
+func ByCapacity(s Strategy) bool { return s == DynamicWeight || s == Aggregated }

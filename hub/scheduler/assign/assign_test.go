@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/division"
 	"fairlead.dev/hub/scheduler/assign"
 	"fairlead.dev/test/builder"
 )
@@ -115,26 +116,45 @@ func TestReplicas(t *testing.T) {
 				Resource: workv1alpha2.ObjectReference{UID: tt.uid}, Replicas: tt.replicas, Components: tt.components,
 				Placement: &policyv1alpha1.Placement{ReplicaScheduling: tt.strategy},
 			}
-			got, err := assign.Replicas(spec, members(tt.clusters...))
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(got).To(BeComparableTo(tt.want))
+			g.Expect(static(g, spec, members(tt.clusters...))).To(BeComparableTo(tt.want))
 		})
 	}
 }
 
-func TestReplicasSaysWhatIsWrong(t *testing.T) {
+// static assigns replicas that no capacity bounds.
+func static(g Gomega, spec *workv1alpha2.ResourceBindingSpec, clusters []*clusterv1alpha1.Cluster) []workv1alpha2.TargetCluster {
+	strategy := assign.StrategyOf(spec)
+	candidates := make([]assign.Candidate, len(clusters))
+	for i, c := range clusters {
+		candidates[i] = assign.Candidate{Name: c.Name, Weight: 1}
+	}
+	if strategy == assign.StaticWeight {
+		weights, err := assign.Weights(spec.Placement.ReplicaScheduling.WeightPreference, clusters)
+		g.Expect(err).NotTo(HaveOccurred())
+		for i := range weights {
+			candidates[i].Weight = weights[i]
+		}
+	}
+	shares, short := assign.Replicas(assign.Request{
+		Strategy: strategy, Replicas: spec.Replicas, DescendingTies: division.DescendingTies(string(spec.Resource.UID)),
+	}, candidates)
+	g.Expect(short).To(BeNil())
+	var out []workv1alpha2.TargetCluster
+	for i, share := range shares {
+		if share > 0 || strategy == assign.Everywhere {
+			out = append(out, workv1alpha2.TargetCluster{Name: candidates[i].Name, Replicas: share})
+		}
+	}
+	return out
+}
+
+func TestWeightsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
 	bad := weight(1)
 	bad.TargetCluster.FieldSelector = &policyv1alpha1.FieldSelector{}
-	spec := &workv1alpha2.ResourceBindingSpec{Replicas: 1, Placement: &policyv1alpha1.Placement{ReplicaScheduling: divided(weight(1), bad)}}
 	bad.TargetCluster.FieldSelector.MatchExpressions = append(bad.TargetCluster.FieldSelector.MatchExpressions, requirement("planet"))
-	_, err := assign.Replicas(spec, members("a"))
-	g.Expect(err).To(MatchError(ContainSubstring("staticWeightList[1]")))
-
-	spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaDivisionPreference: policyv1alpha1.Aggregated}
-	_, err = assign.Replicas(spec, members("a"))
-	g.Expect(err).To(MatchError(ContainSubstring("Aggregated")))
+	_, err := assign.Weights(divided(weight(1), bad).WeightPreference, members("a"))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("staticWeightList[1]")))
 }
 
 func requirement(key string) corev1.NodeSelectorRequirement {

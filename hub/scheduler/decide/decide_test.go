@@ -251,28 +251,20 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSupportedIsRefusedByName(t *testing.T) {
+func TestWhatCannotBeMeantIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(*workv1alpha2.ResourceBindingSpec)
 		want   string
 	}{
 		"no placement": {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, "no placement"},
-		"spread constraints": {func(s *workv1alpha2.ResourceBindingSpec) {
-			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 1}}
-		}, "placement.spreadConstraints"},
-		"workload affinity": {func(s *workv1alpha2.ResourceBindingSpec) {
-			s.Placement.WorkloadAffinity = &policyv1alpha1.WorkloadAffinity{}
-		}, "placement.workloadAffinity"},
-		"aggregated": {func(s *workv1alpha2.ResourceBindingSpec) {
-			s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaDivisionPreference: policyv1alpha1.Aggregated}
-		}, "replicaDivisionPreference: Aggregated"},
-		"dynamic weight": {func(s *workv1alpha2.ResourceBindingSpec) {
-			s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
-				WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
-			}
-		}, "weightPreference.dynamicWeight"},
-		"overflow": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"a constraint about nothing": {func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{MinGroups: 1}}
+		}, "placement.spreadConstraints[0]"},
+		"bounds that exclude each other": {func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 3, MaxGroups: 2}}
+		}, "placement.spreadConstraints[0]"},
+		"overflow of what is not shared by what fits": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinities = terms(nil, nil)
 			s.Placement.ClusterAffinities[1].OverflowAffinities = make([]policyv1alpha1.OverflowAffinityTerm, 1)
 		}, "clusterAffinities[1].overflowAffinities"},
@@ -323,7 +315,7 @@ func TestEveryClusterHasAVerdict(t *testing.T) {
 	g.Expect(got.Attempts).To(HaveLen(1))
 	g.Expect(got.Attempts[0].Verdicts).To(BeComparableTo([]decide.Verdict{
 		{Cluster: "a", Target: true, Replicas: 1},
-		{Cluster: "b"},
+		{Cluster: "b", Limit: "others weigh more"},
 		{Cluster: "c", Filter: filter.TaintToleration, Reason: "cluster(s) had untolerated taint {k:NoSchedule}"},
 	}))
 }

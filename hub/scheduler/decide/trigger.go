@@ -13,7 +13,7 @@ import (
 // trigger says what calls for a new decision. An application whose replicas are
 // divided stays as it is until something does: clusters that come or change do not
 // move what runs.
-func trigger(in Input, placement string) Trigger {
+func trigger(in Input, placement string, current group) Trigger {
 	switch {
 	case !samePlacement(in.AppliedPlacement, placement):
 		return TriggerPlacement
@@ -25,6 +25,8 @@ func trigger(in Input, placement string) Trigger {
 		return TriggerReplicas
 	case targetGone(in):
 		return TriggerTargetGone
+	case unfit(&in, current):
+		return TriggerTargetUnfit
 	default:
 		return TriggerNone
 	}

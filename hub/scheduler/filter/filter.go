@@ -2,9 +2,11 @@ package filter
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/selector"
 )
@@ -15,6 +17,8 @@ type Query struct {
 	APIVersion, Kind string
 	// Affinity picks clusters; its zero value picks all.
 	Affinity selector.ClusterMatcher
+	// Overflow picks the clusters for what does not fit into those.
+	Overflow []selector.ClusterMatcher
 	// Tolerations are the taints that the application accepts.
 	Tolerations []corev1.Toleration
 	// Targets are the clusters that have the application. A cluster keeps it when a
@@ -22,6 +26,25 @@ type Query struct {
 	Targets sets.Set[string]
 	// Leaving are the clusters that the application is being evicted from.
 	Leaving sets.Set[string]
+	// Spread are the constraints that need a property of each cluster.
+	Spread []policyv1alpha1.SpreadConstraint
+	// Peers are the workloads to stay with, and to stay away from.
+	Peers Peers
+	// Selector is what Affinity was made of, for explanations.
+	Selector *policyv1alpha1.ClusterAffinity
+}
+
+// Peers are other workloads that matter to where one goes.
+type Peers struct {
+	// Together are those of the same affinity group, Apart those of the same
+	// anti-affinity group. Those that have no clusters yet do not matter.
+	Together, Apart []Peer
+}
+
+// Peer is another workload and the clusters that it has.
+type Peer struct {
+	Name     string
+	Clusters []string
 }
 
 // NewQuery returns the query of a binding for clusters that an affinity picks.
@@ -35,6 +58,7 @@ func NewQuery(spec *workv1alpha2.ResourceBindingSpec, affinity selector.ClusterM
 	}
 	if spec.Placement != nil {
 		q.Tolerations = spec.Placement.ClusterTolerations
+		q.Spread = spec.Placement.SpreadConstraints
 	}
 	for i := range spec.Clusters {
 		q.Targets.Insert(spec.Clusters[i].Name)
@@ -43,6 +67,20 @@ func NewQuery(spec *workv1alpha2.ResourceBindingSpec, affinity selector.ClusterM
 		q.Leaving.Insert(spec.GracefulEvictionTasks[i].FromCluster)
 	}
 	return q
+}
+
+// Tier is 0 for a cluster that the affinity picks, and i+1 for one that only the
+// i-th overflow picks; -1 if none does.
+func (q *Query) Tier(c *clusterv1alpha1.Cluster) int {
+	if q.Affinity.Matches(c) {
+		return 0
+	}
+	for i := range q.Overflow {
+		if q.Overflow[i].Matches(c) {
+			return i + 1
+		}
+	}
+	return -1
 }
 
 // Filter keeps clusters out.
@@ -61,6 +99,10 @@ const (
 	ClusterEviction = "ClusterEviction"
 	TaintToleration = "TaintToleration"
 	APIEnablement   = "APIEnablement"
+
+	SpreadConstraint     = "SpreadConstraint"
+	WorkloadAffinity     = "WorkloadAffinity"
+	WorkloadAntiAffinity = "WorkloadAntiAffinity"
 )
 
 // All returns the filters in the order in which they are asked: what the author of
@@ -72,11 +114,14 @@ func All() []Filter {
 		{Name: ClusterEviction, Refuse: eviction},
 		{Name: TaintToleration, Refuse: taints},
 		{Name: APIEnablement, Refuse: api},
+		{Name: SpreadConstraint, Refuse: property},
+		{Name: WorkloadAffinity, Refuse: together},
+		{Name: WorkloadAntiAffinity, Refuse: apart},
 	}
 }
 
 func affinity(q *Query, c *clusterv1alpha1.Cluster) string {
-	if q.Affinity.Matches(c) {
+	if q.Tier(c) >= 0 {
 		return ""
 	}
 	return "cluster(s) did not match the placement cluster affinity constraint"
@@ -97,7 +142,9 @@ func eviction(q *Query, c *clusterv1alpha1.Cluster) string {
 }
 
 func api(q *Query, c *clusterv1alpha1.Cluster) string {
-	if q.Targets.Has(c.Name) {
+	// What a target reports may be incomplete for a while; only a complete list says
+	// that it lost the API.
+	if q.Targets.Has(c.Name) && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements) {
 		return ""
 	}
 	for i := range c.Status.APIEnablements {

@@ -1,0 +1,136 @@
+package decide
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/scheduler/estimate"
+	"fairlead.dev/hub/scheduler/filter"
+	"fairlead.dev/hub/scheduler/score"
+)
+
+// Input is all that a decision depends on. Nothing of it is changed.
+type Input struct {
+	// Spec of the binding.
+	Spec *workv1alpha2.ResourceBindingSpec
+	// AppliedPlacement is the placement of the last decision, as JSON; empty before
+	// the first.
+	AppliedPlacement string
+	// ObservedAffinity is the group of clusterAffinities in use.
+	ObservedAffinity string
+	// LastScheduled is when the last decision was made.
+	LastScheduled *metav1.Time
+	// Clusters are all that there are, in any order; it is faster by name.
+	Clusters []*clusterv1alpha1.Cluster
+	// Assumed is what was assigned to clusters and is not in their reports yet, by
+	// name.
+	Assumed map[string]estimate.Assumed
+	// Peers are the workloads of the same affinity groups.
+	Peers filter.Peers
+	// ReturnToPreferred goes back to a group of clusterAffinities that is preferred
+	// to the one in use as soon as the application fits into it.
+	ReturnToPreferred bool
+	// Explain asks for what a person wants to know and a decision does without: the
+	// details of verdicts, and capacities that do not matter.
+	Explain bool
+}
+
+// Outcome is what a decision comes to.
+type Outcome int
+
+// Outcomes.
+const (
+	// Keep : nothing calls for a new decision; the targets stay.
+	Keep Outcome = iota
+	// Scheduled : the targets are those of the decision.
+	Scheduled
+	// NoClusterFit : no cluster passes the filters; there are no targets.
+	NoClusterFit
+	// Unschedulable : clusters pass the filters and have too little room, or cannot
+	// be spread as the placement wants; the targets stay until that changes.
+	Unschedulable
+	// Refused : the placement contradicts itself or cannot be read; the targets stay
+	// until somebody mends it.
+	Refused
+)
+
+// Trigger is what called for a decision.
+type Trigger string
+
+// Triggers.
+const (
+	// TriggerNone : nothing did.
+	TriggerNone Trigger = ""
+	// TriggerPlacement : the placement is not that of the last decision.
+	TriggerPlacement Trigger = "PlacementChanged"
+	// TriggerReplicas : the targets do not add up to the replicas of the template.
+	TriggerReplicas Trigger = "ReplicasChanged"
+	// TriggerRequested : somebody asked for a decision from scratch.
+	TriggerRequested Trigger = "RescheduleRequested"
+	// TriggerFollows : the application is on every cluster that fits, and follows
+	// the clusters as they come and change.
+	TriggerFollows Trigger = "FollowsClusters"
+	// TriggerTargetGone : a target is being removed, or is no more.
+	TriggerTargetGone Trigger = "TargetGone"
+	// TriggerTargetUnfit : a target is not one that the placement picks any more, or
+	// it lost the API.
+	TriggerTargetUnfit Trigger = "TargetUnfit"
+	// TriggerPreferred : the application fits into a group of clusters again that is
+	// preferred to the one in use.
+	TriggerPreferred Trigger = "PreferredGroupFits"
+)
+
+// Verdict is what was decided about one cluster.
+type Verdict struct {
+	// Cluster is its name.
+	Cluster string
+	// Filter that kept it out; empty if none did.
+	Filter string
+	// Reason of the filter, and Detail with the values if an explanation was asked
+	// for.
+	Reason, Detail string
+	// Score is how much the cluster is preferred, and Scores what each scorer says
+	// of it if an explanation was asked for.
+	Score  int64
+	Scores []score.Score
+	// Estimated says that Capacity is known: how many more replicas, or sets of
+	// components, fit and what limits that.
+	Estimated bool
+	Capacity  estimate.Capacity
+	// Limit is what kept the share from being larger; empty if nothing did.
+	Limit string
+	// Target says whether it is one, and Replicas what it gets.
+	Target   bool
+	Replicas int32
+}
+
+// Attempt is the try of one group of clusters.
+type Attempt struct {
+	// Affinity is the name of the group; empty without clusterAffinities.
+	Affinity string
+	// Verdicts about all clusters, by name.
+	Verdicts []Verdict
+	// Message says why the group does not do; empty if it does.
+	Message string
+	// NoFit says that no cluster passes the filters.
+	NoFit bool
+}
+
+// Decision is the outcome and the reasons for it.
+type Decision struct {
+	Outcome Outcome
+	// Trigger is what called for it.
+	Trigger Trigger
+	// Placement is the placement that was used, as JSON.
+	Placement string
+	// Targets by name. Of Keep, Unschedulable and Refused, those that the binding has.
+	Targets []workv1alpha2.TargetCluster
+	// Affinity is the group in use; empty without clusterAffinities.
+	Affinity string
+	// Attempts in the order in which they were made. The last one is that which
+	// succeeded, if any did.
+	Attempts []Attempt
+	// Message says why there are no targets, or what was refused.
+	Message string
+}

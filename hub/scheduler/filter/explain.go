@@ -1,0 +1,83 @@
+package filter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/selector"
+)
+
+// Explain says in a sentence what in particular made a filter refuse a cluster, with
+// the values; nothing if the reason says all. It is for a person who asks, not for
+// every decision.
+func Explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
+	switch name {
+	case ClusterAffinity:
+		return explainAffinity(q.Selector, c)
+	case APIEnablement:
+		return fmt.Sprintf("the cluster does not serve %s of %s", q.Kind, q.APIVersion)
+	case WorkloadAffinity:
+		for _, peer := range q.Peers.Together {
+			if len(peer.Clusters) > 0 && !slices.Contains(peer.Clusters, c.Name) {
+				return fmt.Sprintf("%q of the same affinity group is on %s", peer.Name, strings.Join(peer.Clusters, ", "))
+			}
+		}
+	case WorkloadAntiAffinity:
+		for _, peer := range q.Peers.Apart {
+			if slices.Contains(peer.Clusters, c.Name) {
+				return fmt.Sprintf("%q of the same anti-affinity group is on it", peer.Name)
+			}
+		}
+	}
+	return ""
+}
+
+func explainAffinity(a *policyv1alpha1.ClusterAffinity, c *clusterv1alpha1.Cluster) string {
+	switch {
+	case a == nil:
+		return ""
+	case slices.Contains(a.ExcludeClusters, c.Name):
+		return "exclude names it"
+	case len(a.ClusterNames) > 0 && !slices.Contains(a.ClusterNames, c.Name):
+		return "clusterNames does not name it"
+	}
+	if a.LabelSelector != nil && !selector.Cluster(&policyv1alpha1.ClusterAffinity{LabelSelector: a.LabelSelector}, c) {
+		return fmt.Sprintf("labelSelector %s, the cluster has %s", metav1.FormatLabelSelector(a.LabelSelector), orNone(labels.Set(c.Labels).String()))
+	}
+	if a.FieldSelector != nil {
+		for _, r := range a.FieldSelector.MatchExpressions {
+			one := &policyv1alpha1.FieldSelector{}
+			one.MatchExpressions = append(one.MatchExpressions, r)
+			if !selector.Cluster(&policyv1alpha1.ClusterAffinity{FieldSelector: one}, c) {
+				return fmt.Sprintf("fieldSelector %s %s %s, the cluster has %s", r.Key, r.Operator, strings.Join(r.Values, ","), orNone(field(r.Key, c)))
+			}
+		}
+	}
+	return ""
+}
+
+func field(key string, c *clusterv1alpha1.Cluster) string {
+	switch {
+	case key == selector.FieldProvider:
+		return c.Spec.Provider
+	case key == selector.FieldRegion:
+		return c.Spec.Region
+	case len(c.Spec.Zones) > 0:
+		return strings.Join(c.Spec.Zones, ",")
+	default:
+		return c.Spec.Zone
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}

@@ -1,0 +1,54 @@
+package filter
+
+import (
+	"slices"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// property keeps out what cannot be counted in a spread constraint.
+func property(q *Query, c *clusterv1alpha1.Cluster) string {
+	for i := range q.Spread {
+		s := &q.Spread[i]
+		switch {
+		case s.SpreadByLabel != "":
+			if c.Labels[s.SpreadByLabel] == "" {
+				return "cluster(s) did not have label " + s.SpreadByLabel
+			}
+		case s.SpreadByField == policyv1alpha1.SpreadByProvider && c.Spec.Provider == "":
+			return "cluster(s) did not have provider property"
+		case s.SpreadByField == policyv1alpha1.SpreadByRegion && c.Spec.Region == "":
+			return "cluster(s) did not have region property"
+		case s.SpreadByField == policyv1alpha1.SpreadByZone && len(c.Spec.Zones) == 0 && c.Spec.Zone == "":
+			return "cluster(s) did not have zones property"
+		}
+	}
+	return ""
+}
+
+// together keeps out clusters that a workload of the same affinity group is not on.
+func together(q *Query, c *clusterv1alpha1.Cluster) string {
+	if q.Targets.Has(c.Name) {
+		return ""
+	}
+	for _, peer := range q.Peers.Together {
+		if len(peer.Clusters) > 0 && !slices.Contains(peer.Clusters, c.Name) {
+			return "ResourceBinding with the same affinity group does not target this cluster"
+		}
+	}
+	return ""
+}
+
+// apart keeps out clusters that a workload of the same anti-affinity group is on.
+func apart(q *Query, c *clusterv1alpha1.Cluster) string {
+	if q.Targets.Has(c.Name) {
+		return ""
+	}
+	for _, peer := range q.Peers.Apart {
+		if slices.Contains(peer.Clusters, c.Name) {
+			return "cluster already has workload with the same anti-affinity group"
+		}
+	}
+	return ""
+}

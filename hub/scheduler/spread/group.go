@@ -1,0 +1,122 @@
+package spread
+
+import (
+	"cmp"
+	"slices"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// group is the clusters that share a value.
+type group struct {
+	value string
+	// held is what runs there: replicas, or clusters of what has none.
+	held int64
+	// weight says how well it would do for its part of the application.
+	weight int64
+	// clusters and room are what it has.
+	clusters int
+	room     int64
+
+	scores int64
+	taken  int
+	filled int64
+}
+
+// weightUnit makes what fits count before what is preferred.
+const weightUnit = 1000
+
+// collect makes the groups, the preferred one first: where the application is stays
+// preferred unless it is placed from scratch.
+func (d *dimension) collect(r Request, clusters bounds, s *policyv1alpha1.SpreadConstraint, candidates []Candidate, order []int) {
+	index := map[string]int{}
+	d.of = make([][]int, len(candidates))
+	need := max(d.min, clusters.min)
+	part := (r.Need + int64(d.min) - 1) / int64(d.min)
+	for _, at := range order {
+		c := &candidates[at]
+		values := valuesOf(s, c.Cluster)
+		d.of[at] = make([]int, 0, len(values))
+		for _, v := range values {
+			i, ok := index[v]
+			if !ok {
+				i = len(d.groups)
+				index[v] = i
+				d.groups = append(d.groups, group{value: v})
+			}
+			if !slices.Contains(d.of[at], i) {
+				d.of[at] = append(d.of[at], i)
+				d.groups[i].add(r, c, need, part)
+			}
+		}
+	}
+	d.rank(r, part)
+}
+
+func (g *group) add(r Request, c *Candidate, need int, part int64) {
+	g.clusters++
+	g.room += c.Available
+	if !r.Fresh {
+		g.held += c.Assigned
+		if r.Need == 0 && c.Target {
+			g.held++
+		}
+	}
+	// The best clusters come first: they are taken until the part fits.
+	if g.taken < need || g.filled < part || r.Need == 0 {
+		g.taken++
+		g.filled += c.Available
+		g.scores += c.Score
+	}
+}
+
+// rank weighs the groups and sorts them.
+func (d *dimension) rank(r Request, part int64) {
+	for i := range d.groups {
+		g := &d.groups[i]
+		switch {
+		case r.Need == 0:
+			g.weight = int64(g.clusters) * weightUnit
+		default:
+			g.weight = min(part, g.filled) * weightUnit
+		}
+		g.weight += g.scores / int64(max(1, g.taken))
+	}
+	sorted := make([]int, len(d.groups))
+	for i := range sorted {
+		sorted[i] = i
+	}
+	slices.SortFunc(sorted, func(i, j int) int {
+		a, b := &d.groups[i], &d.groups[j]
+		return cmp.Or(cmp.Compare(b.held, a.held), cmp.Compare(b.weight, a.weight), cmp.Compare(b.clusters, a.clusters), cmp.Compare(a.value, b.value))
+	})
+	rank := make([]int, len(sorted))
+	groups := make([]group, len(sorted))
+	for to, from := range sorted {
+		rank[from], groups[to] = to, d.groups[from]
+	}
+	d.groups = groups
+	for _, of := range d.of {
+		for i := range of {
+			of[i] = rank[of[i]]
+		}
+	}
+}
+
+// valuesOf returns the values of a constraint that a cluster has; a cluster of
+// several zones counts in each.
+func valuesOf(s *policyv1alpha1.SpreadConstraint, c *clusterv1alpha1.Cluster) []string {
+	switch {
+	case s.SpreadByLabel != "":
+		return []string{c.Labels[s.SpreadByLabel]}
+	case s.SpreadByField == policyv1alpha1.SpreadByRegion:
+		return []string{c.Spec.Region}
+	case s.SpreadByField == policyv1alpha1.SpreadByProvider:
+		return []string{c.Spec.Provider}
+	case len(c.Spec.Zones) > 0:
+		return c.Spec.Zones
+	default:
+		return []string{c.Spec.Zone}
+	}
+}

@@ -1,0 +1,166 @@
+package spread
+
+import (
+	"cmp"
+	"slices"
+)
+
+// pick picks clusters of the chosen groups, or none if they do not do.
+func (s *search) pick() []bool {
+	allowed := make([]int, 0, len(s.order))
+	var room int64
+	for _, i := range s.order {
+		if s.allows(i) {
+			allowed = append(allowed, i)
+			room += s.candidates[i].Available
+		}
+	}
+	s.most = max(s.most, len(allowed))
+	if len(allowed) < s.clusters.min {
+		return nil
+	}
+	p := picked{search: s, in: make([]bool, len(s.candidates)), counts: make([][]int, len(s.dims)), covered: make([]int, len(s.dims))}
+	for at := range s.dims {
+		p.counts[at] = make([]int, len(s.dims[at].groups))
+	}
+	p.cover(allowed)
+	for _, i := range allowed {
+		if p.n < s.clusters.max && !p.in[i] {
+			p.change(i, true)
+		}
+	}
+	if !p.spread() || p.n > s.clusters.max {
+		return nil
+	}
+	if p.room < s.request.Need && room > p.room {
+		p.swap(allowed)
+	}
+	s.best = max(s.best, p.room)
+	if p.room < s.request.Need {
+		return nil
+	}
+	return p.in
+}
+
+func (s *search) allows(i int) bool {
+	for at := range s.dims {
+		if !s.allowed(at, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// picked are the clusters that were picked so far.
+type picked struct {
+	*search
+	in   []bool
+	n    int
+	room int64
+	// counts says how many clusters each group has, and covered how many groups have
+	// any.
+	counts  [][]int
+	covered []int
+}
+
+// change picks a cluster, or takes it back.
+func (p *picked) change(i int, in bool) {
+	p.in[i] = in
+	step := 1
+	if !in {
+		step = -1
+	}
+	p.n += step
+	p.room += int64(step) * p.candidates[i].Available
+	for at := range p.dims {
+		for _, g := range p.dims[at].of[i] {
+			before := p.counts[at][g]
+			p.counts[at][g] += step
+			switch {
+			case before == 0:
+				p.covered[at]++
+			case p.counts[at][g] == 0:
+				p.covered[at]--
+			}
+		}
+	}
+}
+
+// spread says whether enough groups have a cluster.
+func (p *picked) spread() bool {
+	for at := range p.dims {
+		if p.covered[at] < p.dims[at].min {
+			return false
+		}
+	}
+	return true
+}
+
+// cover picks as few clusters as bring one into each chosen group: of those that
+// bring the most, the best.
+func (p *picked) cover(allowed []int) {
+	if len(p.dims) == 0 {
+		return
+	}
+	for p.n < p.clusters.max {
+		best, most := -1, 0
+		for _, i := range allowed {
+			if p.in[i] {
+				continue
+			}
+			if gain := p.gain(i); gain > most {
+				best, most = i, gain
+			}
+			if most == len(p.dims) && len(p.dims) == 1 {
+				break
+			}
+		}
+		if best < 0 {
+			return
+		}
+		p.change(best, true)
+	}
+}
+
+func (p *picked) gain(i int) int {
+	gain := 0
+	for at := range p.dims {
+		for _, g := range p.dims[at].of[i] {
+			if p.counts[at][g] == 0 {
+				gain++
+			}
+		}
+	}
+	return gain
+}
+
+// swap exchanges clusters with little room for others with more, the least preferred
+// first, as long as the spread stays.
+func (p *picked) swap(allowed []int) {
+	larger := make([]int, 0, len(allowed))
+	for _, i := range allowed {
+		if !p.in[i] {
+			larger = append(larger, i)
+		}
+	}
+	slices.SortStableFunc(larger, func(i, j int) int { return cmp.Compare(p.candidates[j].Available, p.candidates[i].Available) })
+	for at := len(allowed) - 1; at >= 0 && p.room < p.request.Need; at-- {
+		out := allowed[at]
+		if !p.in[out] {
+			continue
+		}
+		for k, in := range larger {
+			if p.candidates[in].Available <= p.candidates[out].Available {
+				break
+			}
+			p.change(out, false)
+			p.change(in, true)
+			if p.spread() {
+				larger = slices.Delete(larger, k, k+1)
+				break
+			}
+			p.change(in, false)
+			p.change(out, true)
+		}
+	}
+}
