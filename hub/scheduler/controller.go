@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +22,8 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/scheduler/decide"
+	"fairlead.dev/hub/scheduler/reserve"
+	"fairlead.dev/hub/scheduler/snapshot"
 )
 
 // Name is the name of this scheduler: it places bindings that name it, or none.
@@ -27,6 +32,10 @@ const Name = "default-scheduler"
 // defaultWorkers is how many bindings are placed at a time. A decision takes
 // microseconds; the workers wait for the API server.
 const defaultWorkers = 8
+
+// lookAgain is how long a binding waits for room before it is looked at without any
+// news: reservations that no report ever confirmed have ended by then.
+const lookAgain = reserve.Lifetime
 
 // Deps is what the scheduler needs.
 type Deps struct {
@@ -48,10 +57,16 @@ func Register(mgr manager.Manager, deps Deps) error {
 	}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		name := "scheduler-" + strings.ToLower(kind.Kind)
-		r := &reconciler{hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock}
+		// Each kind has a snapshot of its own, which is as new as what wakes its
+		// bindings. Only namespaced templates have replicas to reserve anything for.
+		r := &reconciler{
+			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
+			snapshot: snapshot.New(), ledger: reserve.New(),
+			placed: map[types.NamespacedName]placement{},
+		}
 		if err := kube.NewController(mgr, name, deps.Workers).
-			For(kind.New(), builder.WithPredicates(bindingChanged())).
-			Watches(&clusterv1alpha1.Cluster{}, r.enqueueAll(), builder.WithPredicates(clusterChanged())).
+			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
+			Watches(&clusterv1alpha1.Cluster{}, r.clusters()).
 			Complete(kube.QuietConflicts(r)); err != nil {
 			return fmt.Errorf("making the controller %q: %w", name, err)
 		}
@@ -65,6 +80,14 @@ type reconciler struct {
 	kind      kube.BindingKind
 	events    kube.EventSink
 	clock     clock.PassiveClock
+
+	snapshot *snapshot.Store
+	ledger   *reserve.Ledger
+	// deciding lets one decision after the other see what those before it assigned.
+	deciding sync.Mutex
+	// placed are the targets of this scheduler's last decision on each binding that
+	// is of a group; deciding guards it.
+	placed map[types.NamespacedName]placement
 }
 
 // Reconcile places one binding.
@@ -76,12 +99,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !ours(binding) {
 		return reconcile.Result{}, nil
 	}
-	in, err := r.gather(ctx, binding)
+	before := slices.Clone(binding.BindingSpec().Clusters)
+	decision, err := r.decide(ctx, binding)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering what decides on %q: %w", binding.GetName(), err)
 	}
-	decision := decide.Decide(in)
-
 	edit, err := kube.Begin(binding)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -89,9 +111,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	change := record(binding, decision, metav1.NewTime(r.clock.Now()))
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerScheduler)
 	if err != nil {
+		r.undo(req.NamespacedName, before, decision)
+		if isQuotaExceeded(err) {
+			return reconcile.Result{}, r.overQuota(ctx, req.NamespacedName, err)
+		}
 		return reconcile.Result{}, fmt.Errorf("recording the clusters of %q: %w", binding.GetName(), err)
 	}
 	r.report(ctx, binding, decision, change, wrote)
+	if decision.Outcome == decide.Unschedulable {
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	}
 	return reconcile.Result{}, nil
 }
 

@@ -214,7 +214,7 @@ func TestScheduler(t *testing.T) {
 		g.Expect(strings.Count(strings.Join(w.told("web"), "\n"), "ScheduleBindingFailed")).To(Equal(1))
 	})
 
-	t.Run("what is not supported is refused, and what runs is left alone", func(t *testing.T) {
+	t.Run("what cannot be spread waits, and what runs is left alone", func(t *testing.T) {
 		g := NewWithT(t)
 		b := w.binding("db", "shop")
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
@@ -222,8 +222,8 @@ func TestScheduler(t *testing.T) {
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 2}}
 		})
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 SchedulerError"))
-		g.Eventually(func() []string { return w.told("db") }, soon, often).Should(ContainElement(ContainSubstring("placement.spreadConstraints is not supported")))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Unschedulable"))
+		g.Eventually(func() []string { return w.told("db") }, soon, often).Should(ContainElement(ContainSubstring("region")))
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.SpreadConstraints = nil })
 		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
 	})

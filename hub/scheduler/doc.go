@@ -9,5 +9,9 @@
 //   - Invariant: the targets are what decide.Decide says of the binding and the
 //     Clusters, or what they were when it says that nothing calls for a decision. A
 //     decision that was made on an outdated binding is not written.
+//   - Room: what was assigned and is not reported yet is reserved (reserve). One decision
+//     is made after the other, so that a burst does not fill a cluster twice.
+//   - Queue: higher schedulePriority first, then what somebody changed before what is
+//     looked at again. A cluster that only has more room wakes only who waits for it.
 //   - Next: hub/binding renders a Work for each target.
 package scheduler

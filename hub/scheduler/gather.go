@@ -3,16 +3,19 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/scheduler/decide"
+	"fairlead.dev/hub/scheduler/filter"
 )
 
 // ours says whether a binding is this scheduler's to place: it names no other, is not
@@ -35,26 +38,99 @@ func ours(b kube.Binding) bool {
 		labels[contract.BindingManagedByLabel] != ""
 }
 
-// gather reads what decides on a binding. The Clusters are those of the cache, which
+// placement is what was decided on a binding of a generation.
+type placement struct {
+	generation int64
+	targets    []workv1alpha2.TargetCluster
+}
+
+// decide decides on a binding, and reserves what it gets. One decision is made after
+// the other, so that each knows what those before it assigned.
+func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decision, error) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	now := r.clock.Now()
+	in, err := r.gather(ctx, b, now)
+	if err != nil {
+		return decide.Decision{}, err
+	}
+	d := decide.Decide(in)
+	key := client.ObjectKeyFromObject(b)
+	r.ledger.Assign(key, in.Spec.Clusters, d.Targets, requestOf(in.Spec), now)
+	if in.Spec.WorkloadAffinityGroups != nil {
+		r.placed[key] = placement{generation: b.GetGeneration(), targets: d.Targets}
+	}
+	return d, nil
+}
+
+// undo takes back what a decision reserved that was not written.
+func (r *reconciler) undo(key types.NamespacedName, before []workv1alpha2.TargetCluster, d decide.Decision) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	r.ledger.Assign(key, d.Targets, before, nil, r.clock.Now())
+	delete(r.placed, key)
+}
+
+// gather reads what decides on a binding. The Clusters are those of the snapshot, which
 // nobody changes.
-func (r *reconciler) gather(ctx context.Context, b kube.Binding) (decide.Input, error) {
-	var list clusterv1alpha1.ClusterList
-	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return decide.Input{}, fmt.Errorf("listing clusters: %w", err)
-	}
-	clusters := make([]*clusterv1alpha1.Cluster, len(list.Items))
-	for i := range list.Items {
-		clusters[i] = &list.Items[i]
-	}
+func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) (decide.Input, error) {
 	status := b.BindingStatus()
-	return decide.Input{
+	in := decide.Input{
 		// A copy of the slices that record replaces, not of what is in them.
 		Spec:             new(*b.BindingSpec()),
 		AppliedPlacement: b.GetAnnotations()[contract.AppliedPlacementAnnotation],
 		ObservedAffinity: status.SchedulerObservedAffinityName,
 		LastScheduled:    status.LastScheduledTime,
-		Clusters:         clusters,
-	}, nil
+		Clusters:         r.snapshot.Clusters(),
+		Assumed:          r.ledger.All(now),
+	}
+	peers, err := r.peers(ctx, b)
+	in.Peers = peers
+	return in, err
+}
+
+// peers returns the other bindings of the namespace that are of the same groups, with
+// the clusters that this scheduler gave them last, which the cache may not have yet.
+func (r *reconciler) peers(ctx context.Context, b kube.Binding) (filter.Peers, error) {
+	var out filter.Peers
+	groups := b.BindingSpec().WorkloadAffinityGroups
+	if groups == nil {
+		return out, nil
+	}
+	bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
+	if err != nil {
+		return out, fmt.Errorf("listing the bindings of the groups of %q: %w", b.GetName(), err)
+	}
+	for _, other := range bindings {
+		theirs := other.BindingSpec().WorkloadAffinityGroups
+		if theirs == nil || other.GetName() == b.GetName() {
+			continue
+		}
+		targets := other.BindingSpec().Clusters
+		// Whoever changes the targets changes the generation.
+		if last, ok := r.placed[client.ObjectKeyFromObject(other)]; ok && last.generation == other.GetGeneration() {
+			targets = last.targets
+		}
+		if len(targets) == 0 {
+			continue
+		}
+		peer := filter.Peer{Name: other.GetName(), Clusters: targetNames(targets)}
+		if groups.AffinityGroup != "" && groups.AffinityGroup == theirs.AffinityGroup {
+			out.Together = append(out.Together, peer)
+		}
+		if groups.AntiAffinityGroup != "" && groups.AntiAffinityGroup == theirs.AntiAffinityGroup {
+			out.Apart = append(out.Apart, peer)
+		}
+	}
+	return out, nil
+}
+
+// requestOf returns what a replica requests.
+func requestOf(spec *workv1alpha2.ResourceBindingSpec) corev1.ResourceList {
+	if spec.ReplicaRequirements == nil {
+		return nil
+	}
+	return spec.ReplicaRequirements.ResourceRequest
 }
 
 // targetNames lists targets for the log.

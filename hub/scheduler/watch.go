@@ -4,11 +4,12 @@ import (
 	"context"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -16,7 +17,10 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/scheduler/queue"
 )
+
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // bindingChanged lets through what can change a decision: the spec, and the labels,
 // which say whose the binding is. Statuses, our own among them, do not.
@@ -26,60 +30,94 @@ func bindingChanged() predicate.Predicate {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 		},
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
-// clusterChanged lets through what filters look at. Clusters that were there when we
-// started are not news: every binding is looked at then.
-func clusterChanged() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
-		UpdateFunc: func(e event.UpdateEvent) bool {
+// bindings has a binding that changed placed, and what one that is gone reserved freed.
+func (r *reconciler) bindings() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) { enqueue(q, e.IsInInitialList, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) { enqueue(q, false, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
+			r.forget(client.ObjectKeyFromObject(e.Object))
+		},
+	}
+}
+
+// forget lets go of what is known of a binding that is gone.
+func (r *reconciler) forget(key types.NamespacedName) {
+	r.ledger.Forget(key)
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	delete(r.placed, key)
+}
+
+// clusters keeps the snapshot, and has the bindings looked at again that news of a
+// cluster concern. Clusters that were there when we started are not news: every
+// binding is looked at then.
+func (r *reconciler) clusters() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
+			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
+				r.keep(c)
+				if !e.IsInInitialList {
+					r.wake(ctx, queue.Fit, q)
+				}
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			return !ok || !ok2 || clusterDiffers(before, after)
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
-}
-
-func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
-	return before.Generation != after.Generation ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-		!maps.Equal(before.Labels, after.Labels) ||
-		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
-}
-
-// enqueueAll has every binding looked at again, behind those that somebody changed.
-// Which of them a cluster matters to is for the decision to say; it is cheap, and
-// writes nothing if nothing changes.
-func (r *reconciler) enqueueAll() handler.EventHandler {
-	enqueue := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		bindings, err := r.kind.List(ctx, r.hubClient)
-		if err != nil {
-			// The cache answers once it has started, and this is called after that.
-			ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")
-			return
-		}
-		requests := make([]reconcile.Request, 0, len(bindings))
-		for _, b := range bindings {
-			if ours(b) {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+			if ok && ok2 {
+				r.keep(after)
+				r.wake(ctx, queue.Of(before, after), q)
 			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
+			r.snapshot.Remove(e.Object.GetName())
+			r.ledger.Leave(e.Object.GetName())
+			r.wake(ctx, queue.Fit, q)
+		},
+	}
+}
+
+// keep takes a cluster over as it is now.
+func (r *reconciler) keep(c *clusterv1alpha1.Cluster) {
+	r.snapshot.Set(c)
+	r.ledger.Report(c)
+}
+
+// wake has the bindings looked at again that news concern. What else a decision would
+// come to is for the decision to say; it is cheap, and writes nothing if nothing
+// changes.
+func (r *reconciler) wake(ctx context.Context, news queue.News, q requests) {
+	if news == queue.None {
+		return
+	}
+	bindings, err := r.kind.List(ctx, r.hubClient)
+	if err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")
+		return
+	}
+	for _, b := range bindings {
+		if ours(b) && queue.Concerns(news, b.BindingStatus()) {
+			enqueue(q, true, b)
 		}
-		kube.EnqueueLast(queue, requests...)
 	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, _ event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			enqueue(ctx, q)
-		},
-		UpdateFunc: func(ctx context.Context, _ event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			enqueue(ctx, q)
-		},
-		DeleteFunc: func(ctx context.Context, _ event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			enqueue(ctx, q)
-		},
+}
+
+// enqueue adds a binding to the queue, in its place by priority.
+func enqueue(q requests, again bool, obj client.Object) {
+	b, ok := obj.(kube.Binding)
+	if !ok {
+		return
 	}
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: new(queue.Priority(b.BindingSpec(), again))}, request)
+		return
+	}
+	q.Add(request)
 }

@@ -1,0 +1,84 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// reports makes a cluster report so many CPUs, none of which is in use.
+func (w *world) reports(t *testing.T, c *clusterv1alpha1.Cluster, cpus string) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		read(t, w, c)
+		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourcePods: resource.MustParse("110"),
+		}}
+		return w.hub.Status().Update(t.Context(), c)
+	}, soon, often).Should(Succeed())
+}
+
+func TestABurstDoesNotOvercommit(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	one, two := w.join(t, "burst-1", "burst"), w.join(t, "burst-2", "burst")
+	t.Cleanup(func() {
+		for _, c := range []*clusterv1alpha1.Cluster{one, two} {
+			g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed())
+		}
+	})
+	w.reports(t, one, "4")
+	w.reports(t, two, "4")
+
+	bindings := make([]*workv1alpha2.ResourceBinding, 6)
+	for i := range bindings {
+		b := w.binding(fmt.Sprintf("burst-%d", i), "burst")
+		b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{
+			ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+		}
+		b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+			ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: policyv1alpha1.Weighted,
+			WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
+		}
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		bindings[i] = b
+	}
+	// Each of the 6 asks for 2 of the 8 CPUs.
+	settled := func(placed, waiting int, room int32) func(Gomega) {
+		return func(g Gomega) {
+			var p, n int
+			load := map[string]int32{}
+			for _, b := range bindings {
+				read(t, w, b)
+				switch condition := summary(b); {
+				case len(b.Spec.Clusters) > 0:
+					p++
+				case condition == workv1alpha2.ReasonUnschedulable:
+					n++
+				}
+				for _, c := range b.Spec.Clusters {
+					load[c.Name] += c.Replicas
+				}
+			}
+			g.Expect([]int{p, n}).To(Equal([]int{placed, waiting}))
+			g.Expect(load["burst-1"] + load["burst-2"]).To(BeEquivalentTo(2 * placed))
+			g.Expect(load["burst-1"]).To(BeNumerically("<=", room))
+			g.Expect(load["burst-2"]).To(BeNumerically("<=", 4))
+		}
+	}
+	g.Eventually(settled(4, 2, 4), soon, often).Should(Succeed())
+	g.Consistently(settled(4, 2, 4), while, often).Should(Succeed())
+
+	// A node that joins one of them is room for who waits.
+	w.reports(t, one, "8")
+	g.Eventually(settled(6, 0, 8), soon, often).Should(Succeed())
+}
