@@ -16,7 +16,7 @@ import (
 // in. If the hub cannot be asked now, what is built in holds until it can: the objects
 // of the member are looked after in any case. Webhooks are called from the member's
 // side, so their Services are those of the member.
-func meanings(ctx context.Context, mgr manager.Manager, hub client.Reader, m *member, builtIn interpreter.Interpreter) (interpreter.Interpreter, error) {
+func meanings(ctx context.Context, mgr manager.Manager, hub client.Reader, m *member, builtIn interpreter.Interpreter) (*store.Store, error) {
 	kinds := store.New(store.Options{Services: m.client, BuiltIn: []interpreter.Interpreter{builtIn}})
 	if err := kinds.Load(ctx, hub); err != nil && ctx.Err() == nil {
 		ctrl.LoggerFrom(ctx).Error(err, "What kinds mean was not read from the hub; only what is built in is known until it is")

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/status"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/kube"
 )
 
@@ -65,6 +66,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	kinds.Subscribe(func(c store.Change) { reporter.Reinterpret(c.Affects) })
 	if err := execution.Register(mgr, execution.Deps{
 		Namespace:    namespace,
 		MemberClient: m.client,

@@ -42,8 +42,8 @@ type facts struct {
 type observation struct {
 	uid             types.UID
 	resourceVersion string
-	// live is set until it was interpreted.
-	live *unstructured.Unstructured
+	// live is set until it was interpreted; last stays, for when kinds mean something else.
+	live, last *unstructured.Unstructured
 	// status and health are what it was interpreted as, if it was.
 	interpreted bool
 	status      *runtime.RawExtension
@@ -95,6 +95,7 @@ func (f *facts) observe(id workv1alpha1.ResourceIdentifier, live *unstructured.U
 		f.objects[id] = known
 	}
 	known.uid, known.resourceVersion, known.live = live.GetUID(), live.GetResourceVersion(), live
+	known.last = live
 	f.changed = true
 }
 

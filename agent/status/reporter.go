@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -161,6 +162,20 @@ func (r *Reporter) Gone(work types.NamespacedName, last *unstructured.Unstructur
 			delete(r.works, work) // the Work went before its objects did
 		}
 		r.soon(work, f)
+	}
+}
+
+// Reinterpret asks again about the objects of kinds that mean something else now.
+func (r *Reporter) Reinterpret(affects func(schema.GroupVersionKind) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, f := range r.works {
+		for _, o := range f.objects {
+			if affects(o.last.GroupVersionKind()) {
+				o.live, f.changed = o.last, true
+			}
+		}
+		r.soon(name, f)
 	}
 }
 

@@ -207,7 +207,7 @@ func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid
 	return events
 }
 
-// fresh returns what was seen of a Work's objects and not interpreted yet.
+// fresh takes what was seen of a Work's objects and not interpreted yet.
 func (r *Reporter) fresh(name types.NamespacedName, uid types.UID) map[*observation]*unstructured.Unstructured {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +218,7 @@ func (r *Reporter) fresh(name types.NamespacedName, uid types.UID) map[*observat
 	fresh := map[*observation]*unstructured.Unstructured{}
 	for _, o := range f.objects {
 		if o.live != nil {
-			fresh[o] = o.live
+			fresh[o], o.live = o.live, nil
 		}
 	}
 	return fresh
@@ -234,9 +234,6 @@ func (r *Reporter) learn(
 	f, ok := r.works[name]
 	if !ok || f.objects[nameless(identify(live))] != o || o.uid != live.GetUID() {
 		return nil
-	}
-	if o.live == live {
-		o.live = nil
 	}
 	return take(f)
 }
