@@ -64,6 +64,10 @@ const (
 	// TemplateEditAnnotation, on a template that a lazy policy has, is a hash of the edit
 	// that the policy has seen: it takes effect with the next one.
 	TemplateEditAnnotation = "fairlead.dev/template-edit"
+	// ReturnToPreferredAnnotation, on a policy and from there on its bindings, is "true"
+	// if an application goes back to a preferred group of clusterAffinities once it
+	// fits there again.
+	ReturnToPreferredAnnotation = "fairlead.dev/return-to-preferred-group"
 	// ExecutionNamespaceAnnotation, on a Cluster, names its execution namespace: this
 	// is how an agent learns where its Works are.
 	ExecutionNamespaceAnnotation = "fairlead.dev/execution-namespace"

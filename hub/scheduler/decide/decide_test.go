@@ -359,36 +359,3 @@ func randomInput(random *rand.Rand) decide.Input {
 	}
 	return in
 }
-
-// BenchmarkDecide places an application by label among clusters that serve what a
-// Kubernetes cluster serves.
-func BenchmarkDecide(b *testing.B) {
-	for _, n := range []int{100, 1000} {
-		for name, change := range map[string]func(*decide.Input){"duplicated": func(*decide.Input) {}, "divided": divided} {
-			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
-				in := input(with(), change, func(in *decide.Input) {
-					in.Spec.Replicas = 100
-					in.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "shop"}}}
-					in.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
-				})
-				for i := range n {
-					in.Clusters = append(in.Clusters, member(fmt.Sprintf("edge-%04d", i), tainted, func(c *clusterv1alpha1.Cluster) {
-						c.Labels["site"] = []string{"shop", "shop", "ship"}[i%3]
-						served := make([]clusterv1alpha1.APIEnablement, 0, 31)
-						for j := range 30 {
-							served = append(served, clusterv1alpha1.APIEnablement{GroupVersion: fmt.Sprintf("group-%d/v1", j)})
-						}
-						c.Status.APIEnablements = append(served, c.Status.APIEnablements...)
-					}))
-				}
-				b.ReportAllocs()
-				for b.Loop() {
-					if d := decide.Decide(in); d.Outcome != decide.Scheduled {
-						b.Fatal(d.Message)
-					}
-				}
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
-			})
-		}
-	}
-}
