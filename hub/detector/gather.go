@@ -233,3 +233,26 @@ func (r *Reconciler) whole(ctx context.Context, t *metav1.PartialObjectMetadata)
 	}
 	return u, nil
 }
+
+// priority returns the value of the PriorityClass that a policy names; nil if it names
+// none. The value of a PriorityClass never changes.
+func (r *Reconciler) priority(ctx context.Context, p policyv1alpha1.Policy) (*int32, error) {
+	named := p.PropagationSpec().SchedulePriority
+	if named == nil {
+		return nil, nil
+	}
+	class := &unstructured.Unstructured{}
+	class.SetGroupVersionKind(schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"})
+	err := r.liveReader.Get(ctx, types.NamespacedName{Name: named.PriorityClassName}, class)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("the hub has no PriorityClass %q: create it, or correct spec.schedulePriority of the policy", named.PriorityClassName)
+	case err != nil:
+		return nil, fmt.Errorf("reading PriorityClass %q: %w", named.PriorityClassName, err)
+	}
+	value, _, err := unstructured.NestedInt64(class.Object, "value")
+	if err != nil {
+		return nil, fmt.Errorf("reading PriorityClass %q: %w", named.PriorityClassName, err)
+	}
+	return new(int32(value)), nil
+}

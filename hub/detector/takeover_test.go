@@ -1,10 +1,12 @@
 package detector
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -160,4 +162,22 @@ func TestALazyPolicyClaimsWhatIsThereAndBindsWhatComes(t *testing.T) {
 	before.Data["k"] = "w"
 	g.Expect(s.client.Update(t.Context(), before)).To(Succeed())
 	s.eventually(t, "before-configmap", claimedBy("web"))
+}
+
+func TestAPriorityClassThatTheHubHasNot(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	p := s.policy("web", named("v1", "ConfigMap", "a"))
+	p.Spec.SchedulePriority = &policyv1alpha1.SchedulePriority{PriorityClassSource: policyv1alpha1.KubePriorityClass, PriorityClassName: s.namespace}
+	s.create(t, p, s.configMap("a"))
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "10s", "10ms").
+		Should(ConsistOf(ContainSubstring("the hub has no PriorityClass")))
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": s.namespace}, "value": int64(42),
+	}}
+	s.create(t, u)
+	t.Cleanup(func() { _ = s.client.Delete(context.WithoutCancel(t.Context()), u) })
+	s.eventually(t, "a-configmap", func(g Gomega, b *workv1alpha2.ResourceBinding) {
+		g.Expect(b.Spec.SchedulePriority).To(HaveValue(HaveField("Priority", BeEquivalentTo(42))))
+	})
 }

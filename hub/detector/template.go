@@ -122,6 +122,9 @@ func (r *Reconciler) apply(ctx context.Context, req request, t *metav1.PartialOb
 			return fmt.Errorf("reading the replicas of %s %q: %w", t.Kind, t.Name, err)
 		}
 	}
+	if template.Priority, err = r.priority(ctx, p); err != nil {
+		return err
+	}
 	if !exists {
 		b = bindingKind(t).New()
 	}

@@ -24,6 +24,8 @@ type Template struct {
 	Replicas int32
 	// Requirements is what one replica needs; may be nil.
 	Requirements *workv1alpha2.ReplicaRequirements
+	// Priority is that of the PriorityClass that the policy names; nil if it names none.
+	Priority *int32
 }
 
 // Update makes a binding, new or read, say what its template and its policy ask for.
@@ -57,6 +59,35 @@ func Update(b workv1alpha2.Binding, t Template, c claim.Claim, p *policyv1alpha1
 	b.SetAnnotations(annotations)
 	claim.Set(b, c)
 	fromPolicy(spec, p)
+	spec.WorkloadAffinityGroups = groups(p.Placement.WorkloadAffinity, t.Meta.GetLabels())
+	spec.SchedulePriority = nil
+	if t.Priority != nil {
+		spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: *t.Priority}
+	}
+}
+
+// groups returns the groups that a template is in by its labels; nil if it is in none.
+func groups(affinity *policyv1alpha1.WorkloadAffinity, labels map[string]string) *workv1alpha2.WorkloadAffinityGroups {
+	if affinity == nil {
+		return nil
+	}
+	of := func(key string) string {
+		if value, ok := labels[key]; ok {
+			return key + "=" + value
+		}
+		return ""
+	}
+	out := workv1alpha2.WorkloadAffinityGroups{}
+	if affinity.Affinity != nil {
+		out.AffinityGroup = of(affinity.Affinity.GroupByLabelKey)
+	}
+	if affinity.AntiAffinity != nil {
+		out.AntiAffinityGroup = of(affinity.AntiAffinity.GroupByLabelKey)
+	}
+	if out == (workv1alpha2.WorkloadAffinityGroups{}) {
+		return nil
+	}
+	return &out
 }
 
 // Identify gives a binding its permanent id if it has none.

@@ -266,3 +266,24 @@ func TestIgnored(t *testing.T) {
 		SchedulePriority: &policyv1alpha1.SchedulePriority{},
 	})).To(Equal([]string{"association", "failover", "schedulePriority"}))
 }
+
+func TestGroupsAndPriority(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{}
+	p := spec()
+	p.Placement.WorkloadAffinity = &policyv1alpha1.WorkloadAffinity{
+		Affinity:     &policyv1alpha1.WorkloadAffinityTerm{GroupByLabelKey: "app"},
+		AntiAffinity: &policyv1alpha1.WorkloadAntiAffinityTerm{GroupByLabelKey: "missing"},
+	}
+	template := deployment()
+	template.Priority = new(int32(7))
+	Update(b, template, claimOf(), p)
+	g.Expect(b.Spec.WorkloadAffinityGroups).To(Equal(&workv1alpha2.WorkloadAffinityGroups{AffinityGroup: "app=web"}))
+	g.Expect(b.Spec.SchedulePriority).To(Equal(&workv1alpha2.SchedulePriority{Priority: 7}))
+
+	p.Placement.WorkloadAffinity.Affinity = nil
+	Update(b, deployment(), claimOf(), p)
+	g.Expect(b.Spec.WorkloadAffinityGroups).To(BeNil(), "the template has no such label")
+	g.Expect(b.Spec.SchedulePriority).To(BeNil())
+}
