@@ -23,8 +23,10 @@ func TestCheckDependencies(t *testing.T) {
 	}{
 		"sorted, and each once": {
 			in: refs{
-				{APIVersion: "v1", Kind: "Secret", Name: "b"}, {APIVersion: "v1", Kind: "Pod", LabelSelector: selector()},
-				{APIVersion: "v1", Kind: "Secret", Name: "b"}, {APIVersion: "v1", Kind: "Pod", LabelSelector: selector()},
+				{APIVersion: "v1", Kind: "Secret", Name: "b"},
+				{APIVersion: "v1", Kind: "Pod", LabelSelector: selector()},
+				{APIVersion: "v1", Kind: "Secret", Name: "b"},
+				{APIVersion: "v1", Kind: "Pod", LabelSelector: selector()},
 			},
 			want: refs{{APIVersion: "v1", Kind: "Pod", LabelSelector: selector()}, {APIVersion: "v1", Kind: "Secret", Name: "b"}},
 		},
