@@ -84,9 +84,15 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 		Clusters:         r.snapshot.Clusters(),
 		Assumed:          r.ledger.All(now),
 	}
+	in.ReturnToPreferred = returns(b)
 	peers, err := r.peers(ctx, b)
 	in.Peers = peers
 	return in, err
+}
+
+// returns says whether a binding goes back to a preferred group that has room again.
+func returns(b client.Object) bool {
+	return b.GetAnnotations()[contract.ReturnToPreferredAnnotation] == "true"
 }
 
 // peers returns the other bindings of the namespace that are of the same groups, with

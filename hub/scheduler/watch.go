@@ -28,6 +28,7 @@ func bindingChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				returns(e.ObjectOld) != returns(e.ObjectNew) ||
 				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -102,7 +103,7 @@ func (r *reconciler) wake(ctx context.Context, news queue.News, q requests) {
 		return
 	}
 	for _, b := range bindings {
-		if ours(b) && queue.Concerns(news, b.BindingStatus()) {
+		if ours(b) && (returns(b) || queue.Concerns(news, b.BindingStatus())) {
 			enqueue(q, true, b)
 		}
 	}
