@@ -79,8 +79,8 @@ type Shortage struct {
 	Available, Wanted int64
 }
 
-// Error is the sentence for conditions.
-func (s *Shortage) Error() string {
+// String is the sentence for conditions.
+func (s *Shortage) String() string {
 	return fmt.Sprintf("Clusters available replicas %d are not enough to schedule. %d are wanted: %d too few fit.",
 		s.Available, s.Wanted, s.Wanted-s.Available)
 }

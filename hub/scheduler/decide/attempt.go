@@ -55,7 +55,7 @@ func try(in Input, g group, t Trigger) (Attempt, []workv1alpha2.TargetCluster, e
 	}
 	targets, short := a.assign()
 	if short != nil {
-		out.Message = "failed to assign replicas: " + short.Error()
+		out.Message = "failed to assign replicas: " + short.String()
 		return out, nil, nil
 	}
 	return out, targets, nil
@@ -169,8 +169,8 @@ func (a *attempt) spread() error {
 	if assign.ByCapacity(a.strategy) {
 		r.Need = int64(a.in.Spec.Replicas)
 	}
-	sets := oneCluster(a.in.Spec)
-	if sets {
+	whole := oneCluster(a.in.Spec)
+	if whole {
 		r.Need = 1
 	}
 	from := make([]spread.Candidate, len(a.candidates))
@@ -181,7 +181,7 @@ func (a *attempt) spread() error {
 			Cluster: cluster, Score: a.verdicts[a.at[i]].Score, Target: target, Tier: c.Tier,
 			Available: int64(c.Available) + int64(c.Assigned), Assigned: int64(c.Assigned),
 		}
-		if sets && target {
+		if whole && target {
 			// What runs there is one set, and fits.
 			from[i].Available++
 		}

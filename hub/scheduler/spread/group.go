@@ -75,11 +75,9 @@ func (g *group) add(r Request, c *Candidate, need int, part int64) {
 func (d *dimension) rank(r Request, part int64) {
 	for i := range d.groups {
 		g := &d.groups[i]
-		switch {
-		case r.Need == 0:
+		g.weight = min(part, g.filled) * weightUnit
+		if r.Need == 0 {
 			g.weight = int64(g.clusters) * weightUnit
-		default:
-			g.weight = min(part, g.filled) * weightUnit
 		}
 		g.weight += g.scores / int64(max(1, g.taken))
 	}
