@@ -122,6 +122,7 @@ func (r *Reconciler) apply(ctx context.Context, req request, t *metav1.PartialOb
 			return fmt.Errorf("reading the replicas of %s %q: %w", t.Kind, t.Name, err)
 		}
 	}
+	template.ReturnToPreferred = p.GetAnnotations()[contract.ReturnToPreferredAnnotation]
 	if template.Priority, err = r.priority(ctx, p); err != nil {
 		return err
 	}

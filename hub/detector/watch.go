@@ -120,6 +120,7 @@ func policySource[P client.Object](c cache.Cache, policy P) source.TypedSource[r
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[P], q requests) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+				e.ObjectOld.GetAnnotations()[contract.ReturnToPreferredAnnotation] != e.ObjectNew.GetAnnotations()[contract.ReturnToPreferredAnnotation] ||
 				!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers()) {
 				q.Add(policyRequest(e.ObjectNew))
 			}

@@ -26,6 +26,9 @@ type Template struct {
 	Requirements *workv1alpha2.ReplicaRequirements
 	// Priority is that of the PriorityClass that the policy names; nil if it names none.
 	Priority *int32
+	// ReturnToPreferred is what the policy's annotation of this name says; empty if it has
+	// none.
+	ReturnToPreferred string
 }
 
 // Update makes a binding, new or read, say what its template and its policy ask for.
@@ -56,6 +59,10 @@ func Update(b workv1alpha2.Binding, t Template, c claim.Claim, p *policyv1alpha1
 		annotations = map[string]string{}
 	}
 	annotations[contract.TemplateFingerprintAnnotation] = Fingerprint(t.Meta)
+	delete(annotations, contract.ReturnToPreferredAnnotation)
+	if t.ReturnToPreferred != "" {
+		annotations[contract.ReturnToPreferredAnnotation] = t.ReturnToPreferred
+	}
 	b.SetAnnotations(annotations)
 	claim.Set(b, c)
 	fromPolicy(spec, p)

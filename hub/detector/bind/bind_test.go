@@ -261,10 +261,9 @@ func TestIgnored(t *testing.T) {
 		Preemption: policyv1alpha1.PreemptAlways, ActivationPreference: policyv1alpha1.LazyActivation,
 	})).To(BeEmpty())
 	g.Expect(Ignored(&policyv1alpha1.PropagationSpec{
-		Association:      true,
-		Failover:         &policyv1alpha1.FailoverBehavior{},
-		SchedulePriority: &policyv1alpha1.SchedulePriority{},
-	})).To(Equal([]string{"association", "failover", "schedulePriority"}))
+		Association: true,
+		Failover:    &policyv1alpha1.FailoverBehavior{},
+	})).To(Equal([]string{"association", "failover"}))
 }
 
 func TestGroupsAndPriority(t *testing.T) {
@@ -278,12 +277,16 @@ func TestGroupsAndPriority(t *testing.T) {
 	}
 	template := deployment()
 	template.Priority = new(int32(7))
+	template.ReturnToPreferred = "true"
 	Update(b, template, claimOf(), p)
 	g.Expect(b.Spec.WorkloadAffinityGroups).To(Equal(&workv1alpha2.WorkloadAffinityGroups{AffinityGroup: "app=web"}))
 	g.Expect(b.Spec.SchedulePriority).To(Equal(&workv1alpha2.SchedulePriority{Priority: 7}))
+
+	g.Expect(b.Annotations).To(HaveKeyWithValue(contract.ReturnToPreferredAnnotation, "true"))
 
 	p.Placement.WorkloadAffinity.Affinity = nil
 	Update(b, deployment(), claimOf(), p)
 	g.Expect(b.Spec.WorkloadAffinityGroups).To(BeNil(), "the template has no such label")
 	g.Expect(b.Spec.SchedulePriority).To(BeNil())
+	g.Expect(b.Annotations).NotTo(HaveKey(contract.ReturnToPreferredAnnotation))
 }

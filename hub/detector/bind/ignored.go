@@ -11,7 +11,6 @@ func Ignored(p *policyv1alpha1.PropagationSpec) []string {
 	}{
 		{"association", p.Association},
 		{"failover", p.Failover != nil},
-		{"schedulePriority", p.SchedulePriority != nil},
 	}
 	var names []string
 	for _, field := range fields {
