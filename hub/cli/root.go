@@ -51,7 +51,7 @@ func newRoot(env Environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServe(env), newToken(env), newVersion(env))
+	root.AddCommand(newServe(env), newToken(env), newExplain(env), newVersion(env))
 	group(root)
 	return root
 }

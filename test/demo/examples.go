@@ -120,14 +120,15 @@ func lacks(ctx context.Context, hub client.Client, template *unstructured.Unstru
 	if err != nil {
 		return "has no binding: " + err.Error()
 	}
-	spec, status := binding.BindingSpec(), binding.BindingStatus()
-	if len(spec.Clusters) == 0 {
+	status := binding.BindingStatus()
+	clusters := clustersOf(binding.BindingSpec())
+	if clusters == 0 {
 		return "is not scheduled: " + message(status, workv1alpha2.BindingScheduled)
 	}
 	if !meta.IsStatusConditionTrue(status.Conditions, workv1alpha2.BindingFullyApplied) {
 		return "is not applied: " + message(status, workv1alpha2.BindingFullyApplied)
 	}
-	if len(status.AggregatedStatus) < len(spec.Clusters) {
+	if len(status.AggregatedStatus) < clusters {
 		return "is not reported by all clusters"
 	}
 	for _, item := range status.AggregatedStatus {
@@ -140,6 +141,21 @@ func lacks(ctx context.Context, hub client.Client, template *unstructured.Unstru
 		return ""
 	}
 	return lacksSum(ctx, hub, template, status)
+}
+
+// clustersOf counts where an object is to be: what the scheduler chose, and what others that
+// need it go to.
+func clustersOf(spec *workv1alpha2.ResourceBindingSpec) int {
+	seen := map[string]bool{}
+	for _, target := range spec.Clusters {
+		seen[target.Name] = true
+	}
+	for _, other := range spec.RequiredBy {
+		for _, target := range other.Clusters {
+			seen[target.Name] = true
+		}
+	}
+	return len(seen)
 }
 
 func runsPods(template *unstructured.Unstructured) bool {

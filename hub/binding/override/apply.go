@@ -140,3 +140,20 @@ func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders) erro
 	}
 	return applyPlaintext(obj, o.Plaintext)
 }
+
+// Names lists the policies that shaped a Work, as its annotations say.
+func Names(annotations map[string]string) []string {
+	var out []string
+	for _, key := range []string{contract.AppliedClusterOverridesAnnotation, contract.AppliedOverridesAnnotation} {
+		var applied []Applied
+		if json.Unmarshal([]byte(annotations[key]), &applied) != nil {
+			continue // there is none
+		}
+		for _, a := range applied {
+			if !slices.Contains(out, a.PolicyName) {
+				out = append(out, a.PolicyName)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,303 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/binding/override"
+	"fairlead.dev/hub/detector/claim"
+	"fairlead.dev/hub/scheduler/decide"
+	"fairlead.dev/hub/scheduler/explain"
+	"fairlead.dev/hub/scheduler/filter"
+)
+
+// object explains one object that is on the hub.
+func (e *explainer) object(ctx context.Context, kind, name string) (*explain.Report, error) {
+	template, err := e.template(ctx, kind, name)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := e.policies(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	r := reportOf(template)
+	holder, claimed := holderOf(template, policies)
+	r.Policies = explain.Policies(policies, holder, claimed, selector.TargetOf(template))
+	b, err := e.binding(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	if b != nil {
+		if err := e.bound(ctx, r, b); err != nil {
+			return nil, err
+		}
+	}
+	r.Advice = explain.Advise(r)
+	return r, nil
+}
+
+func reportOf(template *unstructured.Unstructured) *explain.Report {
+	r := &explain.Report{Template: explain.Object{
+		APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Namespace: template.GetNamespace(), Name: template.GetName(),
+	}}
+	if template.GetDeletionTimestamp() != nil {
+		r.State = append(r.State, "It is being deleted, and gets no new binding.")
+	}
+	if by := template.GetLabels()[contract.ClaimedByLabel]; by != "" {
+		r.State = append(r.State, fmt.Sprintf("It belongs to %s (label %s), and policies leave it alone.", by, contract.ClaimedByLabel))
+	}
+	if template.GetAnnotations()[contract.TemplateEditAnnotation] != "" {
+		r.State = append(r.State, "Its policy is lazy: what the policy says now takes effect with the next edit of this object.")
+	}
+	return r
+}
+
+// template reads the object itself.
+func (e *explainer) template(ctx context.Context, kind, name string) (*unstructured.Unstructured, error) {
+	mapping, err := e.mapping(kind)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(mapping.GroupVersionKind)
+	key := types.NamespacedName{Name: name}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		key.Namespace = e.namespace
+	}
+	err = e.hub.Get(ctx, key, u)
+	switch {
+	case apierrors.IsNotFound(err) && key.Namespace != "":
+		return nil, fmt.Errorf("the hub has no %s %q in namespace %q; name another with -n", mapping.GroupVersionKind.Kind, name, key.Namespace)
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %q: %w", mapping.GroupVersionKind.Kind, name, err)
+	}
+	return u, nil
+}
+
+// policies reads all policies that could select an object.
+func (e *explainer) policies(ctx context.Context, template *unstructured.Unstructured) ([]policyv1alpha1.Policy, error) {
+	var out []policyv1alpha1.Policy
+	if template.GetNamespace() != "" {
+		var list policyv1alpha1.PropagationPolicyList
+		if err := e.hub.List(ctx, &list, client.InNamespace(template.GetNamespace())); err != nil {
+			return nil, fmt.Errorf("listing PropagationPolicies: %w", err)
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+	var list policyv1alpha1.ClusterPropagationPolicyList
+	if err := e.hub.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing ClusterPropagationPolicies: %w", err)
+	}
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return out, nil
+}
+
+// holderOf returns the policy that has a template, and whether it does so already.
+func holderOf(template *unstructured.Unstructured, policies []policyv1alpha1.Policy) (policyv1alpha1.Policy, bool) {
+	c, ok := claim.On(template)
+	if !ok {
+		return nil, false
+	}
+	for _, p := range policies {
+		if p.GetNamespace() == c.Namespace && p.GetName() == c.Name {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// binding reads the binding of an object; nil if there is none.
+func (e *explainer) binding(ctx context.Context, template *unstructured.Unstructured) (kube.Binding, error) {
+	kind := kube.ResourceBindings()
+	if template.GetNamespace() == "" {
+		kind = kube.ClusterResourceBindings()
+	}
+	b := kind.New()
+	key := types.NamespacedName{Namespace: template.GetNamespace(), Name: contract.BindingName(template.GetKind(), template.GetName())}
+	err := e.hub.Get(ctx, key, b)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading binding %q: %w", key.Name, err)
+	}
+	return b, nil
+}
+
+// bound explains what became of a binding.
+func (e *explainer) bound(ctx context.Context, r *explain.Report, b kube.Binding) error {
+	spec, status := b.BindingSpec(), b.BindingStatus()
+	if c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled); c != nil {
+		r.Scheduled = &explain.Scheduled{
+			Status: string(c.Status), Reason: c.Reason, Message: c.Message, Last: status.LastScheduledTime, Group: status.SchedulerObservedAffinityName,
+		}
+	}
+	if s := spec.Suspension; s != nil && s.Scheduling != nil && *s.Scheduling {
+		r.State = append(r.State, "Scheduling of its binding is suspended: its clusters stay as they are.")
+	}
+	for _, s := range spec.RequiredBy {
+		by := s.Namespace + "/" + s.Name
+		if s.Name == "" {
+			by = "what is in the namespace"
+		}
+		r.State = append(r.State, fmt.Sprintf("It follows %s to %s.", by, explain.Targets(s.Clusters)))
+	}
+	clusters, err := e.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	if spec.Placement != nil {
+		peers, err := e.peers(ctx, b)
+		if err != nil {
+			return err
+		}
+		d := decide.Decide(decide.Input{
+			Spec: spec, ObservedAffinity: status.SchedulerObservedAffinityName, LastScheduled: status.LastScheduledTime,
+			Clusters: clusters, Peers: peers, Explain: true,
+			ReturnToPreferred: b.GetAnnotations()[contract.ReturnToPreferredAnnotation] == contract.LabelTrue,
+		})
+		r.Attempts = explain.Attempts(d, spec.Clusters)
+		r.Now = explain.Now(d, spec.Clusters)
+		if d.Outcome == decide.Refused {
+			r.State = append(r.State, d.Message)
+		}
+	}
+	return e.members(ctx, r, b, clusters)
+}
+
+func (e *explainer) clusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
+	var list clusterv1alpha1.ClusterList
+	if err := e.hub.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing clusters: %w", err)
+	}
+	out := make([]*clusterv1alpha1.Cluster, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+	}
+	slices.SortFunc(out, func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// peers reads where the other workloads of the same affinity groups are.
+func (e *explainer) peers(ctx context.Context, b kube.Binding) (filter.Peers, error) {
+	var out filter.Peers
+	groups := b.BindingSpec().WorkloadAffinityGroups
+	if groups == nil || b.GetNamespace() == "" {
+		return out, nil
+	}
+	bindings, err := kube.ResourceBindings().List(ctx, e.hub, client.InNamespace(b.GetNamespace()))
+	if err != nil {
+		return out, err
+	}
+	for _, other := range bindings {
+		theirs := other.BindingSpec().WorkloadAffinityGroups
+		if theirs == nil || other.GetName() == b.GetName() || len(other.BindingSpec().Clusters) == 0 {
+			continue
+		}
+		peer := filter.Peer{Name: other.GetName()}
+		for _, t := range other.BindingSpec().Clusters {
+			peer.Clusters = append(peer.Clusters, t.Name)
+		}
+		if groups.AffinityGroup != "" && groups.AffinityGroup == theirs.AffinityGroup {
+			out.Together = append(out.Together, peer)
+		}
+		if groups.AntiAffinityGroup != "" && groups.AntiAffinityGroup == theirs.AntiAffinityGroup {
+			out.Apart = append(out.Apart, peer)
+		}
+	}
+	return out, nil
+}
+
+// members reads what came of a binding in each cluster that has it, or should.
+func (e *explainer) members(ctx context.Context, r *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster) error {
+	wanted := map[string]bool{}
+	for _, t := range b.BindingSpec().Clusters {
+		wanted[t.Name] = true
+	}
+	for _, s := range b.BindingSpec().RequiredBy {
+		for _, t := range s.Clusters {
+			wanted[t.Name] = true
+		}
+	}
+	works := map[string]*workv1alpha1.Work{}
+	if id := kube.BindingID(b); id != "" {
+		label := contract.ResourceBindingPermanentIDLabel
+		if b.GetNamespace() == "" {
+			label = contract.ClusterResourceBindingPermanentIDLabel
+		}
+		var list workv1alpha1.WorkList
+		if err := e.hub.List(ctx, &list, client.MatchingLabels{label: id}); err != nil {
+			return fmt.Errorf("listing works: %w", err)
+		}
+		for i := range list.Items {
+			works[list.Items[i].Namespace] = &list.Items[i]
+		}
+	}
+	items := map[string]workv1alpha2.AggregatedStatusItem{}
+	for _, item := range b.BindingStatus().AggregatedStatus {
+		items[item.ClusterName] = item
+	}
+	for _, c := range clusters {
+		namespace := c.Annotations[contract.ExecutionNamespaceAnnotation]
+		if namespace == "" {
+			namespace = contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, c.Name)
+		}
+		work := works[namespace]
+		if !wanted[c.Name] && work == nil {
+			continue
+		}
+		delete(wanted, c.Name)
+		r.Members = append(r.Members, member(c, work, items[c.Name]))
+	}
+	for _, gone := range slices.Sorted(mapKeys(wanted)) {
+		r.Members = append(r.Members, explain.Member{Cluster: gone, Ready: "gone", Message: "the hub has no such Cluster any more"})
+	}
+	return nil
+}
+
+func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alpha2.AggregatedStatusItem) explain.Member {
+	m := explain.Member{Cluster: c.Name, Ready: "Unknown", Health: string(item.Health)}
+	if ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil {
+		m.Ready = string(ready.Status)
+	}
+	if work == nil {
+		m.Message = "there is no Work yet; if that stays so, look at the Warning events of the object"
+		return m
+	}
+	m.Work = work.Name
+	m.Suspended = work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
+	if applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied); applied != nil {
+		m.Applied, m.Reported = string(applied.Status), &applied.LastTransitionTime
+		if applied.Status != "True" {
+			m.Message = applied.Message
+		}
+	} else {
+		m.Message = "the agent has not reported on it yet"
+	}
+	if work.DeletionTimestamp != nil {
+		m.Message = "it is being removed from this cluster"
+	}
+	m.Overrides = override.Names(work.Annotations)
+	return m
+}

@@ -1,0 +1,63 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Advise says what to do next, the first thing that is in the way; empty if nothing is.
+func Advise(r *Report) string {
+	switch {
+	case len(r.Policies) == 0 && len(r.Members) == 0:
+		return fmt.Sprintf("No policy selects this object. Write a PropagationPolicy in its namespace, or a ClusterPropagationPolicy, with a resourceSelector for %s %q.",
+			r.Template.Kind, r.Template.Name)
+	case len(r.Policies) == 0: // it follows others
+	case r.Scheduled == nil:
+		return "The hub has made no binding yet. If that stays so, look at the Warning events of the object and of its policy."
+	case r.Scheduled.Status != "True":
+		return adviseOnScheduling(r)
+	}
+	for _, m := range r.Members {
+		switch {
+		case m.Suspended:
+			return fmt.Sprintf("Dispatching to %s is suspended by the policy; take spec.suspension out to go on.", m.Cluster)
+		case m.Ready != "True":
+			return fmt.Sprintf("Cluster %s does not report (Ready is %s); what is shown of it is the last that it said. Look at its agent.", m.Cluster, m.Ready)
+		case m.Applied == "False":
+			return fmt.Sprintf("Cluster %s refuses the object: mend what its message says, in the template or by an override policy.", m.Cluster)
+		case m.Health == "Unhealthy":
+			return fmt.Sprintf("The object was applied in %s and is not healthy there: look at its pods and events in that cluster.", m.Cluster)
+		}
+	}
+	return ""
+}
+
+func adviseOnScheduling(r *Report) string {
+	counts := map[string]int{}
+	most := ""
+	for _, a := range r.Attempts {
+		for _, v := range a.Clusters {
+			if v.Filter == "" {
+				continue
+			}
+			counts[v.Filter]++
+			if most == "" || counts[v.Filter] > counts[most] || counts[v.Filter] == counts[most] && strings.Compare(v.Filter, most) < 0 {
+				most = v.Filter
+			}
+		}
+	}
+	switch most {
+	case "TaintToleration":
+		return "Most clusters are kept out by taints: add clusterTolerations to the policy, or take the taints away."
+	case "APIEnablement":
+		return "Most clusters do not serve this kind: install its CustomResourceDefinition there, or propagate that first."
+	case "ClusterAffinity":
+		return "Most clusters are not what the policy picks: correct its clusterAffinity, or the labels of the clusters."
+	case "SpreadConstraint":
+		return "Most clusters have no region, zone, provider or label to spread by: set it on the Cluster, or change spreadConstraints."
+	case "":
+		return "Clusters fit, but there is too little room or they cannot be spread as asked: see the limits above; add room, or ask for less."
+	default:
+		return "See the reasons in the table of the clusters."
+	}
+}

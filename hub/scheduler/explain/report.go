@@ -1,0 +1,112 @@
+package explain
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Report is the whole explanation of one template.
+type Report struct {
+	// Template is the object that its author wrote.
+	Template Object `json:"template"`
+	// State are sentences about the template that matter before any policy does.
+	State []string `json:"state,omitempty"`
+	// Policies that select it, the one that has it first.
+	Policies []Policy `json:"policies"`
+	// Scheduled is what the scheduler says of the binding; nil if there is none.
+	Scheduled *Scheduled `json:"scheduled,omitempty"`
+	// Attempts are the groups of clusters that were tried, in order. There is one
+	// without a name if the policy has no groups.
+	Attempts []Attempt `json:"attempts,omitempty"`
+	// Now says what a decision would choose that is made now, if that is not what is
+	// assigned.
+	Now string `json:"now,omitempty"`
+	// Members are the clusters that have it, or should.
+	Members []Member `json:"members,omitempty"`
+	// Advice is what to do next; empty if all is well.
+	Advice string `json:"advice,omitempty"`
+}
+
+// Object names an object.
+type Object struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// String is how people write it.
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// Policy is a policy that selects the template.
+type Policy struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Priority is what its author gave it, Selects how precisely it names the template.
+	Priority int32  `json:"priority"`
+	Selects  string `json:"selects"`
+	// Has says that it has the template, Why is the reason for or against.
+	Has bool   `json:"has"`
+	Why string `json:"why"`
+}
+
+// Scheduled is the condition of this name, and when the last decision was made.
+type Scheduled struct {
+	Status  string       `json:"status"`
+	Reason  string       `json:"reason"`
+	Message string       `json:"message"`
+	Last    *metav1.Time `json:"lastScheduledTime,omitempty"`
+	Group   string       `json:"affinityGroup,omitempty"`
+}
+
+// Attempt is the try of one group of clusters.
+type Attempt struct {
+	Group string `json:"affinityGroup,omitempty"`
+	// Failed says why the group does not do; empty if it does.
+	Failed   string    `json:"failed,omitempty"`
+	Clusters []Verdict `json:"clusters"`
+}
+
+// Verdict is what is decided about one cluster.
+type Verdict struct {
+	Cluster string `json:"cluster"`
+	// Chosen, and with how many replicas; Assigned is what it has at present, if it is
+	// a target.
+	Chosen   bool   `json:"chosen"`
+	Replicas int32  `json:"replicas,omitempty"`
+	Assigned *int32 `json:"assigned,omitempty"`
+	// Filter that refused it, and why.
+	Filter string `json:"filter,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Score by plugin.
+	Scores map[string]int64 `json:"scores,omitempty"`
+	Score  int64            `json:"score"`
+	// Fits is how many more replicas fit and CapacityLimit what limits that; nil if it was
+	// not needed.
+	Fits          *int32 `json:"fits,omitempty"`
+	CapacityLimit string `json:"capacityLimit,omitempty"`
+	// Limit is what kept its share from being larger.
+	Limit string `json:"limit,omitempty"`
+}
+
+// Member is what came of it in one cluster.
+type Member struct {
+	Cluster string `json:"cluster"`
+	// Ready is the status of the cluster's condition.
+	Ready string `json:"ready"`
+	// Work carries the object there; empty if there is none yet.
+	Work string `json:"work,omitempty"`
+	// Applied is True, False, Unknown or empty, and Message why.
+	Applied string `json:"applied,omitempty"`
+	Message string `json:"message,omitempty"`
+	Health  string `json:"health,omitempty"`
+	// Suspended says that nothing is sent there for now.
+	Suspended bool `json:"suspended,omitempty"`
+	// Reported is since when Applied is what it is.
+	Reported *metav1.Time `json:"reported,omitempty"`
+	// Overrides are the policies that made a difference there.
+	Overrides []string `json:"overrides,omitempty"`
+}
