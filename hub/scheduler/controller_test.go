@@ -228,6 +228,23 @@ func TestScheduler(t *testing.T) {
 		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
 	})
 
+	t.Run("who is to be apart waits until the other has left", func(t *testing.T) {
+		g := NewWithT(t)
+		w.join(t, "island-1", "island")
+		apart := func(name string) *workv1alpha2.ResourceBinding {
+			b := w.binding(name, "island")
+			b.Spec.WorkloadAffinityGroups = &workv1alpha2.WorkloadAffinityGroups{AntiAffinityGroup: "app=ferry"}
+			return b
+		}
+		first, second := apart("first"), apart("second")
+		g.Expect(w.hub.Create(t.Context(), first)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, first)) }, soon, often).Should(Equal("island-1 Success"))
+		g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("NoClusterFit"))
+		g.Expect(w.hub.Delete(t.Context(), first)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("island-1 Success"))
+	})
+
 	t.Run("replicas are divided by weight", func(t *testing.T) {
 		g := NewWithT(t)
 		b := w.binding("divided", "shop")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
@@ -35,14 +36,48 @@ func bindingChanged() predicate.Predicate {
 	}
 }
 
-// bindings has a binding that changed placed, and what one that is gone reserved freed.
+// bindings has a binding that changed placed, what one that is gone reserved freed, and
+// those of its groups looked at again when its clusters change.
 func (r *reconciler) bindings() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) { enqueue(q, e.IsInInitialList, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) { enqueue(q, false, e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
-			r.forget(client.ObjectKeyFromObject(e.Object))
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+			enqueue(q, false, e.ObjectNew)
+			before, ok := e.ObjectOld.(kube.Binding)
+			after, ok2 := e.ObjectNew.(kube.Binding)
+			if ok && ok2 && !equality.Semantic.DeepEqual(before.BindingSpec().Clusters, after.BindingSpec().Clusters) {
+				r.wakePeers(ctx, after, q)
+			}
 		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
+			r.forget(client.ObjectKeyFromObject(e.Object))
+			if b, ok := e.Object.(kube.Binding); ok {
+				r.wakePeers(ctx, b, q)
+			}
+		},
+	}
+}
+
+// wakePeers has the bindings looked at again that are to be with a binding, or away from it.
+func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) {
+	groups := b.BindingSpec().WorkloadAffinityGroups
+	if groups == nil {
+		return
+	}
+	bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings of the same group")
+		return
+	}
+	for _, other := range bindings {
+		theirs := other.BindingSpec().WorkloadAffinityGroups
+		if theirs == nil || other.GetName() == b.GetName() || !ours(other) {
+			continue
+		}
+		if groups.AffinityGroup != "" && groups.AffinityGroup == theirs.AffinityGroup ||
+			groups.AntiAffinityGroup != "" && groups.AntiAffinityGroup == theirs.AntiAffinityGroup {
+			enqueue(q, true, other)
+		}
 	}
 }
 
