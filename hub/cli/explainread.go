@@ -201,32 +201,14 @@ func (e *explainer) clusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, e
 
 // peers reads where the other workloads of the same affinity groups are.
 func (e *explainer) peers(ctx context.Context, b kube.Binding) (filter.Peers, error) {
-	var out filter.Peers
-	groups := b.BindingSpec().WorkloadAffinityGroups
-	if groups == nil || b.GetNamespace() == "" {
-		return out, nil
+	if b.BindingSpec().WorkloadAffinityGroups == nil || b.GetNamespace() == "" {
+		return filter.Peers{}, nil
 	}
 	bindings, err := kube.ResourceBindings().List(ctx, e.hub, client.InNamespace(b.GetNamespace()))
 	if err != nil {
-		return out, err
+		return filter.Peers{}, err
 	}
-	for _, other := range bindings {
-		theirs := other.BindingSpec().WorkloadAffinityGroups
-		if theirs == nil || other.GetName() == b.GetName() || len(other.BindingSpec().Clusters) == 0 {
-			continue
-		}
-		peer := filter.Peer{Name: other.GetName()}
-		for _, t := range other.BindingSpec().Clusters {
-			peer.Clusters = append(peer.Clusters, t.Name)
-		}
-		if groups.AffinityGroup != "" && groups.AffinityGroup == theirs.AffinityGroup {
-			out.Together = append(out.Together, peer)
-		}
-		if groups.AntiAffinityGroup != "" && groups.AntiAffinityGroup == theirs.AntiAffinityGroup {
-			out.Apart = append(out.Apart, peer)
-		}
-	}
-	return out, nil
+	return filter.PeersOf(b, bindings, func(other kube.Binding) []workv1alpha2.TargetCluster { return other.BindingSpec().Clusters }), nil
 }
 
 // members reads what came of a binding in each cluster that has it, or should.

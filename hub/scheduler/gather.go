@@ -98,37 +98,20 @@ func returns(b client.Object) bool {
 // peers returns the other bindings of the namespace that are of the same groups, with
 // the clusters that this scheduler gave them last, which the cache may not have yet.
 func (r *reconciler) peers(ctx context.Context, b kube.Binding) (filter.Peers, error) {
-	var out filter.Peers
-	groups := b.BindingSpec().WorkloadAffinityGroups
-	if groups == nil {
-		return out, nil
+	if b.BindingSpec().WorkloadAffinityGroups == nil {
+		return filter.Peers{}, nil
 	}
 	bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
 	if err != nil {
-		return out, fmt.Errorf("listing the bindings of the groups of %q: %w", b.GetName(), err)
+		return filter.Peers{}, fmt.Errorf("listing the bindings of the groups of %q: %w", b.GetName(), err)
 	}
-	for _, other := range bindings {
-		theirs := other.BindingSpec().WorkloadAffinityGroups
-		if theirs == nil || other.GetName() == b.GetName() {
-			continue
-		}
-		targets := other.BindingSpec().Clusters
+	return filter.PeersOf(b, bindings, func(other kube.Binding) []workv1alpha2.TargetCluster {
 		// Whoever changes the targets changes the generation.
 		if last, ok := r.placed[client.ObjectKeyFromObject(other)]; ok && last.generation == other.GetGeneration() {
-			targets = last.targets
+			return last.targets
 		}
-		if len(targets) == 0 {
-			continue
-		}
-		peer := filter.Peer{Name: other.GetName(), Clusters: targetNames(targets)}
-		if groups.AffinityGroup != "" && groups.AffinityGroup == theirs.AffinityGroup {
-			out.Together = append(out.Together, peer)
-		}
-		if groups.AntiAffinityGroup != "" && groups.AntiAffinityGroup == theirs.AntiAffinityGroup {
-			out.Apart = append(out.Apart, peer)
-		}
-	}
-	return out, nil
+		return other.BindingSpec().Clusters
+	}), nil
 }
 
 // requestOf returns what a replica requests.

@@ -18,6 +18,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/scheduler/filter"
 	"fairlead.dev/hub/scheduler/queue"
 )
 
@@ -70,12 +71,8 @@ func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) 
 		return
 	}
 	for _, other := range bindings {
-		theirs := other.BindingSpec().WorkloadAffinityGroups
-		if theirs == nil || other.GetName() == b.GetName() || !ours(other) {
-			continue
-		}
-		if groups.AffinityGroup != "" && groups.AffinityGroup == theirs.AffinityGroup ||
-			groups.AntiAffinityGroup != "" && groups.AntiAffinityGroup == theirs.AntiAffinityGroup {
+		together, apart := filter.SameGroup(groups, other.BindingSpec().WorkloadAffinityGroups)
+		if (together || apart) && other.GetName() != b.GetName() && ours(other) {
 			enqueue(q, true, other)
 		}
 	}

@@ -1,0 +1,38 @@
+package filter
+
+import workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+
+// SameGroup says whether two workloads are to be together, and whether apart.
+func SameGroup(a, b *workv1alpha2.WorkloadAffinityGroups) (together, apart bool) {
+	if a == nil || b == nil {
+		return false, false
+	}
+	return a.AffinityGroup != "" && a.AffinityGroup == b.AffinityGroup,
+		a.AntiAffinityGroup != "" && a.AntiAffinityGroup == b.AntiAffinityGroup
+}
+
+// PeersOf returns those of other bindings of its namespace that a binding is to be with,
+// or away from, and where they are: nowhere if targets has no cluster for one.
+func PeersOf[B workv1alpha2.Binding](b workv1alpha2.Binding, others []B, targets func(B) []workv1alpha2.TargetCluster) Peers {
+	var out Peers
+	for _, other := range others {
+		together, apart := SameGroup(b.BindingSpec().WorkloadAffinityGroups, other.BindingSpec().WorkloadAffinityGroups)
+		if other.GetName() == b.GetName() || !together && !apart {
+			continue
+		}
+		peer := Peer{Name: other.GetName()}
+		for _, t := range targets(other) {
+			peer.Clusters = append(peer.Clusters, t.Name)
+		}
+		if len(peer.Clusters) == 0 {
+			continue
+		}
+		if together {
+			out.Together = append(out.Together, peer)
+		}
+		if apart {
+			out.Apart = append(out.Apart, peer)
+		}
+	}
+	return out
+}
