@@ -172,10 +172,21 @@ func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
 	return stopped
 }
 
+// create creates objects. A policy is waited for until the stage has adopted it: a template
+// that the stage sees first would go to another policy, and stay there.
 func (s *stage) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
+	g := NewWithT(t)
 	for _, obj := range objects {
-		NewWithT(t).Expect(s.client.Create(t.Context(), obj)).To(Succeed())
+		g.Expect(s.client.Create(t.Context(), obj)).To(Succeed())
+		if p, ok := obj.(policyv1alpha1.Policy); ok {
+			g.Eventually(func(g Gomega) {
+				live, ok := obj.DeepCopyObject().(client.Object)
+				g.Expect(ok).To(BeTrue())
+				g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(obj), live)).To(Succeed())
+				g.Expect(live.GetFinalizers()).To(ContainElement(finalizerOf(p)))
+			}, "20s", "5ms").Should(Succeed())
+		}
 	}
 }
 
