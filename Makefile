@@ -19,6 +19,8 @@ STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),true,false)
 CLUSTERS ?= 3
 # How many templates each workload of the bench has.
 BENCH_N ?= 1000
+# How many agents lose their hub in bench-agents.
+BENCH_AGENTS ?= 500
 # How many packages with API servers of their own are tested at a time; a member cluster takes 500 MB.
 FLOW_PARALLEL ?= 2
 
@@ -57,23 +59,36 @@ bin/controlplane: $(CONTROLPLANE_SOURCES)
 bin/kubectl: | bin/controlplane
 	@ln -sf controlplane $@
 
+# The exponent of a quantity is short here: whoever decodes 1e-99999999 calculates for minutes.
+quantity := ^(\\+|-)?(([0-9]{1,60}(\\.[0-9]{0,60})?)|(\\.[0-9]{1,60}))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?[0-9]{1,2}))?$$
+
 .PHONY: generate
-generate: $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Generate deep copies and CRDs from the Go types
-	@echo "generating deep copies and CRDs"
+generate: $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Generate deep copies, CRDs and the pages of flags from the Go code
+	@echo "generating deep copies, CRDs and the pages of flags"
 	@$< object paths=./common/api/...
 	@$< crd paths=./common/api/... output:crd:dir=manifests/crds
+	@go test -count=1 -run TestThePageOfFlagsIsUpToDate ./hub/cli ./agent -update >/dev/null
+	@sed -i -E '/pattern: .*KMGTPE/s/pattern: .*/pattern: $(quantity)/' manifests/crds/*.yaml
 
 .PHONY: images
-images: build ## Build the container images fairlead/hub and fairlead/agent (needs Docker)
-	docker build -f Dockerfile.hub -t fairlead/hub:$(VERSION) .
-	docker build -f Dockerfile.agent -t fairlead/agent:$(VERSION) .
+images: docker build ## Build the container images fairlead/hub and fairlead/agent (needs Docker)
+	$(call image,hub)
+	$(call image,agent)
+
+.PHONY: docker
+docker:
+	@docker info >/dev/null 2>&1 || { echo 'This needs a Docker engine, and there is none that answers: `docker info` says why.'; exit 1; }
+
+# The context of an image is what its Dockerfile copies, and nothing else.
+image = @tar -c --mode=a+rX Dockerfile.$(1) $$(sed -nE 's/^COPY (--[^ ]+ )*(.+) [^ ]+$$/\2/p' Dockerfile.$(1)) | docker build -q -f Dockerfile.$(1) -t fairlead/$(1):$(VERSION) - >/dev/null && \
+	echo 'fairlead/$(1):$(VERSION)'
 
 ##@ Check
 
 .PHONY: verify
 verify: verify-generated verify-format verify-vet verify-modules verify-arch lint verify-vulnerabilities ## Generated code, formatting, vet, linter, import rules, known vulnerabilities
 
-generated = find common/api manifests/crds -type f \( -name 'zz_generated*' -o -path '*crds*' \) | sort | xargs sha256sum
+generated = find common/api manifests/crds hub/FLAGS.md agent/FLAGS.md -type f \( -name 'zz_generated*' -o -path '*crds*' -o -name FLAGS.md \) | sort | xargs sha256sum
 .PHONY: verify-generated
 verify-generated: $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
 	$(call say,generated code)
@@ -131,10 +146,10 @@ $(eval $(call tool,govulncheck,$(GOVULNCHECK_VERSION),golang.org/x/vuln/cmd/govu
 
 ##@ Test
 
-# Packages with tests, and which of them start API servers.
+# Packages with tests, and which of them start API servers: the slowest of these, those in test/, first.
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Deps}} {{.TestImports}} {{.XTestImports}}{{end}}' ./... | \
-	grep -v -e /test/e2e -e /test/arch
-flow_packages = $(tested) | grep -F fairlead.dev/test/cluster | cut -d' ' -f1
+	grep -v -e /test/e2e -e /test/failover -e /test/chaos -e /test/arch -e /test/network
+flow_packages = $(tested) | grep -F fairlead.dev/test/cluster | cut -d' ' -f1 | sort -r
 unit_packages = $(tested) | grep -vF fairlead.dev/test/cluster | cut -d' ' -f1
 
 .PHONY: test
@@ -153,13 +168,24 @@ test-race: ## The same under the race detector, which needs a C compiler
 .PHONY: test-flow
 test-flow: build ## Stages, and hub and agents in one process, on real API servers
 	$(call say,flow tests)
+	@command -v $${CHROMIUM:-chromium} chromium-browser google-chrome >/dev/null || \
+		echo 'skipped: the tests of the dashboard in a browser, since there is no chromium on this machine (apt-get install chromium)'
 	@go test -timeout 15m -p $(FLOW_PARALLEL) $$($(flow_packages))
 	@cd hub/controlplane && go test -timeout 10m ./...
 
 .PHONY: test-e2e
-test-e2e: build ## The built programs, from joining to kill -9
+test-e2e: build ## The built programs, from joining to kill -9, a lost cluster, and one round of chaos
 	$(call say,end-to-end tests)
-	@go test -count=1 -timeout 15m ./test/e2e/...
+	@go test -count=1 -p $(FLOW_PARALLEL) -timeout 15m ./test/e2e/... ./test/failover/... ./test/chaos/...
+
+.PHONY: test-network
+test-network: images ## The images: a hub, and members on networks that nobody can dial into (needs Docker)
+	$(call say,containers on private networks)
+	@FAIRLEAD_IMAGES=$(VERSION) go test -count=1 -timeout 15m -v ./test/network
+
+.PHONY: chaos
+chaos: build ## Ten rounds of everything that fails in the field, the hub away for a minute each
+	@FAIRLEAD_CHAOS_AWAY=1m go test -count=10 -failfast -timeout 2h -v ./test/chaos
 
 ##@ See it
 
@@ -181,6 +207,10 @@ demo-down: ## Stop the demo and remove what it wrote
 bench: build ## Measure BENCH_N (1000) templates to CLUSTERS (3) members; result in _bench/result.json
 	@go run ./test/bench --n $(BENCH_N) --clusters $(CLUSTERS)
 
+.PHONY: bench-agents
+bench-agents: build ## Measure how soon BENCH_AGENTS (500) agents are Ready again after their hub was away for a minute
+	@go run ./test/bench/reconnect --agents $(BENCH_AGENTS)
+
 .PHONY: clean
 clean: demo-down ## Remove what was built and written; the Go build cache stays
 	rm -rf bin _demo _bench _artifacts
@@ -188,4 +218,4 @@ clean: demo-down ## Remove what was built and written; the Go build cache stays
 .PHONY: help
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / {printf "  \033[1m%-13s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -81,8 +81,10 @@ func crosses(from, to string) bool {
 	return false
 }
 
-// assembly are the parts of a component that may know all its stages.
-var assembly = map[string]bool{"": true, "setup": true, "cli": true}
+// assembly are the parts of a component that may know all its stages. What people see of a
+// hub (view) is made of what the stages know, and whoever shows it (cli, dashboard,
+// monitoring) reads it there.
+var assembly = map[string]bool{"": true, "setup": true, "cli": true, "view": true, "operate": true, "dashboard": true, "monitoring": true}
 
 // sideways reports whether one stage imports another stage of the same component.
 func sideways(from, to place) bool {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,15 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// How often Remove tries again, and for how long.
+const (
+	removeAgain   = 20 * time.Millisecond
+	removeTimeout = 10 * time.Second
 )
 
 // Spec says what to run.
@@ -95,4 +105,18 @@ func (p *Process) Ended() bool {
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // fails when it is gone already
 	<-p.done
+}
+
+// Remove removes what killed processes wrote: those that they had started themselves end a
+// moment later, and may write until then. Its error is that of the last attempt.
+func Remove(dir string) error {
+	var last error
+	err := wait.PollUntilContextTimeout(context.Background(), removeAgain, removeTimeout, true, func(context.Context) (bool, error) {
+		last = os.RemoveAll(dir)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("removing what was written to %q: %w", dir, last)
+	}
+	return nil
 }
