@@ -1,0 +1,22 @@
+package prose_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/common/prose"
+)
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(prose.Cut("short", 5)).To(Equal("short"))
+	g.Expect(prose.Cut("too long", 7)).To(Equal("too …"))
+	for most := 4; most < 20; most++ {
+		euros := prose.Cut(strings.Repeat("€", 10), most)
+		g.Expect(euros).To(MatchRegexp(`^€* …$`))
+		g.Expect(len(euros)).To(And(BeNumerically("<=", most), BeNumerically(">", most-3)))
+	}
+}

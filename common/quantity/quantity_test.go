@@ -1,0 +1,24 @@
+package quantity_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/common/quantity"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for text, want := range map[string]string{"100m": "100m", "1e3": "1e3", "1E": "1E", "2Ei": "2Ei", "1e-3": "1e-3", "1E+2": "100", "0.5": "500m"} {
+		q, err := quantity.Parse(text)
+		g.Expect(err).NotTo(HaveOccurred(), text)
+		g.Expect(q.String()).To(Equal(want))
+	}
+	for _, text := range []string{"1e999999999", "1e-999999999", "1E31", "-1e+9999999999999999999999", "much", "", strings.Repeat("1", 101)} {
+		_, err := quantity.Parse(text)
+		g.Expect(err).To(HaveOccurred(), text)
+	}
+}

@@ -1,0 +1,58 @@
+// Package version says what a program was built from, as far as the build recorded it.
+package version
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// Build is what a program was built from.
+type Build struct {
+	// Version is that of the module: a tag, or a version made of a commit.
+	Version string `json:"version"`
+	// Commit is the whole hash; empty if the build did not know it.
+	Commit    string `json:"commit,omitempty"`
+	GoVersion string `json:"goVersion"`
+	Platform  string `json:"platform"`
+}
+
+// Of returns what the running program was built from.
+func Of() Build {
+	out := Build{Version: "unknown", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return out
+	}
+	out.Version = info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			out.Commit = s.Value
+		}
+	}
+	return out
+}
+
+// String is for people.
+func (b Build) String() string {
+	if b.Commit == "" {
+		return b.Version + " " + b.GoVersion
+	}
+	return b.Version + " commit " + b.Commit + " " + b.GoVersion
+}
+
+// How many characters Short has, and how many of a commit.
+const (
+	mostVersion = 64
+	mostCommit  = 12
+)
+
+// Short is the version with no more of the commit than tells it from others.
+func (b Build) Short() string {
+	out := b.Version
+	// A version that was made of a commit names it already.
+	if commit := b.Commit[:min(mostCommit, len(b.Commit))]; !strings.Contains(out, commit) {
+		out += " " + commit
+	}
+	return out[:min(mostVersion, len(out))]
+}
