@@ -58,32 +58,38 @@ const (
 	// ManifestHashAnnotation, on a Work, is the hash of its spec as the hub rendered
 	// it, by which the hub knows whether to write it again without keeping it.
 	ManifestHashAnnotation = "fairlead.dev/manifest-hash"
+	// ReplicasAnnotation, on a Work, is the share of the replicas that it was rendered
+	// with, of a workload whose replicas are divided.
+	ReplicasAnnotation = "fairlead.dev/replicas"
 	// TemplateFingerprintAnnotation, on a binding, is a hash of what the detector
 	// last saw of the template, by which it knows whether to look again.
 	TemplateFingerprintAnnotation = "fairlead.dev/template-fingerprint"
 	// TemplateEditAnnotation, on a template that a lazy policy has, is a hash of the edit
 	// that the policy has seen: it takes effect with the next one.
 	TemplateEditAnnotation = "fairlead.dev/template-edit"
+	// EvictionsAnnotation, on a binding, is what it remembers of the clusters that its
+	// application left: when, why, and what came of it, as JSON. Written by failover, and by
+	// the scheduler where that prefers another cluster.
+	EvictionsAnnotation = "fairlead.dev/evictions"
 	// ReturnToPreferredAnnotation, on a policy and from there on its bindings, is "true"
 	// if an application goes back to a preferred group of clusterAffinities once it
-	// fits there again.
+	// fits there again. What overflowed comes back by itself, unless it is "false".
 	ReturnToPreferredAnnotation = "fairlead.dev/return-to-preferred-group"
+	// RecreateAnnotation, on a template, is "true" if the agents may delete and make anew
+	// its objects in the members when a field is changed that cannot change.
+	RecreateAnnotation = "fairlead.dev/recreate-on-immutable-change"
+	// DeletionPropagationAnnotation, on a template, says what becomes of the dependents
+	// of its objects in the members when those are deleted: Background (as if it were
+	// not there), Foreground or Orphan.
+	DeletionPropagationAnnotation = "fairlead.dev/deletion-propagation"
+	// DeletionsApprovedAnnotation, on a Cluster, is an operator's word that what its
+	// deletion brake holds may go: the time since when it is held, as condition
+	// DeletionsHeld has it.
+	DeletionsApprovedAnnotation = "fairlead.dev/deletions-approved"
+	// ScaleTargetAnnotation, on the binding of a HorizontalPodAutoscaler, is the template that
+	// carries RetainReplicasLabel because of it, as JSON.
+	ScaleTargetAnnotation = "fairlead.dev/scale-target"
 	// ExecutionNamespaceAnnotation, on a Cluster, names its execution namespace: this
 	// is how an agent learns where its Works are.
 	ExecutionNamespaceAnnotation = "fairlead.dev/execution-namespace"
-	// MemberIDAnnotation, on a certificate signing request, is the UID of the
-	// kube-system namespace of the member that asks.
-	MemberIDAnnotation = "fairlead.dev/member-id"
-	// TokenClusterAnnotation, on a bootstrap token, names the one cluster that may
-	// join with it.
-	TokenClusterAnnotation = "fairlead.dev/cluster"
-	// TokenUsedByAnnotation, on a bootstrap token, is the member id that joined with
-	// it; the token is good for nothing any more.
-	TokenUsedByAnnotation = "fairlead.dev/used-by"
-	// TokenUsedAtAnnotation, on a bootstrap token, is when that was (RFC 3339).
-	TokenUsedAtAnnotation = "fairlead.dev/used-at"
-	// TokenUsedForAnnotation, on a bootstrap token, is the UID of the one certificate
-	// signing request that it was used for: by this the hub goes on with a join that it
-	// had begun.
-	TokenUsedForAnnotation = "fairlead.dev/used-for"
 )

@@ -16,6 +16,12 @@ const (
 	// DependenciesFinalizer, on a binding whose workload lets others follow it, is removed
 	// once they do not any more.
 	DependenciesFinalizer = "karmada.io/binding-dependencies-distributor"
+	// ReplicasFinalizer, on the binding of a HorizontalPodAutoscaler, is removed once what it
+	// scales is not marked for it any more. It is ours.
+	ReplicasFinalizer = "fairlead.dev/replicas"
+	// QuotaFinalizer, on a FederatedResourceQuota, is removed once the Works are deleted by
+	// which its parts came to members. It is ours.
+	QuotaFinalizer = "fairlead.dev/quotas"
 	// PropagationPolicyFinalizer, on a PropagationPolicy, is removed once its claims
 	// are.
 	PropagationPolicyFinalizer = "karmada.io/propagation-policy-controller"

@@ -22,9 +22,17 @@ const (
 	FieldManagerDependencies = "fairlead-dependencies"
 	FieldManagerScheduler    = "fairlead-scheduler"
 	FieldManagerBinding      = "fairlead-binding"
+	FieldManagerMeanings     = "fairlead-interpretation"
 	FieldManagerStatus       = "fairlead-status"
 	FieldManagerCluster      = "fairlead-cluster"
+	FieldManagerFailover     = "fairlead-failover"
+	FieldManagerRebalance    = "fairlead-rebalance"
+	FieldManagerRemedy       = "fairlead-remedy"
+	FieldManagerReplicas     = "fairlead-replicas"
+	FieldManagerQuotas       = "fairlead-quotas"
 	FieldManagerRegistration = "fairlead-registration"
+	FieldManagerCLI          = "fairlead-cli"
+	FieldManagerDashboard    = "fairlead-dashboard"
 )
 
 // AgentUser returns the user name of the agent of a cluster.
@@ -35,3 +43,7 @@ func AgentCluster(user string) (string, bool) {
 	cluster, ok := strings.CutPrefix(user, AgentUserPrefix)
 	return cluster, ok && cluster != ""
 }
+
+// RenewalRequest returns the name of the certificate signing request by which the agent of
+// a cluster renews its certificate. It is no label, so no request of a join has it.
+func RenewalRequest(cluster string) string { return cluster + ".renewal" }

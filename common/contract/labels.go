@@ -28,6 +28,10 @@ const (
 	// RetainReplicasLabel keeps the replicas that the member's object has; its value
 	// is "true".
 	RetainReplicasLabel = "resourcetemplate.karmada.io/retain-replicas"
+	// FederatedResourceQuotaNamespaceLabel and FederatedResourceQuotaNameLabel, on a Work, name
+	// the FederatedResourceQuota of which it brings a part to a member.
+	FederatedResourceQuotaNamespaceLabel = "federatedresourcequota.karmada.io/namespace"
+	FederatedResourceQuotaNameLabel      = "federatedresourcequota.karmada.io/name"
 	// DependedByLabelPrefix begins the labels of a binding whose object others need: the
 	// rest is Hash of "<namespace>/<name>" of the binding that needs it, the value that
 	// binding's permanent id.

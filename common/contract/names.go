@@ -59,3 +59,18 @@ func Hash(s string) string {
 
 // dotted makes a name of RBAC objects, which may have colons, fit for other kinds.
 func dotted(name string) string { return strings.ReplaceAll(name, ":", ".") }
+
+// RetiredName returns the name of the ConfigMap in ClusterNamespace that keeps the name of
+// a cluster that was forgotten, and tells its agent so.
+func RetiredName(cluster string) string { return "retired-" + cluster }
+
+// Keys of that ConfigMap.
+const (
+	// RetiredMemberKey is the id of the member for which the name is kept.
+	RetiredMemberKey = "member"
+	// RetiredAtKey is when it was forgotten (RFC 3339), RetiredByKey by whom.
+	RetiredAtKey = "at"
+	RetiredByKey = "by"
+	// RetiredCertificateKey is what was known of the agent's last certificate, as JSON.
+	RetiredCertificateKey = "certificate"
+)

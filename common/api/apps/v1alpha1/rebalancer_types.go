@@ -7,6 +7,8 @@ import (
 // WorkloadRebalancer asks, once, that workloads be placed from scratch.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:printcolumn:JSONPath=`.status.finishTime`,name="FINISHED",type=date
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
 // +kubebuilder:resource:scope=Cluster
 // +kubebuilder:subresource:status
 type WorkloadRebalancer struct {

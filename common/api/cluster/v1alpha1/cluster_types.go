@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:JSONPath=`.status.kubernetesVersion`,name="Version",type=string
 // +kubebuilder:printcolumn:JSONPath=`.spec.syncMode`,name="Mode",type=string
 // +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Ready")].status`,name="Ready",type=string
+// +kubebuilder:printcolumn:JSONPath=`.spec.taints[?(@.key=="cluster.karmada.io/unschedulable")].effect`,name="Cordoned",type=string
 // +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="Age",type=date
 // +kubebuilder:printcolumn:JSONPath=`.spec.zones`,name="Zones",type=string,priority=1
 // +kubebuilder:printcolumn:JSONPath=`.spec.region`,name="Region",type=string,priority=1
@@ -133,6 +134,28 @@ type ClusterSpec struct {
 	// free.
 	// +optional
 	ResourceModels []ResourceModel `json:"resourceModels,omitempty"`
+
+	// DeletionBrake bounds what the agent deletes from the member within a minute;
+	// without it there is no bound. It is ours.
+	// +optional
+	DeletionBrake *DeletionBrake `json:"deletionBrake,omitempty"`
+}
+
+// DeletionBrake has the agent stop before it deletes more than both of its bounds within a
+// minute. It then says so in the condition DeletionsHeld, deletes nothing, and waits for
+// an operator's word: an annotation that the condition names.
+type DeletionBrake struct {
+	// Objects is how many objects may go within a minute, whatever their share.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Objects int32 `json:"objects"`
+
+	// Percent is which share of the objects that the agent looks after may go within a
+	// minute, however many they are.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percent int32 `json:"percent,omitempty"`
 }
 
 // LocalSecretReference names a Secret on the hub.
@@ -181,16 +204,40 @@ const (
 	// ClusterCompleteAPIEnablements says whether apiEnablements lists every API of
 	// the member. Written by the agent.
 	ClusterCompleteAPIEnablements = "CompleteAPIEnablements"
+	// ClusterSeveralAgents says that several agents pass for the one of this member at
+	// once. Written by the hub's registration stage, the first time that it is so.
+	ClusterSeveralAgents = "SeveralAgents"
+	// ClusterLeaveRequested says that the member asks to be forgotten by the hub. Written by
+	// `agent leave`; the hub's registration stage does it.
+	ClusterLeaveRequested = "LeaveRequested"
+	// ClusterEvictionSuspended says that so many clusters fell silent together with this
+	// one that the hub suspects itself, and moves nothing away from here; it is absent
+	// otherwise. Written by failover. It is ours.
+	ClusterEvictionSuspended = "EvictionSuspended"
+	// ClusterDeletionsHeld says whether the agent holds back deletions because of
+	// spec.deletionBrake; it is absent before it did so first. Written by the agent. It is
+	// ours.
+	ClusterDeletionsHeld = "DeletionsHeld"
 )
 
 // Reasons of the conditions of a Cluster.
 const (
+	// ReasonSeveralSessions : sessions come back after others took their place.
+	ReasonSeveralSessions = "SeveralSessions"
+	// ReasonAgentLeaves : somebody ran `agent leave` in the member.
+	ReasonAgentLeaves = "AgentLeaves"
+	// ReasonOneSession : one session alone was heard for a while.
+	ReasonOneSession = "OneSession"
 	// ReasonClusterReady : the member's API answers that it is ready.
 	ReasonClusterReady = "ClusterReady"
 	// ReasonClusterNotReachable : the member's API does not answer its agent.
 	ReasonClusterNotReachable = "ClusterNotReachable"
 	// ReasonClusterNotReady : the member's API answers that it is not ready.
 	ReasonClusterNotReady = "ClusterNotReady"
+	// ReasonTooManyDeletions : more would go than the brake lets pass.
+	ReasonTooManyDeletions = "TooManyDeletions"
+	// ReasonDeletionsApproved : an operator said to go on.
+	ReasonDeletionsApproved = "DeletionsApproved"
 	// ReasonStatusCollectionFailed : the agent could not ask.
 	ReasonStatusCollectionFailed = "StatusCollectionFailed"
 	// ReasonClusterStatusNeverUpdated : the hub never heard from the agent.
@@ -226,6 +273,12 @@ type ClusterStatus struct {
 	// ResourceSummary adds up what the nodes have and the pods ask for.
 	// +optional
 	ResourceSummary *ResourceSummary `json:"resourceSummary,omitempty"`
+
+	// UnclaimedObjects counts the objects in the member that name a Work which the hub
+	// does not have, or which no longer contains them. They are left as they are; events
+	// on the Works name them. Written by the agent.
+	// +optional
+	UnclaimedObjects int32 `json:"unclaimedObjects,omitempty"`
 
 	// RemedyActions are what Remedies ask for.
 	// +optional

@@ -19,6 +19,14 @@ const (
 	CompiledShadowed = "Shadowed"
 )
 
+// CustomizationFailing is the condition that says that a script failed on the hub when it
+// was asked; it goes when the customization changes. What fails on a member is told on
+// the Work. The hub writes it.
+const CustomizationFailing = "Failing"
+
+// FailingScript is the reason of CustomizationFailing.
+const FailingScript = "ScriptFailed"
+
 // ResourceInterpreterCustomization says in Lua what a kind means. Its rules come
 // before those of webhooks and those that are built in.
 //
@@ -119,7 +127,7 @@ type LuaRule struct {
 
 // ResourceInterpreterCustomizationStatus says whether the rules are in use.
 type ResourceInterpreterCustomizationStatus struct {
-	// Conditions: Compiled.
+	// Conditions: Compiled, Failing.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

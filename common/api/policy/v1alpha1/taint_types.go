@@ -73,9 +73,9 @@ type ClusterTaint struct {
 	// +required
 	Key string `json:"key"`
 
-	// Effect of the taint.
+	// Effect of the taint. Clusters have no taints of effect PreferNoSchedule.
 	// +required
-	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
+	// +kubebuilder:validation:Enum=NoSchedule;NoExecute
 	Effect corev1.TaintEffect `json:"effect"`
 
 	// Value of the taint.

@@ -7,6 +7,8 @@ import (
 // Remedy says what to do about clusters that are in a certain condition.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:printcolumn:JSONPath=`.spec.actions`,name="ACTIONS",type=string
+// +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
 // +kubebuilder:resource:scope=Cluster,path=remedies,categories={karmada-io}
 type Remedy struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -29,6 +31,7 @@ type RemedySpec struct {
 
 	// Actions say what.
 	// +optional
+	// +kubebuilder:validation:items:Enum=TrafficControl
 	Actions []RemedyAction `json:"actions,omitempty"`
 }
 

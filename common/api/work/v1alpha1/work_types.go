@@ -107,6 +107,61 @@ type WorkStatus struct {
 	// the member.
 	// +optional
 	ManifestStatuses []ManifestStatus `json:"manifestStatuses,omitempty"`
+
+	// ObservedGeneration is the generation of the Work that the report is about. Written
+	// by the agent. It is ours.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// ReportTime is when the agent made the report, by its own clock. An agent that has
+	// nothing new to say does not report: that it is alive is said by its Lease. It is
+	// ours.
+	// +optional
+	ReportTime *metav1.Time `json:"reportTime,omitempty"`
+
+	// Drift are the latest changes made in the member to what the manifests set, which the
+	// agent put back; the newest first, at most MaxDrift. Written by the agent. It is
+	// ours.
+	// +optional
+	Drift []Drift `json:"drift,omitempty"`
+}
+
+// Bounds of what is kept of drift.
+const (
+	// MaxDrift is how many changes a Work's status has.
+	MaxDrift = 5
+	// MaxDriftFields is how many fields of one are named.
+	MaxDriftFields = 10
+)
+
+// Drift is a change that somebody made in the member and the agent put back.
+type Drift struct {
+	// Identifier says which object.
+	// +required
+	Identifier ResourceIdentifier `json:"identifier"`
+
+	// Deleted says that the object was deleted, and made anew.
+	// +optional
+	Deleted bool `json:"deleted,omitempty"`
+
+	// Fields are the paths that were not as the manifest has them, at most
+	// MaxDriftFields; empty if the object was deleted.
+	// +optional
+	Fields []string `json:"fields,omitempty"`
+
+	// ChangedBy are the field managers that made the change, as far as the member knows:
+	// whoever removes a field leaves no trace.
+	// +optional
+	ChangedBy []string `json:"changedBy,omitempty"`
+
+	// Time is when it was changed last, as the member has it, or else when the agent
+	// noticed.
+	// +required
+	Time metav1.Time `json:"time"`
+
+	// Times is how often the same was put back since it was put back first.
+	// +optional
+	Times int32 `json:"times,omitempty"`
 }
 
 // ManifestStatus is what was observed of one manifest's object.

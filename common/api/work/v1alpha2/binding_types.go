@@ -18,6 +18,9 @@ import (
 // +kubebuilder:resource:shortName=rb,categories={karmada-io}
 // +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Scheduled")].status`,name="SCHEDULED",type=string
 // +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="FullyApplied")].status`,name="FULLYAPPLIED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Evicting")].reason`,name="EVICTING",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Stale")].status`,name="STALE",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Stale")].message`,name="STALE CLUSTERS",type=string,priority=1
 // +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
 type ResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -49,6 +52,9 @@ type ResourceBindingList struct {
 // +kubebuilder:resource:scope=Cluster,shortName=crb,categories={karmada-io}
 // +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Scheduled")].status`,name="SCHEDULED",type=string
 // +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="FullyApplied")].status`,name="FULLYAPPLIED",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Evicting")].reason`,name="EVICTING",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Stale")].status`,name="STALE",type=string
+// +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Stale")].message`,name="STALE CLUSTERS",type=string,priority=1
 // +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
 type ClusterResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -374,9 +380,23 @@ type WorkloadAffinityGroups struct {
 const (
 	// BindingScheduled says whether clusters were found. Written by the scheduler.
 	BindingScheduled = "Scheduled"
+	// BindingRendered is False if some cluster's Work could not be made or written, so that
+	// the cluster keeps what it has, and why; it is absent otherwise. Written by the binding
+	// stage. It is ours.
+	BindingRendered = "Rendered"
 	// BindingFullyApplied says whether every cluster has what it should. Written by
 	// the status stage.
 	BindingFullyApplied = "FullyApplied"
+	// BindingEvicting says that the application is leaving a cluster, or should and
+	// cannot, and why; it is absent otherwise. Written by failover. It is ours.
+	BindingEvicting = "Evicting"
+	// BindingStale says which clusters are silent, so that what is shown of them is what
+	// they said last; it is absent otherwise. Written by the status stage. It is ours.
+	BindingStale = "Stale"
+	// TemplateConditionCurrent, in the status of Deployments and their like, says how many
+	// clusters the status is made of; it is False while some of them are silent. Written
+	// by the status stage. It is ours.
+	TemplateConditionCurrent = "fairlead.dev/Current"
 )
 
 // Reasons of the conditions of a binding.
@@ -391,10 +411,76 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonQuotaExceeded : a FederatedResourceQuota forbids it.
 	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonOverrideFailed : an override policy cannot be applied.
+	ReasonOverrideFailed = "OverrideFailed"
+	// ReasonWorkFailed : a Work could not be made or written.
+	ReasonWorkFailed = "WorkFailed"
 	// ReasonFullyAppliedSuccess : every cluster has what it should.
 	ReasonFullyAppliedSuccess = "FullyAppliedSuccess"
 	// ReasonFullyAppliedFailed : some cluster has not.
 	ReasonFullyAppliedFailed = "FullyAppliedFailed"
+	// ReasonClustersSilent : some clusters are not heard from.
+	ReasonClustersSilent = "ClustersSilent"
+	// ReasonAllReport : all clusters are heard from.
+	ReasonAllReport = "AllReport"
+	// ReasonWaitingForReplacement : the old copy stays until the new one is healthy.
+	ReasonWaitingForReplacement = "WaitingForReplacement"
+	// ReasonWaitingForRoom : no cluster takes the new copy; the old one stays.
+	ReasonWaitingForRoom = "WaitingForRoom"
+	// ReasonWaitingForOldCopy : the new copies wait until the old one is gone.
+	ReasonWaitingForOldCopy = "WaitingForOldCopy"
+	// ReasonOldCopyKept : the old copy stays until somebody lets it go.
+	ReasonOldCopyKept = "OldCopyKept"
+	// ReasonHubSuspectsItself : so many clusters are silent that nothing is evicted.
+	ReasonHubSuspectsItself = "HubSuspectsItself"
+	// ReasonOthersAreBack : clusters that were silent at once are back, and those that
+	// are not yet are given time.
+	ReasonOthersAreBack = "OthersAreBack"
+	// ReasonNowhereToGo : the application is not healthy where it is, and no other
+	// cluster would take it.
+	ReasonNowhereToGo = "NowhereToGo"
+	// ReasonStateNotPreserved : the state that is to go along cannot be read.
+	ReasonStateNotPreserved = "StateNotPreserved"
+)
+
+// Reasons of eviction tasks, and who makes them.
+const (
+	// EvictionTaintUntolerated : the cluster has a NoExecute taint.
+	EvictionTaintUntolerated = "TaintUntolerated"
+	// EvictionApplicationFailure : the application is not healthy there.
+	EvictionApplicationFailure = "ApplicationFailure"
+	// EvictionClusterRemoved : the Cluster is being deleted.
+	EvictionClusterRemoved = "ClusterRemoved"
+	// EvictionPreferred : clusters that the placement prefers have room again, or a decision
+	// from scratch was asked for.
+	EvictionPreferred = "PreferredElsewhere"
+	// ProducerScheduler makes the tasks of this reason. They do not end by time: nobody needs
+	// the move, so the copy that works stays.
+	ProducerScheduler = "Scheduler"
+	// ProducerClusterRemoval makes the tasks of the reason before.
+	ProducerClusterRemoval = "ClusterRemoval"
+	// ProducerTaintManager makes the tasks of the first reason.
+	ProducerTaintManager = "TaintManager"
+	// ProducerApplicationFailover and ProducerClusterApplicationFailover make those of
+	// the second, for each kind of binding.
+	ProducerApplicationFailover        = "resource-binding-application-failover-controller"
+	ProducerClusterApplicationFailover = "cluster-resource-binding-application-failover-controller"
+)
+
+// How evictions end.
+const (
+	// EvictionReplaced : every target is healthy.
+	EvictionReplaced = "Replaced"
+	// EvictionTimedOut : the grace period is over.
+	EvictionTimedOut = "TimedOut"
+	// EvictionReleased : somebody let the old copy go.
+	EvictionReleased = "Released"
+	// EvictionGone : the cluster is no more, or was given up.
+	EvictionGone = "Gone"
+	// EvictionAbandoned : the cluster is being removed, and no other fits.
+	EvictionAbandoned = "Abandoned"
+	// EvictionReturned : the cause is gone, and the copy stays where it was.
+	EvictionReturned = "Returned"
 )
 
 // ResourceBindingStatus is what came of the decision.
@@ -444,4 +530,9 @@ type AggregatedStatusItem struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
 	Health workv1alpha1.ResourceHealth `json:"health,omitempty"`
+
+	// StaleSince is since when the cluster is silent: all of this is what it said before.
+	// It is absent as long as the cluster is heard from. It is ours.
+	// +optional
+	StaleSince *metav1.Time `json:"staleSince,omitempty"`
 }

@@ -1,0 +1,102 @@
+package v1alpha2
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/common/contract"
+)
+
+// Eviction is one departure of an application from a cluster, as its binding remembers it
+// in the annotation contract.EvictionsAnnotation: also when the task is over.
+//
+// +kubebuilder:object:generate=false
+type Eviction struct {
+	// From is the cluster that was left.
+	From string `json:"from"`
+	// At is when, to the second.
+	At metav1.Time `json:"at"`
+	// Reason is that of the task, and Message the sentence.
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+	// Template is spec.resource.resourceVersion then: another version of the template
+	// may fare better in that cluster.
+	Template string `json:"template,omitempty"`
+	// Before are the targets before it, by name, as long as it is under way.
+	Before []TargetCluster `json:"before,omitempty"`
+	// To are the clusters that took the place, Ended is when it was over, and How the way
+	// in which it ended.
+	To    []string     `json:"to,omitempty"`
+	Ended *metav1.Time `json:"ended,omitempty"`
+	How   string       `json:"how,omitempty"`
+}
+
+const (
+	// maxEvictions is how many a binding remembers.
+	maxEvictions = 10
+	// givenUp is how long a cluster in which an application was given up is none to go to
+	// for it.
+	givenUp = time.Hour
+)
+
+// EvictionsOf returns what a binding remembers, the oldest first; nothing if that cannot
+// be read.
+func EvictionsOf(b metav1.Object) []Eviction {
+	var out []Eviction
+	if err := json.Unmarshal([]byte(b.GetAnnotations()[contract.EvictionsAnnotation]), &out); err != nil {
+		return nil
+	}
+	return out
+}
+
+// SetEvictions has a binding remember these, the newest of them.
+func SetEvictions(b metav1.Object, evictions []Eviction) error {
+	if len(evictions) > maxEvictions {
+		evictions = evictions[len(evictions)-maxEvictions:]
+	}
+	data, err := json.Marshal(evictions)
+	if err != nil {
+		return err
+	}
+	annotations := b.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[contract.EvictionsAnnotation] = string(data)
+	b.SetAnnotations(annotations)
+	return nil
+}
+
+// GivenUp returns the clusters in which an application was given up of late because it was
+// not healthy there, as this version of its template, sorted.
+func GivenUp(evictions []Eviction, template string, now time.Time) []string {
+	var out []string
+	for i := range evictions {
+		e := &evictions[i]
+		if e.Reason == EvictionApplicationFailure && e.Template == template && now.Sub(e.At.Time) < givenUp && e.How != EvictionReturned {
+			out = append(out, e.From)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Gained returns the clusters that have more of the application than before an eviction,
+// sorted. Of what is not divided a cluster gains by being a target.
+func (e *Eviction) Gained(targets []TargetCluster) []string {
+	before := map[string]int32{}
+	for i := range e.Before {
+		before[e.Before[i].Name] = e.Before[i].Replicas
+	}
+	var out []string
+	for i := range targets {
+		if had, was := before[targets[i].Name]; !was || targets[i].Replicas > had {
+			out = append(out, targets[i].Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
