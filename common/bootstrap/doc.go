@@ -5,6 +5,6 @@
 //
 // A join token is a bootstrap token of Kubernetes, so that the API server and its
 // controllers authenticate it, sign cluster-info with it and delete it when it has
-// expired. Two things are ours, both annotations of its Secret: the one cluster that
-// may join with it, and by whom and when it was used.
+// expired. The rest is ours, in annotations of its Secret: which clusters may join with
+// it and how many, what they get, and which ones did.
 package bootstrap

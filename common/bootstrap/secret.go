@@ -1,7 +1,9 @@
 package bootstrap
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,17 +43,45 @@ func NewSecret(t Token) *corev1.Secret {
 		s.Data[bootstrapapi.BootstrapTokenExpirationKey] = []byte(t.Expires.UTC().Format(time.RFC3339))
 	}
 	annotate(s, contract.TokenClusterAnnotation, t.Cluster)
-	annotate(s, contract.TokenUsedByAnnotation, t.UsedBy)
-	if !t.UsedAt.IsZero() {
-		annotate(s, contract.TokenUsedAtAnnotation, t.UsedAt.UTC().Format(time.RFC3339))
+	annotate(s, contract.TokenMemberAnnotation, t.Member)
+	annotate(s, contract.TokenCreatedByAnnotation, t.CreatedBy)
+	if t.Manual {
+		annotate(s, contract.TokenApprovalAnnotation, contract.ApprovalManual)
 	}
+	if t.MaxUses > 1 {
+		annotate(s, contract.TokenMaxUsesAnnotation, strconv.Itoa(t.MaxUses))
+	}
+	if !t.Gives.empty() {
+		annotate(s, contract.TokenGivesAnnotation, encode(t.Gives))
+	}
+	Record(s, t)
 	return s
+}
+
+// Record writes onto the Secret of a token what happened with it.
+func Record(s *corev1.Secret, t Token) {
+	if len(t.Uses) > 0 {
+		annotate(s, contract.TokenUsedAnnotation, encode(t.Uses))
+	}
+	if len(t.Accepted) > 0 {
+		annotate(s, contract.TokenAcceptedAnnotation, encode(t.Accepted))
+	}
 }
 
 func annotate(s *corev1.Secret, key, value string) {
 	if value != "" {
-		s.Annotations[key] = value
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, value)
 	}
+}
+
+// encode writes a value that consists of strings and times, for which there is always a
+// form.
+func encode(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // it would be a mistake in this package
+	}
+	return string(raw)
 }
 
 // FromSecret reads a token from the Secret that keeps it. It is an error if the Secret
@@ -65,10 +95,12 @@ func FromSecret(s *corev1.Secret) (Token, error) {
 		return fail("its type is %q", s.Type)
 	}
 	t := Token{
-		ID:      string(s.Data[bootstrapapi.BootstrapTokenIDKey]),
-		Secret:  string(s.Data[bootstrapapi.BootstrapTokenSecretKey]),
-		Cluster: s.Annotations[contract.TokenClusterAnnotation],
-		UsedBy:  s.Annotations[contract.TokenUsedByAnnotation],
+		ID:        string(s.Data[bootstrapapi.BootstrapTokenIDKey]),
+		Secret:    string(s.Data[bootstrapapi.BootstrapTokenSecretKey]),
+		Cluster:   s.Annotations[contract.TokenClusterAnnotation],
+		Member:    s.Annotations[contract.TokenMemberAnnotation],
+		CreatedBy: s.Annotations[contract.TokenCreatedByAnnotation],
+		Manual:    s.Annotations[contract.TokenApprovalAnnotation] == contract.ApprovalManual,
 	}
 	if !validID(t.ID) || s.Name != SecretName(t.ID) {
 		return fail("%s does not fit its name", bootstrapapi.BootstrapTokenIDKey)
@@ -80,8 +112,20 @@ func FromSecret(s *corev1.Secret) (Token, error) {
 	if t.Expires, err = optionalTime(string(s.Data[bootstrapapi.BootstrapTokenExpirationKey])); err != nil {
 		return fail("%s: %w", bootstrapapi.BootstrapTokenExpirationKey, err)
 	}
-	if t.UsedAt, err = optionalTime(s.Annotations[contract.TokenUsedAtAnnotation]); err != nil {
-		return fail("annotation %s: %w", contract.TokenUsedAtAnnotation, err)
+	t.MaxUses = 1
+	if raw := s.Annotations[contract.TokenMaxUsesAnnotation]; raw != "" {
+		if t.MaxUses, err = strconv.Atoi(raw); err != nil || t.MaxUses < 1 {
+			return fail("annotation %s is %q, which is no positive number", contract.TokenMaxUsesAnnotation, raw)
+		}
+	}
+	for key, into := range map[string]any{
+		contract.TokenUsedAnnotation: &t.Uses, contract.TokenAcceptedAnnotation: &t.Accepted, contract.TokenGivesAnnotation: &t.Gives,
+	} {
+		if raw := s.Annotations[key]; raw != "" {
+			if err := json.Unmarshal([]byte(raw), into); err != nil {
+				return fail("annotation %s: %w", key, err)
+			}
+		}
 	}
 	return t, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,27 +20,72 @@ const (
 	secretLength = 16
 )
 
-// Token lets one cluster join the hub, once.
+// MaxUses is the largest number of joins that one token may be good for: each leaves its
+// mark on the token, and there must be room for all.
+const MaxUses = 1000
+
+// Token lets clusters join the hub.
 type Token struct {
 	// ID is public: it is part of the name of the token's Secret and of the user name
 	// of whoever presents the token.
 	ID string
 	// Secret is what its holder knows.
 	Secret string
-	// Cluster is the one cluster that may join. It is empty in a token that somebody
-	// else made, which lets nobody join.
+	// Cluster is the one cluster that may join, or a pattern of names. It is empty in a
+	// token that somebody else made, which lets nobody join.
 	Cluster string
+	// Member is the id of the only member that may join; empty if any may.
+	Member string
+	// MaxUses is how many joins it is good for.
+	MaxUses int
 	// Expires is when the token ends; zero means never.
 	Expires time.Time
-	// UsedBy is the id of the member that joined with the token; empty while it is
-	// unused.
-	UsedBy string
-	// UsedAt is when that was.
-	UsedAt time.Time
+	// Manual says that an operator is to accept each join.
+	Manual bool
+	// Gives is what a Cluster gets that joins with it.
+	Gives Gifts
+	// CreatedBy is the user who made it; empty if that is not known.
+	CreatedBy string
+	// Uses are the joins that were made with it, in their order.
+	Uses []Use
+	// Accepted are the joins that operators accepted.
+	Accepted []Acceptance
 }
 
-// New makes a token for a cluster from a source of random bytes, which must be fit
-// for secrets.
+// Gifts are what a Cluster gets when it joins.
+type Gifts struct {
+	Labels   map[string]string `json:"labels,omitempty"`
+	Region   string            `json:"region,omitempty"`
+	Zones    []string          `json:"zones,omitempty"`
+	Provider string            `json:"provider,omitempty"`
+}
+
+func (g Gifts) empty() bool {
+	return len(g.Labels) == 0 && g.Region == "" && len(g.Zones) == 0 && g.Provider == ""
+}
+
+// Use is one join that was made with a token.
+type Use struct {
+	// Cluster that joined, and the id of its member.
+	Cluster string `json:"cluster"`
+	Member  string `json:"member"`
+	// Request is the UID of the certificate signing request.
+	Request string `json:"request"`
+	// At is when.
+	At time.Time `json:"at"`
+}
+
+// Acceptance is an operator's word about one join.
+type Acceptance struct {
+	// Request is the UID of the certificate signing request.
+	Request string `json:"request"`
+	// By is the operator, and At is when.
+	By string    `json:"by"`
+	At time.Time `json:"at"`
+}
+
+// New makes a token that is good for one join of a cluster, from a source of random
+// bytes, which must be fit for secrets.
 func New(random io.Reader, cluster string, expires time.Time) (Token, error) {
 	id, err := randomString(random, idLength)
 	if err != nil {
@@ -49,14 +95,61 @@ func New(random io.Reader, cluster string, expires time.Time) (Token, error) {
 	if err != nil {
 		return Token{}, err
 	}
-	return Token{ID: id, Secret: secret, Cluster: cluster, Expires: expires}, nil
+	return Token{ID: id, Secret: secret, Cluster: cluster, MaxUses: 1, Expires: expires}, nil
 }
 
 // String is the token as its holder writes it: ID.SECRET. It is a secret.
 func (t Token) String() string { return t.ID + "." + t.Secret }
 
-// Used says whether a member has joined with the token.
-func (t Token) Used() bool { return t.UsedBy != "" }
+// UsesLeft is for how many joins the token is still good.
+func (t Token) UsesLeft() int { return max(0, t.MaxUses-len(t.Uses)) }
+
+// UsedFor says whether the token was used for the request with a UID.
+func (t Token) UsedFor(request string) bool {
+	return slices.ContainsFunc(t.Uses, func(u Use) bool { return u.Request == request })
+}
+
+// AcceptedFor returns what an operator said of the request with a UID; nil if nobody
+// accepted it.
+func (t Token) AcceptedFor(request string) *Acceptance {
+	i := slices.IndexFunc(t.Accepted, func(a Acceptance) bool { return a.Request == request })
+	if i < 0 {
+		return nil
+	}
+	return &t.Accepted[i]
+}
+
+// IsPattern says whether the name of a token is a pattern.
+func IsPattern(name string) bool { return strings.Contains(name, wildcard) }
+
+// Admits says whether a cluster of a name may join with the token.
+func (t Token) Admits(cluster string) bool {
+	parts := strings.Split(t.Cluster, wildcard)
+	if len(parts) == 1 {
+		return t.Cluster != "" && t.Cluster == cluster
+	}
+	rest, ok := strings.CutPrefix(cluster, parts[0])
+	for _, part := range parts[1 : len(parts)-1] {
+		if !ok {
+			return false
+		}
+		_, rest, ok = strings.Cut(rest, part)
+	}
+	return ok && strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+const wildcard = "*"
+
+// ValidatePattern says what is wrong with a pattern of names.
+func ValidatePattern(pattern string) error {
+	if err := ValidateClusterName(strings.ReplaceAll(pattern, wildcard, "x")); err != nil || !IsPattern(pattern) {
+		return fmt.Errorf("pattern %q must be the name of a cluster in which * stands for any characters, such as shop-*", pattern)
+	}
+	if strings.Trim(pattern, wildcard+"-") == "" {
+		return fmt.Errorf("pattern %q is every name: begin or end it with something that all the clusters have in common", pattern)
+	}
+	return nil
+}
 
 // Expired says whether the token has ended at the given time.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }

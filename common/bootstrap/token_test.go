@@ -109,8 +109,59 @@ func TestExpired(t *testing.T) {
 	g.Expect(Token{}.Expired(now())).To(BeFalse(), "a token without an end has none")
 	g.Expect(Token{Expires: now()}.Expired(now().Add(-time.Second))).To(BeFalse())
 	g.Expect(Token{Expires: now()}.Expired(now())).To(BeTrue())
-	g.Expect(Token{UsedBy: "1"}.Used()).To(BeTrue())
-	g.Expect(Token{}.Used()).To(BeFalse())
+}
+
+func TestUsesAreCountedAndRemembered(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	token := Token{MaxUses: 2, Uses: []Use{{Request: "a"}}, Accepted: []Acceptance{{Request: "b", By: "ann"}}}
+	g.Expect(token.UsesLeft()).To(Equal(1))
+	g.Expect(token.UsedFor("a")).To(BeTrue())
+	g.Expect(token.UsedFor("b")).To(BeFalse())
+	g.Expect(token.AcceptedFor("a")).To(BeNil())
+	g.Expect(token.AcceptedFor("b").By).To(Equal("ann"))
+	token.Uses = make([]Use, 3)
+	g.Expect(token.UsesLeft()).To(BeZero())
+}
+
+func TestAdmits(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		token, cluster string
+		want           bool
+	}{
+		"its own name":                         {"edge-1", "edge-1", true},
+		"another name":                         {"edge-1", "edge-2", false},
+		"no name is nobody's":                  {"", "", false},
+		"a name that begins so":                {"shop-*", "shop-17", true},
+		"a name that begins otherwise":         {"shop-*", "ship-17", false},
+		"the star may stand for nothing":       {"shop*", "shop", true},
+		"a name that ends so":                  {"*-eu", "shop-eu", true},
+		"a name with both ends":                {"shop-*-eu", "shop-1-eu", true},
+		"ends that would overlap":              {"shop-*-eu", "shop-eu", false},
+		"several stars":                        {"s*-*-eu", "shop-1-eu", true},
+		"several stars that do not all match":  {"s*-x-*-eu", "shop-1-eu", false},
+		"a dot is a character like any other":  {"shop.1", "shop-1", false},
+		"a star in the name is no wildcard":    {"shop-1", "shop-*", false},
+		"the whole name counts, not its start": {"shop", "shop-1", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(Token{Cluster: tc.token}.Admits(tc.cluster)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestValidatePattern(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, good := range []string{"shop-*", "*-eu", "a*b*c"} {
+		g.Expect(ValidatePattern(good)).To(Succeed(), good)
+	}
+	for _, bad := range []string{"", "*", "**", "*-*", "shop", "Shop-*", "shop.*", "-*", strings.Repeat("a", 48) + "*"} {
+		g.Expect(ValidatePattern(bad)).NotTo(Succeed(), bad)
+	}
 }
 
 func TestIDOfUser(t *testing.T) {
@@ -168,16 +219,25 @@ func TestValidateClusterName(t *testing.T) {
 func TestASecretKeepsItsToken(t *testing.T) {
 	t.Parallel()
 	tests := map[string]Token{
-		"a fresh one":              {ID: "abc123", Secret: "0123456789abcdef", Cluster: "edge-1", Expires: now()},
-		"one that is used":         {ID: "abc123", Secret: "0123456789abcdef", Cluster: "edge-1", Expires: now(), UsedBy: "member", UsedAt: now()},
-		"one without an end":       {ID: "abc123", Secret: "0123456789abcdef", Cluster: "edge-1"},
-		"one that names nobody":    {ID: "abc123", Secret: "0123456789abcdef"},
-		"one of another time zone": {ID: "abc123", Secret: "0123456789abcdef", Expires: now().In(time.FixedZone("", 3600))},
+		"a fresh one": {Cluster: "edge-1", MaxUses: 1, Expires: now()},
+		"one that is used": {Cluster: "edge-1", MaxUses: 1, Expires: now(), Uses: []Use{
+			{Cluster: "edge-1", Member: "member", Request: "r", At: now()},
+		}},
+		"one for many": {
+			Cluster: "shop-*", MaxUses: 20, Expires: now(), Manual: true, CreatedBy: "ann",
+			Gives:    Gifts{Labels: map[string]string{"tier": "gold"}, Region: "eu", Zones: []string{"a", "b"}, Provider: "own"},
+			Accepted: []Acceptance{{Request: "r", By: "ann", At: now()}},
+		},
+		"one for one member":       {Cluster: "edge-1", Member: "m", MaxUses: 1, Expires: now()},
+		"one without an end":       {Cluster: "edge-1", MaxUses: 1},
+		"one that names nobody":    {MaxUses: 1},
+		"one of another time zone": {MaxUses: 1, Expires: now().In(time.FixedZone("", 3600))},
 	}
 	for name, token := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
+			token.ID, token.Secret = "abc123", "0123456789abcdef"
 			secret := NewSecret(token)
 			g.Expect(secret.Type).To(Equal(corev1.SecretTypeBootstrapToken))
 			g.Expect(secret.Namespace + "/" + secret.Name).To(Equal("kube-system/bootstrap-token-abc123"))
@@ -198,7 +258,9 @@ func TestFromSecretRefusesWhatIsNoToken(t *testing.T) {
 		"no id":                           func(s *corev1.Secret) { delete(s.Data, "token-id") },
 		"no secret":                       func(s *corev1.Secret) { delete(s.Data, "token-secret") },
 		"an end that is no time":          func(s *corev1.Secret) { s.Data["expiration"] = []byte("soon") },
-		"a time of use that is no time":   func(s *corev1.Secret) { s.Annotations[contract.TokenUsedAtAnnotation] = "then" },
+		"uses that are no list":           func(s *corev1.Secret) { s.Annotations[contract.TokenUsedAnnotation] = "then" },
+		"a number of uses that is none":   func(s *corev1.Secret) { s.Annotations[contract.TokenMaxUsesAnnotation] = "0" },
+		"gifts that are none":             func(s *corev1.Secret) { s.Annotations[contract.TokenGivesAnnotation] = "[]" },
 		"a secret that is cut in the end": func(s *corev1.Secret) { s.Data["token-secret"] = []byte("0123") },
 	}
 	for name, damage := range tests {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,12 +73,12 @@ func typedOptions[R comparable](workers int) controller.TypedOptions[R] {
 }
 
 // QuietConflicts wraps a reconciler so that a conflict (our cache was behind, another
-// writer was first) is a quick second try and neither an error in the log nor a
+// writer was first, what an Edit was about is gone) is a quick second try and neither an error in the log nor a
 // reason to back off.
 func QuietConflicts[R comparable](r reconcile.TypedReconciler[R]) reconcile.TypedReconciler[R] {
 	return reconcile.TypedFunc[R](func(ctx context.Context, req R) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, req)
-		if apierrors.IsConflict(err) {
+		if apierrors.IsConflict(err) || errors.As(err, new(goneError)) {
 			ctrl.LoggerFrom(ctx).V(1).Info("Trying again after a conflict", "reason", err.Error())
 			return reconcile.Result{RequeueAfter: conflictRetry}, nil
 		}

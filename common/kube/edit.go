@@ -7,6 +7,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,25 +39,67 @@ func (e *Edit) Commit(ctx context.Context, c client.Client, fieldManager string)
 	if err != nil {
 		return false, err
 	}
-	if spec != nil {
-		patch, err := e.locked(spec)
-		if err != nil {
-			return false, err
-		}
-		if err := c.Patch(ctx, e.obj, patch, client.FieldOwner(fieldManager)); err != nil {
-			return false, fmt.Errorf("patching %q: %w", e.obj.GetName(), err)
-		}
+	if err := e.patch(ctx, c, spec, fieldManager); err != nil {
+		return false, err
 	}
-	if status != nil {
-		patch, err := e.locked(map[string]json.RawMessage{"status": status})
-		if err != nil {
-			return false, err
-		}
-		if err := c.Status().Patch(ctx, e.obj, patch, client.FieldOwner(fieldManager)); err != nil {
-			return false, fmt.Errorf("patching the status of %q: %w", e.obj.GetName(), err)
-		}
+	return spec != nil || status != nil, e.patchStatus(ctx, c, status, fieldManager)
+}
+
+// CommitStatusFirst does what Commit does, the other way round: for who knows that another
+// stage waits for the change of the object, and would write at the same time as the status
+// is written. The status says for a moment what is not done yet.
+func (e *Edit) CommitStatusFirst(ctx context.Context, c client.Client, fieldManager string) (bool, error) {
+	spec, status, err := e.diff()
+	if err != nil {
+		return false, err
 	}
-	return spec != nil || status != nil, nil
+	if err := e.patchStatus(ctx, c, status, fieldManager); err != nil {
+		return false, err
+	}
+	return spec != nil || status != nil, e.patch(ctx, c, spec, fieldManager)
+}
+
+// patch writes all but the status.
+func (e *Edit) patch(ctx context.Context, c client.Client, spec map[string]json.RawMessage, fieldManager string) error {
+	if spec == nil {
+		return nil
+	}
+	patch, err := e.locked(spec)
+	if err != nil {
+		return err
+	}
+	if err := c.Patch(ctx, e.obj, patch, client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("patching %q: %w", e.obj.GetName(), overtaken(err))
+	}
+	return nil
+}
+
+func (e *Edit) patchStatus(ctx context.Context, c client.Client, status json.RawMessage, fieldManager string) error {
+	if status == nil {
+		return nil
+	}
+	patch, err := e.locked(map[string]json.RawMessage{"status": status})
+	if err != nil {
+		return err
+	}
+	if err := c.Status().Patch(ctx, e.obj, patch, client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("patching the status of %q: %w", e.obj.GetName(), overtaken(err))
+	}
+	return nil
+}
+
+// goneError is that of a patch whose object is not there any more.
+type goneError struct{ error }
+
+// Unwrap lets others see what the server said.
+func (e goneError) Unwrap() error { return e.error }
+
+// overtaken marks the error of a patch whose object was deleted since it was read.
+func overtaken(err error) error {
+	if apierrors.IsNotFound(err) {
+		return goneError{err}
+	}
+	return err
 }
 
 // diff returns the merge patch of all but the status, and that of the status; nil

@@ -3,6 +3,8 @@ package kube
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"fairlead.dev/common/prose"
 )
 
 // Event is one sentence for people about one object. Stages build events as values
@@ -11,6 +13,11 @@ type Event struct {
 	// Regarding is the object; its kind must be set or known to the scheme. A
 	// *corev1.ObjectReference serves too.
 	Regarding runtime.Object
+	// Related is what the note is about as well: the cluster that is left, or the object that
+	// holds the decision; nil if there is none. Of events that differ in nothing but the note,
+	// the second within six minutes is only counted, with the words of the first: this, with
+	// its version, tells them apart.
+	Related runtime.Object
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
 	// Reason is one word in UpperCamel, a constant.
@@ -33,22 +40,6 @@ func NewEventSink(recorder events.EventRecorder, all bool) EventSink {
 		if e.Detail && !all {
 			return
 		}
-		recorder.Eventf(e.Regarding, nil, e.Type, e.Reason, e.Action, "%s", bounded(e.Note))
+		recorder.Eventf(e.Regarding, e.Related, e.Type, e.Reason, e.Action, "%s", prose.Cut(e.Note, prose.OfEvent))
 	}
-}
-
-// maxNote is the API's limit on the note of an event.
-const maxNote = 1024
-
-// bounded cuts a note to what the API accepts, at the boundary of a character.
-func bounded(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	const more = " …"
-	cut := maxNote - len(more)
-	for cut > 0 && note[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return note[:cut] + more
 }

@@ -1,0 +1,49 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+)
+
+// kindDefinition is the kind of objects that define kinds.
+const kindDefinition = "CustomResourceDefinition"
+
+// DefinedIn returns the clusters to which the hub propagates the definition of a custom
+// kind: they have it, or will have it soon. There are none for a kind whose definition
+// nobody propagates, or that the hub does not serve.
+func DefinedIn(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, kind schema.GroupVersionKind) (sets.Set[string], error) {
+	if !strings.Contains(kind.Group, ".") {
+		return nil, nil // the group of a definition has a dot
+	}
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("finding the resource of %s: %w", kind, err)
+	}
+	binding := &workv1alpha2.ClusterResourceBinding{}
+	key := client.ObjectKey{Name: contract.BindingName(kindDefinition, mapping.Resource.GroupResource().String())}
+	switch err := hub.Get(ctx, key, binding); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the binding %q of the definition of %s: %w", key.Name, kind, err)
+	}
+	out := sets.New[string]()
+	for i := range binding.Spec.Clusters {
+		out.Insert(binding.Spec.Clusters[i].Name)
+	}
+	return out, nil
+}
