@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/common/contract"
@@ -49,17 +50,26 @@ func (e Exclusions) ExcludesKind(kind schema.GroupVersionKind) bool {
 	return ReservedKind(kind) || e.kinds.has(kind)
 }
 
-// Excludes says whether a template stays on the hub because of its namespace, or
-// because it is such a namespace.
+// Excludes says whether a template stays on the hub because of its namespace, because it
+// is such a namespace, or because every API server has one of its own.
 func (e Exclusions) Excludes(t Target) bool {
+	core := t.APIVersion == corev1.SchemeGroupVersion.String()
 	switch {
+	case core && t.Kind == "ConfigMap" && publishedEverywhere(t.Namespace, t.Name):
+		return true
 	case t.Namespace != "":
 		return e.namespace(t.Namespace)
-	case t.APIVersion == corev1.SchemeGroupVersion.String() && t.Kind == "Namespace":
+	case core && t.Kind == "Namespace":
 		return e.namespace(t.Name)
 	default:
 		return false
 	}
+}
+
+// publishedEverywhere says whether a ConfigMap is one by which an API server tells its own
+// certificates. That of the hub would lock out whoever reads it in a member.
+func publishedEverywhere(namespace, name string) bool {
+	return name == "kube-root-ca.crt" || namespace == metav1.NamespaceSystem && name == "extension-apiserver-authentication"
 }
 
 func (e Exclusions) namespace(name string) bool {

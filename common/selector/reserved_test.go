@@ -57,6 +57,9 @@ func TestExcludes(t *testing.T) {
 		"and to the end":                                   {in("abc"), false},
 		"a user's namespace":                               {in("shop"), false},
 		"a user's namespace itself":                        {namespace("shop"), false},
+		"what every API server publishes":                  {Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "kube-root-ca.crt"}, true},
+		"a Secret of that name":                            {Target{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "kube-root-ca.crt"}, false},
+		"a user's ConfigMap of the other name":             {Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "extension-apiserver-authentication"}, false},
 		"another cluster-scoped object of such a name":     {Target{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "kube-system"}, false},
 		"a Namespace of another group is no namespace":     {Target{APIVersion: "example.com/v1", Kind: "Namespace", Name: "kube-system"}, false},
 		"an object elsewhere whose name is a reserved one": {Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "kube-system"}, false},
@@ -67,4 +70,12 @@ func TestExcludes(t *testing.T) {
 			NewWithT(t).Expect(e.Excludes(tc.target)).To(Equal(tc.want))
 		})
 	}
+}
+
+func TestTheHubsOwnCertificatesStayWithoutExpressions(t *testing.T) {
+	t.Parallel()
+	e := NewExclusions("karmada-es-", nil, SkippedKinds{})
+	g := NewWithT(t)
+	g.Expect(e.Excludes(Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "extension-apiserver-authentication"})).To(BeTrue())
+	g.Expect(e.Excludes(Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "mine"})).To(BeFalse())
 }

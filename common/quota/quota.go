@@ -1,0 +1,167 @@
+// Package quota adds up what workloads request in all clusters together, and compares it
+// with what FederatedResourceQuotas allow.
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// requestsPrefix begins the other name of what is requested: requests.cpu is cpu.
+const requestsPrefix = "requests."
+
+// Quota is a FederatedResourceQuota as one binding sees it.
+type Quota struct {
+	// Namespace and Name are those of the FederatedResourceQuota.
+	Namespace, Name string
+	// Overall is what it allows.
+	Overall corev1.ResourceList
+	// UsedByOthers is what other bindings use.
+	UsedByOthers corev1.ResourceList
+}
+
+// For returns the quotas of a namespace, those that stay, as a binding sees them: others is
+// what the other bindings of the namespace use.
+func For(quotas []policyv1alpha1.FederatedResourceQuota, others corev1.ResourceList) []Quota {
+	out := make([]Quota, 0, len(quotas))
+	for i := range quotas {
+		if q := &quotas[i]; q.DeletionTimestamp.IsZero() {
+			out = append(out, Quota{Namespace: q.Namespace, Name: q.Name, Overall: q.Spec.Overall, UsedByOthers: others})
+		}
+	}
+	return out
+}
+
+// Usage returns what a binding uses if it has these targets, by the names of resources of
+// pods; pods are counted too.
+//
+// What is being moved away still counts as far as it was not replaced: its place is not
+// given to others meanwhile.
+func Usage(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
+	if len(spec.Components) > 0 {
+		return ofComponents(spec, int64(len(targets)+len(spec.GracefulEvictionTasks)))
+	}
+	var replicas, leaving int64
+	for i := range targets {
+		replicas += int64(targets[i].Replicas)
+	}
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.Replicas != nil {
+			leaving += int64(*task.Replicas)
+		}
+	}
+	if isDivided(spec) {
+		leaving = min(leaving, max(int64(spec.Replicas)-replicas, 0))
+	}
+	replicas += leaving
+	if replicas == 0 {
+		return nil
+	}
+	return pods(spec.ReplicaRequirements, replicas)
+}
+
+func isDivided(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Placement != nil && spec.Placement.ReplicaScheduling != nil &&
+		spec.Placement.ReplicaScheduling.ReplicaSchedulingType != policyv1alpha1.Duplicated
+}
+
+// ofComponents returns what all components use in so many clusters.
+func ofComponents(spec *workv1alpha2.ResourceBindingSpec, clusters int64) corev1.ResourceList {
+	sum := corev1.ResourceList{}
+	for i := range spec.Components {
+		c := &spec.Components[i]
+		var requirements *workv1alpha2.ReplicaRequirements
+		if c.ReplicaRequirements != nil {
+			requirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: c.ReplicaRequirements.ResourceRequest}
+		}
+		Add(sum, pods(requirements, int64(c.Replicas)*clusters))
+	}
+	return sum
+}
+
+// pods returns what so many pods request.
+func pods(requirements *workv1alpha2.ReplicaRequirements, n int64) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	if requirements != nil {
+		for name, amount := range requirements.ResourceRequest {
+			amount = amount.DeepCopy()
+			amount.Mul(n)
+			out[name] = amount
+		}
+	}
+	out[corev1.ResourcePods] = *resource.NewQuantity(n, resource.DecimalSI)
+	return out
+}
+
+// Add adds what is used to a sum.
+func Add(sum, used corev1.ResourceList) {
+	for name, amount := range used {
+		total := sum[name].DeepCopy()
+		total.Add(amount)
+		sum[name] = total
+	}
+}
+
+// Of returns the part of a usage that a bound is about, by the names that the bound has.
+// What no pod requests, such as counts of objects and limits, is not in it.
+func Of(bound, usage corev1.ResourceList) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for name := range bound {
+		if !Known(name) {
+			continue
+		}
+		amount, ok := usage[corev1.ResourceName(strings.TrimPrefix(string(name), requestsPrefix))]
+		if !ok {
+			amount = resource.MustParse("0")
+		}
+		out[name] = amount.DeepCopy()
+	}
+	return out
+}
+
+// Known says whether a resource of a quota is one that bindings tell the use of: what pods
+// request, and pods.
+func Known(name corev1.ResourceName) bool {
+	switch name {
+	case corev1.ResourceServices, corev1.ResourceServicesLoadBalancers, corev1.ResourceServicesNodePorts,
+		corev1.ResourceConfigMaps, corev1.ResourceSecrets, corev1.ResourceReplicationControllers, corev1.ResourceQuotas,
+		corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage:
+		return false
+	default:
+		return !strings.HasPrefix(string(name), "limits.") && !strings.HasPrefix(string(name), "count/")
+	}
+}
+
+// Exceeded says which quota a binding would exceed with other targets than it has; nothing
+// if none. What does not use more of a resource is not held up by a bound that was lowered.
+func Exceeded(quotas []Quota, spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) string {
+	if len(quotas) == 0 {
+		return ""
+	}
+	before, after := Usage(spec, spec.Clusters), Usage(spec, targets)
+	for i := range quotas {
+		q := &quotas[i]
+		was, is, others := Of(q.Overall, before), Of(q.Overall, after), Of(q.Overall, q.UsedByOthers)
+		for _, name := range slices.Sorted(maps.Keys(is)) {
+			want, had := is[name], was[name]
+			if want.Cmp(had) <= 0 {
+				continue
+			}
+			sum, limit := others[name], q.Overall[name]
+			sum.Add(want)
+			if sum.Cmp(limit) > 0 {
+				return fmt.Sprintf("FederatedResourceQuota(%s/%s) exceeded for resource %s: requested sum %s, limit %s.",
+					q.Namespace, q.Name, name, sum.String(), limit.String())
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,120 @@
+package quota_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/quota"
+)
+
+// list makes a list of resources of pairs of a name and an amount.
+func list(pairs ...string) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return out
+}
+
+func in(replicas ...int32) []workv1alpha2.TargetCluster {
+	out := make([]workv1alpha2.TargetCluster, len(replicas))
+	for i, n := range replicas {
+		out[i] = workv1alpha2.TargetCluster{Name: string(rune('a' + i)), Replicas: n}
+	}
+	return out
+}
+
+// text is what a list says, for comparisons.
+func text(l corev1.ResourceList) map[string]string {
+	out := map[string]string{}
+	for name, amount := range l {
+		out[string(name)] = amount.String()
+	}
+	return out
+}
+
+// web has replicas of half a CPU that are divided.
+func web(replicas int32, has ...int32) *workv1alpha2.ResourceBindingSpec {
+	return &workv1alpha2.ResourceBindingSpec{
+		Replicas: replicas, Clusters: in(has...),
+		ReplicaRequirements: &workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "500m", "memory", "1Gi")},
+		Placement:           &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided}},
+	}
+}
+
+func leaving(spec *workv1alpha2.ResourceBindingSpec, replicas int32) *workv1alpha2.ResourceBindingSpec {
+	spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: "z", Replicas: &replicas})
+	return spec
+}
+
+func duplicated(spec *workv1alpha2.ResourceBindingSpec) *workv1alpha2.ResourceBindingSpec {
+	spec.Placement = nil
+	return spec
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	components := &workv1alpha2.ResourceBindingSpec{Clusters: in(0, 0), Components: []workv1alpha2.Component{
+		{Name: "head", Replicas: 1}, {Name: "worker", Replicas: 3, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: list("cpu", "2")}},
+	}}
+	tests := map[string]struct {
+		spec *workv1alpha2.ResourceBindingSpec
+		want map[string]string
+	}{
+		"what is nowhere uses nothing":                    {web(5), map[string]string{}},
+		"replicas are added up":                           {web(5, 3, 2), map[string]string{"cpu": "2500m", "memory": "5Gi", "pods": "5"}},
+		"what is copied counts in every cluster":          {duplicated(web(2, 2, 2)), map[string]string{"cpu": "2", "memory": "4Gi", "pods": "4"}},
+		"what is not a workload uses nothing":             {&workv1alpha2.ResourceBindingSpec{Clusters: in(0)}, map[string]string{}},
+		"pods that request nothing are pods":              {&workv1alpha2.ResourceBindingSpec{Replicas: 2, Clusters: in(2)}, map[string]string{"pods": "2"}},
+		"components are added up, for each cluster":       {components, map[string]string{"cpu": "12", "pods": "8"}},
+		"what leaves a cluster keeps its place":           {leaving(web(5, 3), 2), map[string]string{"cpu": "2500m", "memory": "5Gi", "pods": "5"}},
+		"until it is replaced":                            {leaving(web(5, 3, 2), 2), map[string]string{"cpu": "2500m", "memory": "5Gi", "pods": "5"}},
+		"as far as it is wanted still":                    {leaving(web(4, 3), 2), map[string]string{"cpu": "2", "memory": "4Gi", "pods": "4"}},
+		"a copy that leaves counts until it is not there": {leaving(duplicated(web(2, 2)), 2), map[string]string{"cpu": "2", "memory": "4Gi", "pods": "4"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(text(quota.Usage(tt.spec, tt.spec.Clusters))).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestExceeded(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		overall, others corev1.ResourceList
+		spec            *workv1alpha2.ResourceBindingSpec
+		targets         []workv1alpha2.TargetCluster
+		want            string
+	}{
+		"all that is left":                             {list("cpu", "3"), list("cpu", "2"), web(2), in(1, 1), ""},
+		"more than is left":                            {list("cpu", "3"), list("cpu", "2001m"), web(2), in(1, 1), "FederatedResourceQuota(shop/q) exceeded for resource cpu: requested sum 3001m, limit 3."},
+		"the other name of requests":                   {list("requests.cpu", "500m"), nil, web(2), in(1, 1), "FederatedResourceQuota(shop/q) exceeded for resource requests.cpu: requested sum 1, limit 500m."},
+		"pods":                                         {list("pods", "3"), list("pods", "2"), web(2), in(1, 1), "FederatedResourceQuota(shop/q) exceeded for resource pods: requested sum 4, limit 3."},
+		"a resource that it does not request":          {list("nvidia.com/gpu", "0"), nil, web(2), in(1, 1), ""},
+		"what is not told by bindings":                 {list("limits.cpu", "0", "count/pods", "0", "services", "0"), nil, web(2), in(1, 1), ""},
+		"moving within a bound that was lowered":       {list("cpu", "0"), list("cpu", "9"), web(2, 1, 1), in(2), ""},
+		"scaling down within a bound that was lowered": {list("cpu", "0"), list("cpu", "9"), web(1, 1, 1), in(1), ""},
+		"scaling up":                                   {list("cpu", "1"), nil, web(3, 1, 1), in(2, 1), "FederatedResourceQuota(shop/q) exceeded for resource cpu: requested sum 1500m, limit 1."},
+		"another place for what leaves":                {list("cpu", "1"), list("cpu", "9"), leaving(web(2, 1), 1), in(1, 1), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			quotas := []quota.Quota{{Namespace: "shop", Name: "q", Overall: tt.overall, UsedByOthers: tt.others}}
+			overall, others := text(tt.overall), text(tt.others)
+			g.Expect(quota.Exceeded(quotas, tt.spec, tt.targets)).To(Equal(tt.want))
+			g.Expect(quota.Exceeded(nil, tt.spec, tt.targets)).To(BeEmpty())
+			g.Expect(text(tt.overall)).To(Equal(overall), "nothing is changed")
+			g.Expect(text(tt.others)).To(Equal(others), "nothing is changed")
+		})
+	}
+}

@@ -1,0 +1,28 @@
+package selector
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// Conditions says whether all of the requirements are met, of which there must be some. A
+// condition that is not there meets none.
+func Conditions(requirements []policyv1alpha1.MatchCondition, conditions []metav1.Condition) bool {
+	for _, r := range requirements {
+		c := meta.FindStatusCondition(conditions, r.ConditionType)
+		if c == nil || slices.Contains(r.StatusValues, c.Status) != (r.Operator == policyv1alpha1.MatchConditionIn) {
+			return false
+		}
+	}
+	return len(requirements) > 0
+}
+
+// TaintOrder compares policies by the order in which they act: the oldest first.
+func TaintOrder(a, b *policyv1alpha1.ClusterTaintPolicy) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
