@@ -35,22 +35,31 @@ func nodeClaim(pod *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	return claim
 }
 
-// podRequests returns, for each resource, the sum of the containers or the largest of
-// the init containers, whichever is more, plus the overhead.
+// podRequests returns what must be free on a node for each resource: while the pod starts,
+// the init container that asks for most; and once it has started, all containers together.
+// Sidecars, which are init containers that keep running, count for all that comes after
+// them. What the pod says as a whole stands in for that. The overhead comes on top.
 func podRequests(pod *corev1.PodSpec) corev1.ResourceList {
-	total := corev1.ResourceList{}
-	for i := range pod.Containers {
-		add(total, containerRequests(&pod.Containers[i]))
-	}
+	starting, running := corev1.ResourceList{}, corev1.ResourceList{}
 	for i := range pod.InitContainers {
-		for name, quantity := range containerRequests(&pod.InitContainers[i]) {
-			if have := total[name]; have.Cmp(quantity) < 0 {
-				total[name] = quantity
-			}
+		c := &pod.InitContainers[i]
+		requests := containerRequests(c)
+		if p := c.RestartPolicy; p != nil && *p == corev1.ContainerRestartPolicyAlways {
+			add(running, requests)
+			continue
 		}
+		add(requests, running) // the sidecars before it
+		atLeast(starting, requests)
 	}
-	add(total, pod.Overhead)
-	return normalized(total)
+	for i := range pod.Containers {
+		add(running, containerRequests(&pod.Containers[i]))
+	}
+	atLeast(running, starting)
+	if pod.Resources != nil {
+		maps.Copy(running, pod.Resources.Requests)
+	}
+	add(running, pod.Overhead)
+	return normalized(running)
 }
 
 // containerRequests returns the requests of a container, and its limits for what it
@@ -67,6 +76,15 @@ func add(total, more corev1.ResourceList) {
 		sum := total[name].DeepCopy()
 		sum.Add(quantity)
 		total[name] = sum
+	}
+}
+
+// atLeast raises what is less than the other.
+func atLeast(list, other corev1.ResourceList) {
+	for name, quantity := range other {
+		if have := list[name]; have.Cmp(quantity) < 0 {
+			list[name] = quantity
+		}
 	}
 }
 
