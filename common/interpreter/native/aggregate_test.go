@@ -63,6 +63,11 @@ func TestAggregateStatus(t *testing.T) {
 			items{item("a", ready1), item("b", ready2)},
 			`{"availableReplicas":3,"observedGeneration":3,"readyReplicas":3,"replicas":3}`,
 		},
+		"ReplicationControllers are added up": {
+			of("v1", "ReplicationController", `{}`, `{"replicas":0}`),
+			items{item("a", ready1), item("b", ready2)},
+			`{"availableReplicas":3,"observedGeneration":3,"readyReplicas":3,"replicas":3}`,
+		},
 		"StatefulSets are added up, and observed": {
 			workload("StatefulSet", `{"replicas":0,"availableReplicas":0,"currentRevision":"r"}`),
 			items{item("a", `{"replicas":1,"availableReplicas":1,"currentReplicas":1,"readyReplicas":1,"updatedReplicas":1,"observedGeneration":5,"generation":5,"resourceTemplateGeneration":3}`), item("b", ready2)},
@@ -159,6 +164,11 @@ func TestAggregateStatus(t *testing.T) {
 			},
 			`{"containerStatuses":[{"image":"","imageID":"","lastState":{},"name":"c","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":1,"finishedAt":"2026-01-01T00:01:00Z","startedAt":"2026-01-01T00:00:00Z"}}},` +
 				`{"image":"","imageID":"","lastState":{},"name":"c","ready":true,"restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}],"phase":"Running"}`,
+		},
+		"Pods: init containers are listed, too": {
+			of("v1", "Pod", `{}`, `{"phase":"Pending"}`),
+			items{item("a", `{"phase":"Pending","initContainerStatuses":[{"name":"i","ready":false,"state":{"waiting":{"reason":"PodInitializing"}}}]}`)},
+			`{"initContainerStatuses":[{"image":"","imageID":"","lastState":{},"name":"i","ready":false,"restartCount":0,"state":{"waiting":{"reason":"PodInitializing"}}}],"phase":"Pending"}`,
 		},
 		"Pods that are nowhere stay as they are": {of("v1", "Pod", `{}`, `{"phase":"Pending"}`), nil, `{"phase":"Pending"}`},
 	}

@@ -1,11 +1,11 @@
 package native
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,13 +16,11 @@ import (
 // podDependencies returns a rule about the pod template whose spec is at a path.
 func podDependencies(path ...string) func(content) ([]configv1alpha1.DependentObjectReference, error) {
 	return func(template content) ([]configv1alpha1.DependentObjectReference, error) {
-		var pod corev1.PodSpec
-		if c := contentAt(template, path...); c != nil {
-			if err := into(c, &pod); err != nil {
-				return nil, fmt.Errorf("at %s: %w", strings.Join(path, "."), err)
-			}
+		pod, err := podtemplate.Read(contentAt(template, path...))
+		if err != nil {
+			return nil, fmt.Errorf("at %s: %w", strings.Join(path, "."), err)
 		}
-		return podtemplate.Dependencies(&pod, text(contentAt(template, "metadata"), "namespace")), nil
+		return podtemplate.Dependencies(pod, text(contentAt(template, "metadata"), "namespace")), nil
 	}
 }
 
@@ -49,23 +47,66 @@ func statefulSetDependencies(template content) ([]configv1alpha1.DependentObject
 	return refs, nil
 }
 
+// secrets are the Secrets that a template names, each once.
+type secrets []configv1alpha1.DependentObjectReference
+
+// add takes one in; a reference without a name is none.
+func (s *secrets) add(namespace, name string) {
+	known := func(ref configv1alpha1.DependentObjectReference) bool {
+		return ref.Namespace == namespace && ref.Name == name
+	}
+	if name == "" || slices.ContainsFunc(*s, known) {
+		return
+	}
+	*s = append(*s, configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name})
+}
+
 // ingressDependencies are the Secrets with the certificates. An entry without one asks
 // the controller for its default.
 func ingressDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
-	seen := map[string]bool{"": true}
-	var refs []configv1alpha1.DependentObjectReference
+	var named secrets
 	for _, tls := range list(contentAt(template, "spec"), "tls") {
-		name := text(tls, "secretName")
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		refs = append(refs, configv1alpha1.DependentObjectReference{
-			APIVersion: "v1", Kind: "Secret", Namespace: text(contentAt(template, "metadata"), "namespace"), Name: name,
-		})
+		named.add(text(contentAt(template, "metadata"), "namespace"), text(tls, "secretName"))
 	}
-	slices.SortFunc(refs, configv1alpha1.DependentObjectReference.Compare)
-	return refs, nil
+	return named, nil
+}
+
+// serviceAccountDependencies are the Secrets by which its pods pull images and that they
+// may mount, but for tokens that were generated on the hub: each member has its own.
+func serviceAccountDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
+	metadata := contentAt(template, "metadata")
+	var named secrets
+	for _, field := range []string{"secrets", "imagePullSecrets"} {
+		for _, ref := range list(template, field) {
+			if name := text(ref, "name"); field != "secrets" || !strings.HasPrefix(name, text(metadata, "name")+"-token-") {
+				named.add(text(metadata, "namespace"), name)
+			}
+		}
+	}
+	return named, nil
+}
+
+// volumeDependencies are the Secrets by which nodes and controllers reach the storage. Where
+// a volume does not say in which namespace they are, it means that of its claim.
+func volumeDependencies(template content) ([]configv1alpha1.DependentObjectReference, error) {
+	spec := contentAt(template, "spec")
+	var named secrets
+	add := func(namespace, name string) {
+		if namespace = cmp.Or(namespace, text(contentAt(spec, "claimRef"), "namespace")); namespace != "" {
+			named.add(namespace, name)
+		}
+	}
+	for _, source := range []string{"cephfs", "cinder", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"} {
+		ref := contentAt(spec, source, "secretRef")
+		add(text(ref, "namespace"), text(ref, "name"))
+	}
+	for _, use := range []string{"controllerPublish", "controllerExpand", "nodeStage", "nodePublish", "nodeExpand"} {
+		ref := contentAt(spec, "csi", use+"SecretRef")
+		add(text(ref, "namespace"), text(ref, "name"))
+	}
+	azure := contentAt(spec, "azureFile")
+	add(text(azure, "secretNamespace"), text(azure, "secretName"))
+	return named, nil
 }
 
 // serviceImportDependencies are the Service that stands for the imported one, and its

@@ -1,5 +1,10 @@
 package native
 
+import autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+// reasonScalingDisabled is what an autoscaler says of a target with 0 replicas.
+const reasonScalingDisabled = "ScalingDisabled"
+
 func podDisruptionBudget() rules {
 	status := counters{always: []string{"disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"}}
 	return rules{
@@ -31,5 +36,13 @@ func podDisruptionBudget() rules {
 
 func horizontalPodAutoscaler() rules {
 	status := counters{always: []string{"desiredReplicas"}, nonzero: []string{"currentReplicas"}}
-	return rules{reflect: status.reflect, aggregate: status.aggregate}
+	return rules{reflect: status.reflect, aggregate: status.aggregate, healthy: scales}
+}
+
+// scales says whether an autoscaler finds what it is to scale and what to scale it by. One
+// whose target somebody has scaled to 0 is switched off, as that one wants it.
+func scales(live content) bool {
+	status := contentAt(live, "status")
+	return holds(status, autoscalingv2.AbleToScale) &&
+		(holds(status, autoscalingv2.ScalingActive) || text(conditionOf(status, autoscalingv2.ScalingActive), "reason") == reasonScalingDisabled)
 }

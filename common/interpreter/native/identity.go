@@ -6,7 +6,7 @@ import (
 )
 
 func serviceAccount() rules {
-	return rules{retain: func(desired, live content) error {
+	return rules{dependencies: serviceAccountDependencies, retain: func(desired, live content) error {
 		for _, field := range []string{"secrets", "imagePullSecrets"} {
 			entries := list(desired, field)
 			for _, entry := range list(live, field) {

@@ -41,6 +41,7 @@ func job() rules {
 			return out
 		},
 		aggregate: aggregateJob,
+		healthy:   jobHealthy,
 	}
 }
 
@@ -48,6 +49,7 @@ func cronJob() rules {
 	return rules{
 		dependencies: podDependencies("spec", "jobTemplate", "spec", "template", "spec"),
 		aggregate:    aggregateCronJob,
+		healthy:      lastRunHealthy,
 	}
 }
 
@@ -64,6 +66,24 @@ func jobReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, er
 	}
 	replicas, err := replicaCount(parallelism)
 	return replicas, requirements, err
+}
+
+// jobHealthy says whether a Job goes its way: it has not failed and is not about to, and
+// it has been started or is not to be. That it is still at work is no illness.
+func jobHealthy(live content) bool {
+	status := contentAt(live, "status")
+	if holds(status, batchv1.JobFailed) || holds(status, batchv1.JobFailureTarget) {
+		return false
+	}
+	return text(status, "startTime") != "" || holds(status, batchv1.JobComplete) || holds(status, batchv1.JobSuspended)
+}
+
+// lastRunHealthy says whether the newest run of a CronJob is at work or has succeeded. One
+// that has not run yet has nothing to be ill of.
+func lastRunHealthy(live content) bool {
+	status := contentAt(live, "status")
+	scheduled, succeeded := text(status, "lastScheduleTime"), text(status, "lastSuccessfulTime")
+	return scheduled == "" || len(list(status, "active")) > 0 || succeeded != "" && chooseTime(scheduled, succeeded, timeLater) == succeeded
 }
 
 // retainJob keeps what the member's Job controller has generated and nobody may change.
@@ -85,7 +105,7 @@ func retainJob(desired, live content) error {
 // that failed and succeeded do not go back, not even when a cluster is left.
 func aggregateJob(template content, items []item) error {
 	status := contentAt(template, "status")
-	if hasCondition(status, batchv1.JobComplete) || hasCondition(status, batchv1.JobFailed) {
+	if holds(status, batchv1.JobComplete) || holds(status, batchv1.JobFailed) {
 		return nil
 	}
 	var active, succeeded, failed int64
@@ -95,10 +115,10 @@ func aggregateJob(template content, items []item) error {
 		active += number(it.status, "active")
 		succeeded += number(it.status, "succeeded")
 		failed += number(it.status, "failed")
-		if hasCondition(it.status, batchv1.JobFailed) {
+		if holds(it.status, batchv1.JobFailed) {
 			failedIn = append(failedIn, it.cluster)
 		}
-		complete = complete && hasCondition(it.status, batchv1.JobComplete)
+		complete = complete && holds(it.status, batchv1.JobComplete)
 	}
 	setCounter(status, "active", active)
 	setCounter(status, "succeeded", max(succeeded, number(status, "succeeded")))
@@ -108,7 +128,7 @@ func aggregateJob(template content, items []item) error {
 	if text(status, "startTime") == "" && started.all {
 		status["startTime"] = started.time
 	}
-	doomed := condition(status, batchv1.JobFailureTarget)
+	doomed := holding(status, batchv1.JobFailureTarget)
 	switch {
 	case len(failedIn) > 0 || doomed != nil:
 		failure := content{"reason": reasonJobFailed, "message": messageJobFailed + strings.Join(failedIn, ",")}
@@ -139,32 +159,18 @@ func aggregateJob(template content, items []item) error {
 	return nil
 }
 
-func hasCondition(status content, conditionType batchv1.JobConditionType) bool {
-	return condition(status, conditionType) != nil
-}
-
-// condition returns the condition of this type that is true; nil if there is none.
-func condition(status content, conditionType batchv1.JobConditionType) content {
-	for _, c := range list(status, "conditions") {
-		if text(c, "type") == string(conditionType) && text(c, "status") == "True" {
-			return c
-		}
-	}
-	return nil
-}
-
 // setConditions makes these the conditions of a status. One that says the same already
 // stays as it is; a new one dates from the latest condition like it in a member.
 func setConditions(status content, types []batchv1.JobConditionType, reason, message string, items []item, like batchv1.JobConditionType) {
 	var since string
 	for _, it := range items {
-		if at := text(condition(it.status, like), "lastTransitionTime"); at != "" {
+		if at := text(holding(it.status, like), "lastTransitionTime"); at != "" {
 			since = chooseTime(since, at, timeLater)
 		}
 	}
 	out := make([]content, 0, len(types))
 	for _, t := range types {
-		if have := condition(status, t); text(have, "reason") == reason && text(have, "message") == message && have != nil {
+		if have := holding(status, t); text(have, "reason") == reason && text(have, "message") == message && have != nil {
 			out = append(out, have)
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,22 +54,26 @@ type native struct {
 // New returns the interpreter of the kinds of Kubernetes.
 func New() interpreter.Interpreter {
 	return &native{kinds: map[schema.GroupVersionKind]rules{
-		kind("apps", "v1", "Deployment"):                           deployment(),
-		kind("apps", "v1", "ReplicaSet"):                           replicaSet(),
-		kind("apps", "v1", "StatefulSet"):                          statefulSet(),
-		kind("apps", "v1", "DaemonSet"):                            daemonSet(),
-		kind("batch", "v1", "Job"):                                 job(),
-		kind("batch", "v1", "CronJob"):                             cronJob(),
-		kind("", "v1", "Pod"):                                      pod(),
-		kind("", "v1", "Service"):                                  service(),
-		kind("networking.k8s.io", "v1", "Ingress"):                 ingress(),
-		kind("", "v1", "PersistentVolumeClaim"):                    persistentVolumeClaim(),
-		kind("", "v1", "PersistentVolume"):                         persistentVolume(),
-		kind("", "v1", "ServiceAccount"):                           serviceAccount(),
-		kind("", "v1", "Secret"):                                   secret(),
-		kind("policy", "v1", "PodDisruptionBudget"):                podDisruptionBudget(),
-		kind("autoscaling", "v2", "HorizontalPodAutoscaler"):       horizontalPodAutoscaler(),
-		kind("multicluster.x-k8s.io", "v1alpha1", "ServiceImport"): {dependencies: serviceImportDependencies},
+		kind("", "v1", "ReplicationController"):                        replicaSet(),
+		kind("", "v1", "Namespace"):                                    {healthy: namespaceActive},
+		kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"): {healthy: isServed("Established", "NamesAccepted")},
+		kind("apiregistration.k8s.io", "v1", "APIService"):             {healthy: isServed("Available")},
+		kind("apps", "v1", "Deployment"):                               deployment(),
+		kind("apps", "v1", "ReplicaSet"):                               replicaSet(),
+		kind("apps", "v1", "StatefulSet"):                              statefulSet(),
+		kind("apps", "v1", "DaemonSet"):                                daemonSet(),
+		kind("batch", "v1", "Job"):                                     job(),
+		kind("batch", "v1", "CronJob"):                                 cronJob(),
+		kind("", "v1", "Pod"):                                          pod(),
+		kind("", "v1", "Service"):                                      service(),
+		kind("networking.k8s.io", "v1", "Ingress"):                     ingress(),
+		kind("", "v1", "PersistentVolumeClaim"):                        persistentVolumeClaim(),
+		kind("", "v1", "PersistentVolume"):                             persistentVolume(),
+		kind("", "v1", "ServiceAccount"):                               serviceAccount(),
+		kind("", "v1", "Secret"):                                       secret(),
+		kind("policy", "v1", "PodDisruptionBudget"):                    podDisruptionBudget(),
+		kind("autoscaling", "v2", "HorizontalPodAutoscaler"):           horizontalPodAutoscaler(),
+		kind("multicluster.x-k8s.io", "v1alpha1", "ServiceImport"):     {dependencies: serviceImportDependencies},
 	}}
 }
 
@@ -186,16 +191,23 @@ func (n *native) AggregateStatus(_ context.Context, template *unstructured.Unstr
 	if err != nil {
 		return nil, fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
 	}
-	out := template.DeepCopy()
-	if contentAt(out.Object, "status") == nil {
-		out.Object["status"] = content{}
+	// Most reports change nothing, and the rest of the template is large.
+	before := contentAt(template.Object, "status")
+	draft := maps.Clone(template.Object)
+	draft["status"] = runtime.DeepCopyJSON(before)
+	if before == nil {
+		draft["status"] = content{}
 	}
-	if err := rule(out.Object, decoded); err != nil {
+	if err := rule(draft, decoded); err != nil {
 		return nil, fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
 	}
-	if equal(contentAt(template.Object, "status"), contentAt(out.Object, "status")) {
+	after := contentAt(draft, "status")
+	if equal(before, after) {
 		return template, nil
 	}
+	delete(draft, "status")
+	out := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(draft)}
+	out.Object["status"] = after
 	return out, nil
 }
 

@@ -24,7 +24,7 @@ func pod() rules {
 			case corev1.PodSucceeded:
 				return true
 			case corev1.PodRunning:
-				return podReady(status)
+				return holds(status, corev1.PodReady)
 			default:
 				return false
 			}
@@ -33,13 +33,11 @@ func pod() rules {
 }
 
 func podReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, error) {
-	var spec corev1.PodSpec
-	if c := contentAt(template, "spec"); c != nil {
-		if err := into(c, &spec); err != nil {
-			return 0, nil, fmt.Errorf("at spec: %w", err)
-		}
+	spec, err := podtemplate.Read(contentAt(template, "spec"))
+	if err != nil {
+		return 0, nil, fmt.Errorf("at spec: %w", err)
 	}
-	return 1, podtemplate.Requirements(&spec), nil
+	return 1, podtemplate.Requirements(spec), nil
 }
 
 // retainPod keeps what the member's scheduler and admission have added.
@@ -113,20 +111,19 @@ func phaseOf(it item) corev1.PodPhase {
 
 // briefly returns a container's status with its name, readiness and state only, in the
 // form in which the API server returns it, so that a comparison with that finds no
-// difference.
+// difference. Of the state alone that form is not obvious.
 func briefly(c content) (content, error) {
-	var full corev1.ContainerStatus
-	if err := into(c, &full); err != nil {
+	var typed corev1.ContainerState
+	if err := into(contentAt(c, "state"), &typed); err != nil {
 		return nil, err
 	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.ContainerStatus{Name: full.Name, Ready: full.Ready, State: full.State})
-}
-
-func podReady(status content) bool {
-	for _, c := range list(status, "conditions") {
-		if text(c, "type") == string(corev1.PodReady) {
-			return text(c, "status") == string(corev1.ConditionTrue)
-		}
+	state, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
+	if err != nil {
+		return nil, fmt.Errorf("writing the state of container %q: %w", text(c, "name"), err)
 	}
-	return false
+	ready, _ := c["ready"].(bool)
+	return content{
+		"name": text(c, "name"), "ready": ready, "state": state,
+		"image": "", "imageID": "", "lastState": content{}, "restartCount": int64(0),
+	}, nil
 }

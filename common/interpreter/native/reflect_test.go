@@ -34,6 +34,10 @@ func TestReflectStatus(t *testing.T) {
 			`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"x","generation":1},"status":{"replicas":1,"fullyLabeledReplicas":1,"readyReplicas":1,"availableReplicas":1,"observedGeneration":1}}`,
 			`{"availableReplicas":1,"generation":1,"observedGeneration":1,"readyReplicas":1,"replicas":1}`,
 		},
+		"a ReplicationController": {
+			`{"apiVersion":"v1","kind":"ReplicationController","metadata":{"name":"x","generation":1},"status":{"replicas":1,"fullyLabeledReplicas":1,"readyReplicas":1,"availableReplicas":1,"observedGeneration":1}}`,
+			`{"availableReplicas":1,"generation":1,"observedGeneration":1,"readyReplicas":1,"replicas":1}`,
+		},
 		"a StatefulSet tells which generation it speaks of": {
 			`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"x","generation":2},"status":{"replicas":2,"readyReplicas":1,"currentReplicas":1,"updatedReplicas":1,"observedGeneration":2,"currentRevision":"r"}}`,
 			`{"availableReplicas":0,"currentReplicas":1,"generation":2,"observedGeneration":2,"readyReplicas":1,"replicas":2,"updatedReplicas":1}`,
@@ -64,6 +68,24 @@ func TestReflectStatus(t *testing.T) {
 		"a Pod tells everything": {
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"status":{"phase":"Running","podIP":"10.1.1.1"}}`, `{"phase":"Running","podIP":"10.1.1.1"}`,
 		},
+		"so does a CronJob": {
+			`{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"x"},"status":{"active":[{"name":"j"}],"lastScheduleTime":"2026-01-01T00:00:00Z"}}`,
+			`{"active":[{"name":"j"}],"lastScheduleTime":"2026-01-01T00:00:00Z"}`,
+		},
+		"so does an Ingress": {
+			`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"x"},"status":{"loadBalancer":{}}}`, `{"loadBalancer":{}}`,
+		},
+		"so does a claim": {
+			`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"x"},"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}}`, `{"capacity":{"storage":"1Gi"},"phase":"Bound"}`,
+		},
+		"so does a volume": {
+			`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"x"},"status":{"phase":"Released","reason":"r"}}`, `{"phase":"Released","reason":"r"}`,
+		},
+		"so does a ServiceImport": {
+			`{"apiVersion":"multicluster.x-k8s.io/v1alpha1","kind":"ServiceImport","metadata":{"name":"x"},"status":{"clusters":[{"cluster":"a"}]}}`, `{"clusters":[{"cluster":"a"}]}`,
+		},
+		"a ServiceAccount has none to tell": {`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"x"}}`, ``},
+		"nor has a Secret":                  {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}`, ``},
 		"so does any other kind": {
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x"},"status":{"n":1.5,"big":9007199254740993}}`, `{"big":9007199254740993,"n":1.5}`,
 		},

@@ -27,6 +27,7 @@ func TestReplicas(t *testing.T) {
 		"a Deployment of another shape":       {made("apps/v1", "Deployment", object{"spec": object{"template": object{"spec": object{"containers": "none"}}}}), 0, true},
 		"a ReplicaSet":                        {made("apps/v1", "ReplicaSet", object{"spec": object{"replicas": int64(2)}}), 2, false},
 		"a StatefulSet":                       {made("apps/v1", "StatefulSet", object{"spec": object{"replicas": int64(2)}}), 2, false},
+		"a ReplicationController":             {made("v1", "ReplicationController", object{"spec": object{"replicas": int64(2)}}), 2, false},
 		"a Job runs so many at once":          {made("batch/v1", "Job", object{"spec": object{"parallelism": int64(2), "completions": int64(9)}}), 2, false},
 		"a Job never runs more than it needs": {made("batch/v1", "Job", object{"spec": object{"parallelism": int64(5), "completions": int64(3)}}), 3, false},
 		"a Job without completions":           {made("batch/v1", "Job", object{"spec": object{"parallelism": int64(5)}}), 5, false},
@@ -51,6 +52,11 @@ func TestRequirements(t *testing.T) {
 	resources := func(requests, limits object) object {
 		return object{"resources": object{"requests": requests, "limits": limits}}
 	}
+	sidecar := func(cpu string) object {
+		c := resources(object{"cpu": cpu}, nil)
+		c["restartPolicy"] = "Always"
+		return c
+	}
 	list := func(pairs ...string) corev1.ResourceList {
 		out := corev1.ResourceList{}
 		for i := 0; i < len(pairs); i += 2 {
@@ -74,6 +80,22 @@ func TestRequirements(t *testing.T) {
 		"the largest init container counts if it is more": {
 			object{"containers": []any{resources(object{"cpu": "1", "memory": "1Gi"}, nil)}, "initContainers": []any{resources(object{"cpu": "3"}, nil), resources(object{"cpu": "2", "memory": "512Mi"}, nil)}},
 			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "3", "memory", "1Gi")},
+		},
+		"a sidecar runs along with the containers": {
+			object{"containers": []any{resources(object{"cpu": "1"}, nil)}, "initContainers": []any{sidecar("500m"), resources(object{"cpu": "1200m"}, nil)}},
+			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "1700m")},
+		},
+		"a sidecar that comes after an init container does not run along with that": {
+			object{"containers": []any{resources(object{"cpu": "1"}, nil)}, "initContainers": []any{resources(object{"cpu": "1600m"}, nil), sidecar("500m")}},
+			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "1600m")},
+		},
+		"what the pod asks for as a whole counts": {
+			object{"containers": []any{resources(object{"cpu": "1", "memory": "1Gi"}, nil)}, "resources": object{"requests": object{"cpu": "3"}}, "overhead": object{"cpu": "100m"}},
+			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "3100m", "memory", "1Gi")},
+		},
+		"amounts may be numbers": {
+			object{"containers": []any{resources(object{"cpu": int64(2), "memory": 1.5e9}, nil)}},
+			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "2", "memory", "1500000000")},
 		},
 		"the overhead comes on top": {
 			object{"containers": []any{resources(object{"cpu": "1"}, nil)}, "overhead": object{"cpu": "100m"}},
@@ -107,6 +129,9 @@ func TestRequirements(t *testing.T) {
 			g := NewWithT(t)
 			for _, template := range []*unstructured.Unstructured{
 				made("apps/v1", "Deployment", object{"spec": object{"template": object{"spec": tt.pod}}}),
+				made("apps/v1", "ReplicaSet", object{"spec": object{"template": object{"spec": tt.pod}}}),
+				made("apps/v1", "StatefulSet", object{"spec": object{"template": object{"spec": tt.pod}}}),
+				made("v1", "ReplicationController", object{"spec": object{"template": object{"spec": tt.pod}}}),
 				made("batch/v1", "Job", object{"spec": object{"template": object{"spec": tt.pod}}}),
 				made("v1", "Pod", object{"spec": tt.pod}),
 			} {
@@ -146,6 +171,7 @@ func TestReviseReplicas(t *testing.T) {
 		"a Deployment":                       {made("apps/v1", "Deployment", object{"spec": object{"replicas": int64(3), "paused": true}}), object{"replicas": int64(7), "paused": true}},
 		"a ReplicaSet":                       {made("apps/v1", "ReplicaSet", object{"spec": object{"replicas": int64(3)}}), object{"replicas": int64(7)}},
 		"a StatefulSet":                      {made("apps/v1", "StatefulSet", object{"spec": object{"replicas": int64(0)}}), object{"replicas": int64(7)}},
+		"a ReplicationController":            {made("v1", "ReplicationController", object{"spec": object{"replicas": int64(1)}}), object{"replicas": int64(7)}},
 		"a Job":                              {made("batch/v1", "Job", object{"spec": object{"parallelism": int64(3), "completions": int64(9)}}), object{"parallelism": int64(7), "completions": int64(9)}},
 		"a field that is not there stays so": {made("apps/v1", "Deployment", object{"spec": object{"paused": true}}), object{"paused": true}},
 		"a field that is no number stays so": {made("apps/v1", "Deployment", object{"spec": object{"replicas": "3"}}), object{"replicas": "3"}},

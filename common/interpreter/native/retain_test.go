@@ -27,6 +27,24 @@ func TestRetain(t *testing.T) {
 			object{"spec": object{"replicas": int64(5)}},
 			object{"metadata": keep, "spec": object{"replicas": int64(5)}},
 		},
+		"so are those of a StatefulSet": {
+			"apps/v1", "StatefulSet",
+			object{"metadata": keep, "spec": object{"replicas": int64(1)}},
+			object{"spec": object{"replicas": int64(5)}},
+			object{"metadata": keep, "spec": object{"replicas": int64(5)}},
+		},
+		"so are those of a ReplicaSet": {
+			"apps/v1", "ReplicaSet",
+			object{"metadata": keep, "spec": object{"replicas": int64(1)}},
+			object{"spec": object{"replicas": int64(5)}},
+			object{"metadata": keep, "spec": object{"replicas": int64(5)}},
+		},
+		"so are those of a ReplicationController": {
+			"v1", "ReplicationController",
+			object{"metadata": keep, "spec": object{"replicas": int64(1)}},
+			object{"spec": object{"replicas": int64(5)}},
+			object{"metadata": keep, "spec": object{"replicas": int64(5)}},
+		},
 		"a label in the member does not say so": {
 			"apps/v1", "Deployment",
 			object{"spec": object{"replicas": int64(1)}},

@@ -60,6 +60,19 @@ func persistentVolume() rules {
 			}
 			return nil
 		},
+		dependencies: volumeDependencies,
+		healthy:      volumeUsable,
+	}
+}
+
+// volumeUsable says whether a volume has a claim or waits for one. One that was released
+// waits for somebody to decide what becomes of its content.
+func volumeUsable(live content) bool {
+	switch corev1.PersistentVolumePhase(text(contentAt(live, "status"), "phase")) {
+	case corev1.VolumeAvailable, corev1.VolumeBound:
+		return true
+	default:
+		return false
 	}
 }
 

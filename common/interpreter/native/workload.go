@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	appsv1 "k8s.io/api/apps/v1"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -20,19 +20,21 @@ func deployment() rules {
 		dependencies: podDependencies("spec", "template", "spec"),
 		replicas:     podTemplateReplicas,
 		revise:       reviseField("replicas"),
-		retain:       retainDeployment,
+		retain:       retainReplicas,
 		reflect:      status.reflect,
 		aggregate:    status.aggregate,
 		healthy:      rolledOut,
 	}
 }
 
+// replicaSet is also what a ReplicationController means, which it came after.
 func replicaSet() rules {
 	status := counters{always: []string{"replicas"}, nonzero: []string{"readyReplicas", "availableReplicas"}, generations: true}
 	return rules{
 		dependencies: podDependencies("spec", "template", "spec"),
 		replicas:     podTemplateReplicas,
 		revise:       reviseField("replicas"),
+		retain:       retainReplicas,
 		reflect:      status.reflect,
 		aggregate:    status.aggregate,
 		healthy: func(live content) bool {
@@ -51,9 +53,10 @@ func statefulSet() rules {
 		dependencies: statefulSetDependencies,
 		replicas:     podTemplateReplicas,
 		revise:       reviseField("replicas"),
+		retain:       retainReplicas,
 		reflect:      status.reflect,
 		aggregate:    status.aggregate,
-		healthy:      rolledOut,
+		healthy:      statefulSetRolledOut,
 	}
 }
 
@@ -69,9 +72,11 @@ func daemonSet() rules {
 		aggregate:    status.aggregate,
 		healthy: func(live content) bool {
 			s := contentAt(live, "status")
-			return observed(live) &&
-				number(s, "updatedNumberScheduled") >= number(s, "desiredNumberScheduled") &&
-				number(s, "numberAvailable") >= number(s, "updatedNumberScheduled")
+			desired, updated := number(s, "desiredNumberScheduled"), number(s, "updatedNumberScheduled")
+			if updatedOnDelete(live) {
+				updated = desired
+			}
+			return observed(live) && updated >= desired && number(s, "numberAvailable") >= updated
 		},
 	}
 }
@@ -88,13 +93,11 @@ func podTemplateReplicas(template content) (int32, *workv1alpha2.ReplicaRequirem
 }
 
 func podTemplateRequirements(spec content) (*workv1alpha2.ReplicaRequirements, error) {
-	var podSpec corev1.PodSpec
-	if c := contentAt(spec, "template", "spec"); c != nil {
-		if err := into(c, &podSpec); err != nil {
-			return nil, fmt.Errorf("at spec.template.spec: %w", err)
-		}
+	pod, err := podtemplate.Read(contentAt(spec, "template", "spec"))
+	if err != nil {
+		return nil, fmt.Errorf("at spec.template.spec: %w", err)
 	}
-	return podtemplate.Requirements(&podSpec), nil
+	return podtemplate.Requirements(pod), nil
 }
 
 // replicaCount refuses a number that no binding can carry.
@@ -117,7 +120,9 @@ func reviseField(field string) func(content, int32) error {
 	}
 }
 
-func retainDeployment(desired, live content) error {
+// retainReplicas keeps the member's number of replicas for a template that says so: in the
+// member an autoscaler has the say.
+func retainReplicas(desired, live content) error {
 	if labelOf(desired, contract.RetainReplicasLabel) != contract.LabelTrue {
 		return nil
 	}
@@ -137,6 +142,24 @@ func rolledOut(live content) bool {
 	return observed(live) &&
 		updated >= number(contentAt(live, "spec"), "replicas") &&
 		number(status, "availableReplicas") >= updated
+}
+
+// statefulSetRolledOut is rolledOut, but for replicas that are to keep their revision: those
+// below the partition, and all that nobody has deleted if that is what updates them. They
+// must be available none the less.
+func statefulSetRolledOut(live content) bool {
+	spec, status := contentAt(live, "spec"), contentAt(live, "status")
+	replicas, updated := number(spec, "replicas"), number(status, "updatedReplicas")
+	toUpdate := replicas - number(contentAt(spec, "updateStrategy", "rollingUpdate"), "partition")
+	if updatedOnDelete(live) {
+		toUpdate = 0
+	}
+	return observed(live) && updated >= toUpdate && number(status, "availableReplicas") >= max(replicas, updated)
+}
+
+// updatedOnDelete says whether pods keep their revision until somebody deletes them.
+func updatedOnDelete(live content) bool {
+	return text(contentAt(live, "spec", "updateStrategy"), "type") == string(appsv1.OnDeleteStatefulSetStrategyType)
 }
 
 // observed says whether the status is about the newest generation.
