@@ -1,0 +1,194 @@
+package vm
+
+import (
+	"strconv"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// Names under which a script finds its budget. No script can write them: they are no
+// identifiers of Lua.
+const (
+	blockName  = "\x00block"
+	concatName = "\x00concat"
+	keyName    = "\x00key"
+	passName   = "\x00pass"
+	manyName   = "\x00many"
+)
+
+// What things cost, in bytes. They are about what gopher-lua's values take. A table that
+// begins empty makes room for many fields when it gets its first.
+const (
+	emptyCost    = 1024
+	tableCost    = 256
+	fieldCost    = 64
+	valueCost    = 16
+	functionCost = 256
+)
+
+// Limits of what is compiled.
+const (
+	// maxDepth is how deep the syntax of a script may nest.
+	maxDepth = 500
+	// maxLookups is how many constants the compiler may look at to find those of a script:
+	// for each use, it goes through all that the function has so far.
+	maxLookups = 20_000_000
+	// maxUncharged is how many operations that may take long (to compare two texts takes a
+	// millisecond if they are long) there may be between two charges.
+	maxUncharged = 16
+)
+
+// metered returns the statements with the meter put in: a block begins with a charge for
+// what its statements allocate, every loop and every call passes such a charge, and so do
+// long expressions; texts are joined by a function that counts them, an index that is
+// assigned to is looked at first, and so are values of which it is not known how many there
+// are. A block whose statements allocate nothing and that cannot repeat is left alone.
+func metered(stmts []ast.Stmt) ([]ast.Stmt, error) {
+	m := &meter{constants: map[string]bool{}}
+	body := m.block(stmts, 0, false, 0)
+	switch {
+	case m.tooDeep != 0:
+		return nil, &Error{Line: m.tooDeep, Message: "the script nests too deeply"}
+	case m.lookups > maxLookups:
+		return nil, &Error{Message: "the script has too many different names, texts and numbers in one function"}
+	}
+	names := &ast.LocalAssignStmt{
+		Names: []string{blockName, concatName, keyName, passName, manyName}, Exprs: []ast.Expr{&ast.Comma3Expr{}},
+	}
+	return append([]ast.Stmt{names}, body...), nil
+}
+
+type meter struct {
+	depth int
+	// tooDeep is the first line that nests too deeply.
+	tooDeep int
+	// cost is that of the statements of the innermost block so far.
+	cost int
+	// uncharged is how many operations there may have been since the last charge.
+	uncharged int
+	// constants are those of the innermost function so far, and lookups what it takes to
+	// find those of all functions.
+	constants map[string]bool
+	lookups   int
+}
+
+// block meters statements. The charge includes extra; it is there even if there is
+// nothing to charge if the block repeats.
+func (m *meter) block(stmts []ast.Stmt, extra int, repeats bool, line int) []ast.Stmt {
+	outer, uncharged := m.cost, m.uncharged
+	m.cost = extra
+	if repeats {
+		m.uncharged = 0
+	}
+	out := make([]ast.Stmt, 0, len(stmts)+1)
+	out = append(out, nil)
+	for _, s := range stmts {
+		m.stmt(s)
+		switch s.(type) {
+		case *ast.GotoStmt:
+			out = append(out, charge(0, s.Line()))
+		case *ast.GenericForStmt:
+			if m.uncharged++; m.uncharged >= maxUncharged {
+				m.uncharged = 0
+				out = append(out, charge(0, s.Line()))
+			}
+		}
+		out = append(out, s)
+	}
+	cost := m.cost
+	m.cost, m.uncharged = outer, max(uncharged, m.uncharged) // it may be left out
+	if cost == 0 && !repeats {
+		return out[1:]
+	}
+	if len(stmts) > 0 {
+		line = stmts[0].Line()
+	}
+	out[0] = charge(cost, line)
+	return out
+}
+
+// charge is the statement that takes from the budget.
+func charge(cost, line int, more ...ast.Expr) *ast.FuncCallStmt {
+	n := &ast.NumberExpr{Value: strconv.Itoa(cost)}
+	n.SetLine(line)
+	s := &ast.FuncCallStmt{Expr: call(blockName, line, append([]ast.Expr{n}, more...)...)}
+	s.SetLine(line)
+	return s
+}
+
+func call(name string, line int, args ...ast.Expr) *ast.FuncCallExpr {
+	f := &ast.IdentExpr{Value: name}
+	f.SetLine(line)
+	// One value, whatever follows: it also keeps a call from being a tail call, which
+	// would have no line.
+	e := &ast.FuncCallExpr{Func: f, Args: args, AdjustRet: true}
+	e.SetLine(line)
+	e.SetLastLine(line)
+	return e
+}
+
+// enter says whether there is room to go deeper; who got true calls leave.
+func (m *meter) enter(line int) bool {
+	if m.depth >= maxDepth {
+		if m.tooDeep == 0 {
+			m.tooDeep = max(line, 1)
+		}
+		return false
+	}
+	m.depth++
+	return true
+}
+
+func (m *meter) leave() { m.depth-- }
+
+func (m *meter) stmt(s ast.Stmt) {
+	if !m.enter(s.Line()) {
+		return
+	}
+	defer m.leave()
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		m.exprs(s.Rhs)
+		for _, target := range s.Lhs {
+			m.target(target)
+		}
+		settle(s)
+	case *ast.LocalAssignStmt:
+		m.exprs(s.Exprs)
+	case *ast.FuncCallStmt:
+		s.Expr = m.expr(s.Expr)
+	case *ast.ReturnStmt:
+		m.exprs(s.Exprs)
+	case *ast.DoBlockStmt:
+		s.Stmts = m.block(s.Stmts, 0, false, s.Line())
+	case *ast.IfStmt:
+		s.Condition = m.expr(s.Condition)
+		s.Then = m.block(s.Then, 0, false, s.Line())
+		s.Else = m.block(s.Else, 0, false, s.Line())
+	case *ast.WhileStmt:
+		s.Condition, s.Stmts = m.loop(s.Condition, s.Stmts, s.Line())
+	case *ast.RepeatStmt:
+		s.Condition, s.Stmts = m.loop(s.Condition, s.Stmts, s.Line())
+	case *ast.NumberForStmt:
+		s.Init, s.Limit, s.Step = m.expr(s.Init), m.expr(s.Limit), m.expr(s.Step)
+		s.Stmts = m.block(s.Stmts, 0, true, s.Line())
+	case *ast.GenericForStmt:
+		for i := range s.Exprs {
+			s.Exprs[i] = m.first(s.Exprs[i])
+		}
+		s.Stmts = m.block(s.Stmts, 0, true, s.Line())
+	case *ast.FuncDefStmt:
+		m.cost += fieldCost
+		m.constant(s.Name.Method)
+		m.expr(s.Name.Func)
+		m.expr(s.Name.Receiver)
+		m.expr(s.Func)
+	}
+}
+
+// loop meters a loop: its condition costs once before it, and again each time.
+func (m *meter) loop(condition ast.Expr, stmts []ast.Stmt, line int) (ast.Expr, []ast.Stmt) {
+	before := m.cost
+	condition = m.expr(condition)
+	return condition, m.block(stmts, m.cost-before, true, line)
+}

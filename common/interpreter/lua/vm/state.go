@@ -1,0 +1,82 @@
+package vm
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// state is what runs a script, for one call at a time.
+type state struct {
+	l       *lua.LState
+	budget  *budget
+	sandbox *sandbox
+	meters  []lua.LValue
+}
+
+func newState(e *Engine) (st *state, err error) {
+	st = &state{
+		l: lua.NewState(lua.Options{
+			SkipOpenLibs: true, CallStackSize: maxCalls, MinimizeStackMemory: true,
+			RegistrySize: 256, RegistryGrowStep: 256, RegistryMaxSize: maxStack,
+		}),
+		budget: &budget{},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("preparing Lua: %v", r)
+		}
+	}()
+	st.sandbox = newSandbox(st.l, st.budget, e)
+	st.meters = st.sandbox.meters()
+	return st, nil
+}
+
+// define runs the script, which defines its function, and returns that.
+func (st *state) define(s *Script) (*lua.LFunction, error) {
+	f := st.l.NewFunctionFromProto(s.proto)
+	f.Env = st.sandbox.environment()
+	st.l.Push(f)
+	for _, m := range st.meters {
+		st.l.Push(m)
+	}
+	if err := st.l.PCall(len(st.meters), 0, nil); err != nil {
+		return nil, newError(err)
+	}
+	defined, ok := f.Env.RawGetString(s.function).(*lua.LFunction)
+	if !ok {
+		return nil, &Error{Message: fmt.Sprintf("the script defines no function %s", s.function)}
+	}
+	return defined, nil
+}
+
+// call calls the function of a script.
+func (st *state) call(s *Script, args []any) (*Results, error) {
+	f, err := st.define(s)
+	if err != nil {
+		return nil, err
+	}
+	results := &Results{memory: memory{args: args, lazy: st.sandbox.lazy}}
+	st.sandbox.memory = &results.memory
+	st.l.Push(f)
+	for _, arg := range args {
+		v, err := newEncoder(st.l, &results.memory).value(arg)
+		if err != nil {
+			return nil, err
+		}
+		st.l.Push(v)
+	}
+	if err := st.l.PCall(len(args), lua.MultRet, nil); err != nil {
+		return nil, newError(err)
+	}
+	for i := 1; i <= st.l.GetTop(); i++ {
+		results.values = append(results.values, st.l.Get(i))
+	}
+	return results, nil
+}
+
+// clear forgets the results of a call.
+func (st *state) clear() {
+	st.l.SetTop(0)
+	st.sandbox.memory = &memory{}
+}
