@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/common/interpreter"
 )
 
-var _ interpreter.Interpreter = &Store{}
+var _ interpreter.Changing = &Store{}
 
 func (s *Store) kinds() interpreter.Interpreter { return s.table.Load().kinds }
 

@@ -9,14 +9,16 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
-// Change says which kinds may mean something else now.
-type Change struct {
+// change says which kinds may mean something else now.
+type change struct {
 	rules []configv1alpha1.Rule
 }
 
-// Affects says whether a kind does.
-func (c Change) Affects(kind schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(c.rules, func(r configv1alpha1.Rule) bool {
+// affects says whether a kind does.
+func (c change) affects(kind schema.GroupVersionKind) bool { return concern(c.rules, kind) }
+
+func concern(rules []configv1alpha1.Rule, kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(rules, func(r configv1alpha1.Rule) bool {
 		return among(r.APIGroups, kind.Group) && among(r.APIVersions, kind.Version) && among(r.Kinds, kind.Kind)
 	})
 }
@@ -25,11 +27,11 @@ func among(list []string, value string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
 }
 
-func (c Change) empty() bool { return len(c.rules) == 0 }
+func (c change) empty() bool { return len(c.rules) == 0 }
 
 // differences returns the kinds of what is only before, only after, or different.
-func differences(before, after sources) Change {
-	var c Change
+func differences(before, after sources) change {
+	var c change
 	for _, r := range [][2][]configv1alpha1.ResourceInterpreterCustomization{
 		{before.customizations, after.customizations}, {after.customizations, before.customizations},
 	} {
@@ -48,15 +50,22 @@ func differences(before, after sources) Change {
 			if !slices.ContainsFunc(r[1], func(b configv1alpha1.ResourceInterpreterWebhookConfiguration) bool {
 				return a.Name == b.Name && equality.Semantic.DeepEqual(a.Webhooks, b.Webhooks)
 			}) {
-				for _, w := range a.Webhooks {
-					for _, rule := range w.Rules {
-						c.rules = append(c.rules, rule.Rule)
-					}
-				}
+				c.rules = append(c.rules, rulesOf(a)...)
 			}
 		}
 	}
 	return c
+}
+
+// rulesOf returns the kinds that a configuration has webhooks for.
+func rulesOf(c configv1alpha1.ResourceInterpreterWebhookConfiguration) []configv1alpha1.Rule {
+	var out []configv1alpha1.Rule
+	for _, w := range c.Webhooks {
+		for _, rule := range w.Rules {
+			out = append(out, rule.Rule)
+		}
+	}
+	return out
 }
 
 func target(t configv1alpha1.CustomizationTarget) configv1alpha1.Rule {

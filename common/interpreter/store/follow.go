@@ -26,11 +26,9 @@ func (s *Store) Follow(ctx context.Context, from cache.Cache) error {
 		default: // what woke it will be read then
 		}
 	}
-	kinds := []client.Object{&configv1alpha1.ResourceInterpreterWebhookConfiguration{}}
-	if s.options.Compile != nil {
-		kinds = append(kinds, &configv1alpha1.ResourceInterpreterCustomization{})
-	}
-	for _, kind := range kinds {
+	for _, kind := range []client.Object{
+		&configv1alpha1.ResourceInterpreterCustomization{}, &configv1alpha1.ResourceInterpreterWebhookConfiguration{},
+	} {
 		informer, err := from.GetInformer(ctx, kind)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // Told to stop before the API could be read.

@@ -9,18 +9,20 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/lua"
 	"fairlead.dev/common/interpreter/webhook"
 )
 
 // Options say what a store is made of.
 type Options struct {
-	// Compile makes the declarative layer. Without it customizations are not read.
-	Compile func([]configv1alpha1.ResourceInterpreterCustomization) interpreter.Interpreter
+	// Compiler makes the declarative layer.
+	Compiler *lua.Compiler
 	// Services finds the Services of webhooks.
 	Services client.Reader
 	// BuiltIn are the layers below, which do not change.
@@ -33,15 +35,17 @@ type Store struct {
 	table   atomic.Pointer[table]
 
 	mu          sync.Mutex // held while the table is made
-	subscribers []func(Change)
+	subscribers []func(affects func(schema.GroupVersionKind) bool)
 }
 
 // table is what the layers are made of, and the layers.
 type table struct {
 	sources sources
 	hooks   *webhook.Interpreter
-	declare interpreter.Interpreter // nil if nothing compiles
-	kinds   interpreter.Interpreter
+	declare *lua.Interpreter
+	// versions are what the version of a kind is made of.
+	versions []version
+	kinds    interpreter.Interpreter
 }
 
 // sources are the objects that the layers are made of, by name.
@@ -57,8 +61,8 @@ func New(o Options) *Store {
 	return s
 }
 
-// Subscribe has f called after every change. It must not wait.
-func (s *Store) Subscribe(f func(Change)) {
+// Subscribe implements interpreter.Changing.
+func (s *Store) Subscribe(f func(affects func(schema.GroupVersionKind) bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subscribers = append(s.subscribers, f)
@@ -79,28 +83,26 @@ func (s *Store) Load(ctx context.Context, reader client.Reader) error {
 	}
 	s.table.Store(s.build(read, before))
 	for _, tell := range s.subscribers {
-		tell(change)
+		tell(change.affects)
 	}
 	return nil
 }
 
 func (s *Store) read(ctx context.Context, reader client.Reader) (sources, error) {
 	var out sources
-	if s.options.Compile != nil {
-		list := &configv1alpha1.ResourceInterpreterCustomizationList{}
-		if err := reader.List(ctx, list); err != nil {
-			return out, fmt.Errorf("listing ResourceInterpreterCustomizations: %w", err)
-		}
-		out.customizations = list.Items
-		slices.SortFunc(out.customizations, func(a, b configv1alpha1.ResourceInterpreterCustomization) int {
-			return cmp.Compare(a.Name, b.Name)
-		})
+	scripts := &configv1alpha1.ResourceInterpreterCustomizationList{}
+	if err := reader.List(ctx, scripts); err != nil {
+		return out, fmt.Errorf("listing ResourceInterpreterCustomizations: %w", err)
 	}
-	list := &configv1alpha1.ResourceInterpreterWebhookConfigurationList{}
-	if err := reader.List(ctx, list); err != nil {
+	out.customizations = scripts.Items
+	slices.SortFunc(out.customizations, func(a, b configv1alpha1.ResourceInterpreterCustomization) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
+	hooks := &configv1alpha1.ResourceInterpreterWebhookConfigurationList{}
+	if err := reader.List(ctx, hooks); err != nil {
 		return out, fmt.Errorf("listing ResourceInterpreterWebhookConfigurations: %w", err)
 	}
-	out.webhooks = list.Items
+	out.webhooks = hooks.Items
 	slices.SortFunc(out.webhooks, func(a, b configv1alpha1.ResourceInterpreterWebhookConfiguration) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
@@ -109,7 +111,7 @@ func (s *Store) read(ctx context.Context, reader client.Reader) (sources, error)
 
 // build makes the layers, and takes those over from before whose sources are the same.
 func (s *Store) build(from sources, before *table) *table {
-	t := &table{sources: from}
+	t := &table{sources: from, versions: versions(from)}
 	if before != nil && equality.Semantic.DeepEqual(before.sources.webhooks, from.webhooks) {
 		t.hooks = before.hooks
 	} else {
@@ -118,16 +120,12 @@ func (s *Store) build(from sources, before *table) *table {
 			before.hooks.Close()
 		}
 	}
-	var layers []interpreter.Interpreter
-	if s.options.Compile != nil {
-		if before != nil && sameRules(before.sources.customizations, from.customizations) {
-			t.declare = before.declare
-		} else {
-			t.declare = s.options.Compile(from.customizations)
-		}
-		layers = append(layers, t.declare)
+	if before != nil && sameRules(before.sources.customizations, from.customizations) {
+		t.declare = before.declare
+	} else {
+		t.declare = s.options.Compiler.Compile(from.customizations)
 	}
-	t.kinds = interpreter.Chain(append(append(layers, t.hooks), s.options.BuiltIn...)...)
+	t.kinds = interpreter.Chain(append([]interpreter.Interpreter{t.declare, t.hooks}, s.options.BuiltIn...)...)
 	return t
 }
 

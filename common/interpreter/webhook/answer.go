@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/quantity"
 )
 
 // answer is a response that was checked.
@@ -23,8 +25,26 @@ type answer struct {
 	patched *unstructured.Unstructured
 }
 
+// amounts are the quantities of an answer, which are looked at before they are read: that
+// takes minutes for some.
+type amounts struct {
+	Response struct {
+		requests
+		Components []struct{ requests } `json:"components"`
+	} `json:"response"`
+}
+
+type requests struct {
+	ReplicaRequirements struct {
+		ResourceRequest map[string]quantity.Checked `json:"resourceRequest"`
+	} `json:"replicaRequirements"`
+}
+
 // decode reads and checks the answer to a question about an object, given as it was sent.
 func decode(body []byte, uid types.UID, op interpreter.Operation, object []byte) (answer, error) {
+	if err := json.Unmarshal(body, &amounts{}); err != nil {
+		return answer{}, fmt.Errorf("the answer is no ResourceInterpreterContext: %w", err)
+	}
 	var reply configv1alpha1.ResourceInterpreterContext
 	if err := json.Unmarshal(body, &reply); err != nil {
 		return answer{}, fmt.Errorf("the answer is no ResourceInterpreterContext: %w", err)
@@ -63,9 +83,15 @@ func (a *answer) check(op interpreter.Operation, object []byte) error {
 			return fmt.Errorf("response.replicas is %d; it must not be negative", *a.Replicas)
 		}
 	case interpreter.InterpretComponent: // none is an answer
+		for _, c := range a.Components {
+			if c.Name == "" || c.Replicas < 0 {
+				return fmt.Errorf("response.components has %q with %d replicas; each needs a name, and not less than 0 replicas", c.Name, c.Replicas)
+			}
+		}
 	case interpreter.InterpretStatus:
-		if a.RawStatus == nil {
-			return errors.New("response.rawStatus is required")
+		// A Work in which one status is no object is refused as a whole.
+		if a.RawStatus == nil || !bytes.HasPrefix(bytes.TrimSpace(a.RawStatus.Raw), []byte("{")) {
+			return errors.New("response.rawStatus is required, and must be an object")
 		}
 	case interpreter.InterpretHealth:
 		if a.Healthy == nil {

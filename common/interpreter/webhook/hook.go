@@ -1,14 +1,12 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -31,6 +29,15 @@ const (
 	defaultTimeout = 10 * time.Second
 	// maxAnswer is how large an answer may be: as large as what an API server accepts.
 	maxAnswer = 3 << 20
+	// idleConnections is how many connections are kept: as many as Works are reported at a
+	// time.
+	idleConnections = 8
+	// maxHeader is how large the header of an answer may be.
+	maxHeader = 64 << 10
+	// pingAfter is how long a connection may be silent until the server is asked whether
+	// it is there, and pingTimeout how long it may take to say so.
+	pingAfter   = 5 * time.Second
+	pingTimeout = 3 * time.Second
 	// idleTimeout is how long a connection is kept for the next question.
 	idleTimeout = 30 * time.Second
 )
@@ -42,7 +49,7 @@ const version = "v1alpha1"
 type hook struct {
 	name    string
 	rules   []configv1alpha1.RuleWithOperations
-	url     string
+	url     *url.URL
 	timeout time.Duration
 	http    *http.Client
 	// problem is why it cannot be asked, if so.
@@ -58,6 +65,12 @@ func newHook(name string, w configv1alpha1.ResourceInterpreterWebhook, services 
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2: true,
 		IdleConnTimeout:   idleTimeout,
+		// For servers without HTTP/2: more would be closed, to be made anew at once.
+		MaxIdleConnsPerHost: idleConnections,
+		// A connection to a server that is gone without a word would be used until TCP
+		// gives it up, which takes a quarter of an hour.
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		MaxResponseHeaderBytes: maxHeader,
 	}
 	h.problem = h.address(w, transport, services)
 	if ca := w.ClientConfig.CABundle; len(ca) > 0 {
@@ -84,11 +97,14 @@ func (h *hook) address(w configv1alpha1.ResourceInterpreterWebhook, transport *h
 		return errors.New("clientConfig must have either a url or a service")
 	case config.URL != nil:
 		u, err := url.Parse(*config.URL)
-		if err != nil || u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("clientConfig.url %q is no https URL", *config.URL)
+		switch {
+		case err != nil:
+			return errors.New("clientConfig.url is no https URL") // which may have a secret in it
+		case u.Scheme != "https" || u.Host == "":
+			return fmt.Errorf("clientConfig.url %q is no https URL", u.Scheme+"://"+u.Host)
 		}
 		transport.Proxy = http.ProxyFromEnvironment
-		h.url = u.String()
+		h.url = u
 		return nil
 	default:
 		s := newService(*config.Service, services)
@@ -137,7 +153,7 @@ func (h *hook) ask(ctx context.Context, q question) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("encoding the question: %w", err)
 	}
-	reply, err := h.post(ctx, body)
+	reply, err := h.post(ctx, body, isSecret(q.object))
 	if err != nil {
 		return answer{}, err
 	}
@@ -173,51 +189,4 @@ func (q question) encode() (*configv1alpha1.ResourceInterpreterRequest, []byte, 
 		request.ObservedObject = &runtime.RawExtension{Raw: observed}
 	}
 	return request, object, nil
-}
-
-// post sends a question and returns the answer, all within the time-out.
-func (h *hook) post(ctx context.Context, body []byte) ([]byte, error) {
-	asking, cancel := context.WithTimeout(ctx, h.timeout)
-	defer cancel()
-	target := fmt.Sprintf("%s?timeout=%ds", h.url, int(h.timeout.Seconds()))
-	request, err := http.NewRequestWithContext(asking, http.MethodPost, target, bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("making the request: %w", err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json")
-	response, err := h.http.Do(request)
-	if err != nil {
-		return nil, h.unanswered(ctx, asking, err)
-	}
-	defer func() { _ = response.Body.Close() }() // all that matters was read
-	reply, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	switch {
-	case response.StatusCode >= 300 && response.StatusCode < 400:
-		return nil, fmt.Errorf("it redirects (%s), which is not followed; configure the address that it redirects to", response.Status)
-	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("it answered %s: %s; see its own log", response.Status, excerpt(reply))
-	case err != nil:
-		return nil, h.unanswered(ctx, asking, err)
-	case len(reply) > maxAnswer:
-		return nil, fmt.Errorf("its answer is larger than %d bytes", maxAnswer)
-	}
-	return reply, nil
-}
-
-// unanswered says why there is no answer: it took too long, or there is no connection.
-func (h *hook) unanswered(ctx, asking context.Context, err error) error {
-	if ctx.Err() == nil && errors.Is(asking.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %s; check that it runs, or set a longer timeoutSeconds: %w", h.timeout, err)
-	}
-	return fmt.Errorf("no answer; check its address and its certificate in clientConfig: %w", err)
-}
-
-// excerpt returns the beginning of a text for an error.
-func excerpt(body []byte) string {
-	const most = 200
-	if len(body) > most {
-		return fmt.Sprintf("%q and more", body[:most])
-	}
-	return fmt.Sprintf("%q", body)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,12 +41,12 @@ func (s service) host() string { return s.Name + "." + s.Namespace + ".svc" }
 
 func (s service) at(host string) string { return net.JoinHostPort(host, strconv.Itoa(int(s.port))) }
 
-func (s service) url() string {
-	path := ""
+func (s service) url() *url.URL {
+	u := &url.URL{Scheme: "https", Host: s.at(s.host()), Path: "/"}
 	if s.Path != nil {
-		path = *s.Path
+		u.Path = "/" + strings.TrimPrefix(*s.Path, "/")
 	}
-	return "https://" + s.at(s.host()) + path
+	return u
 }
 
 // dial connects to where the Service is now.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -114,13 +115,21 @@ func (i *Interpreter) ReflectStatus(ctx context.Context, live *unstructured.Unst
 	return a.RawStatus, err
 }
 
-// AggregateStatus implements interpreter.Interpreter.
+// AggregateStatus implements interpreter.Interpreter. Of what a webhook changes only the
+// status is taken over.
 func (i *Interpreter) AggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	a, err := i.ask(ctx, question{op: interpreter.AggregateStatus, object: template, items: items})
-	if a.patched == nil && err == nil {
+	if err != nil {
+		return nil, err
+	}
+	if a.patched == nil || equality.Semantic.DeepEqual(template.Object["status"], a.patched.Object["status"]) {
 		return template, nil
 	}
-	return a.patched, err
+	out := template.DeepCopy()
+	if out.Object["status"] = a.patched.Object["status"]; out.Object["status"] == nil {
+		delete(out.Object, "status")
+	}
+	return out, nil
 }
 
 // Health implements interpreter.Interpreter.

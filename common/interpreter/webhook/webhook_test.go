@@ -1,17 +1,26 @@
 package webhook_test
 
 import (
+	"cmp"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -43,24 +52,54 @@ type server struct {
 	*httptest.Server
 
 	request configv1alpha1.ResourceInterpreterRequest
+	path    string
 	query   string
+
+	accepted atomic.Int32
 }
 
 func serve(t *testing.T, reply func(w http.ResponseWriter, uid string)) *server {
 	t.Helper()
+	return serveOver(t, true, reply)
+}
+
+func serveOver(t *testing.T, http2 bool, reply func(w http.ResponseWriter, uid string)) *server {
+	t.Helper()
 	s := &server{}
-	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var question configv1alpha1.ResourceInterpreterContext
 		if err := json.Unmarshal(body, &question); err != nil || question.Request == nil {
 			http.Error(w, "not a question", http.StatusBadRequest)
 			return
 		}
-		s.request, s.query = *question.Request, r.URL.RawQuery
+		s.request, s.path, s.query = *question.Request, r.URL.Path, r.URL.RawQuery
 		reply(w, string(question.Request.UID))
 	}))
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate(t)}}
+	s.EnableHTTP2 = http2
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.accepted.Add(1)
+		}
+	}
+	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
+}
+
+// certificate returns one that is for a Service and for the address of a server.
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	g := NewWithT(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"mills.farm.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	g.Expect(err).NotTo(HaveOccurred())
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // saying answers with the fields of a successful response.
@@ -95,6 +134,9 @@ func asking(hook configv1alpha1.ResourceInterpreterWebhook, services client.Read
 
 // jsonPatch sets spec.stones to 7.
 const jsonPatch = `,"patchType":"JSONPatch","patch":"W3sib3AiOiJyZXBsYWNlIiwicGF0aCI6Ii9zcGVjL3N0b25lcyIsInZhbHVlIjo3fV0="`
+
+// statusPatch sets status to {"turning":true}, and spec.stones to 7.
+const statusPatch = `,"patchType":"JSONPatch","patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL3N0YXR1cyIsInZhbHVlIjp7InR1cm5pbmciOnRydWV9fSx7Im9wIjoicmVwbGFjZSIsInBhdGgiOiIvc3BlYy9zdG9uZXMiLCJ2YWx1ZSI6N31d"`
 
 func TestEveryOperationIsAsked(t *testing.T) {
 	t.Parallel()
@@ -131,9 +173,14 @@ func TestEveryOperationIsAsked(t *testing.T) {
 			stones(g, obj)
 			return err
 		}},
-		interpreter.AggregateStatus: {jsonPatch, func(ctx context.Context, g Gomega, kinds interpreter.Interpreter) error {
-			obj, err := kinds.AggregateStatus(ctx, mill(), []workv1alpha2.AggregatedStatusItem{{ClusterName: "edge"}})
-			stones(g, obj)
+		interpreter.AggregateStatus: {statusPatch, func(ctx context.Context, g Gomega, kinds interpreter.Interpreter) error {
+			template := mill()
+			items := []workv1alpha2.AggregatedStatusItem{{ClusterName: "edge"}}
+			obj, err := kinds.AggregateStatus(ctx, template, items)
+			g.Expect(obj.Object).To(HaveKeyWithValue("status", map[string]any{"turning": true}))
+			g.Expect(obj.Object).To(HaveKeyWithValue("spec", template.Object["spec"]), "only the status is taken over")
+			g.Expect(template).To(Equal(mill()))
+			g.Expect(kinds.AggregateStatus(ctx, obj, items)).To(BeIdenticalTo(obj), "nothing changes any more")
 			return err
 		}},
 		interpreter.InterpretStatus: {`,"rawStatus":{"turning":true}`, func(ctx context.Context, g Gomega, kinds interpreter.Interpreter) error {
@@ -242,6 +289,48 @@ func TestABadAnswerIsAnErrorAndTheNextCallWorks(t *testing.T) {
 				return err
 			},
 		},
+		"a status that is no object": { // the Work would be refused as a whole
+			reply: saying(`,"rawStatus":"fine"`), err: "response.rawStatus is required, and must be an object",
+			ask: func(kinds interpreter.Interpreter) error {
+				_, err := kinds.ReflectStatus(context.Background(), mill())
+				return err
+			},
+		},
+		"a component of less than nothing": {
+			reply: saying(`,"components":[{"name":"stone","replicas":-1}]`), err: `"stone" with -1 replicas`,
+			ask: func(kinds interpreter.Interpreter) error {
+				_, err := kinds.Components(context.Background(), mill())
+				return err
+			},
+		},
+		"an amount of too many digits": { // which take minutes to be read
+			reply: saying(`,"replicas":1,"replicaRequirements":{"resourceRequest":{"cpu":"1e-999999999"}}`), err: "the exponent of a quantity is at most 30",
+		},
+		"an amount of too many digits of a component": {
+			reply: saying(`,"components":[{"name":"x","replicaRequirements":{"resourceRequest":{"cpu":"1e999999999","cpu":"1"}}}]`), err: "the exponent of a quantity is at most 30",
+		},
+		"requirements of another shape": {reply: saying(`,"replicaRequirements":[]`), err: "the answer is no ResourceInterpreterContext"},
+		"replicas of less than nothing": {
+			reply: saying(`,"replicas":-1`), err: "response.replicas is -1; it must not be negative",
+			ask: func(kinds interpreter.Interpreter) error {
+				_, _, err := kinds.Replicas(context.Background(), mill())
+				return err
+			},
+		},
+		"a huge header": {
+			reply: func(w http.ResponseWriter, _ string) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, err: "no answer",
+		},
+		"an answer that ends too early": {
+			reply: func(w http.ResponseWriter, _ string) {
+				w.Header().Set("Content-Length", "100")
+				_, _ = io.WriteString(w, "{")
+			},
+			err: "no answer",
+		},
+		"a patch that does not apply": { // replaces /spec/wheels
+			reply: saying(`,"patchType":"JSONPatch","patch":"W3sib3AiOiJyZXBsYWNlIiwicGF0aCI6Ii9zcGVjL3doZWVscyIsInZhbHVlIjo3fV0="`),
+			ask:   retain, err: "response.patch: applying it",
+		},
 		"a dependency without a kind": {
 			reply: saying(`,"dependencies":[{"apiVersion":"v1","name":"x"}]`), err: "it has no kind",
 			ask: func(kinds interpreter.Interpreter) error {
@@ -288,18 +377,100 @@ func TestABadAnswerIsAnErrorAndTheNextCallWorks(t *testing.T) {
 	}
 }
 
+// connections returns how many were made.
+func (s *server) connections() int { return int(s.accepted.Load()) }
+
+func TestAConnectionServesManyQuestions(t *testing.T) {
+	t.Parallel()
+	for name, http2 := range map[string]bool{"HTTP/2": true, "HTTP/1.1": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			calls := 0
+			s := serveOver(t, http2, func(w http.ResponseWriter, uid string) {
+				if calls++; calls == 2 { // an answer that is not wanted does not cost the connection
+					http.Error(w, "out of grain", http.StatusInternalServerError)
+					return
+				}
+				saying(`,"healthy":true`)(w, uid)
+			})
+			kinds := asking(s.hook(), nil)
+			for i := range 5 {
+				_, err := kinds.Health(t.Context(), mill())
+				g.Expect(err != nil).To(Equal(i == 1))
+			}
+			g.Expect(s.connections()).To(Equal(1))
+			kinds.Close()
+			g.Expect(kinds.Health(t.Context(), mill())).To(Equal(workv1alpha1.Healthy), "also after the configuration changed")
+		})
+	}
+}
+
+func TestNoErrorTellsASecret(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const password = "open-sesame"
+	s := serve(t, func(w http.ResponseWriter, _ string) {
+		http.Error(w, "what to make of "+password+"?", http.StatusInternalServerError)
+	})
+	hook := s.hook()
+	hook.Rules[0].APIGroups, hook.Rules[0].Kinds = []string{"*"}, []string{"*"}
+	secret := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "key", "namespace": "farm"}, "data": map[string]any{"password": password},
+	}}
+	_, err := asking(hook, nil).Retain(t.Context(), secret, secret)
+	g.Expect(err).To(MatchError(And(ContainSubstring("it answered 500"), Not(ContainSubstring(password)))))
+
+	s.Close()
+	for _, url := range []string{s.URL + "/ask?token=" + password, "https://me:" + password + "@" + s.Listener.Addr().String(), "http://me:" + password + "@mills", "https://a b/?" + password} {
+		hook.ClientConfig.URL = new(url)
+		_, err = asking(hook, nil).Health(t.Context(), mill())
+		g.Expect(err).To(MatchError(Not(ContainSubstring(password))))
+	}
+}
+
+func TestAURLKeepsItsQuery(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := serve(t, saying(`,"healthy":true`))
+	hook := s.hook()
+	hook.ClientConfig.URL = new(s.URL + "/ask?key=a%26b")
+	g.Expect(asking(hook, nil).Health(t.Context(), mill())).To(Equal(workv1alpha1.Healthy))
+	g.Expect(s.query).To(Equal("key=a%26b&timeout=10s"))
+}
+
 func TestAWebhookThatHangsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	release := make(chan struct{})
-	s := serve(t, func(http.ResponseWriter, string) { <-release })
+	asked, release := make(chan struct{}), make(chan struct{})
+	s := serve(t, func(http.ResponseWriter, string) {
+		close(asked)
+		<-release
+	})
 	t.Cleanup(func() { close(release) })
 	hook := s.hook()
 	hook.TimeoutSeconds = new(int32(1))
 	health, err := asking(hook, nil).Health(t.Context(), mill())
 	g.Expect(err).To(MatchError(ContainSubstring("no answer within 1s; check that it runs, or set a longer timeoutSeconds")))
 	g.Expect(health).To(Equal(workv1alpha1.Unknown))
+	<-asked
 	g.Expect(s.query).To(Equal("timeout=1s"))
+}
+
+func TestABodyThatNeverEndsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	release := make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, _ string) {
+		_, _ = io.WriteString(w, "{")
+		_ = http.NewResponseController(w).Flush()
+		<-release
+	})
+	t.Cleanup(func() { close(release) })
+	hook := s.hook()
+	hook.TimeoutSeconds = new(int32(1))
+	_, err := asking(hook, nil).Health(t.Context(), mill())
+	g.Expect(err).To(MatchError(ContainSubstring("no answer within 1s")))
 }
 
 func TestACertificateOfAnotherAuthorityIsRefused(t *testing.T) {
@@ -332,19 +503,24 @@ func TestAServiceIsResolved(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		spec func(ip string, port int32) *corev1.ServiceSpec
-		err  string // of the connection; the certificate of the server is for example.com
+		name string // mills if empty
+		err  string // none if empty
 	}{
 		"by its cluster IP": {
 			spec: func(ip string, port int32) *corev1.ServiceSpec {
+				return &corev1.ServiceSpec{ClusterIP: ip, Ports: []corev1.ServicePort{{Port: 80}, {Port: port}}}
+			},
+		},
+		"and must be the one that the certificate is for": {
+			spec: func(ip string, port int32) *corev1.ServiceSpec {
 				return &corev1.ServiceSpec{ClusterIP: ip, Ports: []corev1.ServicePort{{Port: port}}}
 			},
-			err: "not mills.farm.svc",
+			name: "barns", err: "not barns.farm.svc",
 		},
 		"by its external name": {
 			spec: func(ip string, _ int32) *corev1.ServiceSpec {
 				return &corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: ip}
 			},
-			err: "not mills.farm.svc",
 		},
 		"without the port": {
 			spec: func(ip string, _ int32) *corev1.ServiceSpec { return &corev1.ServiceSpec{ClusterIP: ip} },
@@ -372,9 +548,14 @@ func TestAServiceIsResolved(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			hook := s.hook()
 			hook.ClientConfig = configv1alpha1.WebhookClientConfig{CABundle: s.ca(), Service: &configv1alpha1.ServiceReference{
-				Namespace: "farm", Name: "mills", Path: new("/ask"), Port: new(int32(port)),
+				Namespace: "farm", Name: cmp.Or(tc.name, "mills"), Path: new("ask/all"), Port: new(int32(port)),
 			}}
 			_, err = asking(hook, services{spec: tc.spec(ip, int32(port))}).Health(t.Context(), mill())
+			if tc.err == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(s.path).To(Equal("/ask/all"))
+				return
+			}
 			g.Expect(err).To(MatchError(ContainSubstring(tc.err)))
 		})
 	}

@@ -1,0 +1,76 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// isSecret says whether what a webhook says of an object is not to be repeated.
+func isSecret(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
+}
+
+// post sends a question and returns the answer, all within the time-out. What an answer to a
+// confidential question says is in no error.
+func (h *hook) post(ctx context.Context, body []byte, confidential bool) ([]byte, error) {
+	asking, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	target := *h.url
+	query := target.Query() // which a url may have of its own
+	query.Set("timeout", fmt.Sprintf("%ds", int(h.timeout.Seconds())))
+	target.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(asking, http.MethodPost, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	response, err := h.http.Do(request)
+	if err != nil {
+		return nil, h.unanswered(ctx, asking, err)
+	}
+	defer func() { _ = response.Body.Close() }() // all that matters was read
+	reply, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case response.StatusCode >= 300 && response.StatusCode < 400:
+		return nil, fmt.Errorf("it redirects (%s), which is not followed; configure the address that it redirects to", response.Status)
+	case response.StatusCode != http.StatusOK && confidential:
+		return nil, fmt.Errorf("it answered %s; see its own log", response.Status)
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("it answered %s: %s; see its own log", response.Status, excerpt(reply))
+	case err != nil:
+		return nil, h.unanswered(ctx, asking, err)
+	case len(reply) > maxAnswer:
+		return nil, fmt.Errorf("its answer is larger than %d bytes", maxAnswer)
+	}
+	return reply, nil
+}
+
+// unanswered says why there is no answer: it took too long, or there is no connection. It
+// does not say the address, which may have a secret in its query.
+func (h *hook) unanswered(ctx, asking context.Context, err error) error {
+	if of := (*url.Error)(nil); errors.As(err, &of) {
+		err = of.Err
+	}
+	if ctx.Err() == nil && errors.Is(asking.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s; check that it runs, or set a longer timeoutSeconds: %w", h.timeout, err)
+	}
+	return fmt.Errorf("no answer; check its address and its certificate in clientConfig: %w", err)
+}
+
+// excerpt returns the beginning of a text for an error.
+func excerpt(body []byte) string {
+	const most = 200
+	if len(body) > most {
+		return fmt.Sprintf("%q and more", body[:most])
+	}
+	return fmt.Sprintf("%q", body)
+}
