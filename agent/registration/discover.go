@@ -12,12 +12,16 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	"fairlead.dev/agent/registration/discovery"
 )
 
-// clusterInfo is where a hub shows to everybody who it is.
-const clusterInfo = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+// publicPath is where a hub shows to everybody who it is, and whom it calls back.
+const publicPath = "/api/v1/namespaces/kube-public/configmaps/"
+
+// errNothingThere says that there is no such thing.
+var errNothingThere = errors.New("there is no such thing")
 
 // discover returns the hub's certificate authority, after it has been checked against
 // token and hash. It asks twice: first without knowing the hub, and then, with what it
@@ -57,35 +61,68 @@ func (j *joining) discover(ctx context.Context) ([]byte, error) {
 
 // fetch gets the data of cluster-info.
 func (j *joining) fetch(ctx context.Context, config *tls.Config) (map[string]string, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.parameters.Server+clusterInfo, http.NoBody)
+	seen, err := j.public(ctx, bootstrapapi.ConfigMapClusterInfo, config)
+	return seen.data, err
+}
+
+// shown is what the hub shows to everybody.
+type shown struct {
+	// data is that of the ConfigMap.
+	data map[string]string
+	// certificates are those by which the hub shows who it is.
+	certificates []*x509.Certificate
+	// date is the hub's time, as it says; empty if it does not.
+	date string
+}
+
+// public gets a ConfigMap that the hub shows to everybody. Nobody is told who asks.
+func (j *joining) public(ctx context.Context, name string, config *tls.Config) (shown, error) {
+	transport := j.transport(config)
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.parameters.Server+publicPath+name, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", discovery.ErrAddress, err)
+		return shown{}, fmt.Errorf("%w: %w", discovery.ErrAddress, err)
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return nil, j.connectionError(err)
+		return shown{}, j.connectionError(err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read
 
-	const largest = 1 << 20
+	const largest = 4 << 20
 	body, err := io.ReadAll(io.LimitReader(response.Body, largest))
 	if err != nil {
-		return nil, j.connectionError(err)
+		return shown{}, j.connectionError(err)
 	}
 	switch code := response.StatusCode; {
 	case code == http.StatusOK:
 	case code == http.StatusTooManyRequests || code >= http.StatusInternalServerError:
-		return nil, temporaryError{error: fmt.Errorf("%w: %s answers %q; look whether the hub is well", ErrUnreachable, j.parameters.Server, response.Status)}
+		return shown{}, temporaryError{error: fmt.Errorf("%w: %s answers %q; look whether the hub is well", ErrUnreachable, j.parameters.Server, response.Status)}
+	case code == http.StatusNotFound:
+		return shown{}, fmt.Errorf("%w: %s has no %s (%w); check the address", discovery.ErrNotAHub, j.parameters.Server, name, errNothingThere)
 	default:
-		return nil, fmt.Errorf("%w: %s answers %q when asked for its cluster-info; check the address", discovery.ErrNotAHub, j.parameters.Server, response.Status)
+		return shown{}, fmt.Errorf("%w: %s answers %q when asked for its %s; check the address", discovery.ErrNotAHub, j.parameters.Server, response.Status, name)
 	}
 	var info corev1.ConfigMap
 	if err := json.Unmarshal(body, &info); err != nil {
-		return nil, fmt.Errorf("%w: %s answers with something else than a cluster-info; check the address", discovery.ErrNotAHub, j.parameters.Server)
+		return shown{}, fmt.Errorf("%w: %s answers with something else than a %s; check the address", discovery.ErrNotAHub, j.parameters.Server, name)
 	}
-	return info.Data, nil
+	return shown{data: info.Data, certificates: response.TLS.PeerCertificates, date: response.Header.Get("Date")}, nil
+}
+
+// transport returns one for connections to the hub on which nobody says who asks.
+func (j *joining) transport(config *tls.Config) *http.Transport {
+	out := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true}
+	if j.connection != nil {
+		if j.connection.Dial != nil {
+			out.DialContext = j.connection.Dial
+		}
+		if j.connection.Proxy != nil {
+			out.Proxy = j.connection.Proxy
+		}
+	}
+	return out
 }
 
 // connectionError says what is wrong with a connection, and whether it may get better

@@ -154,7 +154,7 @@ func serve(t *testing.T, answer func(int32) map[string]string) http.HandlerFunc 
 	t.Helper()
 	var asked atomic.Int32
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != clusterInfo || r.Header.Get("Authorization") != "" {
+		if r.URL.Path != publicPath+"cluster-info" || r.Header.Get("Authorization") != "" {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}

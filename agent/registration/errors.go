@@ -27,6 +27,10 @@ var (
 	ErrStateDir = errors.New("the state directory cannot be used")
 	// ErrOtherCluster : the state directory is that of another cluster.
 	ErrOtherCluster = errors.New("the state directory belongs to another cluster")
+	// errStuck : the member has joined, but is not Ready.
+	errStuck = errors.New("the cluster has joined, but is not ready")
+	// ErrRetired : the hub forgot this member; see RetiredError.
+	ErrRetired = errors.New("the hub has retired this cluster")
 	// ErrNotJoined : there is nothing in the state directory to run with.
 	ErrNotJoined = errors.New("this member has not joined a hub yet")
 )
@@ -44,6 +48,24 @@ func (e *DeniedError) Error() string { return fmt.Sprintf("%v: %s", ErrDenied, e
 
 // Unwrap makes it an ErrDenied.
 func (e *DeniedError) Unwrap() error { return ErrDenied }
+
+// RetiredError is the hub's word that it forgot this member. It is an ErrRetired.
+type RetiredError struct {
+	// Cluster is the name that the member had.
+	Cluster string `json:"cluster"`
+	// At is when it was forgotten (RFC 3339), By who did it.
+	At string `json:"at"`
+	By string `json:"by"`
+}
+
+// Error says who did it and what to do.
+func (e *RetiredError) Error() string {
+	return fmt.Sprintf("%v: %s was forgotten at %s by %s; to have it back, join again with a token from `hub token create --cluster %s`",
+		ErrRetired, e.Cluster, e.At, e.By, e.Cluster)
+}
+
+// Unwrap makes it an ErrRetired.
+func (e *RetiredError) Unwrap() error { return ErrRetired }
 
 // temporaryError is one after which it is worth while to try again.
 type temporaryError struct {

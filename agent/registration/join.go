@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,11 @@ type Options struct {
 	StateDir string
 	// Member is the member's own API.
 	Member *rest.Config
+	// OnRetire is what becomes of the objects if the hub forgets this member: Keep or Remove;
+	// empty is what was said before, or Keep.
+	OnRetire string
+	// Rights are what the agent needs in the member, for Check to look at.
+	Rights []Right
 	// Deadline is how long to try; 0 means the default.
 	Deadline time.Duration
 	// Progress is told each step as it happens, as a sentence without a full stop; nil
@@ -43,6 +49,8 @@ type Options struct {
 	Progress func(string)
 	// Clock is the clock of this machine; nil means the real one.
 	Clock clock.Clock
+	// Connection is how the hub is reached beside address and credentials; nil is as usual.
+	Connection *rest.Config
 }
 
 // joining is a join under way.
@@ -52,6 +60,7 @@ type joining struct {
 	memberID   string
 	retrier    *retrier
 	progress   func(string)
+	connection *rest.Config
 }
 
 // Join makes the member known to the hub and returns what the agent needs to talk to
@@ -65,12 +74,12 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	}
 	if config, ok := j.joined(ctx); ok {
 		j.progress(fmt.Sprintf("Cluster %s has joined %s already", j.parameters.Cluster, j.parameters.Server))
-		return config, nil
+		return config, errors.Join(j.state.decide(o.OnRetire), j.state.pinned(j.parameters.Pins))
 	}
 	if j.memberID, err = MemberID(ctx, o.Member); err != nil {
 		return nil, err
 	}
-	who := identity{Cluster: j.parameters.Cluster, Server: j.parameters.Server, MemberID: j.memberID}
+	who := identity{Cluster: j.parameters.Cluster, Server: j.parameters.Server, MemberID: j.memberID, OnRetire: o.OnRetire}
 	if err := j.state.claim(who); err != nil {
 		return nil, err
 	}
@@ -83,8 +92,22 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	if err := j.obtain(ctx, ca); err != nil {
 		return nil, err
 	}
+	if err := j.state.pinned(j.parameters.Pins); err != nil {
+		return nil, err
+	}
 	j.progress(fmt.Sprintf("Joined as cluster %s; the credentials are in %s", j.parameters.Cluster, j.state.path(KubeconfigFile)))
 	return Load(o.StateDir, j.parameters.Cluster)
+}
+
+// Joined says whether the member has joined already, and has nothing to do.
+func Joined(ctx context.Context, o Options) bool {
+	o.Progress = nil
+	j, err := begin(o)
+	if err != nil {
+		return false
+	}
+	_, ok := j.joined(ctx)
+	return ok
 }
 
 func begin(o Options) (*joining, error) {
@@ -98,7 +121,7 @@ func begin(o Options) (*joining, error) {
 	if o.Member == nil {
 		return nil, fmt.Errorf("%w: no kubeconfig of it is given", ErrMember)
 	}
-	j := &joining{parameters: parameters, state: state{dir: o.StateDir}, progress: o.Progress}
+	j := &joining{parameters: parameters, state: state{dir: o.StateDir}, progress: o.Progress, connection: o.Connection}
 	if j.progress == nil {
 		j.progress = func(string) {}
 	}
@@ -139,7 +162,7 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 			if err := j.state.keep(j.parameters.Server, j.parameters.Cluster, ca, cert, key); err != nil {
 				return err
 			}
-			return j.state.forgetKey()
+			return j.state.remove(keyFile, retiredFile)
 		}
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrFailed) || errors.Is(err, errOutworn) {
 			if failed := j.state.forgetKey(); failed != nil {
@@ -188,7 +211,12 @@ func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
 	if config.Host != j.parameters.Server {
 		return nil, false
 	}
-	if len(j.parameters.Pins) > 0 && bootstrap.VerifyCAHash(config.CAData, j.parameters.Pins) != nil {
+	who, err := j.state.identity()
+	if err != nil || who == nil {
+		return nil, false
+	}
+	asBefore := who.Pins == strings.Join(j.parameters.Pins, ",")
+	if len(j.parameters.Pins) > 0 && !asBefore && bootstrap.VerifyCAHash(config.CAData, j.parameters.Pins) != nil {
 		return nil, false
 	}
 	return config, !j.revoked(ctx, config)

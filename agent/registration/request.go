@@ -30,9 +30,7 @@ var errOutworn = errors.New("the request was refused at an earlier try")
 
 // request asks the hub to certify a key, and waits for its answer.
 func (j *joining) request(ctx context.Context, ca []byte, key *ecdsa.PrivateKey) ([]byte, error) {
-	hubClient, err := newClient(&rest.Config{
-		Host: j.parameters.Server, BearerToken: j.parameters.Token(), TLSClientConfig: rest.TLSClientConfig{CAData: ca},
-	})
+	hubClient, err := newClient(j.bearer(ca))
 	if err != nil {
 		return nil, err
 	}
@@ -52,27 +50,42 @@ func (j *joining) request(ctx context.Context, ca []byte, key *ecdsa.PrivateKey)
 	return j.await(ctx, hubClient, desired, created)
 }
 
-// newRequest returns the request of a key. Its name comes from the key, so that it is
-// found again after a restart.
-func (j *joining) newRequest(key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
-		CommonName:   contract.AgentUser(j.parameters.Cluster),
-		Organization: []string{contract.AgentGroup},
-	}}, key)
-	if err != nil {
-		return nil, fmt.Errorf("making a certificate request: %w", err)
+// bearer reaches the hub as the holder of the token.
+func (j *joining) bearer(ca []byte) *rest.Config {
+	config := &rest.Config{}
+	if j.connection != nil {
+		config = rest.CopyConfig(j.connection)
 	}
+	config.Host, config.BearerToken, config.TLSClientConfig = j.parameters.Server, j.parameters.Token(), rest.TLSClientConfig{CAData: ca}
+	return config
+}
+
+// newRequest returns the request of the key of this join. Its name comes from the key, so
+// that it is found again after a restart.
+func (j *joining) newRequest(key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
 	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a public key: %w", err)
 	}
 	const short = 6 // bytes of a hash that tell the keys of one member apart
 	sum := sha256.Sum256(public)
+	return newRequest(j.parameters.Cluster+"-"+hex.EncodeToString(sum[:short]), j.parameters.Cluster, j.memberID, key)
+}
+
+// newRequest returns a request for the certificate of the agent of a cluster.
+func newRequest(name, cluster, memberID string, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+		CommonName:   contract.AgentUser(cluster),
+		Organization: []string{contract.AgentGroup},
+	}}, key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate request: %w", err)
+	}
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        j.parameters.Cluster + "-" + hex.EncodeToString(sum[:short]),
+			Name:        name,
 			Labels:      map[string]string{contract.SystemLabel: contract.LabelTrue},
-			Annotations: map[string]string{contract.MemberIDAnnotation: j.memberID},
+			Annotations: map[string]string{contract.MemberIDAnnotation: memberID},
 		},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:           pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -24,6 +26,7 @@ const (
 	KubeconfigFile = "hub.kubeconfig"
 	identityFile   = "agent.json"
 	keyFile        = "agent.key"
+	retiredFile    = "retired.json"
 )
 
 const (
@@ -36,7 +39,20 @@ type identity struct {
 	Cluster  string `json:"cluster"`
 	Server   string `json:"server"`
 	MemberID string `json:"memberID"`
+	// OnRetire is what becomes of the objects if the hub forgets the member; empty is Keep.
+	OnRetire string `json:"onRetire,omitempty"`
+	// Pins are the hashes with which it joined, with commas between. The same again ask for
+	// nothing new, whomever the hub had it trust since.
+	Pins string `json:"pins,omitempty"`
 }
+
+// What becomes of what a hub had in a member when the two part.
+const (
+	// Keep leaves it where it is.
+	Keep = "keep"
+	// Remove removes it.
+	Remove = "remove"
+)
 
 // state is a state directory.
 type state struct{ dir string }
@@ -100,6 +116,8 @@ func (s state) claim(who identity) error {
 		if err := s.belongsTo(before, who.Cluster); err != nil {
 			return err
 		}
+		who.OnRetire = cmp.Or(who.OnRetire, before.OnRetire)
+		who.Pins = before.Pins
 		if *before == who {
 			return nil
 		}
@@ -107,11 +125,37 @@ func (s state) claim(who identity) error {
 	if err := os.MkdirAll(s.dir, dirMode); err != nil {
 		return s.unusable(err)
 	}
-	raw, err := json.MarshalIndent(who, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", identityFile, err)
+	return s.writeJSON(identityFile, who)
+}
+
+// decide says anew what becomes of the objects if the hub forgets the member; nothing new if
+// it is empty.
+func (s state) decide(onRetire string) error {
+	who, err := s.identity()
+	if err != nil || who == nil || onRetire == "" || who.OnRetire == onRetire {
+		return err
 	}
-	return s.write(identityFile, raw)
+	who.OnRetire = onRetire
+	return s.writeJSON(identityFile, who)
+}
+
+// pinned notes with which hashes the member joined.
+func (s state) pinned(hashes []string) error {
+	who, err := s.identity()
+	pins := strings.Join(hashes, ",")
+	if err != nil || who == nil || who.Pins == pins {
+		return err
+	}
+	who.Pins = pins
+	return s.writeJSON(identityFile, who)
+}
+
+func (s state) writeJSON(name string, value any) error {
+	raw, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", name, err)
+	}
+	return s.write(name, raw)
 }
 
 // key returns the key of a join that was begun, or makes one and keeps it.
@@ -137,9 +181,14 @@ func (s state) key() (*ecdsa.PrivateKey, error) {
 }
 
 // forgetKey ends a join that was begun.
-func (s state) forgetKey() error {
-	if err := os.Remove(s.path(keyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return s.unusable(err)
+func (s state) forgetKey() error { return s.remove(keyFile) }
+
+// remove removes files, if they are there.
+func (s state) remove(names ...string) error {
+	for _, name := range names {
+		if err := os.Remove(s.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return s.unusable(err)
+		}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func Verify(p Parameters, data map[string]string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: token %s has another secret on %s; copy it whole from what `hub token create` printed",
 			ErrTokenSecret, p.TokenID, p.Server)
 	}
-	ca, err := authority(p, signed)
+	ca, err := Authorities(p.Server, data)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +47,15 @@ func Verify(p Parameters, data map[string]string) ([]byte, error) {
 	return ca, nil
 }
 
-// authority reads the certificate authority from the kubeconfig in cluster-info.
-func authority(p Parameters, signed string) ([]byte, error) {
+// Authorities reads the certificate authorities from the data of cluster-info, which must
+// be believed already. They may be several: then the hub is exchanging one for another.
+func Authorities(server string, data map[string]string) ([]byte, error) {
 	var config kubeconfig
-	if err := yaml.Unmarshal([]byte(signed), &config); err != nil {
-		return nil, fmt.Errorf("%w: the kubeconfig in the cluster-info of %s is damaged (%w)", ErrNotAHub, p.Server, err)
+	if err := yaml.Unmarshal([]byte(data[bootstrapapi.KubeConfigKey]), &config); err != nil {
+		return nil, fmt.Errorf("%w: the kubeconfig in the cluster-info of %s is damaged (%w)", ErrNotAHub, server, err)
 	}
 	if len(config.Clusters) != 1 || len(config.Clusters[0].Cluster.CAData) == 0 {
-		return nil, fmt.Errorf("%w: the kubeconfig in the cluster-info of %s must have one cluster with its certificate authority", ErrNotAHub, p.Server)
+		return nil, fmt.Errorf("%w: the kubeconfig in the cluster-info of %s must have one cluster with its certificate authority", ErrNotAHub, server)
 	}
 	return config.Clusters[0].Cluster.CAData, nil
 }

@@ -1,0 +1,90 @@
+package registration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	certutil "k8s.io/client-go/util/cert"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/registration/discovery"
+	"fairlead.dev/common/bootstrap"
+)
+
+// learnAuthorities asks the hub whom to trust from now on. When a hub exchanges its
+// certificate authority, it names the old and the new one for a while, before the new one
+// signs anything. It is believed because an authority that is trusted already vouches for
+// the connection.
+func (c *Credentials) learnAuthorities(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	now := c.now()
+	j := c.joining(discovery.Parameters{Server: c.who.Server, Host: c.who.Server, Cluster: c.who.Cluster}, requestTimeout)
+	seen, err := j.public(ctx, bootstrapapi.ConfigMapClusterInfo, trusting(now.ca))
+	if err != nil {
+		return err
+	}
+	ca, err := discovery.Authorities(c.who.Server, seen.data)
+	if err != nil || bytes.Equal(ca, now.ca) {
+		return err
+	}
+	if err := vouched(ca, seen.certificates); err != nil {
+		return fmt.Errorf("%w: the certificate authorities that %s names do not vouch for itself (%w); going on with those of before",
+			discovery.ErrCAMismatch, c.who.Server, err)
+	}
+	if err := c.keep(ca, encodeCertificate(now.cert), now.key); err != nil {
+		return err
+	}
+	hashes, _ := c.Trust()
+	ctrl.LoggerFrom(ctx).Info("Trusting the certificate authorities that the hub names", "Cluster", c.who.Cluster, "hashes", hashes)
+	return nil
+}
+
+// hashes returns those of the authorities in a bundle, and that of the one which signed a
+// certificate; empty if none of them did.
+func hashes(ca []byte, cert *x509.Certificate) (all []string, issuer string, err error) {
+	if all, err = bootstrap.CAHash(ca); err != nil {
+		return nil, "", err
+	}
+	authorities, err := certutil.ParseCertsPEM(ca)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the certificate authorities: %w", err)
+	}
+	for i, authority := range authorities {
+		if cert.CheckSignatureFrom(authority) == nil {
+			return all, all[i], nil
+		}
+	}
+	return all, "", nil
+}
+
+// trusting believes what these authorities vouch for.
+func trusting(ca []byte) *tls.Config {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
+}
+
+// vouched says whether authorities vouch for the certificates that a server showed: an agent
+// that began to trust others only could never come back.
+func vouched(ca []byte, chain []*x509.Certificate) error {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return errors.New("they are damaged")
+	}
+	if len(chain) == 0 {
+		return errors.New("it shows no certificate")
+	}
+	between := x509.NewCertPool()
+	for _, cert := range chain[1:] {
+		between.AddCert(cert)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between})
+	return err
+}

@@ -1,0 +1,272 @@
+package registration
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"fairlead.dev/agent/registration/discovery"
+)
+
+const (
+	// checkTimeout bounds one check.
+	checkTimeout = 10 * time.Second
+	// tolerableSkew is by how much clocks may differ: certificates begin that much before
+	// they are issued.
+	tolerableSkew = 5 * time.Minute
+)
+
+// Finding is what came of one check.
+type Finding struct {
+	// Check is what was looked at, in a word.
+	Check string
+	// Is is what was found, or what is wrong.
+	Is string
+	// Advice is what to do about it; empty if nothing is wrong.
+	Advice string
+	// Skipped says that it could not be looked at, because of what was found before.
+	Skipped bool
+}
+
+// Failed says whether something is wrong.
+func (f Finding) Failed() bool { return f.Advice != "" }
+
+// Check looks at all that a join needs, and tells what it finds, one thing at a time: a join
+// can succeed if nothing of it failed. It leaves nothing behind, in the member or on the hub,
+// and does not use the token up.
+func Check(ctx context.Context, o Options, tell func(Finding)) error {
+	o.Progress = nil
+	j, err := begin(o)
+	if err != nil {
+		return err
+	}
+	c := &checks{joining: j, tell: tell}
+	reached := c.reach(ctx)
+	c.hub(ctx, reached)
+	c.member(ctx, o)
+	c.name(ctx)
+	return nil
+}
+
+// checks are those of one join.
+type checks struct {
+	*joining
+
+	tell func(Finding)
+	// ca is the authority of the hub, once it was found to be the right one.
+	ca []byte
+}
+
+func (c *checks) right(check, is string, args ...any) {
+	c.tell(Finding{Check: check, Is: fmt.Sprintf(is, args...)})
+}
+
+func (c *checks) wrong(check, is, advice string, args ...any) {
+	c.tell(Finding{Check: check, Is: is, Advice: fmt.Sprintf(advice, args...)})
+}
+
+func (c *checks) skip(why string, all ...string) {
+	for _, check := range all {
+		c.tell(Finding{Check: check, Is: why, Skipped: true})
+	}
+}
+
+// reach looks at the way to the hub: names, connections, and the proxy if there is one.
+func (c *checks) reach(ctx context.Context) bool {
+	const unreached = "not looked at: the hub was not reached"
+	hub := strings.TrimPrefix(c.parameters.Server, "https://")
+	proxy, err := c.proxy()
+	if err != nil {
+		c.wrong("proxy", err.Error(), "mend HTTPS_PROXY, which is of the form http://HOST:PORT")
+		return false
+	}
+	first := hub // where the first connection goes
+	if proxy != nil {
+		first = proxyAddress(proxy)
+	}
+	host, _, err := net.SplitHostPort(first)
+	if err != nil {
+		host = first
+	}
+	if !c.resolve(ctx, host) {
+		c.skip(unreached, "TCP", "proxy")
+		return false
+	}
+	conn, err := c.dial(ctx, first)
+	if err != nil {
+		c.wrong("TCP", fmt.Sprintf("%s does not answer: %v", first, err),
+			"look whether the address is right and something runs there, and have the firewall let this machine connect to it; "+
+				"if only a proxy may go out, set HTTPS_PROXY")
+		c.skip(unreached, "proxy")
+		return false
+	}
+	defer conn.Close() //nolint:errcheck // nothing was written that counts
+	c.right("TCP", "%s answers", first)
+	if proxy == nil {
+		c.right("proxy", "none is used: HTTPS_PROXY is not set, or NO_PROXY names the hub")
+		return true
+	}
+	if err := connectThrough(ctx, conn, proxy, hub); err != nil {
+		c.wrong("proxy", fmt.Sprintf("%s does not connect to %s: %v", proxy.Redacted(), hub, err),
+			"have the proxy allow CONNECT to %s, and put its user and password into HTTPS_PROXY if it wants them; or name the hub in NO_PROXY", hub)
+		return false
+	}
+	c.right("proxy", "%s connects to %s", proxy.Redacted(), hub)
+	return true
+}
+
+func (c *checks) proxy() (*url.URL, error) {
+	request, err := http.NewRequest(http.MethodGet, c.parameters.Server, http.NoBody) //nolint:noctx // it is not sent
+	if err != nil {
+		return nil, err
+	}
+	return c.transport(nil).Proxy(request)
+}
+
+func proxyAddress(proxy *url.URL) string {
+	port := proxy.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "socks5": "1080"}[proxy.Scheme]
+	}
+	if port == "" {
+		port = "80"
+	}
+	return net.JoinHostPort(proxy.Hostname(), port)
+}
+
+func (c *checks) resolve(ctx context.Context, host string) bool {
+	if net.ParseIP(host) != nil {
+		c.right("DNS", "not needed: %s is an address", host)
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		c.wrong("DNS", fmt.Sprintf("%s has no address: %v", host, err),
+			"look whether the name is right; if it is, have it entered in the DNS that this machine asks (/etc/resolv.conf) or in /etc/hosts")
+		return false
+	}
+	c.right("DNS", "%s is %s", host, strings.Join(found, ", "))
+	return true
+}
+
+func (c *checks) dial(ctx context.Context, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	if c.connection != nil && c.connection.Dial != nil {
+		return c.connection.Dial(ctx, "tcp", address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+// connectThrough asks a proxy for a connection to the hub.
+func connectThrough(ctx context.Context, conn net.Conn, proxy *url.URL, hub string) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	switch proxy.Scheme {
+	case "http":
+	case "https":
+		secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: proxy.Hostname()})
+		if err := secured.HandshakeContext(ctx); err != nil {
+			return err
+		}
+		conn = secured
+	default:
+		return nil // it speaks something else; whether it connects the next check shows
+	}
+	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: hub}, Host: hub, Header: http.Header{}}
+	if user := proxy.User; user != nil {
+		password, _ := user.Password()
+		request.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	if err := request.WithContext(ctx).Write(conn); err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // there is nothing in it
+	if response.StatusCode != http.StatusOK {
+		return errors.New("it answers " + response.Status)
+	}
+	return nil
+}
+
+// hub looks who answers: its clock, its authority, and whether it knows the token.
+func (c *checks) hub(ctx context.Context, reached bool) {
+	const unreached = "not looked at: the hub was not reached"
+	if !reached {
+		c.skip(unreached, "clock", "TLS", "token")
+		return
+	}
+	c.retrier.deadline = c.retrier.clock.Now().Add(checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*checkTimeout)
+	defer cancel()
+	c.clock(ctx)
+	ca, err := c.discover(ctx)
+	switch {
+	case err == nil:
+		c.ca = ca
+		if len(c.parameters.Pins) == 0 {
+			c.right("TLS", "the hub answers; that it is the right one was not to be checked")
+		} else {
+			c.right("TLS", "the hub's certificate authority is the pinned one")
+		}
+		c.right("token", "%s is one that the hub knows", c.parameters.TokenID)
+	case errors.Is(err, discovery.ErrTokenUnknown), errors.Is(err, discovery.ErrTokenSecret):
+		c.skip("not known: without the token the hub's word cannot be checked", "TLS")
+		c.fail("token", err)
+	default:
+		c.fail("TLS", err)
+		c.skip("not looked at: it is not sure who answers", "token")
+	}
+}
+
+// fail tells an error of a join, which says itself what to do: behind its last semicolon, or
+// its first colon.
+func (c *checks) fail(check string, err error) {
+	is, advice := err.Error(), "mend that, and look again"
+	if i := strings.LastIndex(is, "; "); i > 0 {
+		is, advice = is[:i], is[i+2:]
+	}
+	c.wrong(check, is, "%s", advice)
+}
+
+func (c *checks) clock(ctx context.Context) {
+	// The date is not a secret and nothing hangs on it but advice.
+	seen, err := c.public(ctx, bootstrapapi.ConfigMapClusterInfo, &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}) //nolint:gosec // see above
+	if err != nil {
+		c.skip("not known: "+err.Error(), "clock")
+		return
+	}
+	theirs, err := http.ParseTime(seen.date)
+	if err != nil {
+		c.skip("not known: the hub does not say what time it is", "clock")
+		return
+	}
+	ours := c.retrier.clock.Now()
+	if diff := ours.Sub(theirs).Abs(); diff > tolerableSkew {
+		c.wrong("clock", fmt.Sprintf("this machine says %s and the hub %s, which is %s apart",
+			ours.UTC().Format(time.DateTime), theirs.UTC().Format(time.DateTime), diff.Round(time.Second)),
+			"set the clock of the one that is wrong, and have it kept by NTP: certificates hold for a time")
+		return
+	}
+	c.right("clock", "that of this machine is the hub's, to within %s", max(ours.Sub(theirs).Abs(), time.Second).Round(time.Second))
+}

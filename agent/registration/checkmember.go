@@ -1,0 +1,177 @@
+package registration
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
+)
+
+// Right is something that an agent must be able to do in its member.
+type Right struct {
+	// Group and Resource are what; * is any.
+	Group, Resource string
+	// Namespace is where; empty is everywhere.
+	Namespace string
+	// Verbs are what to do with it.
+	Verbs []string
+}
+
+// member looks at the member: whether it answers, and what the agent may do there.
+func (c *checks) member(ctx context.Context, o Options) {
+	ctx, cancel := context.WithTimeout(ctx, 2*checkTimeout)
+	defer cancel()
+	var err error
+	if c.memberID, err = MemberID(ctx, o.Member); err != nil {
+		c.fail("member", err)
+		c.skip("not looked at: the member does not answer", "rights")
+		return
+	}
+	c.right("member", "its API at %s answers; its id is %s", o.Member.Host, c.memberID)
+	missing, err := lacking(ctx, o.Member, o.Rights)
+	switch {
+	case err != nil:
+		c.wrong("rights", err.Error(), "look whether the member's API is well")
+	case len(missing) > 0:
+		c.wrong("rights", "the agent may not "+strings.Join(missing, ", nor "),
+			"use a kubeconfig of the member that may, or give its user these rights there; `agent join --print manifests` shows a role that has them")
+	default:
+		c.right("rights", "the agent may do in the member what it needs to")
+	}
+}
+
+// lacking asks the member what of all that is needed may not be done.
+func lacking(ctx context.Context, member *rest.Config, needed []Right) ([]string, error) {
+	scheme := runtime.NewScheme()
+	if err := authorizationv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("making a client of the member: %w", err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	memberClient, err := client.New(member, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the member: %w", err)
+	}
+	var out []string
+	for _, right := range needed {
+		var verbs []string
+		for _, verb := range right.Verbs {
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: right.Namespace, Verb: verb, Group: right.Group, Resource: right.Resource,
+				},
+			}}
+			if err := memberClient.Create(ctx, review); err != nil {
+				return nil, fmt.Errorf("asking the member what the agent may do: %w", err)
+			}
+			if !review.Status.Allowed {
+				verbs = append(verbs, verb)
+			}
+		}
+		if len(verbs) > 0 {
+			out = append(out, strings.Join(verbs, "/")+" "+right.String())
+		}
+	}
+	return out, nil
+}
+
+// String names what the right is about.
+func (r Right) String() string {
+	what := r.Resource
+	switch {
+	case r.Resource == "*":
+		what = "objects of any kind"
+	case r.Group != "":
+		what += "." + r.Group
+	}
+	if r.Namespace != "" {
+		what += " in " + r.Namespace
+	}
+	return what
+}
+
+// name asks the hub whether it would let this member join.
+func (c *checks) name(ctx context.Context) {
+	switch {
+	case c.ca == nil:
+		c.skip("not looked at: the hub was not reached, or it is not sure who answers", "name")
+		return
+	case c.memberID == "":
+		c.skip("not looked at: the member does not answer", "name")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*checkTimeout)
+	defer cancel()
+	err := c.question(ctx)
+	answer, answered := errors.AsType[*DeniedError](err)
+	switch {
+	case answered && answer.Reason == contract.ReasonJoinPossible:
+		c.right("name", "%s is free for it; the hub says: %s", c.parameters.Cluster, answer.Message)
+	case answered:
+		is, advice, _ := strings.Cut(answer.Message, ": ")
+		c.wrong("name", is, "%s", strings.TrimSuffix(advice, "."))
+	case err != nil:
+		c.fail("name", err)
+	}
+}
+
+// question asks the hub what it would decide. The answer comes as a DeniedError.
+func (c *checks) question(ctx context.Context) error {
+	hubClient, err := newClient(c.bearer(c.ca))
+	if err != nil {
+		return err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("making a key: %w", err)
+	}
+	desired, err := c.newRequest(key)
+	if err != nil {
+		return err
+	}
+	desired.Annotations[contract.AskOnlyAnnotation] = contract.LabelTrue
+	c.retrier.deadline = c.retrier.clock.Now().Add(checkTimeout)
+	if _, err := c.create(ctx, hubClient, desired); err != nil {
+		return err
+	}
+	_, err = c.await(ctx, hubClient, desired, true)
+	return err
+}
+
+// RightsToApply are what an agent needs that applies whatever is propagated, or only to some
+// namespaces, or only some kinds, each as RESOURCE or RESOURCE.GROUP.
+func RightsToApply(namespaces, kinds []string) []Right {
+	read := []string{"get", "list", "watch"}
+	out := []Right{
+		{Resource: "nodes", Verbs: slices.Clone(read[1:])},
+		{Resource: "pods", Verbs: slices.Clone(read[1:])},
+	}
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	if len(kinds) == 0 {
+		kinds = []string{"*.*"}
+	}
+	for _, namespace := range namespaces {
+		for _, kind := range kinds {
+			resource, group, _ := strings.Cut(kind, ".")
+			out = append(out, Right{
+				Group: group, Resource: resource, Namespace: namespace, Verbs: append(slices.Clone(read), "create", "patch", "delete"),
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package registration
+
+import (
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/contract"
+)
+
+// KeepOptions say whose credentials to keep.
+type KeepOptions struct {
+	// StateDir is where `agent join` left them.
+	StateDir string
+	// Cluster is the name under which the member joined; empty if any will do.
+	Cluster string
+	// Clock is the clock of this machine.
+	Clock clock.Clock
+	// Random returns numbers from 0 to 1.
+	Random func() float64
+	// Mirror keeps them in the member as well; nil keeps them on disk only.
+	Mirror *Mirror
+	// Connection is how the hub is reached beside address and credentials; nil is as usual.
+	Connection *rest.Config
+}
+
+// Credentials are what the agent is on the hub. They change while it runs. A request that
+// begins after a change is made with the new ones, on a connection of their own; what goes
+// on over the connection before, such as a watch, ends there when it ends by itself. So
+// nothing is cut off.
+type Credentials struct {
+	state      state
+	who        identity
+	clock      clock.Clock
+	random     func() float64
+	connection *rest.Config
+	mirror     *Mirror
+
+	// refused is told that the hub refused something, lost that it did not answer.
+	refused, lost chan struct{}
+	// spent is a token that the hub refused: it is not tried again and again.
+	spent string
+
+	mu      sync.RWMutex
+	current held
+}
+
+// held is what the agent has at a time.
+type held struct {
+	// ca are the authorities that it trusts, in PEM.
+	ca        []byte
+	cert      *x509.Certificate
+	key       *ecdsa.PrivateKey
+	transport http.RoundTripper
+	// trusts are the hashes of the authorities, and issuer that of the one of the certificate;
+	// empty if it is of none of them.
+	trusts []string
+	issuer string
+}
+
+// OpenCredentials returns what `agent join` left in the state directory.
+func OpenCredentials(o KeepOptions) (*Credentials, error) {
+	config, err := Load(o.StateDir, o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	c := &Credentials{
+		state: state{dir: o.StateDir}, clock: o.Clock, random: o.Random, connection: o.Connection, mirror: o.Mirror,
+		refused: make(chan struct{}, 1), lost: make(chan struct{}, 1),
+	}
+	who, err := c.state.identity()
+	if err != nil {
+		return nil, err
+	}
+	c.who = *who
+	c.who.Server = config.Host
+	return c, c.take(config)
+}
+
+// take begins to use what is in a configuration.
+func (c *Credentials) take(config *rest.Config) error {
+	damaged := func(err error) error {
+		return fmt.Errorf("%w: %s in %q is damaged (%w); remove the file and join again", ErrStateDir, KubeconfigFile, c.state.dir, err)
+	}
+	cert, err := parseCertificate(config.CertData)
+	if err != nil {
+		return damaged(err)
+	}
+	if cert.Subject.CommonName != contract.AgentUser(c.who.Cluster) {
+		return damaged(fmt.Errorf("its certificate is for %q", cert.Subject.CommonName))
+	}
+	block, _ := pem.Decode(config.KeyData)
+	if block == nil {
+		return damaged(errors.New("there is no key in it"))
+	}
+	key, err := x509.ParseECPrivateKey(block.Bytes)
+	if err != nil {
+		return damaged(err)
+	}
+	whole := &rest.Config{}
+	if c.connection != nil {
+		whole = rest.CopyConfig(c.connection)
+	}
+	whole.Host = config.Host
+	whole.TLSClientConfig = rest.TLSClientConfig{CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData}
+	transport, err := rest.TransportFor(whole)
+	if err != nil {
+		return damaged(err)
+	}
+	trusts, issuer, err := hashes(config.CAData, cert)
+	if err != nil {
+		return damaged(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current = held{ca: config.CAData, cert: cert, key: key, transport: transport, trusts: trusts, issuer: issuer}
+	return nil
+}
+
+// keep writes other authorities or another certificate to the disk, and begins to use them.
+func (c *Credentials) keep(ca, cert []byte, key *ecdsa.PrivateKey) error {
+	if err := c.state.keep(c.who.Server, c.who.Cluster, ca, cert, key); err != nil {
+		return err
+	}
+	config, err := Load(c.state.dir, c.who.Cluster)
+	if err != nil {
+		return err
+	}
+	return c.take(config)
+}
+
+func encodeCertificate(cert *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
+}
+
+func (c *Credentials) now() held {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.current
+}
+
+// Cluster is the name under which the member joined.
+func (c *Credentials) Cluster() string { return c.who.Cluster }
+
+// Trust returns the hashes of the certificate authorities that the agent trusts, and that of
+// the one of its certificate, which is empty if it is none of them.
+func (c *Credentials) Trust() (authorities []string, issuer string) {
+	now := c.now()
+	return now.trusts, now.issuer
+}
+
+// Config reaches the hub as the agent, with the credentials of the moment.
+func (c *Credentials) Config() *rest.Config {
+	return &rest.Config{Host: c.who.Server, Transport: c}
+}
+
+// RoundTrip makes a request with the credentials of the moment.
+func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := c.now().transport.RoundTrip(request)
+	if err != nil {
+		if request.Context().Err() == nil {
+			tell(c.lost)
+		}
+		return nil, err
+	}
+	if response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden {
+		tell(c.refused)
+	}
+	return response, nil
+}
+
+// tell tells once what was not told yet.
+func tell(whom chan<- struct{}) {
+	select {
+	case whom <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,21 @@
+package lifetime
+
+import "time"
+
+// The last third of a certificate's life is when it is renewed, but for a tenth of it at
+// the very end: a hub that does not answer at once should not cost the certificate.
+const (
+	lastPart = 3
+	reserve  = 10
+)
+
+// RenewAt returns when a certificate is to be renewed. The share, from 0 to 1, says where in
+// the last third of its life, so that agents that joined together do not renew together.
+func RenewAt(from, until time.Time, share float64) time.Time {
+	third := until.Sub(from) / lastPart
+	usable := third - third/reserve
+	return until.Add(-third).Add(time.Duration(share * float64(usable)))
+}
+
+// Over says whether a certificate does not hold any more.
+func Over(until, now time.Time) bool { return !now.Before(until) }

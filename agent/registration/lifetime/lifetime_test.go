@@ -1,0 +1,27 @@
+package lifetime
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestRenewAtIsInTheLastThirdAndNeverAtItsEnd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	until := from.Add(300 * 24 * time.Hour)
+	g.Expect(RenewAt(from, until, 0)).To(Equal(from.Add(200 * 24 * time.Hour)))
+	g.Expect(RenewAt(from, until, 0.5)).To(Equal(from.Add(245 * 24 * time.Hour)))
+	g.Expect(RenewAt(from, until, 1)).To(Equal(from.Add(290 * 24 * time.Hour)))
+}
+
+func TestOver(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := time.Unix(1000, 0)
+	g.Expect(Over(now.Add(time.Second), now)).To(BeFalse())
+	g.Expect(Over(now, now)).To(BeTrue())
+	g.Expect(Over(now.Add(-time.Second), now)).To(BeTrue())
+}

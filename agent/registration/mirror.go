@@ -1,0 +1,117 @@
+package registration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
+)
+
+// Mirror keeps what an agent is on the hub in a Secret of its member as well: a pod that is
+// made anew has an empty directory.
+type Mirror struct {
+	memberClient client.Client
+	key          types.NamespacedName
+	// saved is what the Secret has.
+	saved map[string][]byte
+}
+
+// OpenMirror returns the mirror in a Secret, given as NAMESPACE/NAME.
+func OpenMirror(member *rest.Config, secret string) (*Mirror, error) {
+	namespace, name, ok := strings.Cut(secret, "/")
+	if !ok || namespace == "" || name == "" {
+		return nil, fmt.Errorf("the Secret %q is not of the form NAMESPACE/NAME", secret)
+	}
+	memberClient, err := newClient(member)
+	if err != nil {
+		return nil, err
+	}
+	return &Mirror{memberClient: memberClient, key: types.NamespacedName{Namespace: namespace, Name: name}}, nil
+}
+
+// Restore fills a state directory in which nothing is from the Secret. What is in the
+// directory is never older than the Secret.
+func (m *Mirror) Restore(ctx context.Context, stateDir string) error {
+	if kept, err := Files(stateDir); err != nil || len(kept) > 0 {
+		return err
+	}
+	secret := &corev1.Secret{}
+	if err := m.memberClient.Get(ctx, m.key, secret); err != nil {
+		return fmt.Errorf("reading the state of the agent from Secret %s of the member: %w", m.key, err)
+	}
+	m.saved = secret.Data
+	return WriteFiles(stateDir, secret.Data)
+}
+
+// Save brings the Secret to what the directory has.
+func (m *Mirror) Save(ctx context.Context, stateDir string) error {
+	files, err := Files(stateDir)
+	if err != nil {
+		return err
+	}
+	if maps.EqualFunc(files, m.saved, bytes.Equal) {
+		return nil
+	}
+	data := map[string]any{}
+	for name := range m.saved {
+		data[name] = nil // it may be gone
+	}
+	for name, content := range files {
+		data[name] = content
+	}
+	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return fmt.Errorf("encoding the state of the agent: %w", err)
+	}
+	secret := &corev1.Secret{}
+	secret.Namespace, secret.Name = m.key.Namespace, m.key.Name
+	if err := m.memberClient.Patch(ctx, secret, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerAgent)); err != nil {
+		return fmt.Errorf("keeping the state of the agent in Secret %s of the member: %w", m.key, err)
+	}
+	m.saved = files
+	return nil
+}
+
+// Files returns what a state directory holds of an agent on its hub.
+func Files(stateDir string) (map[string][]byte, error) {
+	s := state{dir: stateDir}
+	out := map[string][]byte{}
+	for _, name := range []string{identityFile, KubeconfigFile, keyFile, retiredFile} {
+		raw, err := s.read(name)
+		if err != nil {
+			return nil, err
+		}
+		if raw != nil {
+			out[name] = raw
+		}
+	}
+	return out, nil
+}
+
+// WriteFiles puts into a state directory what Files returned.
+func WriteFiles(stateDir string, files map[string][]byte) error {
+	s := state{dir: stateDir}
+	if err := os.MkdirAll(stateDir, dirMode); err != nil {
+		return s.unusable(err)
+	}
+	// The identity comes last: without it the directory is nobody's.
+	for _, name := range []string{keyFile, KubeconfigFile, retiredFile, identityFile} {
+		if content := files[name]; len(content) > 0 {
+			if err := s.write(name, content); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

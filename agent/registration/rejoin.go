@@ -1,0 +1,90 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/registration/discovery"
+	"fairlead.dev/common/bootstrap"
+)
+
+// errNoCall says that nobody calls this agent back.
+var errNoCall = errors.New("the hub has no token for this agent")
+
+// rejoin gets a new certificate with the token that an operator of the hub laid there for
+// this agent, sealed with the key of the certificate that ended.
+func (c *Credentials) rejoin(ctx context.Context) error {
+	// The hub may have exchanged its authority meanwhile.
+	if err := c.learnAuthorities(ctx); err != nil {
+		return err
+	}
+	now := c.now()
+	token, err := c.called(ctx)
+	if err != nil {
+		return err
+	}
+	if token == c.spent {
+		return errNoCall
+	}
+	pins, err := bootstrap.CAHash(now.ca)
+	if err != nil {
+		return err
+	}
+	parameters, err := discovery.Parse(discovery.Flags{Hub: c.who.Server, Token: token, CACertHashes: pins, Cluster: c.who.Cluster})
+	if err != nil {
+		return err
+	}
+	j := c.joining(parameters, renewalDeadline)
+	ca, err := j.discover(ctx)
+	if err != nil {
+		return err
+	}
+	if err := j.obtain(ctx, ca); err != nil {
+		if errors.Is(err, ErrDenied) || errors.Is(err, ErrTokenRejected) {
+			c.spent = token
+		}
+		return err
+	}
+	config, err := Load(c.state.dir, c.who.Cluster)
+	if err != nil {
+		return err
+	}
+	if err := c.take(config); err != nil {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Info("The hub called this agent back; it has a certificate again", "Cluster", c.who.Cluster,
+		"until", c.now().cert.NotAfter.UTC().Format(time.RFC3339))
+	return nil
+}
+
+// called returns the token that waits for this agent.
+func (c *Credentials) called(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	now := c.now()
+	j := c.joining(discovery.Parameters{Server: c.who.Server, Host: c.who.Server, Cluster: c.who.Cluster}, requestTimeout)
+	seen, err := j.public(ctx, bootstrap.CallName, trusting(now.ca))
+	if errors.Is(err, errNothingThere) {
+		return "", errNoCall
+	}
+	if err != nil {
+		return "", err
+	}
+	public, err := now.key.PublicKey.Bytes()
+	if err != nil {
+		return "", fmt.Errorf("encoding the agent's key: %w", err)
+	}
+	raw, ok := seen.data[bootstrap.CallKey(public)]
+	if !ok {
+		return "", errNoCall
+	}
+	call, err := bootstrap.ParseCall(raw)
+	if err != nil {
+		return "", err
+	}
+	return call.Open(now.key)
+}
