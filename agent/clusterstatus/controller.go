@@ -2,12 +2,14 @@ package clusterstatus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +18,6 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -42,12 +43,28 @@ type Deps struct {
 	// MemberConfig and MemberHTTP reach the member's API server.
 	MemberConfig *rest.Config
 	MemberHTTP   *http.Client
-	// WorkloadCache watches nodes and pods of the member, as CacheOptions say.
-	WorkloadCache cache.Cache
+	// Workload reads and watches nodes and pods of the member; its requests are not bounded.
+	Workload client.WithWatch
+	// Member reads the member uncached, and Newest returns the object there that is known
+	// to have changed last.
+	Member client.Reader
+	Newest func() (Seen, bool)
+	// Unclaimed counts the objects in the member that no Work of the hub claims.
+	Unclaimed func() int
+	// Held returns the condition about deletions that are held back, if there is one.
+	Held func() (metav1.Condition, bool)
+	// Beat is told what came of each renewal of the Lease, nil if it was renewed; Probed
+	// whether the member is ready. Both may be nil.
+	Beat   func(err error)
+	Probed func(ready metav1.Condition)
 	// Clock tells the time.
 	Clock clock.Clock
 	// Frequency is how often the member is asked how it is.
 	Frequency time.Duration
+	// Version of the agent, for people: 64 characters at most; empty if it is not known.
+	Version string
+	// Trust returns which certificate authorities the agent goes by; nil if that is not told.
+	Trust func() Trust
 	// LeaseDuration is after how much silence the hub gives the agent up.
 	LeaseDuration time.Duration
 	// LeaseRenewFraction is after which part of that the lease is renewed.
@@ -58,6 +75,9 @@ type Deps struct {
 type Reconciler struct {
 	hubClient client.Client
 	cluster   string
+	unclaimed func() int
+	held      func() (metav1.Condition, bool)
+	probed    func(metav1.Condition)
 	clock     clock.Clock
 	frequency time.Duration
 
@@ -71,9 +91,9 @@ type Reconciler struct {
 }
 
 // Register adds the stage to the manager of the hub's connection.
-func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
+func Register(mgr manager.Manager, deps Deps) error {
 	switch {
-	case deps.Cluster == "", deps.MemberConfig == nil, deps.MemberHTTP == nil, deps.WorkloadCache == nil, deps.Clock == nil:
+	case deps.Cluster == "", deps.MemberConfig == nil, deps.MemberHTTP == nil, deps.Workload == nil, deps.Unclaimed == nil, deps.Member == nil, deps.Newest == nil, deps.Held == nil, deps.Clock == nil:
 		return errors.New("clusterstatus: a dependency is missing")
 	case deps.Frequency <= 0, deps.LeaseDuration < time.Second, deps.LeaseRenewFraction <= 0, deps.LeaseRenewFraction >= 1:
 		return errors.New("clusterstatus: the frequency must be positive, the lease at least a second and the fraction between 0 and 1")
@@ -82,13 +102,16 @@ func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	if err != nil {
 		return err
 	}
-	w, err := newWorkload(ctx, deps.WorkloadCache)
-	if err != nil {
-		return err
+	w := newWorkload(deps.Workload)
+	if err := mgr.Add(w); err != nil {
+		return fmt.Errorf("adding the watch of nodes and pods: %w", err)
 	}
 	r := &Reconciler{
 		hubClient: mgr.GetClient(),
 		cluster:   deps.Cluster,
+		unclaimed: deps.Unclaimed,
+		held:      deps.Held,
+		probed:    deps.Probed,
 		clock:     deps.Clock,
 		frequency: deps.Frequency,
 		member:    m,
@@ -104,13 +127,22 @@ func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	}
 	h := &heart{
 		hubClient: mgr.GetClient(),
+		reader:    mgr.GetAPIReader(),
 		cluster:   deps.Cluster,
 		duration:  deps.LeaseDuration,
 		interval:  time.Duration(float64(deps.LeaseDuration) * deps.LeaseRenewFraction),
 		clock:     deps.Clock,
+		session:   strings.ToLower(rand.Text()[:sessionLength]),
+		beaten:    deps.Beat,
+		version:   deps.Version,
+		trust:     deps.Trust,
 	}
 	if err := mgr.Add(manager.RunnableFunc(h.Start)); err != nil {
 		return fmt.Errorf("adding the lease: %w", err)
+	}
+	t := &tide{reader: deps.Member, newest: deps.Newest, interval: deps.Frequency, clock: deps.Clock}
+	if err := mgr.Add(manager.RunnableFunc(t.Start)); err != nil {
+		return fmt.Errorf("adding the question whether the member was restored: %w", err)
 	}
 	return nil
 }
@@ -123,6 +155,7 @@ type observation struct {
 	partial     bool
 	nodes       *clusterv1alpha1.NodeSummary
 	resources   *clusterv1alpha1.ResourceSummary
+	unclaimed   int32
 	// whole says that more than the probe was gathered.
 	whole bool
 }
@@ -141,6 +174,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
+	if r.probed != nil {
+		r.probed(facts.Ready(seen.probe))
+	}
 	edit, err := kube.Begin(cluster)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -151,9 +187,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if counts {
 		setStatus(cluster, seen, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	}
+	if held, ok := r.held(); ok {
+		held.ObservedGeneration = cluster.Generation
+		meta.SetStatusCondition(&cluster.Status.Conditions, held)
+	}
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent)
 	if err != nil {
-		r.workload.changed.Store(true)
+		r.workload.Again()
 		return reconcile.Result{}, fmt.Errorf("reporting the member: %w", err)
 	}
 	is := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
@@ -165,7 +205,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // gather asks the member. Of a member that is not ready nothing more is asked.
 func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluster) observation {
-	seen := observation{probe: r.member.Probe(ctx)}
+	seen := observation{probe: r.member.Probe(ctx), unclaimed: int32(min(r.unclaimed(), math.MaxInt32))}
 	if facts.Ready(seen.probe).Status != metav1.ConditionTrue {
 		return seen
 	}
@@ -192,10 +232,8 @@ func (r *Reconciler) sums(ctx context.Context, models []clusterv1alpha1.Resource
 		return r.nodes, r.resources
 	}
 	if r.workload.Changed() || r.nodes == nil || !equality.Semantic.DeepEqual(models, r.models) {
-		var nodes []*corev1.Node
-		var pods []*corev1.Pod
-		nodes, pods = r.workload.List()
-		r.nodes, r.resources, r.models = facts.Nodes(nodes), facts.Resources(nodes, pods, models), models
+		r.nodes, r.resources = r.workload.Sums(models)
+		r.models = models
 	}
 	return r.nodes, r.resources
 }

@@ -3,8 +3,9 @@
 // Reads: the member's /readyz, version, discovery, nodes and pods; its own Cluster on
 // the hub.
 // Writes: the status of that Cluster; the member's Lease.
-// Owns: of the status, the conditions Ready (the hub writes Unknown when it hears
-// nothing) and CompleteAPIEnablements, kubernetesVersion, apiEnablements, nodeSummary and
+// Owns: of the status, unclaimedObjects (as execution counts them), the conditions Ready
+// (the hub writes Unknown when it hears nothing), CompleteAPIEnablements and DeletionsHeld
+// (as execution has it), kubernetesVersion, apiEnablements, nodeSummary and
 // resourceSummary.
 // Invariant: nothing is written to the hub but changes and the Lease; what could not be
 // collected stays as it was.

@@ -12,6 +12,7 @@ import (
 // setStatus puts what was observed into the status of the Cluster.
 func setStatus(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Time) {
 	setCondition(cluster, facts.Ready(seen.probe), now)
+	cluster.Status.UnclaimedObjects = seen.unclaimed
 	if !seen.whole {
 		return
 	}

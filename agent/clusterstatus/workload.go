@@ -3,119 +3,133 @@ package clusterstatus
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/clusterstatus/facts"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// CacheOptions returns, for the cache of the member's nodes and pods, what to keep of
-// them. A member may have thousands of pods, and an agent little memory.
-func CacheOptions() map[client.Object]cache.ByObject {
-	shared := true
-	return map[client.Object]cache.ByObject{
-		&corev1.Node{}: {Transform: slimNode, UnsafeDisableDeepCopy: &shared},
-		&corev1.Pod{}:  {Transform: slimPod, UnsafeDisableDeepCopy: &shared},
-	}
-}
+// pageSize is how many nodes or pods are read at a time.
+const pageSize = 500
 
-// slimNode keeps of a node what it offers and whether it is ready.
-func slimNode(obj any) (any, error) {
-	node, ok := obj.(*corev1.Node)
-	if !ok {
-		return obj, nil
-	}
-	slim := &corev1.Node{
-		ObjectMeta: slimMeta(&node.ObjectMeta),
-		Status:     corev1.NodeStatus{Allocatable: node.Status.Allocatable},
-	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			slim.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
-		}
-	}
-	return slim, nil
-}
-
-// slimPod keeps of a pod where it is, whether it is over, and the sum of what it asks
-// for.
-func slimPod(obj any) (any, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil
-	}
-	return &corev1.Pod{
-		ObjectMeta: slimMeta(&pod.ObjectMeta),
-		Spec: corev1.PodSpec{
-			NodeName:   pod.Spec.NodeName,
-			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: facts.Request(&pod.Spec)}}},
-		},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase},
-	}, nil
-}
-
-func slimMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion}
-}
-
-// workload watches the nodes and pods of the member.
+// workload adds up the nodes and pods of the member. A member may have thousands of pods,
+// and an agent little memory: they are read page by page, and of each only what the sums
+// take is kept. To list them again every time would cost more than to watch them.
 type workload struct {
-	nodes, pods toolscache.SharedIndexInformer
-	synced      []<-chan struct{}
+	memberClient client.WithWatch
+
+	mu    sync.Mutex
+	nodes *facts.Nodes
+	pods  *facts.Pods
 	// changed says that there is something new since it was last summed up.
-	changed atomic.Bool
+	changed bool
+
+	nodesHeard, podsHeard chan struct{}
 }
 
-func newWorkload(ctx context.Context, c cache.Cache) (*workload, error) {
-	w := &workload{}
-	w.changed.Store(true)
-	note := func() { w.changed.Store(true) }
-	handler := toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { note() },
-		UpdateFunc: func(any, any) { note() },
-		DeleteFunc: func(any) { note() },
+func newWorkload(memberClient client.WithWatch) *workload {
+	return &workload{
+		memberClient: memberClient, changed: true,
+		nodes: facts.NewNodes(), pods: facts.NewPods(),
+		nodesHeard: make(chan struct{}), podsHeard: make(chan struct{}),
 	}
-	for _, watch := range []struct {
-		of   client.Object
-		into *toolscache.SharedIndexInformer
-	}{{&corev1.Node{}, &w.nodes}, {&corev1.Pod{}, &w.pods}} {
-		i, err := c.GetInformer(ctx, watch.of, cache.BlockUntilSynced(false))
-		if err != nil {
-			return nil, fmt.Errorf("watching nodes and pods of the member: %w", err)
-		}
-		informer, ok := i.(toolscache.SharedIndexInformer)
-		if !ok {
-			return nil, fmt.Errorf("watching nodes and pods of the member: the informer is a %T, which has no store", i)
-		}
-		registration, err := informer.AddEventHandler(handler)
-		if err != nil {
-			return nil, fmt.Errorf("watching nodes and pods of the member: %w", err)
-		}
-		*watch.into = informer
-		w.synced = append(w.synced, registration.HasSyncedChecker().Done())
+}
+
+// Start watches until the context ends.
+func (w *workload) Start(ctx context.Context) error {
+	nodes := &tally{
+		workload: w, list: w.listNodes, of: &corev1.NodeList{}, heard: w.nodesHeard,
+		put: func(obj any) bool {
+			node, ok := obj.(*corev1.Node)
+			return ok && w.nodes.Put(node)
+		},
+		drop: func(obj any) {
+			if node, ok := obj.(*corev1.Node); ok {
+				w.nodes.Drop(node.Name)
+			}
+		},
 	}
-	return w, nil
+	pods := &tally{
+		workload: w, list: w.listPods, of: &corev1.PodList{}, heard: w.podsHeard,
+		put: func(obj any) bool {
+			pod, ok := obj.(*corev1.Pod)
+			return ok && w.pods.Put(pod)
+		},
+		drop: func(obj any) {
+			if pod, ok := obj.(*corev1.Pod); ok {
+				w.pods.Drop(pod)
+			}
+		},
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		toolscache.NewReflectorWithOptions(nodes, &corev1.Node{}, nodes, toolscache.ReflectorOptions{Name: "nodes"}).RunWithContext(ctx)
+	})
+	both.Go(func() {
+		toolscache.NewReflectorWithOptions(pods, &corev1.Pod{}, pods, toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
+	})
+	both.Wait()
+	return nil
+}
+
+// listNodes reads all nodes, and returns what takes them over.
+func (w *workload) listNodes(ctx context.Context) (version string, take func(), err error) {
+	fresh := facts.NewNodes()
+	version, err = pages(ctx, w.memberClient, func() *corev1.NodeList { return &corev1.NodeList{} }, func(list *corev1.NodeList) {
+		for i := range list.Items {
+			fresh.Put(&list.Items[i])
+		}
+	})
+	return version, func() { w.nodes = fresh }, err
+}
+
+// listPods reads all pods, and returns what takes them over.
+func (w *workload) listPods(ctx context.Context) (version string, take func(), err error) {
+	fresh := facts.NewPods()
+	version, err = pages(ctx, w.memberClient, func() *corev1.PodList { return &corev1.PodList{} }, func(list *corev1.PodList) {
+		for i := range list.Items {
+			fresh.Put(&list.Items[i])
+		}
+	})
+	return version, func() { w.pods = fresh }, err
+}
+
+// pages reads a list page by page, and returns its version.
+func pages[L client.ObjectList](ctx context.Context, reader client.Reader, empty func() L, use func(L)) (string, error) {
+	next := ""
+	for {
+		list := empty()
+		if err := reader.List(ctx, list, &client.ListOptions{Limit: pageSize, Continue: next}); err != nil {
+			return "", fmt.Errorf("listing nodes and pods of the member: %w", err)
+		}
+		use(list)
+		if next = list.GetContinue(); next == "" {
+			return list.GetResourceVersion(), nil
+		}
+	}
 }
 
 // Wait gives the watches a moment to begin, and says whether they have.
 func (w *workload) Wait(ctx context.Context, c clock.Clock, patience time.Duration) bool {
 	over := c.After(patience)
-	for _, synced := range w.synced {
+	for _, heard := range []chan struct{}{w.nodesHeard, w.podsHeard} {
 		select {
-		case <-synced:
+		case <-heard:
 			continue
 		default:
 		}
 		select {
-		case <-synced:
+		case <-heard:
 		case <-over:
 			return false
 		case <-ctx.Done():
@@ -126,20 +140,103 @@ func (w *workload) Wait(ctx context.Context, c clock.Clock, patience time.Durati
 }
 
 // Changed says whether there is something new since the last call.
-func (w *workload) Changed() bool { return w.changed.Swap(false) }
-
-// List returns the nodes and pods. They are shared: nobody may change them.
-func (w *workload) List() ([]*corev1.Node, []*corev1.Pod) {
-	return listOf[*corev1.Node](w.nodes), listOf[*corev1.Pod](w.pods)
+func (w *workload) Changed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := w.changed
+	w.changed = false
+	return changed
 }
 
-func listOf[T any](informer toolscache.SharedIndexInformer) []T {
-	items := informer.GetStore().List()
-	out := make([]T, 0, len(items))
-	for _, item := range items {
-		if typed, ok := item.(T); ok {
-			out = append(out, typed)
-		}
+// Again has the next call of Changed say yes: what was summed up did not arrive.
+func (w *workload) Again() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed = true
+}
+
+// Sums adds up.
+func (w *workload) Sums(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes.Summary(), facts.Resources(w.nodes, w.pods, models)
+}
+
+// tally is what a reflector fills with objects of one kind. It lists as well: page by page,
+// and the list that it hands over is empty, since what was in it has been taken already.
+type tally struct {
+	workload *workload
+	of       client.ObjectList
+	list     func(context.Context) (version string, take func(), err error)
+	put      func(obj any) bool
+	drop     func(obj any)
+	heard    chan struct{}
+	once     sync.Once
+
+	// take takes over what was listed last.
+	take func()
+}
+
+// ListWithContext implements toolscache.ListerWatcherWithContext.
+func (t *tally) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	version, take, err := t.list(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	t.take = take
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
 }
+
+// WatchWithContext implements toolscache.ListerWatcherWithContext.
+func (t *tally) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return t.workload.memberClient.Watch(ctx, t.of, &client.ListOptions{Raw: &options})
+}
+
+// List implements toolscache.ListerWatcher.
+func (t *tally) List(options metav1.ListOptions) (runtime.Object, error) {
+	return t.ListWithContext(context.Background(), options) //nolint:forbidigo // The interface has none: whoever has one calls the other.
+}
+
+// Watch implements toolscache.ListerWatcher.
+func (t *tally) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return t.WatchWithContext(context.Background(), options) //nolint:forbidigo // The interface has none: whoever has one calls the other.
+}
+
+// IsWatchListSemanticsUnSupported has the reflector list, not stream all into a store of
+// whole objects.
+func (*tally) IsWatchListSemanticsUnSupported() bool { return true }
+
+// Add implements toolscache.ReflectorStore.
+func (t *tally) Add(obj any) error { return t.Update(obj) }
+
+// Update implements toolscache.ReflectorStore.
+func (t *tally) Update(obj any) error {
+	t.workload.mu.Lock()
+	defer t.workload.mu.Unlock()
+	if t.put(obj) {
+		t.workload.changed = true
+	}
+	return nil
+}
+
+// Delete implements toolscache.ReflectorStore.
+func (t *tally) Delete(obj any) error {
+	t.workload.mu.Lock()
+	defer t.workload.mu.Unlock()
+	t.drop(obj)
+	t.workload.changed = true
+	return nil
+}
+
+// Replace implements toolscache.ReflectorStore.
+func (t *tally) Replace([]any, string) error {
+	t.workload.mu.Lock()
+	defer t.workload.mu.Unlock()
+	t.take()
+	t.workload.changed = true
+	t.once.Do(func() { close(t.heard) })
+	return nil
+}
+
+// Resync implements toolscache.ReflectorStore.
+func (*tally) Resync() error { return nil }

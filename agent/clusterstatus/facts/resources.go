@@ -1,6 +1,8 @@
 package facts
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -13,6 +15,12 @@ type amounts map[corev1.ResourceName]int64
 func (a amounts) add(list corev1.ResourceList) {
 	for name, quantity := range list {
 		a[name] += amount(name, quantity)
+	}
+}
+
+func (a amounts) sum(more amounts, times int64) {
+	for name, value := range more {
+		a[name] += times * value
 	}
 }
 
@@ -50,9 +58,9 @@ func quantity(name corev1.ResourceName, value int64) resource.Quantity {
 	}
 }
 
-// Request returns what a pod asks for: of each resource the sum over its containers or
+// request returns what a pod asks for: of each resource the sum over its containers or
 // what the greediest init container asks for, whichever is more, and the overhead.
-func Request(spec *corev1.PodSpec) corev1.ResourceList {
+func request(spec *corev1.PodSpec) amounts {
 	sum := amounts{}
 	for i := range spec.Containers {
 		sum.add(spec.Containers[i].Resources.Requests)
@@ -63,50 +71,32 @@ func Request(spec *corev1.PodSpec) corev1.ResourceList {
 		}
 	}
 	sum.add(spec.Overhead)
-	return sum.list()
-}
-
-// Nodes counts nodes.
-func Nodes(nodes []*corev1.Node) *clusterv1alpha1.NodeSummary {
-	out := &clusterv1alpha1.NodeSummary{}
-	for _, node := range nodes {
-		out.TotalNum++
-		for i := range node.Status.Conditions {
-			if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				out.ReadyNum++
-			}
-		}
-	}
-	return out
+	return sum
 }
 
 // Resources adds up what the nodes offer and the pods ask for, and sorts the nodes into
 // the grades of the models.
-func Resources(nodes []*corev1.Node, pods []*corev1.Pod, models []clusterv1alpha1.ResourceModel) *clusterv1alpha1.ResourceSummary {
+func Resources(nodes *Nodes, pods *Pods, models []clusterv1alpha1.ResourceModel) *clusterv1alpha1.ResourceSummary {
 	allocatable, allocating, allocated := amounts{}, amounts{}, amounts{}
-	free := make(map[string]amounts, len(nodes))
-	for _, node := range nodes {
-		allocatable.add(node.Status.Allocatable)
+	free := make(map[string]amounts, len(nodes.nodes))
+	for name, one := range nodes.nodes {
+		allocatable.sum(one.allocatable, 1)
 		if len(models) > 0 {
-			free[node.Name] = amounts{}
-			free[node.Name].add(node.Status.Allocatable)
+			free[name] = maps.Clone(one.allocatable)
 		}
 	}
-	for _, pod := range pods {
-		request := Request(&pod.Spec)
+	for _, one := range pods.pods {
 		switch {
-		case pod.Spec.NodeName == "":
-			allocating.add(request)
+		case one.node == "":
+			allocating.sum(one.ask.amounts, 1)
 			allocating[corev1.ResourcePods]++
-		case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		case one.over:
 		default:
-			allocated.add(request)
+			allocated.sum(one.ask.amounts, 1)
 			allocated[corev1.ResourcePods]++
-			if node, ok := free[pod.Spec.NodeName]; ok {
-				node[corev1.ResourcePods]--
-				for name, q := range request {
-					node[name] -= amount(name, q)
-				}
+			if left, ok := free[one.node]; ok {
+				left[corev1.ResourcePods]--
+				left.sum(one.ask.amounts, -1)
 			}
 		}
 	}

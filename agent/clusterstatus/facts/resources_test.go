@@ -2,6 +2,7 @@ package facts_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -51,6 +52,24 @@ func pod(onNode string, phase corev1.PodPhase, requests ...string) *corev1.Pod {
 	return p
 }
 
+func nodesOf(nodes []*corev1.Node) *facts.Nodes {
+	out := facts.NewNodes()
+	for _, n := range nodes {
+		out.Put(n)
+	}
+	return out
+}
+
+// resources adds up nodes and pods, to which it gives names.
+func resources(nodes []*corev1.Node, pods []*corev1.Pod, models []clusterv1alpha1.ResourceModel) *clusterv1alpha1.ResourceSummary {
+	tally := facts.NewPods()
+	for i, p := range pods {
+		p.Name = "p-" + strconv.Itoa(i)
+		tally.Put(p)
+	}
+	return facts.Resources(nodesOf(nodes), tally, models)
+}
+
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	container := func(requests ...string) corev1.Container {
@@ -80,7 +99,10 @@ func TestRequest(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(texts(facts.Request(&tc.spec))).To(Equal(tc.want))
+			tc.spec.NodeName = "a"
+			got := texts(resources(nil, []*corev1.Pod{{Spec: tc.spec}}, nil).Allocated)
+			delete(got, "pods")
+			NewWithT(t).Expect(got).To(Equal(tc.want))
 		})
 	}
 }
@@ -100,8 +122,8 @@ func TestNodesAndResources(t *testing.T) {
 		pod("", corev1.PodPending, "cpu", "7"),
 		pod("gone", corev1.PodRunning, "cpu", "1"),
 	}
-	g.Expect(facts.Nodes(nodes)).To(Equal(&clusterv1alpha1.NodeSummary{TotalNum: 2, ReadyNum: 1}))
-	got := facts.Resources(nodes, pods, nil)
+	g.Expect(nodesOf(nodes).Summary()).To(Equal(&clusterv1alpha1.NodeSummary{TotalNum: 2, ReadyNum: 1}))
+	got := resources(nodes, pods, nil)
 	g.Expect(texts(got.Allocatable)).To(Equal(map[string]string{"cpu": "6500m", "memory": "12Gi", "pods": "120", "example.com/gpu": "1"}))
 	g.Expect(texts(got.Allocating)).To(Equal(map[string]string{"cpu": "7", "pods": "1"}))
 	g.Expect(texts(got.Allocated)).To(Equal(map[string]string{"cpu": "2500m", "memory": "512Mi", "pods": "3"}))
@@ -110,10 +132,10 @@ func TestNodesAndResources(t *testing.T) {
 	// The order does not matter, not even to the notation.
 	slices.Reverse(nodes)
 	slices.Reverse(pods)
-	again := facts.Resources(nodes, pods, nil)
+	again := resources(nodes, pods, nil)
 	g.Expect(texts(again.Allocatable)).To(Equal(texts(got.Allocatable)))
 
-	empty := facts.Resources(nil, nil, nil)
+	empty := resources(nil, nil, nil)
 	g.Expect(empty).To(Equal(&clusterv1alpha1.ResourceSummary{}))
 }
 
@@ -153,7 +175,7 @@ func TestModels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got := facts.Resources(tc.nodes, tc.pods, models).AllocatableModelings
+			got := resources(tc.nodes, tc.pods, models).AllocatableModelings
 			g.Expect(got).To(HaveLen(3))
 			for i, m := range got {
 				g.Expect(m).To(Equal(clusterv1alpha1.AllocatableModeling{Grade: uint(i), Count: tc.want[i]}))
