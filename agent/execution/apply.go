@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 )
@@ -40,7 +42,7 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	if m.Problem != nil {
 		return failed(plan.Refused, m.Problem.Error())
 	}
-	mapping, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version)
+	mapping, err := r.mapping(work, m.Object)
 	if err != nil {
 		return failed(classify(m.Object, err))
 	}
@@ -54,14 +56,30 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	record, _ := r.memory.Record(m.Object)
 	seen, synced := r.kinds.Get(m.Object)
 	live := plan.See(synced, seen, record, r.clock.Now())
+	if r.memory.Doubted(m.Object) {
+		live = plan.Live{}
+	}
 	decision := plan.Decide(work, m, live, record)
-	if decision.Action == plan.Read {
-		found, err := r.read(ctx, m.Object)
-		if err != nil {
+	suspect := decision.Drift || r.memory.Vanished(m.Object, m.Digest)
+	if decision.Action == plan.Read || decision.Action == plan.Apply {
+		if of := (need{namespace: m.Object.Namespace}); of.namespace != "" && !r.needs.Ask(of, work, r.clock.Now()) {
+			return failed(plan.Waiting, missingNamespace(m.Object))
+		}
+	}
+	if wait := r.memory.Due(m.Object, m.Digest, r.clock.Now()); wait > 0 && decision.Action == plan.Apply {
+		return r.later(ctx, m, live, wait)
+	}
+	var found *unstructured.Unstructured
+	// Who changed what is not in the cache. It may also be behind: what it shows as drift
+	// may have been mended, or be what an autoscaler is still about.
+	if decision.Action == plan.Read || decision.Action == plan.Apply && suspect && live.Object != nil {
+		var err error
+		if found, err = r.read(ctx, m.Object); err != nil {
 			return failed(classify(m.Object, err))
 		}
-		live = plan.Found(found)
+		live = plan.Found(slimmed(found))
 		decision = plan.Decide(work, m, live, record)
+		suspect = suspect || decision.Drift
 	}
 	switch decision.Action {
 	case plan.Skip:
@@ -71,10 +89,13 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 		return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}, live: live.Object}
 	case plan.Apply:
 		if wait := r.memory.Due(m.Object, m.Digest, r.clock.Now()); wait > 0 {
-			ctrl.LoggerFrom(ctx).V(1).Info("Putting back more slowly what is changed in the member again and again", "manifest", m.Object.String())
-			return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}, live: live.Object, wait: wait}
+			return r.later(ctx, m, live, wait)
 		}
-		return r.apply(ctx, m, live, decision)
+		applied, s := r.apply(ctx, work, m, live)
+		if applied != nil && suspect {
+			r.drifted(ctx, work, m, found, applied)
+		}
+		return s
 	case plan.Wait:
 		r.memory.Drop(m.Object)
 		s := failed(plan.Waiting, decision.Message)
@@ -90,35 +111,133 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	}
 }
 
-// apply sends an object to the member.
-func (r *Reconciler) apply(ctx context.Context, m plan.Manifest, live plan.Live, decision plan.Decision) step {
+// later leaves an object for a while as somebody in the member makes it again and again.
+func (*Reconciler) later(ctx context.Context, m plan.Manifest, live plan.Live, wait time.Duration) step {
+	ctrl.LoggerFrom(ctx).V(1).Info("Putting back more slowly what is changed in the member again and again", "manifest", m.Object.String())
+	return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}, live: live.Object, wait: wait}
+}
+
+// apply sends an object to the member, and returns its answer, nil if it refused.
+func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live) (*unstructured.Unstructured, step) {
 	s := step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}}
 	desired, err := r.retain(ctx, m, live)
 	if err == nil {
+		if live.Object != nil {
+			// What was judged to be ours must be what is changed: by now there may be another
+			// object of its name, which is not.
+			desired.SetUID(live.Object.GetUID())
+		}
 		err = r.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 			client.FieldOwner(contract.FieldManagerAgent), client.ForceOwnership)
 	}
 	if err != nil {
-		// Nothing is known of the object that the next try could rest on.
-		r.memory.Drop(m.Object)
+		if overtaken(err) {
+			// It is not as the cache shows it, or another one by now.
+			r.memory.Doubting(m.Object)
+		} else {
+			// Nothing is known of the object that the next try could rest on.
+			r.memory.Drop(m.Object)
+		}
 		s.outcome.Result, s.outcome.Message = classify(m.Object, err)
+		switch {
+		case overtaken(err):
+		case noNamespace(err):
+			r.needs.Missing(need{namespace: m.Object.Namespace}, work, r.clock.Now())
+		case immutable(err):
+			s.outcome.Result, s.outcome.Message = r.replace(ctx, work, m, live, s.outcome.Message)
+		}
 		r.count(s.outcome.Result)
 		ctrl.LoggerFrom(ctx).V(1).Info("Applying an object failed", "manifest", m.Object.String(), "reason", err.Error())
-		return s
+		return nil, s
 	}
-	desired.SetManagedFields(nil)
-	s.live = desired
+	if m.Object.Namespace != "" {
+		r.wake(r.needs.Met(need{namespace: m.Object.Namespace}))
+	}
+	s.live = slimmed(desired)
 	s.changed = live.Object == nil || live.Object.GetResourceVersion() != desired.GetResourceVersion()
 	s.disturbed = !r.memory.Put(m.Object, plan.NewRecord(m.Digest, desired, r.clock.Now()))
 	r.count(plan.Applied)
 	if s.changed {
 		r.memory.Sent(m.Object, m.Digest, r.clock.Now())
+		r.arrived(desired)
 	}
-	if decision.Drift && s.changed {
-		r.metrics.drift.Inc()
-		ctrl.LoggerFrom(ctx).Info("Put back what was changed in the member", "manifest", m.Object.String())
+	return desired, s
+}
+
+// Drifts counts what was put back since the start.
+func (r *Reconciler) Drifts() int64 { return r.drifts.Load() }
+
+// drifted tells of what was put back, if anything was: the object as it was found (nil if
+// it had vanished) and as it is now.
+func (r *Reconciler) drifted(ctx context.Context, work types.NamespacedName, m plan.Manifest, found, applied *unstructured.Unstructured) {
+	drift := workv1alpha1.Drift{Identifier: m.Object.Identifier(m.Ordinal), Deleted: found == nil, Times: 1}
+	now := r.clock.Now()
+	if found != nil {
+		undone := plan.Undone(found, applied)
+		if len(undone.Fields) == 0 {
+			return
+		}
+		drift.Fields, drift.ChangedBy = undone.Fields, undone.ChangedBy
+		if !undone.Time.IsZero() {
+			now = undone.Time
+		}
 	}
-	return s
+	drift.Time = metav1.NewTime(now).Rfc3339Copy()
+	r.metrics.drift.Inc()
+	r.drifts.Add(1)
+	r.reporter.Drifted(work, drift)
+	ctrl.LoggerFrom(ctx).Info("Put back what was changed in the member", "manifest", m.Object.String(),
+		"deleted", drift.Deleted, "fields", drift.Fields, "changedBy", drift.ChangedBy)
+}
+
+// slimmed returns an object of the member without what nobody reads; nil of nil.
+func slimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if obj == nil {
+		return nil
+	}
+	obj = obj.DeepCopy()
+	plan.Slim(obj)
+	return obj
+}
+
+// mapping returns where the member has the objects of a kind. For a kind that it was found
+// not to know, it is asked only now and then.
+func (r *Reconciler) mapping(work types.NamespacedName, object plan.Object) (*meta.RESTMapping, error) {
+	of := need{kind: object.GroupVersionKind}
+	if !r.needs.Ask(of, work, r.clock.Now()) {
+		return nil, &meta.NoKindMatchError{GroupKind: object.GroupKind(), SearchedVersions: []string{object.Version}}
+	}
+	mapping, err := r.memberClient.RESTMapper().RESTMapping(object.GroupKind(), object.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		r.needs.Missing(of, work, r.clock.Now())
+	case err == nil:
+		r.wake(r.needs.Met(of))
+	}
+	return mapping, err
+}
+
+// replace deletes an object whose change the member refuses because a field cannot change,
+// so that it is made anew, if its template asks for that. It does so once for each
+// manifest: if the new object is refused as well, deleting it again will not help.
+func (r *Reconciler) replace(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live, refusal string) (plan.Result, string) {
+	if !m.Recreate {
+		return plan.Refused, fmt.Sprintf(
+			"%s; a field of it cannot change once it is set: undo the change, delete the object in the member, or have the agent do so (annotation %s: %q on the template)",
+			refusal, contract.RecreateAnnotation, contract.LabelTrue)
+	}
+	if live.Object == nil || !plan.Deletable(live.Object, work) {
+		return plan.Refused, refusal + "; it is not made anew, as it does not bear the marks of this Work"
+	}
+	if !r.memory.Replace(m.Object, m.Digest) {
+		return plan.Refused, refusal + "; it was made anew for this manifest before, and is not again"
+	}
+	if err := r.delete(ctx, work, m, live.Object); err != nil {
+		return plan.Refused, fmt.Sprintf("%s; deleting it to make it anew failed: %v", refusal, err)
+	}
+	r.metrics.replaced.Inc()
+	ctrl.LoggerFrom(ctx).Info("Deleted an object to make it anew, as its template asks", "manifest", m.Object.String())
+	return plan.Waiting, "a field that cannot change was changed: the object was deleted and is made anew"
 }
 
 // retain returns what to send: the manifest, with what belongs to the member taken over
@@ -127,6 +246,7 @@ func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live
 	if live.Object == nil || !r.interpreter.Has(m.Object.GroupVersionKind, interpreter.Retain) {
 		return m.Desired, nil
 	}
+	r.memory.Retained(m.Object.GroupVersionKind)
 	retained, err := r.interpreter.Retain(ctx, m.Desired, live.Object)
 	if err != nil {
 		return nil, fmt.Errorf("taking over what belongs to the member: %w", err)
@@ -140,7 +260,7 @@ func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live
 	return retained, nil
 }
 
-// read returns an object of the member, or nil if there is none.
+// read returns an object of the member as it is there, or nil if there is none.
 func (r *Reconciler) read(ctx context.Context, name plan.Object) (*unstructured.Unstructured, error) {
 	obj := prototype(name.GroupVersionKind)
 	if err := r.memberClient.Get(ctx, name.NamespacedName, obj); err != nil {
@@ -149,7 +269,6 @@ func (r *Reconciler) read(ctx context.Context, name plan.Object) (*unstructured.
 		}
 		return nil, err
 	}
-	obj.SetManagedFields(nil)
 	return obj, nil
 }
 

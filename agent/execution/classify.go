@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/agent/execution/plan"
 )
@@ -24,11 +26,10 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 			"the member does not know the kind %s of %s; install its CustomResourceDefinition there, and this is tried again by itself",
 			object.Kind, object.GroupVersion())
 	case noNamespace(err):
-		return plan.Waiting, fmt.Sprintf(
-			"the namespace %q does not exist in the member; create it there or propagate it, and this is tried again by itself", object.Namespace)
+		return plan.Waiting, missingNamespace(object)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return plan.Waiting, fmt.Sprintf("the namespace %q is being deleted in the member", object.Namespace)
-	case apierrors.IsConflict(err):
+	case overtaken(err):
 		return plan.Waiting, "the object is being changed in the member; this is tried again by itself"
 	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsServiceUnavailable(err):
 		return plan.Unanswered, "the member's API server is busy; this is tried again by itself"
@@ -41,6 +42,39 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 		return plan.Unanswered, "the member's API server does not answer; this is tried again by itself"
 	}
 	return plan.Refused, err.Error()
+}
+
+func missingNamespace(object plan.Object) string {
+	return fmt.Sprintf(
+		"the namespace %q does not exist in the member; create it there or propagate it, and this is tried again by itself", object.Namespace)
+}
+
+// overtaken says whether a change was refused because the object is not, or no longer, the
+// one that it was meant for: of another version, or with another UID.
+func overtaken(err error) bool {
+	if apierrors.IsConflict(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}
+
+// immutable says whether a change was refused because a field cannot change. The API has
+// no code for that; these are the words of the kinds that are built in, of volumes, roles,
+// stateful sets and pods, and those that authors of custom kinds use.
+func immutable(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	message := strings.ToLower(status.Status().Message)
+	return slices.ContainsFunc([]string{
+		"immutable", "may not change", "cannot change", "cannot be changed", "can't be changed", "not be modified",
+		"forbidden: updates to", "forbidden: pod updates may not",
+	}, func(words string) bool { return strings.Contains(message, words) })
 }
 
 // noSuchResource says whether the member has no such path: the kind was there once, and

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -14,10 +15,32 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
+
+func TestImmutable(t *testing.T) {
+	t.Parallel()
+	kind := schema.GroupKind{Kind: "Thing"}
+	cases := map[string]struct {
+		err  error
+		want bool
+	}{
+		"an immutable field":          {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "selector"), "x", "field is immutable")}), true},
+		"the role of a binding":       {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("roleRef"), "x", "cannot change roleRef")}), true},
+		"a stateful set":              {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas' are forbidden")}), true},
+		"a value that is wrong":       {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), -1, "must be greater than or equal to 0")}), false},
+		"a webhook that speaks of it": {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("images are immutable here")), false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(immutable(c.err)).To(Equal(c.want))
+		})
+	}
+}
 
 func TestClassify(t *testing.T) {
 	t.Parallel()
@@ -34,11 +57,14 @@ func TestClassify(t *testing.T) {
 		"a namespace that is missing":    {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), plan.Waiting, "does not exist"},
 		"a namespace on its way out":     {terminating, plan.Waiting, "is being deleted"},
 		"a conflict":                     {apierrors.NewConflict(resource, "a", nil), plan.Waiting, "being changed"},
-		"a busy server":                  {apierrors.NewTooManyRequests("later", 1), plan.Unanswered, "busy"},
-		"a server that starts":           {apierrors.NewServiceUnavailable("starting"), plan.Unanswered, "busy"},
-		"nobody there":                   {fmt.Errorf("reading: %w", &url.Error{Op: "Patch", Err: syscall.ECONNREFUSED}), plan.Unanswered, "does not answer"},
-		"an answer cut short":            {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, plan.Unanswered, "does not answer"},
-		"no right to":                    {apierrors.NewForbidden(resource, "a", nil), plan.Refused, "the member refuses it"},
+		"another object of the name": {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "a", field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "uid"), "x", "field is immutable"),
+		}), plan.Waiting, "being changed"},
+		"a busy server":        {apierrors.NewTooManyRequests("later", 1), plan.Unanswered, "busy"},
+		"a server that starts": {apierrors.NewServiceUnavailable("starting"), plan.Unanswered, "busy"},
+		"nobody there":         {fmt.Errorf("reading: %w", &url.Error{Op: "Patch", Err: syscall.ECONNREFUSED}), plan.Unanswered, "does not answer"},
+		"an answer cut short":  {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, plan.Unanswered, "does not answer"},
+		"no right to":          {apierrors.NewForbidden(resource, "a", nil), plan.Refused, "the member refuses it"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,11 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,12 +20,12 @@ import (
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -56,21 +58,43 @@ const (
 type Deps struct {
 	// Namespace is the execution namespace, on the hub.
 	Namespace string
+	// Cluster is the name of the member, whose Cluster may bound deletions; if it is empty,
+	// nothing does.
+	Cluster string
 	// MemberClient reads and writes objects of the member, uncached.
 	MemberClient client.Client
 	// MemberCache watches unstructured objects of the member that carry the managed
-	// label, and does not copy what it returns. The stage starts and ends its informers.
+	// label, transforms them by Slim, and does not copy what it returns. The stage starts
+	// and ends its informers.
 	MemberCache cache.Cache
+	// Confined are caches like MemberCache, of one namespace each, if the agent may see
+	// objects of no others.
+	Confined []cache.Cache
 	// Interpreter knows what of an object belongs to the member.
 	Interpreter interpreter.Interpreter
 	// Reporter is told what comes of it.
 	Reporter Reporter
+	// Events takes what people are told.
+	Events kube.EventSink
+	// Confirm asks the hub whether it still lets this agent work. It is asked before
+	// anything is deleted; nil asks nobody.
+	Confirm func(context.Context) error
 	// Clock tells the time.
 	Clock clock.Clock
 	// Registry takes the metrics.
 	Registry prometheus.Registerer
+	// Journal keeps Works where they outlast the process; nil keeps none.
+	Journal Journal
+	// Kept are the Works that the journal had at start.
+	Kept []Kept
+	// HubPatience is how long to wait for the hub at start before going by them; 0 is a
+	// sensible time.
+	HubPatience time.Duration
 	// Workers is how many Works are dealt with at a time; 0 is a sensible number.
 	Workers int
+	// StuckAfter is how long an object that was deleted may take to go before people
+	// are told; 0 is a sensible time.
+	StuckAfter time.Duration
 }
 
 // Reconciler applies Works.
@@ -79,12 +103,24 @@ type Reconciler struct {
 	memberClient client.Client
 	interpreter  interpreter.Interpreter
 	reporter     Reporter
+	events       kube.EventSink
+	confirm      func(context.Context) error
 	clock        clock.Clock
 	namespace    string
+	stuckAfter   time.Duration
+	hubPatience  time.Duration
+	journal      Journal
 
-	kinds   *kinds
-	memory  *memory
-	metrics *metrics
+	works     *works
+	kinds     *kinds
+	memory    *memory
+	needs     *needs
+	leaving   *leaving
+	brake     *brake
+	unclaimed *unclaimed
+	metrics   *metrics
+	// drifts counts what was put back.
+	drifts  atomic.Int64
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -93,7 +129,7 @@ type Reconciler struct {
 func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	switch {
 	case hubClient == nil, deps.MemberClient == nil, deps.MemberCache == nil, deps.Interpreter == nil,
-		deps.Reporter == nil, deps.Clock == nil, deps.Registry == nil:
+		deps.Reporter == nil, deps.Events == nil, deps.Clock == nil, deps.Registry == nil:
 		return nil, errors.New("execution: a dependency is missing")
 	case deps.Namespace == "":
 		return nil, errors.New("execution: the execution namespace is not known")
@@ -103,59 +139,99 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		memberClient: deps.MemberClient,
 		interpreter:  deps.Interpreter,
 		reporter:     deps.Reporter,
+		events:       deps.Events,
+		confirm:      deps.Confirm,
 		clock:        deps.Clock,
 		namespace:    deps.Namespace,
+		stuckAfter:   cmp.Or(deps.StuckAfter, defaultStuckAfter),
+		hubPatience:  cmp.Or(deps.HubPatience, defaultHubPatience),
+		journal:      deps.Journal,
+		works:        newWorks(hubClient, deps.Kept),
 		memory:       newMemory(),
+		needs:        newNeeds(),
+		leaving:      newLeaving(),
+		brake:        newBrake(deps.Cluster != ""),
+		unclaimed:    newUnclaimed(),
 		metrics:      newMetrics(deps.Registry),
 		backoff:      workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
+	if r.confirm == nil {
+		r.confirm = func(context.Context) error { return nil }
+	}
+	if r.journal == nil {
+		r.journal = forgetful{}
+	}
 	r.kinds = newKinds(deps.MemberCache, r.memberHandler(), deps.Clock)
+	r.kinds.confined, r.kinds.mapper = deps.Confined, deps.MemberClient.RESTMapper()
 	return r, nil
 }
 
-// Register adds the stage to the manager of the hub's connection.
-func Register(mgr manager.Manager, deps Deps) error {
+// Newest returns the object of the member that is known to have changed last, with its
+// resourceVersion; empty if none is.
+func (r *Reconciler) Newest() (newest plan.Object, resourceVersion string) { return r.memory.Newest() }
+
+// Register adds the stage to the manager of the hub's connection, and returns it for
+// others to ask.
+func Register(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 	r, err := New(mgr.GetClient(), deps)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	workers := deps.Workers
-	if workers == 0 {
-		workers = defaultWorkers
-	}
-	err = kube.NewController(mgr, "execution", workers).
-		For(&workv1alpha1.Work{}, builder.WithPredicates(workChanges())).
-		WatchesRawSource(r.memberSource()).
-		Complete(kube.QuietConflicts(r))
+	c, err := kube.NewTypedController(mgr, "execution", cmp.Or(deps.Workers, defaultWorkers), r,
+		func(req reconcile.Request) []any { return []any{"Work", req.NamespacedName} })
 	if err != nil {
-		return fmt.Errorf("adding the execution controller: %w", err)
+		return nil, err
 	}
-	return nil
+	sources := []source.Source{r.hubSource(mgr.GetCache()), kube.RulesChanged(r.interpreter, r.rulesChanged)}
+	if deps.Cluster != "" {
+		sources = append(sources, r.clusterSource(mgr.GetCache(), deps.Cluster))
+	}
+	for _, from := range sources {
+		if err := c.Watch(from); err != nil {
+			return nil, fmt.Errorf("adding the execution controller: %w", err)
+		}
+	}
+	for _, watch := range []manager.RunnableFunc{r.seeOff, r.countUnclaimed} {
+		if err := mgr.Add(watch); err != nil {
+			return nil, fmt.Errorf("adding the look-out for objects that do not go or belong to nobody: %w", err)
+		}
+	}
+	return r, nil
 }
 
 // Reconcile makes the member as one Work asks for.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	work := &workv1alpha1.Work{}
-	if err := r.hubClient.Get(ctx, req.NamespacedName, work); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			return reconcile.Result{}, fmt.Errorf("reading Work %q: %w", req.Name, err)
-		}
-		// The Work is absent, which says nothing about the objects: they stay.
-		return reconcile.Result{}, r.forget(ctx, req)
+	work, from, err := r.works.Get(ctx, req.NamespacedName)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case from == nobodyYet:
+		return reconcile.Result{}, nil // it comes again when somebody was heard
+	case from == absent:
+		return reconcile.Result{}, r.absent(ctx, req, work)
+	case from == hub:
+		r.journal.Put(work)
 	}
 	if !work.DeletionTimestamp.IsZero() {
+		if from == journal { // it can end only with the hub, and the brake is there
+			return reconcile.Result{}, nil
+		}
 		return reconcile.Result{}, r.finish(ctx, work)
 	}
 	manifests := plan.Parse(work)
-	if r.memory.Begin(req.NamespacedName, work.Generation, objects(manifests)) {
+	if fresh, dropped := r.memory.Begin(req.NamespacedName, work.Generation, objects(manifests)); fresh {
 		r.backoff.Forget(req)
+		if dropped || r.Unclaimed() > 0 {
+			r.unclaimed.Look()
+		}
 	}
 	if ptrTrue(work.Spec.SuspendDispatching) {
 		return r.rest(ctx, req, work, manifests)
 	}
-	work, err := r.hold(ctx, work)
-	if err != nil {
-		return reconcile.Result{}, err
+	if from == hub {
+		if work, err = r.hold(ctx, work); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	return r.execute(ctx, req, work, manifests)
 }
@@ -212,7 +288,7 @@ func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *work
 		if m.Problem != nil {
 			continue
 		}
-		if _, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version); err != nil {
+		if _, err := r.mapping(name, m.Object); err != nil {
 			sure = sure && meta.IsNoMatchError(err) // of a kind that the member does not know, nothing is to be reported
 			continue
 		}
@@ -270,6 +346,8 @@ func told(work *workv1alpha1.Work, condition string) bool {
 // forget drops what is remembered of a Work that is gone.
 func (r *Reconciler) forget(ctx context.Context, req reconcile.Request) error {
 	r.backoff.Forget(req)
+	r.needs.Forget(req.NamespacedName)
+	r.brake.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
 	return r.kinds.Keep(ctx, req.NamespacedName, nil)
 }

@@ -1,11 +1,13 @@
 // Package execution applies the Works of a member and keeps the member that way.
 //
-// Reads: Works in the execution namespace on the hub; the objects of the member that
+// Reads: Works in the execution namespace on the hub, or at a start without the hub those
+// of the journal; the objects of the member that
 // their manifests name.
 // Writes: those objects (server-side apply, deletion); the execution finalizer on Works.
 // Owns: on objects of the member, the fields that the manifests set; on Works, the
 // finalizer.
 // Invariant: an object of the member is deleted only for a Work that carries a deletion
-// timestamp, and only if it bears the marks of that Work; what is absent deletes nothing.
+// timestamp, or to be made anew for a template that asks for that, and only if it bears
+// the marks of that Work; what is absent deletes nothing.
 // Next: package status tells the hub.
 package execution

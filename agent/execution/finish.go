@@ -3,12 +3,14 @@ package execution
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,21 +26,31 @@ import (
 
 // finish deals with a Work that is being deleted: it deletes its objects, or lets go of
 // them, and then drops the finalizer. It does not wait until the objects are gone: what
-// holds them is a matter of the member.
+// holds them is a matter of the member, and is told if it takes long. What becomes of one
+// object does not concern the others.
 func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error {
 	name := client.ObjectKeyFromObject(work)
 	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
 		return r.forget(ctx, reconcile.Request{NamespacedName: name})
 	}
+	// The Works of a cluster that was forgotten are deleted, too; its agent has no rights any
+	// more by then, and its objects are not the hub's to delete.
+	if err := r.confirm(ctx); err != nil {
+		return fmt.Errorf("not deleting the objects of a Work, since the hub does not confirm that this agent may: %w", err)
+	}
 	// From here on, that an object vanishes is no reason to look at the Work again.
+	r.needs.Forget(name)
 	r.memory.Forget(name)
 	part, done := r.remove, "Deleted the objects of a Work"
 	if ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
 		part, done = r.release, "Let go of the objects of a Work"
+	} else if ok, err := r.pass(ctx, work); err != nil || !ok {
+		return err // it comes again when an operator said to go on
 	}
 	// What was applied last goes first.
 	manifests := plan.Order(plan.Parse(work))
 	slices.Reverse(manifests)
+	var problems []error
 	for _, m := range manifests {
 		if m.Problem != nil {
 			continue // it was never applied
@@ -48,12 +60,23 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 			continue // the kind is gone from the member, and its objects with it
 		}
 		if err != nil {
-			return fmt.Errorf("looking up the kind of %s in the member: %w", m.Object, err)
+			problems = append(problems, fmt.Errorf("looking up the kind of %s in the member: %w", m.Object, err))
+			continue
 		}
-		if err := part(ctx, name, m.Object); err != nil {
-			return err
+		if err := part(ctx, name, m); err != nil {
+			problems = append(problems, err)
+			r.refused(work, m.Object, err)
+		} else {
+			r.leaving.Allowed(m.Object)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
+	}
+	r.works.Finish(work.UID)
 	work = work.DeepCopy()
 	edit, err := kube.Begin(work)
 	if err != nil {
@@ -69,8 +92,24 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	return r.forget(ctx, reconcile.Request{NamespacedName: name})
 }
 
+// refused tells that the member does not let an object go; that it does not answer is
+// told of the Cluster.
+func (r *Reconciler) refused(work *workv1alpha1.Work, object plan.Object, err error) {
+	result, message := classify(object, err)
+	if result != plan.Refused {
+		return
+	}
+	note := fmt.Sprintf("%s could not be deleted: %s; the Work stays until it can", object, message)
+	if r.leaving.Refused(object, note) {
+		r.events(kube.Event{
+			Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonDeletionFailed, Action: actionDelete, Note: note,
+		})
+	}
+}
+
 // remove deletes an object that bears the marks of the Work.
-func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, name plan.Object) error {
+func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m plan.Manifest) error {
+	name := m.Object
 	obj, _ := r.kinds.Get(name)
 	if !plan.Decisive(obj, work) {
 		// The informer may be behind, and it would be for ever if we went by it now.
@@ -83,14 +122,31 @@ func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, name
 		}
 		obj = found
 	}
+	err := r.delete(ctx, work, m, obj)
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	// There is another one of its name, and the informer is behind.
+	if obj, err = r.read(ctx, name); err != nil {
+		return fmt.Errorf("reading %s from the member: %w", name, err)
+	}
+	if obj == nil || !plan.Deletable(obj, work) {
+		return nil
+	}
+	return r.delete(ctx, work, m, obj)
+}
+
+// delete deletes the very object that was seen, which must be ours to delete.
+func (r *Reconciler) delete(ctx context.Context, work types.NamespacedName, m plan.Manifest, obj *unstructured.Unstructured) error {
+	name, uid := m.Object, obj.GetUID()
+	r.leaving.Add(name, uid, work, r.clock.Now(), r.stuckAfter)
 	if obj.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	uid := obj.GetUID()
 	doomed := prototype(name.GroupVersionKind)
 	doomed.SetNamespace(name.Namespace)
 	doomed.SetName(name.Name)
-	err := r.memberClient.Delete(ctx, doomed, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := r.memberClient.Delete(ctx, doomed, client.Preconditions{UID: &uid}, client.PropagationPolicy(m.Propagation))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting %s from the member: %w", name, err)
 	}
@@ -99,7 +155,8 @@ func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, name
 
 // release takes our marks off an object that stays. An object that is gone or not ours
 // has none to take off.
-func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, name plan.Object) error {
+func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m plan.Manifest) error {
+	name := m.Object
 	obj, err := r.read(ctx, name)
 	if err != nil {
 		return fmt.Errorf("reading %s from the member: %w", name, err)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,9 +24,13 @@ const syncPatience = 500 * time.Millisecond
 
 // kinds keeps an informer for each kind that some Work contains.
 type kinds struct {
-	cache   cache.Cache
-	handler toolscache.ResourceEventHandler
-	clock   clock.Clock
+	cache cache.Cache
+	// confined are used instead for kinds that are in namespaces, if there are any, which
+	// the mapper tells.
+	confined []cache.Cache
+	mapper   meta.RESTMapper
+	handler  toolscache.ResourceEventHandler
+	clock    clock.Clock
 
 	mu     sync.Mutex
 	known  map[schema.GroupVersionKind]*kind
@@ -34,8 +39,8 @@ type kinds struct {
 
 // kind is one kind and the Works that contain it.
 type kind struct {
-	informer toolscache.SharedIndexInformer
-	synced   <-chan struct{}
+	informers []toolscache.SharedIndexInformer
+	synced    <-chan struct{}
 	// patience is closed once nobody waits for the informer any more.
 	patience chan struct{}
 	works    map[types.NamespacedName]struct{}
@@ -101,24 +106,60 @@ func (k *kinds) use(ctx context.Context, work types.NamespacedName, gvk schema.G
 }
 
 func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, error) {
-	i, err := k.cache.GetInformer(ctx, prototype(gvk), cache.BlockUntilSynced(false))
+	caches, err := k.caches(gvk)
 	if err != nil {
-		return nil, fmt.Errorf("watching %s in the member: %w", gvk.Kind, err)
+		return nil, err
 	}
-	informer, ok := i.(toolscache.SharedIndexInformer)
-	if !ok {
-		return nil, fmt.Errorf("watching %s in the member: the informer is a %T, which has no store", gvk.Kind, i)
+	one := &kind{patience: make(chan struct{}), works: map[types.NamespacedName]struct{}{}}
+	var filled []<-chan struct{}
+	for _, c := range caches {
+		i, err := c.GetInformer(ctx, prototype(gvk), cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("watching %s in the member: %w", gvk.Kind, err)
+		}
+		informer, ok := i.(toolscache.SharedIndexInformer)
+		if !ok {
+			return nil, fmt.Errorf("watching %s in the member: the informer is a %T, which has no store", gvk.Kind, i)
+		}
+		registration, err := informer.AddEventHandler(k.handler)
+		if err != nil {
+			return nil, fmt.Errorf("watching %s in the member: %w", gvk.Kind, err)
+		}
+		one.informers = append(one.informers, informer)
+		filled = append(filled, registration.HasSyncedChecker().Done())
 	}
-	registration, err := informer.AddEventHandler(k.handler)
+	one.synced = filled[0]
+	if len(filled) > 1 {
+		one.synced = all(filled)
+	}
+	return one, nil
+}
+
+// caches returns those that show the objects of a kind.
+func (k *kinds) caches(gvk schema.GroupVersionKind) ([]cache.Cache, error) {
+	if len(k.confined) == 0 {
+		return []cache.Cache{k.cache}, nil
+	}
+	mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return nil, fmt.Errorf("watching %s in the member: %w", gvk.Kind, err)
+		return nil, fmt.Errorf("looking up %s in the member: %w", gvk.Kind, err)
 	}
-	return &kind{
-		informer: informer,
-		synced:   registration.HasSyncedChecker().Done(),
-		patience: make(chan struct{}),
-		works:    map[types.NamespacedName]struct{}{},
-	}, nil
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return k.confined, nil
+	}
+	return []cache.Cache{k.cache}, nil
+}
+
+// all is closed when all of several are. An informer that never fills holds one goroutine.
+func all(several []<-chan struct{}) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		for _, one := range several {
+			<-one
+		}
+		close(out)
+	}()
+	return out
 }
 
 // Keep stops the informers that only this Work needed, for kinds that it no longer
@@ -137,8 +178,10 @@ func (k *kinds) Keep(ctx context.Context, work types.NamespacedName, still map[s
 			continue
 		}
 		delete(k.known, gvk)
-		if err := k.cache.RemoveInformer(ctx, prototype(gvk)); err != nil {
-			return fmt.Errorf("ending the watch of %s in the member: %w", gvk.Kind, err)
+		for _, c := range append([]cache.Cache{k.cache}, k.confined...) { // the kind may be gone, so nobody says where it was
+			if err := c.RemoveInformer(ctx, prototype(gvk)); err != nil {
+				return fmt.Errorf("ending the watch of %s in the member: %w", gvk.Kind, err)
+			}
 		}
 	}
 	if len(k.byWork[work]) == 0 {
@@ -165,12 +208,41 @@ func (k *kinds) Get(name plan.Object) (obj *unstructured.Unstructured, synced bo
 	if name.Namespace != "" {
 		key = name.Namespace + "/" + name.Name
 	}
-	item, found, err := one.informer.GetStore().GetByKey(key)
-	if err != nil || !found {
-		return nil, true
+	for _, informer := range one.informers {
+		if item, found, err := informer.GetStore().GetByKey(key); err == nil && found {
+			obj, _ = item.(*unstructured.Unstructured)
+			return obj, true
+		}
 	}
-	obj, _ = item.(*unstructured.Unstructured)
-	return obj, true
+	return nil, true
+}
+
+// Each calls a function for every managed object of the kinds in use. It says whether
+// all of their informers have seen all objects.
+func (k *kinds) Each(do func(*unstructured.Unstructured)) (whole bool) {
+	k.mu.Lock()
+	all := make([]*kind, 0, len(k.known))
+	for _, one := range k.known {
+		all = append(all, one)
+	}
+	k.mu.Unlock()
+	whole = true
+	for _, one := range all {
+		select {
+		case <-one.synced:
+		default:
+			whole = false
+			continue
+		}
+		for _, informer := range one.informers {
+			for _, item := range informer.GetStore().List() {
+				if obj, ok := item.(*unstructured.Unstructured); ok {
+					do(obj)
+				}
+			}
+		}
+	}
+	return whole
 }
 
 func prototype(gvk schema.GroupVersionKind) *unstructured.Unstructured {

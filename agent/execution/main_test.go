@@ -1,9 +1,12 @@
 package execution_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +35,7 @@ import (
 	"fairlead.dev/agent/execution"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/cluster"
@@ -46,10 +50,31 @@ const patience = 20 * time.Second
 // execution stage, and what that stage reported.
 type world struct {
 	client   client.Client
+	cluster  string // name of the Cluster; empty if there is none
 	works    string // execution namespace
 	member   string // a namespace of the member
 	reports  *reports
 	requests *requests
+	events   *events
+	executor *execution.Reconciler
+}
+
+// events remembers what people were told.
+type events struct {
+	mu    sync.Mutex
+	notes []string
+}
+
+func (e *events) sink(event kube.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.notes = append(e.notes, event.Reason+": "+event.Note)
+}
+
+func (e *events) all() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.notes)
 }
 
 // reports is a Reporter that remembers the conditions of Works.
@@ -57,10 +82,15 @@ type reports struct {
 	mu         sync.Mutex
 	conditions map[types.NamespacedName][]metav1.Condition
 	count      map[types.NamespacedName]int
+	drift      map[types.NamespacedName][]workv1alpha1.Drift
 }
 
 func newReports() *reports {
-	return &reports{conditions: map[types.NamespacedName][]metav1.Condition{}, count: map[types.NamespacedName]int{}}
+	return &reports{
+		conditions: map[types.NamespacedName][]metav1.Condition{},
+		count:      map[types.NamespacedName]int{},
+		drift:      map[types.NamespacedName][]workv1alpha1.Drift{},
+	}
 }
 
 func (r *reports) Report(work *workv1alpha1.Work, conditions []metav1.Condition, _ []workv1alpha1.ResourceIdentifier, _ []*unstructured.Unstructured) {
@@ -77,7 +107,20 @@ func (r *reports) Report(work *workv1alpha1.Work, conditions []metav1.Condition,
 }
 
 func (*reports) Observe(types.NamespacedName, *unstructured.Unstructured) {}
-func (*reports) Gone(types.NamespacedName, *unstructured.Unstructured)    {}
+func (r *reports) Drifted(work types.NamespacedName, drift workv1alpha1.Drift) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drift[work] = append(r.drift[work], drift)
+}
+
+// drifted returns what was told of drift of a Work.
+func (r *reports) drifted(work *workv1alpha1.Work) []workv1alpha1.Drift {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.drift[client.ObjectKeyFromObject(work)])
+}
+
+func (*reports) Gone(types.NamespacedName, *unstructured.Unstructured) {}
 
 func (r *reports) applied(work *workv1alpha1.Work) metav1.Condition {
 	return r.condition(work, workv1alpha1.WorkApplied)
@@ -97,14 +140,36 @@ func (r *reports) condition(work *workv1alpha1.Work, kind string) metav1.Conditi
 type requests struct {
 	mu    sync.Mutex
 	lines []string
+	// before is called before a request is sent; nil does nothing.
+	before func(line string)
+}
+
+// meddle has something done before each request from now on.
+func (r *requests) meddle(before func(line string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.before = before
 }
 
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Query().Get("watch") == "" {
+			line := req.Method + " " + req.URL.Path
+			if req.Method == http.MethodDelete && req.Body != nil {
+				body, err := io.ReadAll(req.Body)
+				if err != nil {
+					return nil, err
+				}
+				line += " " + string(body)
+				req.Body = io.NopCloser(bytes.NewReader(body))
+			}
 			r.mu.Lock()
-			r.lines = append(r.lines, req.Method+" "+req.URL.Path)
+			r.lines = append(r.lines, line)
+			before := r.before
 			r.mu.Unlock()
+			if before != nil {
+				before(line)
+			}
 		}
 		return next.RoundTrip(req)
 	})
@@ -130,20 +195,34 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // newWorld starts an agent of its own for a test.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOf(t, native.New())
+}
+
+// newWorldOf starts one that knows what kinds mean from an interpreter.
+func newWorldOf(t *testing.T, kinds interpreter.Interpreter) *world {
+	t.Helper()
+	return newWorldWith(t, kinds, "")
+}
+
+// newWorldWith starts one whose Cluster has a name.
+func newWorldWith(t *testing.T, kinds interpreter.Interpreter, name string) *world {
+	t.Helper()
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{
 		client:   c.Client(t),
+		cluster:  name,
 		works:    c.Namespace(t),
 		member:   c.Namespace(t),
 		requests: &requests{},
 		reports:  newReports(),
+		events:   &events{},
 	}
-	w.start(t, c.Config)
+	w.start(t, c.Config, kinds)
 	return w
 }
 
 // start runs the stage until the test ends.
-func (w *world) start(t *testing.T, config *rest.Config) {
+func (w *world) start(t *testing.T, config *rest.Config, kinds interpreter.Interpreter) {
 	t.Helper()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()
@@ -164,20 +243,24 @@ func (w *world) start(t *testing.T, config *rest.Config) {
 	memberCache, err := cache.New(memberConfig, cache.Options{
 		Scheme:                       scheme,
 		DefaultLabelSelector:         labels.SelectorFromSet(labels.Set{contract.ManagedLabel: contract.LabelTrue}),
-		DefaultTransform:             cache.TransformStripManagedFields(),
+		DefaultTransform:             execution.Slim,
 		DefaultUnsafeDisableDeepCopy: new(true),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return memberCache.Start(ctx) }))).To(Succeed())
-	g.Expect(execution.Register(mgr, execution.Deps{
+	w.executor, err = execution.Register(mgr, execution.Deps{
 		Namespace:    w.works,
+		Cluster:      w.cluster,
 		MemberClient: memberClient,
 		MemberCache:  memberCache,
-		Interpreter:  native.New(),
+		Interpreter:  kinds,
 		Reporter:     w.reports,
+		Events:       w.events.sink,
+		StuckAfter:   500 * time.Millisecond,
 		Clock:        clock.RealClock{},
 		Registry:     prometheus.NewRegistry(),
-	})).To(Succeed())
+	})
+	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

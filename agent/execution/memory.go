@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"fairlead.dev/agent/execution/plan"
@@ -16,6 +17,8 @@ type memory struct {
 	mu      sync.Mutex
 	objects map[plan.Object]*object
 	works   map[types.NamespacedName]*work
+	// retained are the kinds of which something was taken over from the member.
+	retained map[schema.GroupVersionKind]struct{}
 }
 
 // object is what is known of one object of the member. It exists from the first try to
@@ -27,6 +30,13 @@ type object struct {
 	record *plan.Record
 	// pace says when it may be sent again.
 	pace plan.Pace
+	// doubted says that the member had it otherwise than the cache.
+	doubted bool
+	// replaced is the manifest for which it was deleted to be made anew.
+	replaced plan.Digest
+	// vanished is the manifest as which it was in the member when somebody deleted it, or
+	// took our label off.
+	vanished plan.Digest
 	// lost is the object that the member last reported as deleted. The report may
 	// overtake the answer to our own apply.
 	lost struct {
@@ -44,12 +54,63 @@ type work struct {
 }
 
 func newMemory() *memory {
-	return &memory{objects: map[plan.Object]*object{}, works: map[types.NamespacedName]*work{}}
+	return &memory{
+		objects:  map[plan.Object]*object{},
+		works:    map[types.NamespacedName]*work{},
+		retained: map[schema.GroupVersionKind]struct{}{},
+	}
+}
+
+// Retained notes that something of the objects of a kind is taken over from the member.
+func (m *memory) Retained(kind schema.GroupVersionKind) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.retained[kind] = struct{}{}
+}
+
+// Doubt forgets how the objects of some kinds are, of which something is, or was, taken
+// over from the member, and returns the Works that are about them.
+func (m *memory) Doubt(affects, retains func(schema.GroupVersionKind) bool) []types.NamespacedName {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	doubtful := map[schema.GroupVersionKind]bool{}
+	var out []types.NamespacedName
+	for name, w := range m.works {
+		touched := false
+		for _, o := range w.objects {
+			doubt, known := doubtful[o.GroupVersionKind]
+			if !known {
+				_, was := m.retained[o.GroupVersionKind]
+				doubt = affects(o.GroupVersionKind) && (was || retains(o.GroupVersionKind))
+				doubtful[o.GroupVersionKind] = doubt
+			}
+			if object := m.objects[o]; doubt && object != nil {
+				object.record, touched = nil, true
+			}
+		}
+		if touched {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Newest returns the object of the records that changed last, and its resourceVersion;
+// empty if there are none.
+func (m *memory) Newest() (newest plan.Object, resourceVersion string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, o := range m.objects {
+		if o.record != nil && (resourceVersion == "" || plan.Older(resourceVersion, o.record.ResourceVersion)) {
+			newest, resourceVersion = name, o.record.ResourceVersion
+		}
+	}
+	return newest, resourceVersion
 }
 
 // Begin notes which objects a Work is about, forgets those that it was about before, and
-// says whether this generation of the Work is new.
-func (m *memory) Begin(name types.NamespacedName, generation int64, objects []plan.Object) bool {
+// says whether this generation of the Work is new, and whether it dropped an object.
+func (m *memory) Begin(name types.NamespacedName, generation int64, objects []plan.Object) (fresh, dropped bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w, ok := m.works[name]
@@ -64,13 +125,23 @@ func (m *memory) Begin(name types.NamespacedName, generation int64, objects []pl
 	}
 	for _, o := range w.objects {
 		if !slices.Contains(objects, o) {
+			dropped = true
 			m.untrack(o)
 		}
 	}
 	w.objects = objects
-	fresh := w.generation != generation
+	fresh = w.generation != generation
 	w.generation = generation
-	return fresh
+	return fresh, dropped
+}
+
+// MayHave says whether a Work is about an object, as far as is known: one that was not
+// looked at yet may be.
+func (m *memory) MayHave(name types.NamespacedName, object plan.Object) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.works[name]
+	return !ok || slices.Contains(w.objects, object)
 }
 
 // Forget drops all that is known of a Work. It says whether anything was.
@@ -147,24 +218,53 @@ func (m *memory) Put(name plan.Object, record plan.Record) bool {
 		return false
 	}
 	o.record = &record
+	o.vanished, o.doubted = plan.Digest{}, false
 	return true
 }
 
-// Lose notes that the member reported an object as deleted. It says whether there was a
-// record of it, and whether the object is one of ours.
-func (m *memory) Lose(name plan.Object, uid types.UID, resourceVersion string) (recorded, tracked bool) {
+// Lose notes that the member reported an object as deleted. It says whether the object is
+// one of ours.
+func (m *memory) Lose(name plan.Object, uid types.UID, resourceVersion string) (tracked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, ok := m.objects[name]
 	if !ok {
-		return false, false
+		return false
 	}
 	o.lost.uid, o.lost.resourceVersion = uid, resourceVersion
 	if o.record != nil && o.record.UID == uid && !plan.Older(resourceVersion, o.record.ResourceVersion) {
+		o.vanished = o.record.Manifest
 		o.record = nil
-		return true, true
 	}
-	return false, true
+	return true
+}
+
+// Doubting notes that the member has an object otherwise than the cache shows it, and
+// Doubted says so until the member was asked.
+func (m *memory) Doubting(name plan.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.objects[name]; ok {
+		o.doubted = true
+	}
+}
+
+// Doubted says whether the member has to be asked about an object, whatever the cache
+// shows.
+func (m *memory) Doubted(name plan.Object) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[name]
+	return ok && o.doubted
+}
+
+// Vanished says whether an object was in the member as a manifest asks for, until somebody
+// there made it vanish.
+func (m *memory) Vanished(name plan.Object, manifest plan.Digest) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[name]
+	return ok && o.vanished == manifest
 }
 
 // Due returns how long to wait before a manifest is sent once more.
@@ -184,6 +284,19 @@ func (m *memory) Sent(name plan.Object, manifest plan.Digest, now time.Time) {
 	if o, ok := m.objects[name]; ok {
 		o.pace = o.pace.Sent(manifest, now)
 	}
+}
+
+// Replace notes that an object is deleted to be made anew for a manifest. It says false if
+// that was done before.
+func (m *memory) Replace(name plan.Object, manifest plan.Digest) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[name]
+	if !ok || o.replaced == manifest {
+		return false
+	}
+	o.replaced = manifest
+	return true
 }
 
 // Drop forgets the record of an object that is known to be something else by now.

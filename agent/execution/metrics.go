@@ -10,6 +10,13 @@ import (
 type metrics struct {
 	applies *prometheus.CounterVec
 	drift   prometheus.Counter
+	stuck   prometheus.Gauge
+	// held counts Works whose deletion the brake holds.
+	held prometheus.Gauge
+	// unclaimed counts what names a Work that does not have it.
+	unclaimed prometheus.Gauge
+	// replaced counts what was deleted to be made anew.
+	replaced prometheus.Counter
 }
 
 // Values of the label result.
@@ -30,6 +37,22 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Help: "Changes made in the member to objects of Works, which were put back.",
 		})),
 	}
+	m.stuck = register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "fairlead_agent_execution_stuck_objects",
+		Help: "Objects that were deleted from the member and are held there by finalizers.",
+	}))
+	m.held = register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "fairlead_agent_execution_held_deletions",
+		Help: "Works whose deletion is held by the deletion brake of the cluster, until an operator approves.",
+	}))
+	m.replaced = register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "fairlead_agent_execution_replaced_total",
+		Help: "Objects deleted from the member to be made anew, because a field that cannot change was changed.",
+	}))
+	m.unclaimed = register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "fairlead_agent_execution_unclaimed_objects",
+		Help: "Objects in the member that name a Work which the hub does not have, or which no longer has them.",
+	}))
 	for _, result := range []string{resultApplied, resultWaiting, resultRefused} {
 		m.applies.WithLabelValues(result)
 	}

@@ -19,6 +19,8 @@ type Reporter interface {
 	// Observe takes over what the member shows of an object of the Work. It may come
 	// before the first Report of the Work.
 	Observe(work types.NamespacedName, live *unstructured.Unstructured)
+	// Drifted takes over what was changed in the member, and put back.
+	Drifted(work types.NamespacedName, drift workv1alpha1.Drift)
 	// Gone says that the member no longer has the object.
 	Gone(work types.NamespacedName, last *unstructured.Unstructured)
 }

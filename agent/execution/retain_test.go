@@ -15,7 +15,7 @@ import (
 func TestWhatIsRetainedMustStillBeSoWhenItArrives(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &Reconciler{interpreter: native.New()}
+	r := &Reconciler{interpreter: native.New(), memory: newMemory()}
 	web := func(labels map[string]any, replicas int64) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment",

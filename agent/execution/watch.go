@@ -4,38 +4,25 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
 )
 
-// workChanges lets pass what asks for something: a Work that is new, whose spec changed,
-// that is being deleted or is gone. What we write ourselves, the status and the
-// finalizers, asks for nothing.
-func workChanges() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-				e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
-				(e.ObjectOld.GetDeletionTimestamp() == nil && e.ObjectNew.GetDeletionTimestamp() != nil)
-		},
+// Slim is how the cache of managed objects transforms what it keeps: without what nobody
+// reads.
+func Slim(obj any) (any, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		plan.Slim(u)
 	}
-}
-
-// memberSource hands the queue of the controller to the handlers of the member's
-// informers, which come and go while it runs.
-func (r *Reconciler) memberSource() source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.queue = queue
-		return nil
-	})
+	return obj, nil
 }
 
 // memberHandler hears of managed objects of the member. It tells the reporter, and
@@ -65,20 +52,34 @@ func (r *Reconciler) memberHandler() toolscache.ResourceEventHandler {
 	}
 }
 
+// rulesChanged has objects applied once more of which now something else belongs to the
+// member.
+func (r *Reconciler) rulesChanged(
+	_ context.Context, affects func(schema.GroupVersionKind) bool, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) {
+	retains := func(kind schema.GroupVersionKind) bool { return r.interpreter.Has(kind, interpreter.Retain) }
+	for _, work := range r.memory.Doubt(affects, retains) {
+		kube.EnqueueLast(queue, reconcile.Request{NamespacedName: work})
+	}
+}
+
 // seen is called for an object that appeared (old is nil) or changed.
 func (r *Reconciler) seen(old, live *unstructured.Unstructured) {
+	r.arrived(live)
 	if owner, ok := r.ownWork(live); ok {
 		r.reporter.Observe(owner, live)
 	}
 	record, tracked := r.memory.Record(plan.ObjectOf(live))
 	switch {
-	case !tracked: // the Work itself will be reconciled, and look
+	case !tracked: // the Work itself will be reconciled, and look, if it has it
+		r.unclaimed.Look()
 		return
-	case record != nil && record.Describes(live): // our own write, or a change of status
+	case record != nil && record.Describes(live): // our own write, or what others do beside it
 		return
 	case record != nil && record.UID == live.GetUID() && plan.Older(live.GetResourceVersion(), record.ResourceVersion):
 		return // the watch is behind us
-	case old != nil && plan.Content(old) == plan.Content(live) && plan.Marks(old) == plan.Marks(live):
+	case old != nil && plan.Content(old) == plan.Content(live) && plan.Marks(old) == plan.Marks(live) &&
+		(old.GetDeletionTimestamp() == nil) == (live.GetDeletionTimestamp() == nil):
 		return // a change of status
 	}
 	r.enqueue(live)
@@ -89,15 +90,14 @@ func (r *Reconciler) seen(old, live *unstructured.Unstructured) {
 
 // gone is called for an object that was deleted, or lost its managed label.
 func (r *Reconciler) gone(last *unstructured.Unstructured) {
+	r.leaving.Gone(last.GetUID())
 	if owner, ok := r.ownWork(last); ok {
 		r.reporter.Gone(owner, last)
 	}
-	recorded, tracked := r.memory.Lose(plan.ObjectOf(last), last.GetUID(), last.GetResourceVersion())
-	if recorded {
-		r.metrics.drift.Inc()
-	}
-	if tracked {
+	if r.memory.Lose(plan.ObjectOf(last), last.GetUID(), last.GetResourceVersion()) {
 		r.enqueue(last)
+	} else {
+		r.unclaimed.Look()
 	}
 }
 

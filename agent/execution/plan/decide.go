@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,7 +86,7 @@ const (
 // Decision is what to do about a manifest, and why.
 type Decision struct {
 	Action Action
-	// Drift says that the object was as it should be and somebody changed it.
+	// Drift says that the object was as it should be and somebody may have changed that.
 	Drift bool
 	// Message is a sentence for Wait and Refuse.
 	Message string
@@ -128,12 +129,23 @@ func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) De
 	case ours:
 	}
 	if live.Object.GetDeletionTimestamp() != nil {
-		return Decision{Action: Wait, Message: "the object is being deleted in the member; it is made anew once it is gone (if that takes long, look at its finalizers)"}
+		return Decision{Action: Wait, Message: leavingMessage(live.Object)}
 	}
-	if unchanged && record.UID == live.Object.GetUID() && record.Content == Content(live.Object) && bears(live.Object, m.Desired) {
+	if unchanged && record.UID == live.Object.GetUID() && bears(live.Object, m.Desired) &&
+		(record.keeps(live.Object) || record.Content == Content(live.Object)) {
 		return Decision{Action: Skip}
 	}
 	return Decision{Action: Apply, Drift: unchanged}
+}
+
+// leavingMessage says that an object has to go first, and what holds it.
+func leavingMessage(live *unstructured.Unstructured) string {
+	const message = "the object is being deleted in the member; it is made anew once it is gone"
+	finalizers := live.GetFinalizers()
+	if len(finalizers) == 0 {
+		return message
+	}
+	return message + " (its finalizers hold it: " + strings.Join(finalizers, ", ") + ")"
 }
 
 // bears says whether an object has every label and annotation of another.

@@ -3,7 +3,9 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +58,11 @@ type Manifest struct {
 	Desired *unstructured.Unstructured
 	// Overwrite says that an object that is not ours may be taken over.
 	Overwrite bool
+	// Recreate says that the object is to be made anew if a field that cannot change is
+	// changed.
+	Recreate bool
+	// Propagation says what becomes of the object's dependents when it is deleted.
+	Propagation metav1.DeletionPropagation
 	// Problem is why the manifest cannot be applied anywhere.
 	Problem error
 }
@@ -103,6 +110,19 @@ func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
 		return m
 	}
 	m.Overwrite = obj.GetAnnotations()[contract.ConflictResolutionAnnotation] == contract.ConflictOverwrite
+	m.Recreate = obj.GetAnnotations()[contract.RecreateAnnotation] == contract.LabelTrue
+	m.Propagation = propagation(obj.GetAnnotations()[contract.DeletionPropagationAnnotation])
 	m.Desired = Desired(obj, work)
 	return m
+}
+
+// propagation reads what a template says of its deletion; silence, and what is no word of
+// the API, is in the background.
+func propagation(asked string) metav1.DeletionPropagation {
+	for _, known := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		if strings.EqualFold(asked, string(known)) {
+			return known
+		}
+	}
+	return metav1.DeletePropagationBackground
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/prose"
 )
 
 // Result is how it went with one manifest.
@@ -43,9 +44,6 @@ const (
 	noManifestMessage = "The Work has no manifests: there is nothing to apply"
 )
 
-// maxMessage bounds the message of a condition; the API allows 32 kB, nobody reads it.
-const maxMessage = 2048
-
 // Condition sums up the outcomes of a Work as its condition Applied.
 func Condition(outcomes []Outcome) metav1.Condition {
 	failed := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Result == Applied })
@@ -67,8 +65,8 @@ func Condition(outcomes []Outcome) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
 		Reason: workv1alpha1.ReasonAppliedFailed,
-		Message: bounded(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s",
-			len(outcomes)-len(failed), len(outcomes), strings.Join(sentences, "; "))),
+		Message: prose.Cut(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s",
+			len(outcomes)-len(failed), len(outcomes), strings.Join(sentences, "; ")), prose.OfCondition),
 	}
 }
 
@@ -92,18 +90,6 @@ func sentence(o Outcome) string {
 		return fmt.Sprintf("manifest %d: %s", o.Ordinal, o.Message)
 	}
 	return o.Object.String() + ": " + o.Message
-}
-
-// bounded cuts a message at the boundary of a character.
-func bounded(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	cut := maxMessage
-	for cut > 0 && message[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return message[:cut] + " …"
 }
 
 // Pending says whether some outcome waits for something that may come by itself.

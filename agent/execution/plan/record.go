@@ -30,6 +30,8 @@ type Record struct {
 	// Content is the object's Content, Marks its Marks.
 	Content Digest
 	Marks   Digest
+	// Owned is what the member says that we own of it; zero if it does not say.
+	Owned Digest
 	// At is when the record was made.
 	At time.Time
 }
@@ -42,19 +44,27 @@ func NewRecord(manifest Digest, live *unstructured.Unstructured, now time.Time) 
 		ResourceVersion: live.GetResourceVersion(),
 		Content:         Content(live),
 		Marks:           Marks(live),
+		Owned:           Owned(live),
 		At:              now,
 	}
 }
 
-// Describes says whether an object is as it was when the record was made, apart from
-// its status.
+// Describes says whether what we set on an object is as it was when the record was made,
+// and the object is there to stay.
 func (r Record) Describes(live *unstructured.Unstructured) bool {
-	return r.UID == live.GetUID() && r.Content == Content(live) && r.Marks == Marks(live)
+	return r.UID == live.GetUID() && live.GetDeletionTimestamp() == nil &&
+		(r.keeps(live) || r.Content == Content(live) && r.Marks == Marks(live))
+}
+
+// keeps says whether the member says that nobody changed what we own of an object.
+func (r Record) keeps(live *unstructured.Unstructured) bool {
+	return r.Owned != (Digest{}) && r.Owned == Owned(live)
 }
 
 // Content is the digest of what of an object is neither metadata nor status. The
 // generation counts just that, where a kind has one; ConfigMaps, Services and some
-// others have none, and of those the content itself is taken.
+// others have none, and of those the content itself is taken. Where a custom kind has no
+// subresource for its status, the generation counts that too: then Owned tells.
 func Content(obj *unstructured.Unstructured) Digest {
 	if generation := obj.GetGeneration(); generation != 0 {
 		return DigestOf(binary.BigEndian.AppendUint64(nil, uint64(generation)))

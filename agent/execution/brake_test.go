@@ -1,0 +1,124 @@
+package execution_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/test/cluster"
+)
+
+// annotate changes the Cluster.
+func (w *world) annotate(t *testing.T, key, value string) {
+	t.Helper()
+	w.patch(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.cluster}}, "operator", map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+}
+
+func TestTheBrakeHoldsDeletionsUntilAnOperatorSaysToGoOn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newWorldWith(t, native.New(), "braked")
+	g.Expect(w.client.Create(t.Context(), &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: w.cluster},
+		Spec: clusterv1alpha1.ClusterSpec{
+			SyncMode: clusterv1alpha1.Pull, DeletionBrake: &clusterv1alpha1.DeletionBrake{Objects: 3, Percent: 20},
+		},
+	})).To(Succeed())
+	const n = 12
+	works := make([]*workv1alpha1.Work, n)
+	for i := range n {
+		name := "settings-" + strconv.Itoa(i)
+		works[i] = w.work(t, name, w.configMap(name, nil))
+	}
+	for _, work := range works {
+		w.isApplied(t, work)
+	}
+	remove := func(these []*workv1alpha1.Work) {
+		for _, work := range these {
+			g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+		}
+	}
+	left := func(these []*workv1alpha1.Work) int {
+		there := 0
+		for _, work := range these {
+			err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: work.Name}, w.configMap(work.Name, nil))
+			g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+			if !apierrors.IsNotFound(err) {
+				there++
+			}
+		}
+		return there
+	}
+	held := func() metav1.ConditionStatus {
+		c, _ := w.executor.Held()
+		return c.Status
+	}
+	remove(works[:3])
+	for _, work := range works[:3] {
+		w.isGone(t, work)
+	}
+	g.Expect(held()).To(BeEmpty())
+
+	remove(works[3:10])
+	g.Eventually(held).WithTimeout(patience).Should(Equal(metav1.ConditionTrue))
+	c, _ := w.executor.Held()
+	g.Expect(c.Message).To(ContainSubstring("the brake lets 3 or 20 % go"))
+	there := left(works[3:10])
+	g.Expect(there).To(BeNumerically(">", 0))
+	w.annotate(t, contract.DeletionsApprovedAnnotation, c.LastTransitionTime.Add(-time.Hour).UTC().Format(time.RFC3339))
+	g.Consistently(func() int { return left(works[3:10]) }).WithTimeout(500*time.Millisecond).Should(Equal(there), "a word about another time is none")
+	w.change(t, works[11], func(work *workv1alpha1.Work) {
+		work.Spec.Workload.Manifests = raw(t, w.configMap("settings-11", map[string]string{"still": "served"}))
+	})
+	w.isApplied(t, works[11])
+
+	w.annotate(t, contract.DeletionsApprovedAnnotation, c.LastTransitionTime.UTC().Format(time.RFC3339))
+	for _, work := range works[:10] {
+		w.isGone(t, work)
+	}
+	g.Expect(left(works[:10])).To(BeZero())
+	g.Expect(left(works[10:])).To(Equal(2))
+	g.Expect(held()).To(Equal(metav1.ConditionFalse))
+}
+
+// An agent that starts anew goes on holding what the one before it held.
+func TestTheBrakeOutlastsTheAgent(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newWorldWith(t, native.New(), "braked-before")
+	braked := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: w.cluster},
+		Spec: clusterv1alpha1.ClusterSpec{
+			SyncMode: clusterv1alpha1.Pull, DeletionBrake: &clusterv1alpha1.DeletionBrake{Objects: 100},
+		},
+	}
+	since := metav1.NewTime(time.Now().Add(-time.Hour)).Rfc3339Copy()
+	g.Expect(w.client.Create(t.Context(), braked)).To(Succeed())
+	meta.SetStatusCondition(&braked.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue, LastTransitionTime: since,
+		Reason: clusterv1alpha1.ReasonTooManyDeletions, Message: "held",
+	})
+	g.Expect(w.client.Status().Update(t.Context(), braked)).To(Succeed())
+
+	again := &world{
+		client: w.client, cluster: w.cluster, works: w.works + "-again", member: w.member,
+		requests: &requests{}, reports: newReports(), events: &events{},
+	}
+	again.start(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config, native.New())
+	g.Eventually(func() bool { _, held := again.executor.Held(); return held }).WithTimeout(patience).Should(BeTrue())
+	w.annotate(t, contract.DeletionsApprovedAnnotation, since.UTC().Format(time.RFC3339))
+	g.Eventually(func() metav1.ConditionStatus { c, _ := again.executor.Held(); return c.Status }).
+		WithTimeout(patience).Should(Equal(metav1.ConditionFalse))
+}

@@ -1,0 +1,18 @@
+package execution
+
+// Reasons of the events on Works that this stage emits; those of the Work's status are
+// emitted by package status.
+const (
+	// reasonDeletionStuck : an object was deleted and does not go.
+	reasonDeletionStuck = "DeletionStuck"
+	// reasonDeletionFailed : the member refuses to delete an object.
+	reasonDeletionFailed = "DeletionFailed"
+	// reasonUnclaimed : objects in the member name a Work that does not have them.
+	reasonUnclaimed = "Unclaimed"
+)
+
+// Actions of the events.
+const (
+	actionDelete = "Delete"
+	actionLookUp = "LookUp"
+)

@@ -1,0 +1,173 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/kube"
+)
+
+const (
+	// defaultStuckAfter is how long an object may take to go before people are told.
+	defaultStuckAfter = 30 * time.Second
+	// lastLook bounds the delay between two looks at an object that does not go.
+	lastLook = 5 * time.Minute
+)
+
+// leaving remembers the objects that were deleted for a Work until they are gone. If
+// finalizers hold one, it is still there when its Work is not, and nobody would see it.
+type leaving struct {
+	mu      sync.Mutex
+	objects map[types.UID]*departure
+	// refusals are what people were told of objects that the member does not let go.
+	refusals map[plan.Object]string
+}
+
+// departure is one such object.
+type departure struct {
+	object plan.Object
+	work   types.NamespacedName
+	since  time.Time
+	next   time.Time
+	told   bool
+}
+
+func newLeaving() *leaving {
+	return &leaving{objects: map[types.UID]*departure{}, refusals: map[plan.Object]string{}}
+}
+
+// Add notes that an object is deleted.
+func (l *leaving) Add(object plan.Object, uid types.UID, work types.NamespacedName, now time.Time, patience time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.objects[uid]; !ok {
+		l.objects[uid] = &departure{object: object, work: work, since: now, next: now.Add(patience)}
+	}
+}
+
+// Due returns the objects that it is time to look at.
+func (l *leaving) Due(now time.Time) map[types.UID]departure {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[types.UID]departure{}
+	for uid, d := range l.objects {
+		if !now.Before(d.next) {
+			out[uid] = *d
+		}
+	}
+	return out
+}
+
+// Stay notes that an object is still there. It says whether that is news.
+func (l *leaving) Stay(uid types.UID, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, ok := l.objects[uid]
+	if !ok {
+		return false
+	}
+	d.next = now.Add(min(max(now.Sub(d.since), time.Second), lastLook))
+	fresh := !d.told
+	d.told = true
+	return fresh
+}
+
+// Gone forgets an object.
+func (l *leaving) Gone(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.objects, uid)
+}
+
+// Refused notes why the member does not let an object go, and whether that is news.
+func (l *leaving) Refused(object plan.Object, why string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh := l.refusals[object] != why
+	l.refusals[object] = why
+	return fresh
+}
+
+// Allowed notes that the member lets an object go.
+func (l *leaving) Allowed(object plan.Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.refusals, object)
+}
+
+// Stuck counts the objects of which people were told.
+func (l *leaving) Stuck() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, d := range l.objects {
+		if d.told {
+			n++
+		}
+	}
+	return n
+}
+
+// seeOff looks after the objects that do not go, until the context ends.
+func (r *Reconciler) seeOff(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.clock.After(min(r.stuckAfter, time.Second)):
+		}
+		for uid, d := range r.leaving.Due(r.clock.Now()) {
+			r.lookAfter(ctx, uid, d)
+		}
+	}
+}
+
+// lookAfter looks whether an object is gone by now, and tells if it is not.
+func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) {
+	live, err := r.read(ctx, d.object)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil: // the member does not answer, or no longer knows the kind
+		if result, _ := classify(d.object, err); result == plan.Waiting {
+			r.leaving.Gone(uid)
+		}
+	case live == nil || live.GetUID() != uid || live.GetDeletionTimestamp() == nil:
+		r.leaving.Gone(uid)
+		if d.told {
+			ctrl.LoggerFrom(ctx).Info("An object is gone at last", "manifest", d.object.String())
+		}
+	case r.leaving.Stay(uid, r.clock.Now()):
+		note := stuckNote(d.object, live)
+		ctrl.LoggerFrom(ctx).Info("An object does not go", "manifest", d.object.String(), "reason", note)
+		r.events(kube.Event{
+			Regarding: workReference(d.work), Type: corev1.EventTypeWarning,
+			Reason: reasonDeletionStuck, Action: actionDelete, Note: note,
+		})
+	}
+	r.metrics.stuck.Set(float64(r.leaving.Stuck()))
+}
+
+// stuckNote says what holds an object.
+func stuckNote(name plan.Object, live *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s was deleted from the member and is still there: its finalizers hold it (%s); see to the controllers that they name",
+		name, strings.Join(live.GetFinalizers(), ", "))
+}
+
+// workReference names a Work that is gone, for events.
+func workReference(work types.NamespacedName) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: workv1alpha1.GroupVersion.String(), Kind: "Work", Namespace: work.Namespace, Name: work.Name,
+	}
+}

@@ -1,0 +1,98 @@
+package execution_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+func (w *world) frozen(value string, annotations map[string]string) *corev1.ConfigMap {
+	cm := w.configMap("settings", map[string]string{"a": value})
+	cm.Immutable, cm.Annotations = new(true), annotations
+	return cm
+}
+
+func TestAFieldThatCannotChangeIsToldWithWhatToDo(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.frozen("1", nil))
+	w.isApplied(t, work)
+	first := w.get(g, "settings")
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", nil)) })
+	g.Expect(w.isNotApplied(t, work)).To(And(ContainSubstring("the member refuses it"), ContainSubstring("immutable"), ContainSubstring(contract.RecreateAnnotation)))
+	g.Expect(w.get(g, "settings").UID).To(Equal(first.UID))
+	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
+}
+
+func TestAnObjectIsMadeAnewOnceIfItsTemplateAsksForIt(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	annotations := map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
+	work := w.work(t, "settings", w.frozen("1", annotations))
+	w.isApplied(t, work)
+	first := w.get(g, "settings")
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", annotations)) })
+	g.Eventually(func(g Gomega) {
+		cm := w.get(g, "settings")
+		g.Expect(cm.UID).NotTo(Equal(first.UID))
+		g.Expect(cm.Data).To(HaveKeyWithValue("a", "2"))
+	}).WithTimeout(patience).Should(Succeed())
+	w.isApplied(t, work)
+	g.Expect(w.requests.about("DELETE")).To(ConsistOf(And(ContainSubstring("/configmaps/settings"), ContainSubstring(string(first.UID)))))
+}
+
+func TestTheTemplateSaysWhatBecomesOfDependents(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	manifest := w.configMap("settings", nil)
+	manifest.Annotations = map[string]string{contract.DeletionPropagationAnnotation: "foreground"}
+	work := w.work(t, "settings", manifest, w.configMap("usual", nil))
+	w.isApplied(t, work)
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.isGone(t, work)
+	g.Expect(w.requests.about("DELETE")).To(ConsistOf(
+		And(ContainSubstring("/configmaps/settings"), ContainSubstring(`"propagationPolicy":"Foreground"`), ContainSubstring(`"uid"`)),
+		And(ContainSubstring("/configmaps/usual"), ContainSubstring(`"propagationPolicy":"Background"`), ContainSubstring(`"uid"`))))
+}
+
+func TestAnObjectThatDoesNotGoIsTold(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", nil))
+	w.isApplied(t, work)
+	cm := w.get(g, "settings")
+	before := cm.DeepCopy()
+	cm.Finalizers = []string{"shop.example.com/held"}
+	g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
+	// What holds it is known to the agent before it deletes.
+	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Finalizers).To(HaveLen(1)) }).Should(Succeed())
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.isGone(t, work)
+	g.Eventually(w.events.all).WithTimeout(patience).Should(ContainElement(And(
+		HavePrefix("DeletionStuck: ConfigMap "+w.member+"/settings "), ContainSubstring("(shop.example.com/held)"))))
+	g.Consistently(w.events.all).WithTimeout(2*time.Second).Should(HaveLen(1), "it is told once")
+
+	// A Work that wants the object again waits for it to go, and says what holds it.
+	again := w.work(t, "settings", w.configMap("settings", nil))
+	g.Expect(w.isNotApplied(t, again)).To(ContainSubstring("its finalizers hold it: shop.example.com/held"))
+	cm = w.get(g, "settings")
+	before = cm.DeepCopy()
+	cm.Finalizers = nil
+	g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		found := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: "settings"}}
+		g.Expect(w.client.Get(context.Background(), client.ObjectKeyFromObject(found), found)).To(Succeed())
+		g.Expect(found.UID).NotTo(Equal(cm.UID))
+	}).WithTimeout(patience).Should(Succeed())
+	w.isApplied(t, again)
+}

@@ -1,0 +1,218 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/kube"
+)
+
+const (
+	// census is how often it is counted what nobody claims, if something changed.
+	census = time.Second
+	// namedObjects is how many objects an event names.
+	namedObjects = 10
+)
+
+// unclaimed are the objects in the member that name a Work of ours which the hub does not
+// have, or which no longer contains them. They stay as they are; people are told.
+type unclaimed struct {
+	mu sync.Mutex
+	// changed says that something happened since they were last counted.
+	changed bool
+	// suspects are those that were found for the first time: a Work may be on its way.
+	suspects map[types.UID]struct{}
+	// told is what people were told, by Work.
+	told  map[types.NamespacedName]string
+	count int
+}
+
+func newUnclaimed() *unclaimed {
+	return &unclaimed{suspects: map[types.UID]struct{}{}, told: map[types.NamespacedName]string{}}
+}
+
+// Look asks for a count.
+func (u *unclaimed) Look() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.changed = true
+}
+
+// Due says whether there is something to count.
+func (u *unclaimed) Due() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	due := u.changed
+	u.changed = false
+	return due
+}
+
+// Unclaimed counts the objects in the member that no Work of the hub claims.
+func (r *Reconciler) Unclaimed() int {
+	r.unclaimed.mu.Lock()
+	defer r.unclaimed.mu.Unlock()
+	return r.unclaimed.count
+}
+
+// absent deals with a Work that the hub does not have. That says nothing about its
+// objects: they stay, and are watched, so that they can be reported.
+func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *workv1alpha1.Work) error {
+	if last == nil {
+		return r.forget(ctx, req)
+	}
+	r.journal.Absent(last)
+	r.backoff.Forget(req)
+	r.needs.Forget(req.NamespacedName)
+	r.brake.Forget(req.NamespacedName)
+	r.memory.Forget(req.NamespacedName)
+	for _, m := range plan.Parse(last) {
+		if m.Problem != nil {
+			continue
+		}
+		if _, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version); err != nil {
+			continue // of a kind that the member does not know, there is nothing to report
+		}
+		if err := r.kinds.Use(ctx, req.NamespacedName, m.Object.GroupVersionKind); err != nil {
+			return err
+		}
+	}
+	r.unclaimed.Look()
+	return nil
+}
+
+// count counts what nobody claims, whenever something changed, until the context ends.
+func (r *Reconciler) countUnclaimed(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.clock.After(census):
+		}
+		if !r.works.Here() || !r.unclaimed.Due() {
+			continue
+		}
+		if err := r.census(ctx); err != nil {
+			r.unclaimed.Look()
+			ctrl.LoggerFrom(ctx).V(1).Info("Could not count what nobody claims", "reason", err.Error())
+		}
+	}
+}
+
+// census goes through all managed objects once.
+func (r *Reconciler) census(ctx context.Context) error {
+	found := map[types.NamespacedName][]*unstructured.Unstructured{}
+	var failed error
+	whole := r.kinds.Each(func(obj *unstructured.Unstructured) {
+		owner, ok := r.ownWork(obj)
+		if !ok || obj.GetDeletionTimestamp() != nil || failed != nil {
+			return
+		}
+		claimed, err := r.claims(ctx, owner, plan.ObjectOf(obj))
+		failed = err
+		if !claimed {
+			found[owner] = append(found[owner], obj)
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	if !whole {
+		r.unclaimed.Look() // some informer is not through with its list
+	}
+	for _, event := range r.unclaimed.take(found) {
+		ctrl.LoggerFrom(ctx).Info("Objects in the member are unclaimed", "reason", event.Note)
+		r.events(event)
+	}
+	r.metrics.unclaimed.Set(float64(r.Unclaimed()))
+	if !whole {
+		return nil
+	}
+	for _, name := range r.works.Absent() {
+		if len(found[name]) > 0 {
+			continue
+		}
+		// Nothing of it is left.
+		r.works.Release(name)
+		r.journal.Remove(name)
+		if err := r.kinds.Keep(ctx, name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claims says whether a Work of the hub has an object.
+func (r *Reconciler) claims(ctx context.Context, owner types.NamespacedName, object plan.Object) (bool, error) {
+	err := r.works.hubClient.Get(ctx, owner, &workv1alpha1.Work{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading Work %q: %w", owner.Name, err)
+	default:
+		return r.memory.MayHave(owner, object), nil
+	}
+}
+
+// take takes over a count, and returns what is to be told. What was not there the last
+// time is looked at once more before it counts.
+func (u *unclaimed) take(found map[types.NamespacedName][]*unstructured.Unstructured) []kube.Event {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	suspects := map[types.UID]struct{}{}
+	u.count = 0
+	var events []kube.Event
+	for work, objects := range found {
+		names := make([]string, 0, len(objects))
+		for _, obj := range objects {
+			suspects[obj.GetUID()] = struct{}{}
+			if _, known := u.suspects[obj.GetUID()]; known {
+				names = append(names, plan.ObjectOf(obj).String())
+			} else {
+				u.changed = true
+			}
+		}
+		u.count += len(names)
+		slices.Sort(names)
+		note := unclaimedNote(names)
+		if len(names) == 0 || u.told[work] == note {
+			continue
+		}
+		u.told[work] = note
+		events = append(events, kube.Event{
+			Regarding: workReference(work), Type: corev1.EventTypeWarning, Reason: reasonUnclaimed, Action: actionLookUp, Note: note,
+		})
+	}
+	for work := range u.told {
+		if len(found[work]) == 0 {
+			delete(u.told, work)
+		}
+	}
+	u.suspects = suspects
+	return events
+}
+
+// unclaimedNote names objects.
+func unclaimedNote(names []string) string {
+	more := ""
+	if len(names) > namedObjects {
+		more = fmt.Sprintf(" and %d more", len(names)-namedObjects)
+	}
+	return fmt.Sprintf("%d objects in the member name this Work, which is not on the hub or no longer has them: %s%s. "+
+		"They stay as they are; they are claimed again when the Work has them, and if nobody needs them, delete them in the member",
+		len(names), strings.Join(names[:min(len(names), namedObjects)], ", "), more)
+}

@@ -1,0 +1,305 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/kube"
+)
+
+// defaultHubPatience is how long the agent waits for the hub at start before it goes by
+// the journal. What the hub says is newer, and mostly there in a moment.
+const defaultHubPatience = 5 * time.Second
+
+// Journal keeps Works where they outlast the process. It does not fail: what it cannot
+// keep it tells itself.
+type Journal interface {
+	// Put keeps a Work as it is now. It is called before the agent acts upon it.
+	Put(work *workv1alpha1.Work)
+	// Absent keeps a Work as one that the hub does not have any more.
+	Absent(work *workv1alpha1.Work)
+	// Remove forgets a Work.
+	Remove(work types.NamespacedName)
+}
+
+// Kept is a Work that the journal had at start.
+type Kept struct {
+	Work *workv1alpha1.Work
+	// Absent says that the hub did not have it any more when it was last heard.
+	Absent bool
+}
+
+// forgetful is the journal of an agent that has no disk.
+type forgetful struct{}
+
+func (forgetful) Put(*workv1alpha1.Work)      {}
+func (forgetful) Absent(*workv1alpha1.Work)   {}
+func (forgetful) Remove(types.NamespacedName) {}
+
+// origin is who says how a Work is.
+type origin int
+
+const (
+	// nobodyYet : neither the hub nor the journal was heard. There is nothing to do.
+	nobodyYet origin = iota
+	// hub : the hub has the Work.
+	hub
+	// journal : the hub cannot be reached, and the journal has the Work.
+	journal
+	// absent : the hub does not have the Work.
+	absent
+)
+
+// works knows the Works of the member: as the hub shows them, and as long as that was not
+// heard since the agent started, as the journal has them.
+type works struct {
+	hubClient client.Reader
+
+	mu sync.Mutex
+	// here says that the hub was heard, alone that it was given up for now.
+	here, alone bool
+	// first are the Works of the hub's first answer.
+	first []*workv1alpha1.Work
+	// kept are Works of the journal that the hub was not heard about, and those that are
+	// absent. Those that it has are not among them.
+	kept map[types.NamespacedName]*workv1alpha1.Work
+	// finished are the Works whose deletion we saw through.
+	finished map[types.UID]struct{}
+}
+
+func newWorks(hubClient client.Reader, kept []Kept) *works {
+	w := &works{hubClient: hubClient, kept: map[types.NamespacedName]*workv1alpha1.Work{}, finished: map[types.UID]struct{}{}}
+	for _, k := range kept {
+		w.kept[client.ObjectKeyFromObject(k.Work)] = k.Work
+	}
+	return w
+}
+
+// Get returns a Work and who says so. Of an absent Work it returns what is left: how it
+// was when it was last seen, or nil.
+func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alpha1.Work, origin, error) {
+	w.mu.Lock()
+	here, alone, kept := w.here, w.alone, w.kept[name]
+	w.mu.Unlock()
+	switch {
+	case !here && alone && kept != nil:
+		return kept, journal, nil
+	case !here:
+		return nil, nobodyYet, nil
+	}
+	work := &workv1alpha1.Work{}
+	err := w.hubClient.Get(ctx, name, work)
+	switch {
+	case apierrors.IsNotFound(err):
+		return kept, absent, nil
+	case err != nil:
+		return nil, nobodyYet, fmt.Errorf("reading Work %q: %w", name.Name, err)
+	}
+	if kept != nil {
+		w.Release(name)
+	}
+	return work, hub, nil
+}
+
+// Here says whether the hub was heard.
+func (w *works) Here() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.here
+}
+
+// Lose takes over a Work that the hub no longer has. It says whether we saw its deletion
+// through; if not, it is absent.
+func (w *works) Lose(work *workv1alpha1.Work) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.finished[work.UID]; ok {
+		delete(w.finished, work.UID)
+		return true
+	}
+	w.kept[client.ObjectKeyFromObject(work)] = work
+	return false
+}
+
+// Finish notes that the deletion of a Work was seen through.
+func (w *works) Finish(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.finished[uid] = struct{}{}
+}
+
+// Release forgets a Work that was kept: the hub has it again, or nothing of it is left.
+func (w *works) Release(name types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.kept, name)
+}
+
+// Absent returns the names of the absent Works.
+func (w *works) Absent() []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make([]types.NamespacedName, 0, len(w.kept))
+	for name := range w.kept {
+		out = append(out, name)
+	}
+	return out
+}
+
+// Collect takes a Work that was heard of before the hub's first answer was complete. It
+// says false if it is.
+func (w *works) Collect(work *workv1alpha1.Work) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.here {
+		w.first = append(w.first, work)
+	}
+	return !w.here
+}
+
+// arrive notes that the hub was heard, and returns what it said, and what was kept until
+// now.
+func (w *works) arrive() ([]*workv1alpha1.Work, map[types.NamespacedName]*workv1alpha1.Work) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first := w.first
+	w.here, w.first = true, nil
+	return first, maps.Clone(w.kept)
+}
+
+// giveUp notes that the hub cannot be reached for now, unless it was heard, and returns
+// the Works to go on with.
+func (w *works) giveUp() []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.here {
+		return nil
+	}
+	w.alone = true
+	out := make([]types.NamespacedName, 0, len(w.kept))
+	for name := range w.kept {
+		out = append(out, name)
+	}
+	return out
+}
+
+// hubSource feeds the controller with the Works of the hub. Other than the usual source
+// it does not wait for the hub: an agent that starts without it goes by the journal.
+// It hands the queue to the member's informers, too, which come and go.
+func (r *Reconciler) hubSource(c cache.Cache) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		r.queue = queue
+		informer, err := c.GetInformer(ctx, &workv1alpha1.Work{}, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching Works: %w", err)
+		}
+		registration, err := informer.AddEventHandler(r.workHandler())
+		if err != nil {
+			return fmt.Errorf("watching Works: %w", err)
+		}
+		go r.awaitHub(ctx, registration.HasSyncedChecker().Done())
+		return nil
+	})
+}
+
+// awaitHub has the Works looked at once the hub was heard, and those of the journal
+// before, if that takes long.
+func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-r.clock.After(r.hubPatience):
+		if kept := r.works.giveUp(); len(kept) > 0 {
+			ctrl.LoggerFrom(ctx).Info("The hub cannot be reached; going on with the Works of the journal", "works", len(kept))
+			for _, name := range kept {
+				r.queue.Add(reconcile.Request{NamespacedName: name})
+			}
+		}
+	case <-heard:
+	}
+	select {
+	case <-ctx.Done():
+		return
+	case <-heard:
+	}
+	all, kept := r.works.arrive()
+	for _, work := range all {
+		name := client.ObjectKeyFromObject(work)
+		req := reconcile.Request{NamespacedName: name}
+		if old, ok := kept[name]; ok && sameWish(old, work) {
+			kube.EnqueueLast(r.queue, req)
+		} else { // somebody changed it since
+			r.queue.Add(req)
+		}
+		delete(kept, name)
+	}
+	for name := range kept { // what the hub does not have
+		kube.EnqueueLast(r.queue, reconcile.Request{NamespacedName: name})
+	}
+}
+
+// sameWish says whether a Work still asks for what it asked for.
+func sameWish(old, work *workv1alpha1.Work) bool {
+	return old.UID == work.UID && old.Generation == work.Generation && work.DeletionTimestamp.IsZero()
+}
+
+// workHandler hears of changes of Works. Those that are there at first are looked at when
+// all of them were heard.
+func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
+	enqueue := func(work *workv1alpha1.Work) {
+		// Before all were heard it would only be put off.
+		if !r.works.Collect(work) {
+			r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(work)})
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if work, ok := obj.(*workv1alpha1.Work); ok {
+				enqueue(work)
+			}
+		},
+		UpdateFunc: func(before, obj any) {
+			old, okOld := before.(*workv1alpha1.Work)
+			work, ok := obj.(*workv1alpha1.Work)
+			if ok && okOld && asks(old, work) {
+				enqueue(work)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			work, ok := obj.(*workv1alpha1.Work)
+			if !ok {
+				return
+			}
+			if r.works.Lose(work) {
+				r.journal.Remove(client.ObjectKeyFromObject(work))
+			}
+			enqueue(work)
+		},
+	}
+}
+
+// asks says whether a change of a Work asks for something: its spec changed, it is being
+// deleted, or it is another one. What we write ourselves, the status and the finalizers,
+// asks for nothing.
+func asks(old, work *workv1alpha1.Work) bool {
+	return old.Generation != work.Generation || old.UID != work.UID ||
+		(old.DeletionTimestamp.IsZero() && !work.DeletionTimestamp.IsZero())
+}
