@@ -1,0 +1,12 @@
+// Package journal keeps the last Works that the agent saw on local disk, so that an agent
+// that starts while the hub cannot be reached goes on with them.
+//
+// Reads and writes: one directory, which is its own.
+// Owns: every file in it.
+// Invariant: a file is a whole version of a Work or it is not used; it is never older than
+// what the agent acted upon. Where a newer version cannot be written, the older one is
+// removed: to leave objects as they are is better than to take them back to what they were.
+// Next: package execution, which writes before it acts and reads while there is no hub.
+//
+// Nothing that is found in the directory or happens to the disk stops the agent.
+package journal

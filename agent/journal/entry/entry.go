@@ -1,0 +1,161 @@
+package entry
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// Version of the format. A file of another version is not read.
+const Version = 1
+
+const (
+	magic  = "fairlead-journal"
+	plain  = "plain"
+	sealed = "aes-256-gcm"
+)
+
+// Reasons why a file cannot be used.
+var (
+	// ErrForeign : the file is none of ours, or of a version that this agent does not know.
+	ErrForeign = errors.New("it is no journal of this version")
+	// ErrTorn : the file was not written to its end, or was changed since.
+	ErrTorn = errors.New("it is torn: its checksum does not match")
+	// ErrKey : the file is sealed with a key that we do not have.
+	ErrKey = errors.New("it is sealed with another key")
+)
+
+// Key seals what is kept; nil seals nothing.
+type Key []byte
+
+// KeyOf makes a key of a secret; an empty secret is no key.
+func KeyOf(secret []byte) Key {
+	if len(bytes.TrimSpace(secret)) == 0 {
+		return nil
+	}
+	return NewKey(secret)
+}
+
+// NewKey makes a key of a secret of any length.
+func NewKey(secret []byte) Key {
+	sum := sha256.Sum256(append([]byte(magic+"\n"), bytes.TrimSpace(secret)...))
+	return sum[:]
+}
+
+// Member is whose journal it is.
+type Member struct {
+	// Cluster is the name of the member on the hub.
+	Cluster string `json:"cluster"`
+	// Namespace is where its Works are.
+	Namespace string `json:"namespace"`
+}
+
+// Record is what is kept of a Work.
+type Record struct {
+	// Work is the Work as it was last seen.
+	Work *workv1alpha1.Work `json:"work"`
+	// Absent says that the hub did not have it any more when it was last heard, and that
+	// it never said to delete it.
+	Absent bool `json:"absent,omitempty"`
+}
+
+// Encode returns the text of the file of a name.
+func Encode(name string, value any, key Key) ([]byte, error) {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q for the journal: %w", name, err)
+	}
+	how := plain
+	if key != nil {
+		how = sealed
+		if content, err = seal(name, content, key); err != nil {
+			return nil, err
+		}
+	}
+	sum := sha256.Sum256(content)
+	line := fmt.Sprintf("%s %d %s sha256=%s length=%d\n", magic, Version, how, hex.EncodeToString(sum[:]), len(content))
+	return append([]byte(line), content...), nil
+}
+
+// Decode reads the text of the file of a name.
+func Decode(name string, text []byte, key Key, value any) error {
+	line, content, ok := bytes.Cut(text, []byte("\n"))
+	if !ok {
+		if len(text) == 0 || strings.HasPrefix(magic, string(text[:min(len(text), len(magic))])) {
+			return ErrTorn
+		}
+		return ErrForeign
+	}
+	var version, length int
+	var how, sum string
+	if _, err := fmt.Sscanf(string(line), magic+" %d %s sha256=%s length=%d", &version, &how, &sum, &length); err != nil || version != Version {
+		return ErrForeign
+	}
+	got := sha256.Sum256(content)
+	if len(content) != length || hex.EncodeToString(got[:]) != sum {
+		return ErrTorn
+	}
+	switch {
+	case how == sealed && key == nil:
+		return ErrKey
+	case how == sealed:
+		var err error
+		if content, err = open(name, content, key); err != nil {
+			return err
+		}
+	case how != plain:
+		return ErrForeign
+	}
+	if err := json.Unmarshal(content, value); err != nil {
+		return ErrForeign
+	}
+	return nil
+}
+
+func seal(name string, content []byte, key Key) ([]byte, error) {
+	box, err := newBox(key)
+	if err != nil {
+		return nil, err
+	}
+	nonce := make([]byte, box.NonceSize(), box.NonceSize()+len(content)+box.Overhead())
+	if _, err := rand.Read(nonce); err != nil {
+		return nil, fmt.Errorf("sealing %q for the journal: %w", name, err)
+	}
+	return box.Seal(nonce, nonce, content, []byte(name)), nil
+}
+
+func open(name string, content []byte, key Key) ([]byte, error) {
+	box, err := newBox(key)
+	if err != nil {
+		return nil, err
+	}
+	if len(content) < box.NonceSize() {
+		return nil, ErrTorn
+	}
+	out, err := box.Open(nil, content[:box.NonceSize()], content[box.NonceSize():], []byte(name))
+	if err != nil {
+		return nil, ErrKey
+	}
+	return out, nil
+}
+
+func newBox(key Key) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("using the key of the journal: %w", err)
+	}
+	box, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("using the key of the journal: %w", err)
+	}
+	return box, nil
+}

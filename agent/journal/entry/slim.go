@@ -1,0 +1,26 @@
+package entry
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// Slim returns what the journal keeps of a Work: what it asks for, and which of it was
+// told. How its objects fared is for the member to say anew.
+func Slim(work *workv1alpha1.Work) *workv1alpha1.Work {
+	return &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         work.Namespace,
+			Name:              work.Name,
+			UID:               work.UID,
+			ResourceVersion:   work.ResourceVersion,
+			Generation:        work.Generation,
+			CreationTimestamp: work.CreationTimestamp,
+			DeletionTimestamp: work.DeletionTimestamp,
+			Finalizers:        work.Finalizers,
+		},
+		Spec:   work.Spec,
+		Status: workv1alpha1.WorkStatus{Conditions: work.Status.Conditions},
+	}
+}

@@ -1,0 +1,106 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// directoryMode and fileMode keep what is in the journal from other users: a Work may
+	// carry Secrets.
+	directoryMode = 0o700
+	fileMode      = 0o600
+	// suffix ends the names of files that hold Works.
+	suffix = ".work"
+	// temporary begins the names of files that are being written.
+	temporary = ".new-"
+	// aside is where files go that cannot be used.
+	aside = "set-aside"
+	// maxAside is how many of them are kept.
+	maxAside = 10
+	// readableName is how much of the name of a Work is in that of its file.
+	readableName = 100
+)
+
+// fileOf returns the name of the file of a Work: as much of the Work's name as fits, for
+// people, and what makes it unique.
+func fileOf(work string) string {
+	sum := sha256.Sum256([]byte(work))
+	return work[:min(len(work), readableName)] + "-" + hex.EncodeToString(sum[:8]) + suffix
+}
+
+// replace writes a file so that at any instant it is the old or the new one as a whole.
+func replace(path string, text []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), temporary+"*") // of mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close() // the first error is the one to tell
+			_ = os.Remove(file.Name())
+		}
+	}()
+	if _, err = file.Write(text); err != nil {
+		return err
+	}
+	if err = file.Sync(); err != nil {
+		return err
+	}
+	if err = file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// syncDirectory has the names of the files outlast a loss of power.
+func syncDirectory(path string) error {
+	directory, err := os.Open(path) //nolint:gosec // It is our own.
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
+}
+
+// setAside moves a file out of the way, and drops the oldest of those that went before.
+func setAside(directory, name string) error {
+	place := filepath.Join(directory, aside)
+	if err := os.MkdirAll(place, directoryMode); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(directory, name), filepath.Join(place, name)); err != nil {
+		// Then it must not be taken for anything at the next start either.
+		return errors.Join(err, os.RemoveAll(filepath.Join(directory, name)))
+	}
+	return trim(place)
+}
+
+func trim(place string) error {
+	entries, err := os.ReadDir(place)
+	if err != nil || len(entries) <= maxAside {
+		return err
+	}
+	when := func(e fs.DirEntry) int64 {
+		info, err := e.Info()
+		if err != nil {
+			return 0
+		}
+		return info.ModTime().UnixNano()
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
+		return strings.Compare(fmt.Sprintf("%020d", when(a)), fmt.Sprintf("%020d", when(b)))
+	})
+	for _, e := range entries[:len(entries)-maxAside] {
+		if err := os.RemoveAll(filepath.Join(place, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

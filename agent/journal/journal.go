@@ -1,0 +1,364 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/agent/journal/entry"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+const (
+	// retryEvery is how often what could not be written is tried again.
+	retryEvery = 30 * time.Second
+	// settle is for how long names of files may be lost with the power.
+	settle = time.Second
+	// memberFile says whose journal it is.
+	memberFile = "member"
+)
+
+// Options say where a journal is and whose.
+type Options struct {
+	// Directory is that of the journal alone. It is made if it is missing.
+	Directory string
+	// Cluster is the name of the member on the hub.
+	Cluster string
+	// Key seals what is written; nil writes it as it is.
+	Key entry.Key
+	// Clock tells the time.
+	Clock clock.Clock
+	// Log takes warnings.
+	Log logr.Logger
+	// Registry takes the metrics.
+	Registry prometheus.Registerer
+}
+
+// Journal keeps Works on disk. It is safe for use by many goroutines. Each Work must be
+// written by one at a time.
+type Journal struct {
+	directory string
+	member    entry.Member
+	key       entry.Key
+	clock     clock.Clock
+	log       logr.Logger
+	metrics   *metrics
+	replace   func(path string, text []byte) error
+
+	// writing is held for reading by whoever writes a Work, and for writing by who writes
+	// what could not be written before.
+	writing sync.RWMutex
+
+	mu sync.Mutex
+	// kept is what of each Work is on disk.
+	kept map[string]version
+	// owed are the Works of which the disk does not have what it should.
+	owed map[string]entry.Record
+	// loose says that names changed since the directory was last synced.
+	loose   bool
+	failing bool
+}
+
+// version tells two versions of a Work apart, as far as the journal is concerned.
+type version struct {
+	uid        types.UID
+	generation int64
+	deleting   bool
+	absent     bool
+}
+
+func versionOf(r entry.Record) version {
+	return version{uid: r.Work.UID, generation: r.Work.Generation, deleting: !r.Work.DeletionTimestamp.IsZero(), absent: r.Absent}
+}
+
+// Open opens the journal of a member, and returns what is in it: where the Works of the
+// member are (empty if that is not known), and the Works. It warns of what it cannot use,
+// and of a disk that does not work; neither is an error.
+func Open(o Options) (*Journal, string, []entry.Record) {
+	j := &Journal{
+		directory: o.Directory,
+		member:    entry.Member{Cluster: o.Cluster},
+		key:       o.Key,
+		clock:     o.Clock,
+		log:       o.Log.WithName("journal").WithValues("directory", o.Directory),
+		metrics:   newMetrics(o.Registry),
+		replace:   replace,
+		kept:      map[string]version{},
+		owed:      map[string]entry.Record{},
+	}
+	if err := os.MkdirAll(j.directory, directoryMode); err != nil {
+		j.fail(err)
+		return j, "", nil
+	}
+	if err := os.Chmod(j.directory, directoryMode); err != nil { // somebody may have made it before us
+		j.fail(err)
+	}
+	var member entry.Member
+	err := j.read(memberFile, &member)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return j, "", nil
+	case err != nil:
+		j.setAside(memberFile, err)
+		return j, "", nil
+	case member.Cluster != o.Cluster:
+		j.setAside(memberFile, fmt.Errorf("it is that of cluster %q", member.Cluster))
+		return j, "", nil
+	}
+	j.member = member
+	return j, member.Namespace, j.load()
+}
+
+// Begin says where the Works of the member are. A journal of Works from elsewhere is set
+// aside.
+func (j *Journal) Begin(namespace string) {
+	if j.member.Namespace == namespace {
+		return
+	}
+	j.member.Namespace = namespace
+	for _, name := range j.files() {
+		j.setAside(name, errors.New("it belongs to another execution namespace"))
+	}
+	text, err := entry.Encode(memberFile, j.member, j.key)
+	if err == nil {
+		err = j.replace(filepath.Join(j.directory, memberFile), text)
+	}
+	if err != nil {
+		j.fail(err)
+		return
+	}
+	j.settleNames()
+}
+
+// load reads all Works.
+func (j *Journal) load() []entry.Record {
+	var out []entry.Record
+	for _, name := range j.files() {
+		var r entry.Record
+		err := j.read(name, &r)
+		switch {
+		case err != nil:
+		case r.Work == nil:
+			err = entry.ErrForeign
+		case fileOf(r.Work.Name) != name, r.Work.Namespace != j.member.Namespace:
+			err = errors.New("it is of another Work than its name says")
+		}
+		if err != nil {
+			j.setAside(name, err)
+			continue
+		}
+		j.kept[r.Work.Name] = versionOf(r)
+		out = append(out, r)
+	}
+	j.metrics.works.Set(float64(len(j.kept)))
+	return out
+}
+
+// files returns the names of the files that ought to be Works, and removes what was left
+// half written.
+func (j *Journal) files() []string {
+	entries, err := os.ReadDir(j.directory)
+	if err != nil {
+		j.fail(err)
+	}
+	var out []string
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == memberFile || name == aside:
+		case strings.HasPrefix(name, temporary):
+			_ = os.Remove(filepath.Join(j.directory, name)) // nobody reads it
+		default:
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func (j *Journal) read(name string, value any) error {
+	text, err := os.ReadFile(filepath.Join(j.directory, name)) //nolint:gosec // It is one of ours.
+	if err != nil {
+		return err
+	}
+	return entry.Decode(name, text, j.key, value)
+}
+
+func (j *Journal) setAside(name string, why error) {
+	j.log.Info("Setting a file of the journal aside that cannot be used", "file", name, "reason", why.Error())
+	j.metrics.aside.Inc()
+	if err := setAside(j.directory, name); err != nil {
+		j.fail(err)
+	}
+}
+
+// Put keeps a Work as it is now. When it returns, the disk has this version or none.
+func (j *Journal) Put(work *workv1alpha1.Work) { j.put(entry.Record{Work: work}) }
+
+// Absent keeps a Work as one that the hub does not have any more, and never said to
+// delete.
+func (j *Journal) Absent(work *workv1alpha1.Work) { j.put(entry.Record{Work: work, Absent: true}) }
+
+func (j *Journal) put(r entry.Record) {
+	j.writing.RLock()
+	defer j.writing.RUnlock()
+	j.mu.Lock()
+	known, ok := j.kept[r.Work.Name]
+	delete(j.owed, r.Work.Name)
+	j.mu.Unlock()
+	if ok && known == versionOf(r) {
+		return
+	}
+	r.Work = entry.Slim(r.Work)
+	if err := j.write(r); err != nil {
+		j.owe(r, err)
+	}
+}
+
+// write writes one Work.
+func (j *Journal) write(r entry.Record) error {
+	name := fileOf(r.Work.Name)
+	text, err := entry.Encode(name, r, j.key)
+	if err != nil {
+		return err
+	}
+	if err := j.replace(filepath.Join(j.directory, name), text); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.kept[r.Work.Name] = versionOf(r)
+	j.loose = true
+	j.metrics.works.Set(float64(len(j.kept)))
+	return nil
+}
+
+// owe notes that a Work could not be written, and drops its older version.
+func (j *Journal) owe(r entry.Record, why error) {
+	j.remove(r.Work.Name)
+	j.mu.Lock()
+	j.owed[r.Work.Name] = r
+	j.mu.Unlock()
+	j.fail(why)
+}
+
+// Remove forgets a Work.
+func (j *Journal) Remove(work types.NamespacedName) {
+	j.writing.RLock()
+	defer j.writing.RUnlock()
+	j.remove(work.Name)
+}
+
+func (j *Journal) remove(work string) {
+	j.mu.Lock()
+	_, ok := j.kept[work]
+	delete(j.kept, work)
+	delete(j.owed, work)
+	j.loose = j.loose || ok
+	j.metrics.works.Set(float64(len(j.kept)))
+	j.mu.Unlock()
+	if !ok {
+		return
+	}
+	if err := os.Remove(filepath.Join(j.directory, fileOf(work))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		j.fail(err)
+	}
+}
+
+// Erase removes all that is kept, and where the Works were.
+func (j *Journal) Erase() error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.mu.Lock()
+	j.kept, j.owed = map[string]version{}, map[string]entry.Record{}
+	j.mu.Unlock()
+	j.member.Namespace = ""
+	if err := os.RemoveAll(j.directory); err != nil {
+		return fmt.Errorf("removing the journal: %w", err)
+	}
+	return nil
+}
+
+// Start writes what could not be written before, as soon as it can, until the context
+// ends.
+func (j *Journal) Start(ctx context.Context) error {
+	retry := j.clock.Now().Add(retryEvery)
+	for {
+		select {
+		case <-ctx.Done():
+			j.settleNames()
+			return nil
+		case <-j.clock.After(settle):
+		}
+		j.settleNames()
+		if now := j.clock.Now(); !now.Before(retry) {
+			retry = now.Add(retryEvery)
+			j.payBack()
+		}
+	}
+}
+
+// payBack writes what is owed.
+func (j *Journal) payBack() {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.mu.Lock()
+	owed := make([]entry.Record, 0, len(j.owed))
+	for _, r := range j.owed {
+		owed = append(owed, r)
+	}
+	failing := j.failing
+	j.mu.Unlock()
+	for _, r := range owed {
+		if err := j.write(r); err != nil {
+			j.fail(err)
+			return
+		}
+		j.mu.Lock()
+		delete(j.owed, r.Work.Name)
+		j.mu.Unlock()
+	}
+	if failing {
+		j.mu.Lock()
+		j.failing = false
+		j.mu.Unlock()
+		j.metrics.failing.Set(0)
+		j.log.Info("Writing the journal again", "works", len(owed))
+	}
+}
+
+// settleNames has what was renamed and removed outlast a loss of power.
+func (j *Journal) settleNames() {
+	j.mu.Lock()
+	loose := j.loose
+	j.loose = false
+	j.mu.Unlock()
+	if !loose {
+		return
+	}
+	if err := syncDirectory(j.directory); err != nil {
+		j.fail(err)
+	}
+}
+
+// fail says, once until it works again, that the disk does not do as it should.
+func (j *Journal) fail(err error) {
+	j.mu.Lock()
+	fresh := !j.failing
+	j.failing = true
+	j.mu.Unlock()
+	j.metrics.failing.Set(1)
+	if fresh {
+		j.log.Error(err, "The journal cannot be written; without it, an agent that starts while the hub is away leaves these Works alone; free space or mend the directory, and it is tried again")
+	}
+}

@@ -1,0 +1,245 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/journal/entry"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+const namespace = "karmada-es-edge"
+
+// shelf is a directory and what is said about it.
+type shelf struct {
+	directory string
+	warnings  []string
+}
+
+func newShelf(t *testing.T) *shelf {
+	t.Helper()
+	return &shelf{directory: filepath.Join(t.TempDir(), "journal")}
+}
+
+func (s *shelf) open(cluster string) (*Journal, string, []string) {
+	s.warnings = nil
+	j, ns, records := Open(Options{
+		Directory: s.directory, Cluster: cluster, Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(),
+		Log: funcr.New(func(_, args string) { s.warnings = append(s.warnings, args) }, funcr.Options{}),
+	})
+	var names []string
+	for _, r := range records {
+		name := r.Work.Name + "/" + strconv.FormatInt(r.Work.Generation, 10)
+		if r.Absent {
+			name += " absent"
+		}
+		if !r.Work.DeletionTimestamp.IsZero() {
+			name += " deleting"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return j, ns, names
+}
+
+// files returns the names of what is in the directory.
+func (s *shelf) files(g Gomega, below ...string) []string {
+	entries, err := os.ReadDir(filepath.Join(append([]string{s.directory}, below...)...))
+	g.Expect(err).NotTo(HaveOccurred())
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func work(name string, generation int64) *workv1alpha1.Work {
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u", Generation: generation}}
+	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"kind":"Secret"}`)}}}
+	return w
+}
+
+func TestTheJournalHasTheNewestOfEachWork(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	j, where, names := s.open("edge")
+	g.Expect(where).To(BeEmpty())
+	g.Expect(names).To(BeEmpty())
+	j.Begin(namespace)
+	long := strings.Repeat("n", 253)
+	for _, w := range []*workv1alpha1.Work{work("a", 1), work("a", 2), work("b", 1), work("c", 1), work(long, 1)} {
+		j.Put(w)
+	}
+	leaving := work("b", 1)
+	leaving.DeletionTimestamp = new(metav1.Now())
+	j.Put(leaving)
+	j.Absent(work("c", 1))
+	j.Put(work("d", 1))
+	j.Remove(client.ObjectKeyFromObject(work("d", 1)))
+
+	_, where, names = s.open("edge")
+	g.Expect(where).To(Equal(namespace))
+	g.Expect(names).To(Equal([]string{"a/2", "b/1 deleting", "c/1 absent", long + "/1"}))
+	g.Expect(s.warnings).To(BeEmpty())
+
+	info, err := os.Stat(s.directory)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o700)))
+	for _, name := range s.files(g) {
+		info, err := os.Stat(filepath.Join(s.directory, name))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)), name)
+	}
+}
+
+func TestAFileThatCannotBeUsedIsSetAsideWithAWarning(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(g Gomega, s *shelf){
+		"torn": func(g Gomega, s *shelf) {
+			path := filepath.Join(s.directory, fileOf("bad"))
+			text, err := os.ReadFile(path)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(os.WriteFile(path, text[:len(text)/2], 0o600)).To(Succeed())
+		},
+		"empty": func(g Gomega, s *shelf) {
+			g.Expect(os.Truncate(filepath.Join(s.directory, fileOf("bad")), 0)).To(Succeed())
+		},
+		"of another program": func(g Gomega, s *shelf) {
+			g.Expect(os.WriteFile(filepath.Join(s.directory, fileOf("bad")), []byte("hello\n"), 0o600)).To(Succeed())
+		},
+		"with the name of another": func(g Gomega, s *shelf) {
+			g.Expect(os.Rename(filepath.Join(s.directory, fileOf("bad")), filepath.Join(s.directory, fileOf("worse")))).To(Succeed())
+		},
+		"a directory": func(g Gomega, s *shelf) {
+			path := filepath.Join(s.directory, fileOf("bad"))
+			g.Expect(os.Remove(path)).To(Succeed())
+			g.Expect(os.MkdirAll(filepath.Join(path, "below"), 0o700)).To(Succeed())
+		},
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, s := NewWithT(t), newShelf(t)
+			j, _, _ := s.open("edge")
+			j.Begin(namespace)
+			j.Put(work("bad", 1))
+			j.Put(work("good", 1))
+			spoil(g, s)
+			g.Expect(os.WriteFile(filepath.Join(s.directory, temporary+"123"), []byte("half"), 0o600)).To(Succeed())
+
+			_, _, names := s.open("edge")
+			g.Expect(names).To(Equal([]string{"good/1"}))
+			g.Expect(s.warnings).To(ConsistOf(ContainSubstring("Setting a file of the journal aside")))
+			g.Expect(s.files(g)).To(ConsistOf(memberFile, aside, fileOf("good")))
+			g.Expect(s.files(g, aside)).To(HaveLen(1))
+			_, _, names = s.open("edge")
+			g.Expect(names).To(Equal([]string{"good/1"}))
+			g.Expect(s.warnings).To(BeEmpty(), "it is told once")
+		})
+	}
+}
+
+func TestWhatIsSetAsideDoesNotFillTheDisk(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	j, _, _ := s.open("edge")
+	j.Begin(namespace)
+	for i := range 3 * maxAside {
+		g.Expect(os.WriteFile(filepath.Join(s.directory, "foreign-"+strconv.Itoa(i)), nil, 0o600)).To(Succeed())
+	}
+	s.open("edge")
+	g.Expect(s.files(g, aside)).To(HaveLen(maxAside))
+}
+
+func TestTheJournalOfAnotherClusterIsNotUsed(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	j, _, _ := s.open("edge")
+	j.Begin(namespace)
+	j.Put(work("a", 1))
+
+	j, where, names := s.open("other")
+	g.Expect(where).To(BeEmpty())
+	g.Expect(names).To(BeEmpty())
+	j.Begin("karmada-es-other")
+	_, where, names = s.open("other")
+	g.Expect(where).To(Equal("karmada-es-other"))
+	g.Expect(names).To(BeEmpty())
+}
+
+func TestAFullDiskLosesTheOldVersionAndIsMadeGoodLater(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	j, _, _ := s.open("edge")
+	j.Begin(namespace)
+	j.Put(work("a", 1))
+	j.Put(work("b", 1))
+	s.warnings = nil
+
+	j.replace = func(string, []byte) error { return errors.Join(errors.New("writing"), syscall.ENOSPC) }
+	j.Put(work("a", 2))
+	j.Put(work("a", 3))
+	j.Put(work("c", 1))
+	warned := s.warnings
+	g.Expect(warned).To(HaveLen(1), "it is told once")
+	_, _, names := s.open("edge")
+	g.Expect(names).To(Equal([]string{"b/1"}), "what is older than what was acted upon is not used")
+
+	j.Remove(client.ObjectKeyFromObject(work("c", 1)))
+	j.payBack()
+	j.replace = replace
+	j.payBack()
+	_, _, names = s.open("edge")
+	g.Expect(names).To(Equal([]string{"a/3", "b/1"}))
+	g.Expect(j.failing).To(BeFalse())
+}
+
+func TestADirectoryThatCannotBeMadeIsNoReasonToStop(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := &shelf{directory: filepath.Join(t.TempDir(), "file", "journal")}
+	g.Expect(os.WriteFile(filepath.Dir(s.directory), nil, 0o600)).To(Succeed())
+	j, where, names := s.open("edge")
+	g.Expect(where).To(BeEmpty())
+	g.Expect(names).To(BeEmpty())
+	j.Begin(namespace)
+	j.Put(work("a", 1))
+	j.Remove(client.ObjectKeyFromObject(work("a", 1)))
+	g.Expect(s.warnings).NotTo(BeEmpty())
+}
+
+func TestWithAKeyNothingIsReadable(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	o := Options{
+		Directory: s.directory, Cluster: "edge", Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(),
+		Key: entry.NewKey([]byte("secret")),
+	}
+	j, _, _ := Open(o)
+	j.Begin(namespace)
+	j.Put(work("a", 1))
+	for _, name := range s.files(g) {
+		text, err := os.ReadFile(filepath.Join(s.directory, name))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(text)).NotTo(ContainSubstring("Secret"))
+	}
+	_, where, records := Open(o)
+	g.Expect(where).To(Equal(namespace))
+	g.Expect(records).To(HaveLen(1))
+}
