@@ -2,7 +2,8 @@
 //
 // Reads: what package execution hands over in memory; Works on the hub, from the cache.
 // Writes: the status of Works.
-// Owns: conditions Applied and Dispatching and manifestStatuses of the member's Works.
+// Owns: the whole status of the member's Works: conditions Applied and Dispatching,
+// manifestStatuses, what was put back (drift), and which generation was reported when.
 // Invariant: it is the only writer of these; what the hub has already is not written
 // again, and what changes within a moment is one write.
 // Next: the hub sums up the Works of a binding.

@@ -24,13 +24,21 @@ type facts struct {
 	conditions []metav1.Condition
 	manifests  []workv1alpha1.ResourceIdentifier
 	objects    map[workv1alpha1.ResourceIdentifier]*observation
+	// drift is what is new of drift, the oldest first.
+	drift []workv1alpha1.Drift
 	// changed says that something is new since the last write.
 	changed bool
+	// owed is since when the hub does not have the latest; zero if it has.
+	owed time.Time
+	// unseen is since when a change in the member waits to be written; zero if none does.
+	unseen time.Time
 	// written is what the hub has from us, as far as we know.
 	written struct {
 		status          workv1alpha1.WorkStatus
 		resourceVersion string
 		at              time.Time
+		// inRow is how many writes were made in a row before the last.
+		inRow int
 	}
 	// sending is what is on its way to the hub.
 	sending *workv1alpha1.WorkStatus
@@ -48,6 +56,8 @@ type observation struct {
 	interpreted bool
 	status      *runtime.RawExtension
 	health      workv1alpha1.ResourceHealth
+	// askAgain is when to ask again if there was no answer.
+	askAgain time.Time
 }
 
 func newFacts() *facts {
@@ -58,9 +68,9 @@ func newFacts() *facts {
 // begins anew, but what was seen of objects may already be its own.
 func (f *facts) report(work *workv1alpha1.Work, conditions []metav1.Condition, manifests []workv1alpha1.ResourceIdentifier) {
 	if f.uid != work.UID {
-		objects := f.objects
+		objects, drift := f.objects, f.drift
 		*f = *newFacts()
-		f.objects = objects
+		f.objects, f.drift = objects, drift
 		f.uid = work.UID
 	}
 	// Whether the hub has it already is for the write to say.
@@ -146,9 +156,10 @@ func newer(a, b string) bool {
 	return order > 0
 }
 
-// sameStatus says whether two statuses say the same.
+// sameStatus says whether two statuses say the same, whenever they were reported.
 func sameStatus(a, b *workv1alpha1.WorkStatus) bool {
-	return sameConditions(a.Conditions, b.Conditions) && sameManifests(a.ManifestStatuses, b.ManifestStatuses)
+	return sameConditions(a.Conditions, b.Conditions) && sameManifests(a.ManifestStatuses, b.ManifestStatuses) &&
+		a.ObservedGeneration == b.ObservedGeneration && equality.Semantic.DeepEqual(a.Drift, b.Drift)
 }
 
 func sameConditions(a, b []metav1.Condition) bool { return equality.Semantic.DeepEqual(a, b) }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,11 +36,20 @@ const (
 	// going on, a rollout say, and more is to come.
 	streamDelay = 50 * time.Millisecond
 	streamFor   = time.Second
+	// streamFree is how many writes in a row are made at that pace. What goes on for longer,
+	// such as the rollout of thousands of pods, is told more and more slowly: the delay
+	// doubles with each write up to lastDelay, until nothing was written for calm.
+	streamFree = 8
+	lastDelay  = time.Second
+	calm       = 2 * time.Second
 	// trustWritten is for how long what we wrote outweighs a cache that shows an older
 	// version. A cache that is further behind than this is right: the hub was restored.
 	trustWritten = 5 * time.Second
-	firstRetry   = 20 * time.Millisecond
-	lastRetry    = time.Minute
+	// askAgainAfter is how long after a question had no answer it is asked again. Nothing
+	// else would do so: an object that is well does not change.
+	askAgainAfter = 30 * time.Second
+	firstRetry    = 20 * time.Millisecond
+	lastRetry     = time.Minute
 )
 
 // Deps are what the stage needs.
@@ -53,6 +64,8 @@ type Deps struct {
 	Events kube.EventSink
 	// Clock tells the time.
 	Clock clock.WithTicker
+	// Registry gets the metrics; that of the process if nil.
+	Registry prometheus.Registerer
 	// Workers is how many Works are written at a time; 0 is a sensible number.
 	Workers int
 }
@@ -68,6 +81,7 @@ type Reporter struct {
 	workers     int
 
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	took  prometheus.Observer
 
 	mu    sync.Mutex
 	works map[types.NamespacedName]*facts
@@ -89,12 +103,17 @@ func New(hubClient client.Client, deps Deps) (*Reporter, error) {
 		namespace:   deps.Namespace,
 		cluster:     deps.Cluster,
 		workers:     cmp.Or(deps.Workers, defaultWorkers),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "status", Clock: deps.Clock},
-		),
-		works: map[types.NamespacedName]*facts{},
+		queue:       newQueue(deps.Clock),
+		took:        newReportTime(deps.Registry),
+		works:       map[types.NamespacedName]*facts{},
 	}, nil
+}
+
+func newQueue(clk clock.WithTicker) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "status", Clock: clk},
+	)
 }
 
 // Register adds the stage to the manager of the hub's connection and returns the
@@ -149,6 +168,9 @@ func (r *Reporter) Observe(work types.NamespacedName, live *unstructured.Unstruc
 	defer r.mu.Unlock()
 	f := r.factsOf(work)
 	f.observe(identify(live), live)
+	if f.changed && f.unseen.IsZero() {
+		f.unseen = r.clock.Now()
+	}
 	r.soon(work, f)
 }
 
@@ -194,11 +216,23 @@ func (r *Reporter) soon(name types.NamespacedName, f *facts) {
 	if !f.reported || !f.changed {
 		return
 	}
-	delay := firstDelay
-	if r.clock.Since(f.written.at) < streamFor {
-		delay = streamDelay
+	if f.owed.IsZero() {
+		f.owed = r.clock.Now()
 	}
-	r.queue.AddAfter(name, delay)
+	r.queue.AddAfter(name, delay(f.written.inRow, r.clock.Since(f.written.at)))
+}
+
+// delay is how long a change of a Work waits for others, after so many writes in a row the
+// last of which was so long ago.
+func delay(inRow int, since time.Duration) time.Duration {
+	switch {
+	case since >= calm, since >= streamFor && inRow < streamFree:
+		return firstDelay
+	case inRow < streamFree:
+		return streamDelay
+	default:
+		return min(lastDelay, streamDelay<<min(inRow-streamFree+1, 10))
+	}
 }
 
 // workHandler hears of Works: of their end, and of a status that is not what we wrote,

@@ -20,6 +20,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/conventions"
 	"fairlead.dev/common/kube"
 )
 
@@ -30,6 +31,11 @@ type draft struct {
 	behind bool
 	uid    types.UID
 	events []kube.Event
+	// drift is how much of the fresh drift is in it.
+	drift int
+	// unseen is when the first change in the member was seen that is in it; zero if it has
+	// none.
+	unseen time.Time
 }
 
 // write brings the hub up to date about one Work, with at most one patch.
@@ -43,6 +49,7 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 		return client.IgnoreNotFound(err)
 	}
 	if !work.DeletionTimestamp.IsZero() {
+		r.settle(name)
 		return nil // nobody asks any more how its objects fare
 	}
 	news := r.interpret(ctx, name, work.UID)
@@ -70,7 +77,7 @@ func (r *Reporter) write(ctx context.Context, name types.NamespacedName) error {
 			// It is another Work by now, which will be reported on its own.
 			return nil
 		case err != nil:
-			r.again(name)
+			r.again(name, d.unseen)
 			return fmt.Errorf("patching the status of Work %q: %w", name.Name, err)
 		}
 		resourceVersion = answer.ResourceVersion
@@ -103,12 +110,15 @@ func (r *Reporter) reported(name types.NamespacedName) types.UID {
 	return ""
 }
 
-// again marks the facts of a Work as not written.
-func (r *Reporter) again(name types.NamespacedName) {
+// again marks the facts of a Work as not written, the oldest of which was seen then.
+func (r *Reporter) again(name types.NamespacedName, unseen time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f, ok := r.works[name]; ok {
 		f.changed, f.sending = true, nil
+		if !unseen.IsZero() {
+			f.unseen = unseen
+		}
 	}
 }
 
@@ -121,7 +131,14 @@ func (r *Reporter) wrote(name types.NamespacedName, d draft, resourceVersion str
 		return
 	}
 	f.sending = nil
+	if !f.changed {
+		f.owed = time.Time{}
+	}
+	f.drift = slices.Delete(f.drift, 0, min(d.drift, len(f.drift)))
 	f.wrote(d, resourceVersion, patched, r.clock.Now())
+	if patched && !d.unseen.IsZero() {
+		r.took.Observe(r.clock.Since(d.unseen).Seconds())
+	}
 }
 
 // wrote remembers that the hub has a draft: from this version of the Work on if it was
@@ -130,6 +147,11 @@ func (f *facts) wrote(d draft, resourceVersion string, patched bool, now time.Ti
 	f.written.status = d.status
 	switch {
 	case patched:
+		if now.Sub(f.written.at) < calm {
+			f.written.inRow++
+		} else {
+			f.written.inRow = 0
+		}
 		f.written.resourceVersion, f.written.at = resourceVersion, now
 	case !d.behind:
 		f.written.resourceVersion = resourceVersion
@@ -145,7 +167,8 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 		return draft{}, false
 	}
 	f.changed = false
-	d := draft{uid: f.uid, base: work.Status}
+	d := draft{uid: f.uid, base: work.Status, unseen: f.unseen}
+	f.unseen = time.Time{}
 	if newer(f.written.resourceVersion, work.ResourceVersion) && r.clock.Since(f.written.at) < trustWritten {
 		d.base, d.behind = f.written.status, true
 	}
@@ -163,6 +186,12 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 		id.Ordinal = ordinal
 		d.status.ManifestStatuses = append(d.status.ManifestStatuses, workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health})
 	}
+	d.status.Drift, d.drift = d.base.Drift, len(f.drift)
+	if d.drift > 0 {
+		d.status.Drift = remember(d.base.Drift, f.drift)
+	}
+	d.status.ObservedGeneration = f.generation
+	d.status.ReportTime = new(metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	f.sending = &d.status
 	return d, true
 }
@@ -178,8 +207,17 @@ func (d draft) patch() ([]byte, error) {
 	if !sameManifests(d.base.ManifestStatuses, d.status.ManifestStatuses) {
 		status["manifestStatuses"] = d.status.ManifestStatuses // null removes
 	}
+	if d.base.ObservedGeneration != d.status.ObservedGeneration {
+		status["observedGeneration"] = d.status.ObservedGeneration
+	}
+	if d.drift > 0 {
+		status["drift"] = d.status.Drift
+	}
 	if len(status) == 0 {
 		return nil, nil
+	}
+	if d.status.ReportTime != nil {
+		status["reportTime"] = d.status.ReportTime
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": d.uid}, "status": status})
 }
@@ -196,7 +234,11 @@ func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid
 			if reflectErr == nil {
 				o.status = status // otherwise what was known stays
 			}
-			o.health, o.interpreted = health, true
+			o.health, o.interpreted, o.askAgain = health, true, time.Time{}
+			if reflectErr != nil || healthErr != nil {
+				o.askAgain = r.clock.Now().Add(askAgainAfter)
+				r.queue.AddAfter(name, askAgainAfter)
+			}
 			news := f.tell(live, reflectEvent(live, reflectErr))
 			if r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
 				news = append(news, f.tell(live, healthEvent(live, health, healthErr))...)
@@ -207,7 +249,8 @@ func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid
 	return events
 }
 
-// fresh takes what was seen of a Work's objects and not interpreted yet.
+// fresh takes what was seen of a Work's objects and not interpreted yet, and what had no
+// answer a while ago: the webhook that was not there may be there by now.
 func (r *Reporter) fresh(name types.NamespacedName, uid types.UID) map[*observation]*unstructured.Unstructured {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,8 +260,11 @@ func (r *Reporter) fresh(name types.NamespacedName, uid types.UID) map[*observat
 	}
 	fresh := map[*observation]*unstructured.Unstructured{}
 	for _, o := range f.objects {
-		if o.live != nil {
+		switch {
+		case o.live != nil:
 			fresh[o], o.live = o.live, nil
+		case !o.askAgain.IsZero() && !r.clock.Now().Before(o.askAgain):
+			fresh[o], o.askAgain = o.last, time.Time{}
 		}
 	}
 	return fresh
@@ -246,10 +292,11 @@ func (r *Reporter) reflect(ctx context.Context, live *unstructured.Unstructured)
 	return r.interpreter.ReflectStatus(ctx, live)
 }
 
-// health returns how an object fares; an object of a kind without rules is healthy.
+// health returns how an object fares: by the rule of its kind, or by what kinds without
+// one agree on.
 func (r *Reporter) health(ctx context.Context, live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
 	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
-		return workv1alpha1.Healthy, nil
+		return conventions.Health(live), nil
 	}
 	health, err := r.interpreter.Health(ctx, live)
 	if err != nil {

@@ -1,0 +1,78 @@
+package status
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// maxFailures is how many failing Works a Summary names.
+const maxFailures = 10
+
+// Summary says how the Works of the member are, and what of it the hub does not have yet.
+type Summary struct {
+	// Known counts the Works that were dealt with, Applied and Failing those of them that
+	// are applied and that are not; the rest is suspended.
+	Known   int `json:"known"`
+	Applied int `json:"applied"`
+	Failing int `json:"failing"`
+	// Failures are some that fail, by name.
+	Failures []Failure `json:"failures,omitempty"`
+	// Unsent counts the Works of which the hub does not have the latest; Oldest is since
+	// when it has not.
+	Unsent int       `json:"unsent"`
+	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Failure is a Work that fails, and why.
+type Failure struct {
+	Work    string `json:"work"`
+	Message string `json:"message"`
+}
+
+// Summary sums up what is known.
+func (r *Reporter) Summary() Summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out Summary
+	for name, f := range r.works {
+		if !f.reported {
+			continue
+		}
+		out.Known++
+		if c := meta.FindStatusCondition(f.conditions, workv1alpha1.WorkApplied); c != nil && c.Status == metav1.ConditionTrue {
+			out.Applied++
+		} else if c != nil {
+			out.Failing++
+			out.Failures = append(out.Failures, Failure{Work: name.Name, Message: c.Message})
+		}
+		if !f.owed.IsZero() {
+			out.Unsent++
+			if out.Oldest.IsZero() || f.owed.Before(out.Oldest) {
+				out.Oldest = f.owed
+			}
+		}
+	}
+	slices.SortFunc(out.Failures, func(a, b Failure) int {
+		if a.Work < b.Work {
+			return -1
+		}
+		return 1
+	})
+	out.Failures = out.Failures[:min(len(out.Failures), maxFailures)]
+	return out
+}
+
+// settle notes that the hub is owed nothing about a Work.
+func (r *Reporter) settle(name types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f, ok := r.works[name]; ok {
+		f.owed = time.Time{}
+	}
+}
