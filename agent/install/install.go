@@ -1,0 +1,142 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/common/contract"
+)
+
+// New returns an Installer for a member.
+func New(member *rest.Config) (*Installer, error) {
+	memberClient, err := client.New(member, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the member: %w", err)
+	}
+	return &Installer{memberClient: memberClient}, nil
+}
+
+// Installer runs an agent inside its member.
+type Installer struct{ memberClient client.Client }
+
+// Apply makes what an agent consists of, or brings it to what is wished.
+func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(string)) error {
+	for _, obj := range manifest.Objects(o) {
+		u, err := manifest.Unstructured(obj)
+		if err != nil {
+			return err
+		}
+		if err := i.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(contract.FieldManagerInstall)); err != nil {
+			return fmt.Errorf("applying %s %s to the member: %w", u.GetKind(), u.GetName(), err)
+		}
+		tell(fmt.Sprintf("Applied %s %s", u.GetKind(), name(u)))
+	}
+	return nil
+}
+
+func name(u *unstructured.Unstructured) string {
+	if u.GetNamespace() == "" {
+		return u.GetName()
+	}
+	return u.GetNamespace() + "/" + u.GetName()
+}
+
+// State returns what the installed agent is on the hub; nil if none is installed.
+func (i *Installer) State(ctx context.Context) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading what an installed agent has: %w", err)
+	}
+	return secret.Data, nil
+}
+
+// Trouble says what is in the way of the agent's pods; empty if nothing is, as far as the
+// member says.
+func (i *Installer) Trouble(ctx context.Context) string {
+	var pods corev1.PodList
+	err := i.memberClient.List(ctx, &pods, client.InNamespace(contract.SystemNamespace), client.MatchingLabels{manifest.NameLabel: manifest.Name})
+	if err != nil {
+		return "the member does not show its pods: " + err.Error()
+	}
+	if len(pods.Items) == 0 {
+		return "the member has made no pod of Deployment " + contract.SystemNamespace + "/" + manifest.Name + "; `kubectl describe` it"
+	}
+	for p := range pods.Items {
+		pod := &pods.Items[p]
+		for _, status := range pod.Status.ContainerStatuses {
+			if waiting := status.State.Waiting; waiting != nil {
+				return fmt.Sprintf("pod %s waits: %s %s", pod.Name, waiting.Reason, waiting.Message)
+			}
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+				return fmt.Sprintf("pod %s has no node: %s", pod.Name, condition.Message)
+			}
+		}
+	}
+	return ""
+}
+
+// stopPoll is how often it is looked whether the agent has stopped.
+const stopPoll = 250 * time.Millisecond
+
+// Stop ends the agent and waits until its pods are gone.
+func (i *Installer) Stop(ctx context.Context) error {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name}}
+	if err := i.memberClient.Delete(ctx, deployment, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the Deployment of the agent: %w", err)
+	}
+	err := wait.PollUntilContextCancel(ctx, stopPoll, true, func(ctx context.Context) (bool, error) {
+		var pods corev1.PodList
+		err := i.memberClient.List(ctx, &pods, client.InNamespace(contract.SystemNamespace), client.MatchingLabels{manifest.NameLabel: manifest.Name})
+		return err == nil && len(pods.Items) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until the agent's pods are gone: %w", err)
+	}
+	return nil
+}
+
+// Remove removes what an agent consists of, by its label. The namespace stays: others may be
+// in it.
+func (i *Installer) Remove(ctx context.Context) error {
+	ours := client.MatchingLabels{manifest.NameLabel: manifest.Name}
+	for _, list := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &corev1.SecretList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
+		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{},
+	} {
+		if err := i.memberClient.List(ctx, list, ours); err != nil {
+			return fmt.Errorf("looking for what the agent consists of: %w", err)
+		}
+		objects, err := meta.ExtractList(list)
+		if err != nil {
+			return fmt.Errorf("looking for what the agent consists of: %w", err)
+		}
+		for _, obj := range objects {
+			o, ok := obj.(client.Object)
+			if !ok || !strings.HasPrefix(o.GetName(), manifest.Name) {
+				continue
+			}
+			if err := i.memberClient.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("removing %s: %w", o.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
