@@ -1,10 +1,9 @@
 package main
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/registration/discovery"
-	"fairlead.dev/common/contract"
 )
 
 // defaultStateDir is where an agent keeps its identity if it is not told otherwise.
@@ -80,27 +78,63 @@ func (f *memberFlags) typed() string {
 type joinFlags struct {
 	stateDir    string
 	token       string
+	tokenFile   string
 	hashes      []string
 	skipCA      bool
 	clusterName string
+	onRetire    string
 	timeout     time.Duration
 }
 
 func (f *joinFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.stateDir, "state-dir", defaultStateDir, "directory that holds the identity of this agent")
 	flags.StringVar(&f.token, "token", "", "join token (`ID.SECRET`), as hub token create printed it")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file that holds the join token, instead of --token")
 	flags.StringSliceVar(&f.hashes, "discovery-token-ca-cert-hash", nil, "hash of the hub's certificate authority, sha256:HEX; may be given more than once")
 	flags.BoolVar(&f.skipCA, "discovery-token-unsafe-skip-ca-verification", false, "join without a hash: whoever knows the token can then pass for the hub")
 	flags.StringVar(&f.clusterName, "cluster-name", "", "name of this cluster on the hub; without it, what the kubeconfig calls it")
+	flags.StringVar(&f.onRetire, "on-retire", "", "what becomes of the objects here if the hub forgets this cluster: keep (what holds if nothing is said), or remove")
 	flags.DurationVar(&f.timeout, "discovery-timeout", registration.DefaultDeadline, "how long to try to join")
 }
 
 // any says whether some flag was given that only a join needs.
-func (f *joinFlags) any() bool { return f.token != "" || len(f.hashes) > 0 || f.skipCA }
+func (f *joinFlags) any() bool {
+	return f.token != "" || f.tokenFile != "" || len(f.hashes) > 0 || f.skipCA
+}
+
+// secret returns the token.
+func (f *joinFlags) secret() (string, error) {
+	if f.token != "" || f.tokenFile == "" {
+		return f.token, nil
+	}
+	raw, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("reading --token-file: %w", err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// parsed says what is wrong with the flags for a hub.
+func (f *joinFlags) parsed(hub string) (discovery.Parameters, error) {
+	token, err := f.secret()
+	if err != nil {
+		return discovery.Parameters{}, err
+	}
+	return discovery.Parse(discovery.Flags{
+		Hub: hub, Token: token, CACertHashes: f.hashes, SkipCAVerification: f.skipCA, Cluster: f.clusterName,
+	})
+}
 
 func (f *joinFlags) options(hub string, member memberFlags, config *rest.Config, progress func(string)) (registration.Options, error) {
 	if f.timeout <= 0 {
 		return registration.Options{}, errors.New("--discovery-timeout must be positive")
+	}
+	if f.onRetire != "" && f.onRetire != registration.Keep && f.onRetire != registration.Remove {
+		return registration.Options{}, fmt.Errorf("--on-retire is %q; it is %s or %s", f.onRetire, registration.Keep, registration.Remove)
+	}
+	token, err := f.secret()
+	if err != nil {
+		return registration.Options{}, err
 	}
 	cluster := f.clusterName
 	if cluster == "" {
@@ -108,29 +142,13 @@ func (f *joinFlags) options(hub string, member memberFlags, config *rest.Config,
 	}
 	return registration.Options{
 		Flags: discovery.Flags{
-			Hub: hub, Token: f.token, CACertHashes: f.hashes, SkipCAVerification: f.skipCA, Cluster: cluster,
+			Hub: hub, Token: token, CACertHashes: f.hashes, SkipCAVerification: f.skipCA, Cluster: cluster,
 		},
 		StateDir: f.stateDir,
 		Member:   config,
+		OnRetire: f.onRetire,
 		Deadline: f.timeout,
 		Progress: progress,
 		Clock:    clock.RealClock{},
 	}, nil
-}
-
-// clusterOf returns the name under which an identity joined: its certificate says it.
-func clusterOf(config *rest.Config) (string, error) {
-	block, _ := pem.Decode(config.CertData)
-	if block == nil {
-		return "", errors.New("the agent's credentials hold no certificate; join again")
-	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return "", fmt.Errorf("reading the agent's certificate: %w; join again", err)
-	}
-	cluster, ok := contract.AgentCluster(certificate.Subject.CommonName)
-	if !ok {
-		return "", fmt.Errorf("the agent's certificate is for %q, which is no agent; join again", certificate.Subject.CommonName)
-	}
-	return cluster, nil
 }

@@ -65,6 +65,6 @@ func newRoot(env environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newJoin(), newRun(env), newVersion())
+	root.AddCommand(newJoin(env), newRun(env), newLeave(), newStatus(), newVersion())
 	return root
 }

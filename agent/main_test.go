@@ -46,6 +46,8 @@ func TestBadInputIsOneSentenceAndAFailure(t *testing.T) {
 		"a join without a hub":       {[]string{"join", "--kubeconfig", file}, "the address of the hub is missing"},
 		"a join without a token":     {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--state-dir", state}, "token"},
 		"a join without a time":      {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--discovery-timeout", "0s"}, "--discovery-timeout must be positive"},
+		"a status of nobody":         {[]string{"status", "--state-dir", state}, "agent join"},
+		"a status of no format":      {[]string{"status", "-o", "xml"}, `--output is "xml"`},
 		"an argument to the version": {[]string{"version", "please"}, "please"},
 	}
 	for name, tc := range cases {

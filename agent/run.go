@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -15,9 +18,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"fairlead.dev/agent/registration"
+	"fairlead.dev/agent/registration/discovery"
 	"fairlead.dev/agent/setup"
-	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/interpreter/builtin"
+	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/logging"
+	"fairlead.dev/common/version"
 )
 
 // Values of --events.
@@ -30,14 +36,19 @@ const (
 // the agent is mostly idle, and memory on a small box is dearer than its time.
 const gcPercent = 50
 
+// minJournalSecret is how long a secret must be to seal anything.
+const minJournalSecret = 16
+
 // runFlags say how to run.
 type runFlags struct {
-	member    memberFlags
-	join      joinFlags
-	options   setup.Options
-	events    string
-	logFormat string
-	verbosity int
+	member     memberFlags
+	join       joinFlags
+	options    setup.Options
+	events     string
+	journalKey string
+	secret     string
+	logFormat  string
+	verbosity  int
 }
 
 func (f *runFlags) add(flags *pflag.FlagSet) {
@@ -48,6 +59,9 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.options.StatusFrequency, "cluster-status-update-frequency", setup.DefaultStatusFrequency, "how often this cluster is asked how it is")
 	flags.DurationVar(&f.options.LeaseDuration, "cluster-lease-duration", setup.DefaultLeaseDuration, "after how much silence the hub gives this agent up")
 	flags.Float64Var(&f.options.LeaseRenewFraction, "cluster-lease-renew-interval-fraction", setup.DefaultLeaseRenewFraction, "after which part of the lease's duration it is renewed")
+	flags.StringVar(&f.secret, "state-secret", "", "NAMESPACE/NAME of a Secret of this cluster that keeps the identity of this agent as well, for a pod whose state directory does not last")
+	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here; without it, none")
+	flags.StringVar(&f.journalKey, "journal-key-file", "", "file, such as a mounted Secret's, whose content seals the Works that are kept in the state directory; without it only the modes of the files protect them")
 	flags.StringVar(&f.events, "events", eventsSummary, "which events to emit on the hub: summary (warnings), or all that clients of the API know")
 	flags.StringVar(&f.logFormat, "log-format", logging.FormatText, "format of the log: text or json")
 	flags.IntVarP(&f.verbosity, "verbosity", "v", 0, "how much to log: 0 what changed, 1 details")
@@ -81,36 +95,135 @@ func (f *runFlags) run(ctx context.Context, env environment, args []string) erro
 
 	o := f.options
 	o.AllEvents = f.events == eventsAll
-	o.Interpreter = native.New()
+	o.Version = version.Of().Short()
+	if o.Interpreter, err = builtin.New(vm.Options{}); err != nil {
+		return err
+	}
+	o.StateDir = f.join.stateDir
+	if o.JournalSecret, err = f.journalSecret(); err != nil {
+		return err
+	}
 	o.Clock = clock.RealClock{}
 	if o.Member, err = f.member.config(); err != nil {
 		return err
 	}
-	if o.Hub, err = f.identity(ctx, args, o.Member); err != nil {
+	var mirror *registration.Mirror
+	if f.secret != "" {
+		if mirror, err = registration.OpenMirror(o.Member, f.secret); err != nil {
+			return err
+		}
+		if err := mirror.Restore(ctx, f.join.stateDir); err != nil {
+			return err
+		}
+	}
+	locked, err := registration.Lock(f.join.stateDir)
+	if err != nil {
+		return err
+	}
+	defer locked.Close() //nolint:errcheck // the process ends
+	credentials, err := f.identity(ctx, args, o.Member, mirror)
+	if err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // Told to stop while joining.
+			return nil
 		}
 		return err
 	}
-	if o.Cluster, err = clusterOf(o.Hub); err != nil {
+	o.Hub, o.Cluster, o.Trust = credentials.Config(), credentials.Cluster(), credentials.Trust
+	err = credentials.Reinstated(ctx)
+	if err == nil && ctx.Err() == nil {
+		err = serve(ctx, credentials, o)
+	}
+	if told, ok := errors.AsType[*registration.RetiredError](err); ok {
+		return retire(ctx, credentials, o, told)
+	}
+	return err
+}
+
+// retire does what the agent was told at join to do when the hub forgets its member. That it
+// has nothing to do afterwards is no failure.
+func retire(ctx context.Context, credentials *registration.Credentials, o setup.Options, told *registration.RetiredError) error {
+	log := ctrl.LoggerFrom(ctx)
+	if err := credentials.Retire(ctx, told); err != nil {
 		return err
 	}
-	return setup.Run(ctx, o)
+	if credentials.OnRetire() == registration.Remove {
+		count, err := setup.Sweep(ctx, o, nil, false)
+		if err != nil {
+			return fmt.Errorf("the hub has retired this cluster, but not all objects could be removed: %w; start the agent again to go on", err)
+		}
+		log.Info("Removed the objects, as told at join", "Cluster", told.Cluster, "objects", count)
+	} else {
+		log.Info("The objects stay, as told at join", "Cluster", told.Cluster)
+	}
+	log.Info("Stopping: the hub has retired this cluster", "Cluster", told.Cluster, "at", told.At, "by", told.By)
+	return nil
+}
+
+// serve runs the agent, and beside it what looks after its credentials.
+func serve(ctx context.Context, credentials *registration.Credentials, o setup.Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	kept := make(chan error, 1)
+	go func() {
+		defer cancel() // it ends early only if the agent has nothing to do any more
+		kept <- credentials.Keep(ctx)
+	}()
+	err := setup.Run(ctx, o)
+	cancel()
+	if stopped := <-kept; stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// journalSecret reads what seals the journal.
+func (f *runFlags) journalSecret() ([]byte, error) {
+	if f.journalKey == "" {
+		return nil, nil
+	}
+	secret, err := os.ReadFile(f.journalKey)
+	if err != nil {
+		return nil, fmt.Errorf("reading --journal-key-file: %w", err)
+	}
+	if len(bytes.TrimSpace(secret)) < minJournalSecret {
+		return nil, fmt.Errorf("--journal-key-file %q has fewer than %d characters; use something like the output of `openssl rand -hex 32`", f.journalKey, minJournalSecret)
+	}
+	return secret, nil
+}
+
+// spent says whether a join failed because its token is of no use any more.
+func spent(err error) bool {
+	return errors.Is(err, registration.ErrDenied) || errors.Is(err, registration.ErrTokenRejected) || errors.Is(err, discovery.ErrTokenUnknown)
 }
 
 // identity returns what the agent runs with. With the address of a hub it joins, which is
 // nothing to do for an agent that has.
-func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Config) (*rest.Config, error) {
-	if len(args) == 0 {
-		if f.join.any() {
-			return nil, errors.New("the address of the hub is missing; use the arguments that `hub token create` printed there, or none of them")
+func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Config, mirror *registration.Mirror) (*registration.Credentials, error) {
+	cluster := f.join.clusterName
+	switch {
+	case len(args) > 0:
+		log := ctrl.LoggerFrom(ctx)
+		options, err := f.join.options(args[0], f.member, member, func(step string) { log.Info("Joining the hub", "step", step) })
+		if err != nil {
+			return nil, err
 		}
-		return registration.Load(f.join.stateDir, f.join.clusterName)
+		_, err = registration.Join(ctx, options)
+		cluster = options.Cluster
+		if spent(err) {
+			// The arguments may be those of the first start, long ago. The hub may call this
+			// agent back, or say that it has retired it.
+			if _, missing := registration.Load(f.join.stateDir, cluster); missing == nil {
+				log.Info("Going on with what this agent has from joining before", "reason", err.Error())
+				err = nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	case f.join.any():
+		return nil, errors.New("the address of the hub is missing; use the arguments that `hub token create` printed there, or none of them")
 	}
-	log := ctrl.LoggerFrom(ctx)
-	options, err := f.join.options(args[0], f.member, member, func(step string) { log.Info("Joining the hub", "step", step) })
-	if err != nil {
-		return nil, err
-	}
-	return registration.Join(ctx, options)
+	return registration.OpenCredentials(registration.KeepOptions{
+		StateDir: f.join.stateDir, Cluster: cluster, Clock: clock.RealClock{}, Random: rand.Float64, Mirror: mirror,
+	})
 }

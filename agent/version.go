@@ -1,37 +1,32 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"fairlead.dev/common/version"
 )
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
-			return err
+			switch output {
+			case outputText:
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "agent", version.Of())
+				return err
+			case outputJSON:
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(version.Of())
+			default:
+				return fmt.Errorf("--output %q is none of %s and %s", output, outputText, outputJSON)
+			}
 		},
 	}
-}
-
-// version says what this program was built from, as far as the build recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "agent (unknown version)"
-	}
-	var out strings.Builder
-	out.WriteString("agent " + info.Main.Version)
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			out.WriteString(" commit " + s.Value)
-		}
-	}
-	return out.String() + " " + info.GoVersion
+	cmd.Flags().StringVarP(&output, "output", "o", outputText, outputText+" or "+outputJSON)
+	return cmd
 }

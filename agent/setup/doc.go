@@ -6,6 +6,8 @@
 //	                          └──> hub: status of Works
 //	member: readyz, version, discovery, nodes, pods ──> clusterstatus ──> hub: Cluster, Lease
 //
+//	Works seen ──> journal (disk) ──> execution, at a start without the hub
+//
 // The manager's cache and clients are the hub's; the member has clients and caches of its
 // own beside it.
 package setup

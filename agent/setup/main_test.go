@@ -44,6 +44,7 @@ type world struct {
 	works  string // execution namespace
 	member string // a namespace of the member
 	writes *writes
+	config *rest.Config // of the API server
 }
 
 // writes are the requests of the agent to the hub that write something.
@@ -92,9 +93,27 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // newWorld joins a cluster by hand, as the hub's stages do, and runs its agent.
 func newWorld(t *testing.T, name string) *world {
 	t.Helper()
+	w := newJoined(t, name)
+	w.run(t, nil)
+	// The agent waits for the hub to say where its Works are.
+	w.place(t)
+	return w
+}
+
+// place says where the Works of the cluster are.
+func (w *world) place(t *testing.T) {
+	t.Helper()
+	w.changeCluster(t, func(c *clusterv1alpha1.Cluster) {
+		c.Annotations = map[string]string{contract.ExecutionNamespaceAnnotation: w.works}
+	})
+}
+
+// newJoined joins a cluster by hand, whose agent does not run yet.
+func newJoined(t *testing.T, name string) *world {
+	t.Helper()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	w := &world{client: c.Client(t), name: name, works: c.Namespace(t), member: c.Namespace(t), writes: &writes{}}
+	w := &world{client: c.Client(t), name: name, works: c.Namespace(t), member: c.Namespace(t), writes: &writes{}, config: c.Config}
 
 	err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}})
 	if !apierrors.IsAlreadyExists(err) {
@@ -107,27 +126,31 @@ func newWorld(t *testing.T, name string) *world {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull},
 	})).To(Succeed())
+	return w
+}
 
-	config := rest.CopyConfig(c.Config)
+// run runs the agent until the test ends or it is told to stop.
+func (w *world) run(t *testing.T, change func(*setup.Options)) (stop func()) {
+	t.Helper()
+	config := rest.CopyConfig(w.config)
 	config.WrapTransport = w.writes.wrap
+	o := setup.Options{
+		Hub: config, Member: w.config, Cluster: w.name,
+		Interpreter: native.New(), Clock: clock.RealClock{},
+		StatusFrequency: time.Second, LeaseDuration: 4 * time.Second, LeaseRenewFraction: 0.25,
+	}
+	if change != nil {
+		change(&o)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() {
-		done <- setup.Run(ctx, setup.Options{
-			Hub: config, Member: c.Config, Cluster: name,
-			Interpreter: native.New(), Clock: clock.RealClock{},
-			StatusFrequency: time.Second, LeaseDuration: 4 * time.Second, LeaseRenewFraction: 0.25,
-		})
-	}()
-	t.Cleanup(func() {
+	go func() { done <- setup.Run(ctx, o) }()
+	stop = sync.OnceFunc(func() {
 		cancel()
-		g.Expect(<-done).To(Succeed())
+		NewWithT(t).Expect(<-done).To(Succeed())
 	})
-	// The agent waits for the hub to say where its Works are.
-	w.changeCluster(t, func(c *clusterv1alpha1.Cluster) {
-		c.Annotations = map[string]string{contract.ExecutionNamespaceAnnotation: w.works}
-	})
-	return w
+	t.Cleanup(stop)
+	return stop
 }
 
 func (w *world) cluster(g Gomega) *clusterv1alpha1.Cluster {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/lua"
 	"fairlead.dev/common/interpreter/store"
 )
 
@@ -17,7 +18,11 @@ import (
 // of the member are looked after in any case. Webhooks are called from the member's
 // side, so their Services are those of the member.
 func meanings(ctx context.Context, mgr manager.Manager, hub client.Reader, m *member, builtIn interpreter.Interpreter) (*store.Store, error) {
-	kinds := store.New(store.Options{Services: m.client, BuiltIn: []interpreter.Interpreter{builtIn}})
+	compiler, err := lua.NewCompiler(lua.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("preparing Lua: %w", err)
+	}
+	kinds := store.New(store.Options{Compiler: compiler, Services: m.client, BuiltIn: []interpreter.Interpreter{builtIn}})
 	if err := kinds.Load(ctx, hub); err != nil && ctx.Err() == nil {
 		ctrl.LoggerFrom(ctx).Error(err, "What kinds mean was not read from the hub; only what is built in is known until it is")
 	}

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"fairlead.dev/agent/clusterstatus"
+	"fairlead.dev/agent/execution"
 	"fairlead.dev/common/contract"
 )
 
@@ -27,13 +27,17 @@ type member struct {
 	config *rest.Config
 	http   *http.Client
 	client client.Client
-	// managed watches objects that carry our label; workload watches nodes and pods.
-	managed, workload cache.Cache
+	// managed watches objects that carry our label.
+	managed cache.Cache
+	// confined are caches like managed, of a namespace each, if the agent may see no others.
+	confined []cache.Cache
+	// workload reads and watches nodes and pods.
+	workload client.WithWatch
 }
 
 // connect makes the clients and caches of the member. It asks the member nothing, which
 // may be down.
-func connect(config *rest.Config, scheme *runtime.Scheme) (*member, error) {
+func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme) (*member, error) {
 	config = tuned(config)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -49,23 +53,26 @@ func connect(config *rest.Config, scheme *runtime.Scheme) (*member, error) {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
 	shared := true
-	m.managed, err = cache.New(config, cache.Options{
+	options := cache.Options{
 		HTTPClient:                   httpClient,
 		Scheme:                       scheme,
 		Mapper:                       mapper,
 		DefaultLabelSelector:         labels.SelectorFromSet(labels.Set{contract.ManagedLabel: contract.LabelTrue}),
-		DefaultTransform:             slim,
+		DefaultTransform:             execution.Slim,
 		DefaultUnsafeDisableDeepCopy: &shared,
-	})
-	if err != nil {
+	}
+	if m.managed, err = cache.New(config, options); err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
-	m.workload, err = cache.New(config, cache.Options{
-		HTTPClient: httpClient,
-		Scheme:     scheme,
-		Mapper:     workloadMapper(),
-		ByObject:   clusterstatus.CacheOptions(),
-	})
+	for _, namespace := range namespaces {
+		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace) // it asks for no other then
+		one, err := cache.New(config, options)
+		if err != nil {
+			return nil, fmt.Errorf("connecting to the member: %w", err)
+		}
+		m.confined = append(m.confined, one)
+	}
+	m.workload, err = client.NewWithWatch(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: workloadMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
@@ -75,27 +82,12 @@ func connect(config *rest.Config, scheme *runtime.Scheme) (*member, error) {
 // addTo has the caches run with the manager. They are not the manager's caches, so that
 // nothing waits for a member that is down.
 func (m *member) addTo(mgr manager.Manager) error {
-	for _, c := range []cache.Cache{m.managed, m.workload} {
+	for _, c := range append([]cache.Cache{m.managed}, m.confined...) {
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return c.Start(ctx) })); err != nil {
 			return fmt.Errorf("adding the member's caches: %w", err)
 		}
 	}
 	return nil
-}
-
-// slim strips from an object of the member what nobody reads.
-func slim(obj any) (any, error) {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return obj, nil
-	}
-	u.SetManagedFields(nil)
-	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
-		if annotations, ok := metadata["annotations"].(map[string]any); ok {
-			delete(annotations, corev1.LastAppliedConfigAnnotation)
-		}
-	}
-	return u, nil
 }
 
 // workloadMapper knows nodes and pods without asking.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/agent/clusterstatus"
 	"fairlead.dev/common/interpreter"
 )
 
@@ -28,6 +29,12 @@ type Options struct {
 	Member *rest.Config
 	// Cluster is the name of the member on the hub.
 	Cluster string
+	// Namespaces are those of the member to which the agent is confined; none is no confinement.
+	Namespaces []string
+	// StateDir is where the agent keeps what outlasts it; empty is nowhere.
+	StateDir string
+	// JournalSecret seals the Works on disk; empty leaves them as they are.
+	JournalSecret []byte
 	// Interpreter knows what kinds mean.
 	Interpreter interpreter.Interpreter
 	// Clock tells the time.
@@ -38,12 +45,28 @@ type Options struct {
 	MetricsBindAddress string
 	// HealthProbeBindAddress serves /healthz and /readyz; "0" or empty is nowhere.
 	HealthProbeBindAddress string
+	// Version of the agent, for people: 64 characters at most; empty if it is not known.
+	Version string
+	// Trust returns the hashes of the certificate authorities that the agent trusts and of the
+	// one of its own certificate, for the hub; nil tells it nothing.
+	Trust func() (authorities []string, issuer string)
 	// StatusFrequency is how often the member is asked how it is.
 	StatusFrequency time.Duration
 	// LeaseDuration is after how much silence the hub gives the agent up.
 	LeaseDuration time.Duration
 	// LeaseRenewFraction is after which part of that the lease is renewed.
 	LeaseRenewFraction float64
+}
+
+// trust is what the lease says of the authorities.
+func (o Options) trust() func() clusterstatus.Trust {
+	if o.Trust == nil {
+		return nil
+	}
+	return func() clusterstatus.Trust {
+		authorities, issuer := o.Trust()
+		return clusterstatus.Trust{Authorities: authorities, Issuer: issuer}
+	}
 }
 
 // Validate says what is wrong with the options.

@@ -2,7 +2,10 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,15 +15,47 @@ import (
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/status"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/kube"
 )
 
-// Run runs the agent of one member until the context ends, which is no error.
+// Run runs the agent of one member until the context ends, which is no error. If the hub
+// or the member was restored from an older snapshot it starts anew.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
+	for {
+		err := serve(ctx, o)
+		restored := restoredIn(err)
+		if ctx.Err() != nil || restored == nil {
+			return err
+		}
+		ctrl.LoggerFrom(ctx).Info("Starting anew", "Cluster", o.Cluster, "reason", restored.Error())
+	}
+}
+
+// restoredIn finds a RestoredError; nil if there is none. The manager joins it with its own
+// error if something took too long to stop, in a way that errors.As does not look into. What
+// still stops then has lost its context: it can only finish the request it is in, which
+// names the version or the UID that it is about.
+func restoredIn(err error) *clusterstatus.RestoredError {
+	if restored, ok := errors.AsType[*clusterstatus.RestoredError](err); ok {
+		return restored
+	}
+	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+		for _, one := range all.Errors() {
+			if restored := restoredIn(one); restored != nil {
+				return restored
+			}
+		}
+	}
+	return nil
+}
+
+// serve runs the agent once.
+func serve(ctx context.Context, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	scheme, err := kube.NewScheme()
 	if err != nil {
 		return err
@@ -31,16 +66,17 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the hub: %w", err)
 	}
-	namespace, err := executionNamespace(ctx, hub, o.Cluster, o.Clock)
+	known := remember(ctx, o)
+	namespace, err := known.where(ctx, hub, o)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // Told to stop while waiting for the hub.
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Serving the cluster", "Cluster", o.Cluster, "namespace", namespace)
+	ctrl.LoggerFrom(ctx).Info("Serving the cluster", "Cluster", o.Cluster, "namespace", namespace, "journaled", len(known.works))
 
-	m, err := connect(o.Member, scheme)
+	m, err := connect(o.Member, o.Namespaces, scheme)
 	if err != nil {
 		return err
 	}
@@ -51,38 +87,72 @@ func Run(ctx context.Context, o Options) error {
 	if err := m.addTo(mgr); err != nil {
 		return err
 	}
-	kinds, err := meanings(ctx, mgr, hub, m, o.Interpreter)
+	moved := ""
+	if err := known.confirm(mgr, hub, o, &moved); err != nil {
+		return err
+	}
+	if err := known.addTo(mgr); err != nil {
+		return err
+	}
+	reading, done := ctx, func() {}
+	if known.namespace != "" { // then the hub may be away, and there is something to do without
+		reading, done = context.WithTimeout(ctx, meaningsPatience)
+	}
+	kinds, err := meanings(reading, mgr, hub, m, o.Interpreter)
+	done()
 	if err != nil {
 		return err
 	}
+	events := kube.NewEventSink(mgr.GetEventRecorder(contract.FieldManagerAgent), o.AllEvents)
 	// In the order of the flow, from the end: each stage is handed what it tells.
 	reporter, err := status.Register(mgr, status.Deps{
 		Namespace:   namespace,
 		Cluster:     o.Cluster,
 		Interpreter: kinds,
-		Events:      kube.NewEventSink(mgr.GetEventRecorder(contract.FieldManagerAgent), o.AllEvents),
+		Events:      events,
 		Clock:       o.Clock,
 	})
 	if err != nil {
 		return err
 	}
-	kinds.Subscribe(func(c store.Change) { reporter.Reinterpret(c.Affects) })
-	if err := execution.Register(mgr, execution.Deps{
+	kinds.Subscribe(reporter.Reinterpret)
+	executor, err := execution.Register(mgr, known.deps(execution.Deps{
 		Namespace:    namespace,
+		Cluster:      o.Cluster,
 		MemberClient: m.client,
 		MemberCache:  m.managed,
+		Confined:     m.confined,
 		Interpreter:  kinds,
 		Reporter:     reporter,
+		Events:       events,
+		Confirm:      confirmation(hub, o.Cluster),
 		Clock:        o.Clock,
 		Registry:     ctrlmetrics.Registry,
-	}); err != nil {
+	}))
+	if err != nil {
 		return err
 	}
-	if err := clusterstatus.Register(ctx, mgr, clusterstatus.Deps{
-		Cluster:            o.Cluster,
-		MemberConfig:       m.config,
-		MemberHTTP:         m.http,
-		WorkloadCache:      m.workload,
+	me := newSelf(o)
+	me.reporter, me.executor = reporter, executor
+	if err := me.addTo(mgr); err != nil {
+		return err
+	}
+	if err := clusterstatus.Register(mgr, clusterstatus.Deps{
+		Cluster:      o.Cluster,
+		Version:      o.Version,
+		Trust:        o.trust(),
+		MemberConfig: m.config,
+		MemberHTTP:   m.http,
+		Workload:     m.workload,
+		Unclaimed:    executor.Unclaimed,
+		Member:       m.client,
+		Newest: func() (clusterstatus.Seen, bool) {
+			object, resourceVersion := executor.Newest()
+			return clusterstatus.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
+		},
+		Held:               executor.Held,
+		Beat:               me.Beat,
+		Probed:             me.Probed,
 		Clock:              o.Clock,
 		Frequency:          o.StatusFrequency,
 		LeaseDuration:      o.LeaseDuration,
@@ -90,7 +160,11 @@ func Run(ctx context.Context, o Options) error {
 	}); err != nil {
 		return err
 	}
-	if err := mgr.Start(ctx); err != nil {
+	err = mgr.Start(ctx)
+	if moved != "" {
+		known.journal.Begin(moved)
+	}
+	if err != nil {
 		return fmt.Errorf("running the agent: %w", err)
 	}
 	return nil

@@ -1,0 +1,33 @@
+package setup
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestProbesTellTheTruth(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	clk := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	s := newSelf(Options{Clock: clk, LeaseDuration: DefaultLeaseDuration})
+	g.Expect(s.ready()).To(Succeed(), "it has a moment to find the hub")
+	clk.Step(DefaultLeaseDuration + time.Second)
+	g.Expect(s.ready()).To(MatchError(ContainSubstring("not heard since the agent started")))
+	s.Beat(nil)
+	g.Expect(s.ready()).To(Succeed())
+
+	clk.Step(time.Minute)
+	s.Beat(errors.New("connection refused"))
+	g.Expect(s.ready()).To(MatchError(And(ContainSubstring("not heard for 1m0s"), ContainSubstring("connection refused"))))
+	g.Expect(s.alive()).To(Succeed(), "it tries")
+	clk.Step(10 * time.Minute)
+	g.Expect(s.alive()).To(MatchError(ContainSubstring("the agent hangs")))
+	s.Beat(nil)
+	g.Expect(s.alive()).To(Succeed())
+	g.Expect(s.ready()).To(Succeed())
+}

@@ -1,0 +1,149 @@
+package setup
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"fairlead.dev/agent/execution"
+	"fairlead.dev/agent/status"
+)
+
+// hangPatience is for how long an agent may not try to renew its lease at least.
+const hangPatience = 2 * time.Minute
+
+// Report is what a running agent says of itself.
+type Report struct {
+	// Cluster is the name of the member on the hub, Hub where the hub is.
+	Cluster string `json:"cluster"`
+	Hub     string `json:"hub"`
+	// Started is when the agent started, Time when it says this.
+	Started time.Time `json:"started"`
+	Time    time.Time `json:"time"`
+	// Heard is when the hub was heard last; zero if it was not since the start. Silence is
+	// why it is not heard now; empty if it is.
+	Heard   time.Time `json:"heard,omitzero"`
+	Silence string    `json:"silence,omitempty"`
+	// Ready says whether the member's API is ready, Member what it said.
+	Ready  bool   `json:"ready"`
+	Member string `json:"member,omitempty"`
+	// Works are the Works that the agent acts on.
+	Works status.Summary `json:"works"`
+	// Drift counts the changes in the member that were put back since the start.
+	Drift int64 `json:"drift"`
+	// Unclaimed counts the objects in the member that no Work claims.
+	Unclaimed int `json:"unclaimed"`
+	// Held is why nothing is deleted; empty if it is.
+	Held string `json:"held,omitempty"`
+}
+
+// self is what is known for a Report.
+type self struct {
+	options  Options
+	clock    clock.Clock
+	started  time.Time
+	reporter *status.Reporter
+	executor *execution.Reconciler
+
+	mu      sync.Mutex
+	tried   time.Time
+	heard   time.Time
+	silence string
+	member  metav1.Condition
+}
+
+func newSelf(o Options) *self {
+	return &self{options: o, clock: o.Clock, started: o.Clock.Now(), silence: "it was not heard since the agent started"}
+}
+
+// Beat takes over what came of renewing the lease, which is asked of the hub all the time.
+func (s *self) Beat(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried = s.clock.Now()
+	if err != nil {
+		s.silence = err.Error()
+		return
+	}
+	s.heard, s.silence = s.tried, ""
+}
+
+// addTo serves what is known: at the socket, and to probes.
+func (s *self) addTo(mgr manager.Manager) error {
+	if err := mgr.Add(manager.RunnableFunc(s.answer)); err != nil {
+		return fmt.Errorf("adding the socket: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("lease", func(*http.Request) error { return s.alive() }); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("lease", func(*http.Request) error { return s.ready() }); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}
+
+// alive says that the agent does not even try to renew its lease any more, whether the hub
+// answers or not: it hangs.
+func (s *self) alive() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.tried
+	if last.IsZero() {
+		last = s.started
+	}
+	if still := s.clock.Since(last); still > max(hangPatience, 2*s.options.LeaseDuration) {
+		return fmt.Errorf("the lease was not tried to be renewed for %s: the agent hangs", still.Round(time.Second))
+	}
+	return nil
+}
+
+// ready says that the hub does not hear the agent, or no longer.
+func (s *self) ready() error {
+	if silent, why := s.Silent(); why != "" && silent > s.options.LeaseDuration {
+		return fmt.Errorf("the hub was not heard for %s: %s", silent.Round(time.Second), why)
+	}
+	return nil
+}
+
+// Probed takes over whether the member is ready.
+func (s *self) Probed(ready metav1.Condition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.member = ready
+}
+
+// Silent says for how long the hub was not heard, and why; 0 if it is.
+func (s *self) Silent() (time.Duration, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.silence == "" {
+		return 0, ""
+	}
+	since := s.heard
+	if since.IsZero() {
+		since = s.started
+	}
+	return s.clock.Since(since), s.silence
+}
+
+// Report says it all.
+func (s *self) Report() Report {
+	out := Report{
+		Cluster: s.options.Cluster, Hub: s.options.Hub.Host, Started: s.started, Time: s.clock.Now(),
+		Works: s.reporter.Summary(), Drift: s.executor.Drifts(), Unclaimed: s.executor.Unclaimed(),
+	}
+	if held, ok := s.executor.Held(); ok && held.Status == metav1.ConditionTrue {
+		out.Held = held.Message
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.Heard, out.Silence = s.heard, s.silence
+	out.Ready, out.Member = s.member.Status == metav1.ConditionTrue, s.member.Message
+	return out
+}
