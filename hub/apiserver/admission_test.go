@@ -1,15 +1,15 @@
 package apiserver
 
 import (
-	"slices"
-	"sync"
+	"context"
+	"maps"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -103,20 +103,26 @@ suspension: {dispatchingOnClusters: {clusterNames: [a]}}
 		"another namespace":                  {"resourceSelectors: [{apiVersion: v1, kind: ConfigMap, namespace: elsewhere}]\n", "spec.resourceSelectors: a PropagationPolicy selects only objects of its own namespace"},
 		"both kinds of affinity":             {selects + "placement: {clusterAffinity: {}, clusterAffinities: [{affinityName: a}]}\n", "spec.placement: clusterAffinity and clusterAffinities exclude each other"},
 		"an affinity without a name":         {selects + "placement: {clusterAffinities: [{affinityName: \"\"}]}\n", "spec.placement.clusterAffinities[0].affinityName"},
-		"an affinity with a bad name":        {selects + "placement: {clusterAffinities: [{affinityName: \"a b\"}]}\n", "spec.placement.clusterAffinities: an affinityName is made of letters"},
-		"an affinity twice":                  {selects + "placement: {clusterAffinities: [{affinityName: a}, {affinityName: a}]}\n", "spec.placement.clusterAffinities: each affinityName may be there once"},
+		"an affinity with a bad name":        {selects + "placement: {clusterAffinities: [{affinityName: \"a b\"}]}\n", "begins and ends with a letter or digit; \"a b\" is not"},
+		"an affinity twice":                  {selects + "placement: {clusterAffinities: [{affinityName: a}, {affinityName: a}]}\n", "spec.placement.clusterAffinities: each affinityName may be there once, and \"a\" is there again"},
+		"a selector of no kind":              {"resourceSelectors: [{apiVersion: apps/v1, kind: \"\"}]\n", "spec.resourceSelectors: apiVersion and kind cannot be empty"},
+		"labels that are compared wrongly":   {"resourceSelectors: [{apiVersion: v1, kind: Secret, labelSelector: {matchExpressions: [{key: a, operator: in, values: [b]}]}}]\n", "spec.resourceSelectors.labelSelector.matchExpressions: an expression has"},
+		"labels of clusters that are not":    {selects + "placement: {clusterAffinity: {labelSelector: {matchExpressions: [{key: a, operator: In}]}}}\n", "spec.placement: in matchExpressions of a labelSelector"},
+		"labels of weights that are not":     {selects + "placement: {replicaScheduling: {weightPreference: {staticWeightList: [{targetCluster: {labelSelector: {matchExpressions: [{key: \"a b\", operator: Exists}]}}, weight: 1}]}}}\n", "spec.placement: in matchExpressions of a labelSelector"},
+		"labels of an overflow that are not": {selects + "placement:\n  clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b, labelSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}]}]\n" + divided, "overflowAffinities: in matchExpressions of a labelSelector"},
+		"a toleration of no effect":          {selects + "placement: {clusterTolerations: [{key: k, effect: noexecute}]}\n", "spec.placement.clusterTolerations: the effect is NoSchedule or NoExecute, and cannot be noexecute"},
 		"overflow without a capacity":        {selects + "placement: {clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b}]}]}\n", "overflowAffinities: go with replicaSchedulingType Divided"},
 		"overflow of the same name":          {selects + "placement:\n  clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: a}]}]\n" + divided, "overflowAffinities: an affinityName must be a valid label key, differ from that of its term"},
 		"overflow twice":                     {selects + "placement:\n  clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b}, {affinityName: b}]}]\n" + divided, "overflowAffinities: an affinityName must"},
 		"overflow of everything":             {selects + "placement:\n  clusterAffinities: [{affinityName: a, overflowAffinities: [{affinityName: b}]}]\n" + divided, "must say which clusters come first"},
-		"a field that clusters do not have":  {selects + "placement: {clusterAffinity: {fieldSelector: {matchExpressions: [{key: planet, operator: In, values: [mars]}]}}}\n", "the key of a fieldSelector is provider, region or zone"},
+		"a field that clusters do not have":  {selects + "placement: {clusterAffinity: {fieldSelector: {matchExpressions: [{key: planet, operator: In, values: [mars]}]}}}\n", "spec.placement: the key of a fieldSelector is provider, region or zone"},
 		"a field that must exist":            {selects + "placement: {clusterAffinities: [{affinityName: a, fieldSelector: {matchExpressions: [{key: zone, operator: Exists}]}}]}\n", "its operator In or NotIn"},
 		"a field of an overflow":             {selects + "placement:\n  clusterAffinities: [{affinityName: a, clusterNames: [x], overflowAffinities: [{affinityName: b, fieldSelector: {matchExpressions: [{key: zone, operator: Gt, values: [a]}]}}]}]\n" + divided, "overflowAffinities: the key of a fieldSelector"},
-		"a toleration that compares":         {selects + "placement: {clusterTolerations: [{key: k, operator: Gt, value: \"1\"}]}\n", "spec.placement.clusterTolerations: the operator is Equal or Exists"},
+		"a toleration that compares":         {selects + "placement: {clusterTolerations: [{key: k, operator: Gt, value: \"1\"}]}\n", "spec.placement.clusterTolerations: the operator is Equal or Exists, and cannot be Gt"},
 		"a field and a label":                {selects + "placement: {spreadConstraints: [{spreadByField: cluster, spreadByLabel: a}]}\n", "spreadByField and spreadByLabel exclude each other"},
 		"a negative number of groups":        {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: -1}]}\n", "minGroups and maxGroups cannot be negative"},
 		"fewer at most than at least":        {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "maxGroups must not be below minGroups"},
-		"a field twice":                      {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 1}, {minGroups: 2}]}\n", "each spreadByField may be there once"},
+		"a field twice":                      {selects + "placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 1}, {minGroups: 2}]}\n", "each spreadByField may be there once, and cluster is there again"},
 		"regions without clusters":           {selects + "placement: {spreadConstraints: [{spreadByField: region, minGroups: 1}]}\n", "one constraint must have spreadByField cluster"},
 		"a group that is no label":           {selects + "placement: {workloadAffinity: {affinity: {groupByLabelKey: \"a b\"}}}\n", "spec.placement.workloadAffinity: groupByLabelKey must be a valid label key"},
 		"together and apart":                 {selects + "placement: {workloadAffinity: {affinity: {groupByLabelKey: a}, antiAffinity: {groupByLabelKey: a}}}\n", "cannot group by the same label"},
@@ -191,7 +197,7 @@ func TestWhatAnOverridePolicyMaySay(t *testing.T) {
 		"another namespace":                    {"resourceSelectors: [{apiVersion: v1, kind: ConfigMap, namespace: elsewhere}]\n" + rule(""), "an OverridePolicy selects only objects of its own namespace"},
 		"a field that clusters do not have":    {"overrideRules: [{targetCluster: {fieldSelector: {matchExpressions: [{key: planet, operator: In}]}}, overriders: {}}]\n", "targetCluster: the key of a fieldSelector"},
 		"a predicate that is no path":          {rule("imageOverrider: [{component: Tag, operator: replace, value: x, predicate: {path: spec.image}}]"), "predicate.path: must be a JSON pointer"},
-		"a patch that is no path":              {rule("plaintext: [{path: spec/replicas, operator: remove}]"), "plaintext.path: must be a JSON pointer"},
+		"a patch that is no path":              {rule("plaintext: [{path: spec/replicas, operator: remove}]"), "plaintext.path: must be a JSON pointer, such as /spec/replicas; \"spec/replicas\" is not"},
 		"a path with a half escape":            {rule("plaintext: [{path: /a~2, operator: remove}]"), "plaintext.path: must be a JSON pointer"},
 		"a patch that moves":                   {rule("plaintext: [{path: /a, operator: move}]"), "operator"},
 		"a part that images do not have":       {rule("imageOverrider: [{component: Planet, operator: add}]"), "component"},
@@ -205,6 +211,16 @@ func TestWhatAnOverridePolicyMaySay(t *testing.T) {
 		"a part of a field without a value":    {rule("fieldOverrider: [{fieldPath: /a, json: [{subPath: /a, operator: add}]}]"), "fieldOverrider.value: is needed"},
 		"a part of a field removed by a value": {rule("fieldOverrider: [{fieldPath: /a, yaml: [{subPath: /a, operator: remove, value: 1}]}]"), "must be left out to remove"},
 	}
+	more := map[string]struct{ spec, want string }{
+		"a tag or a digest":                {spec: rule("imageOverrider: [{component: Tag, operator: replace, value: v1.2-rc_3}, {component: Tag, operator: replace, value: \"sha256:" + strings.Repeat("ab", 32) + "\"}, {component: Tag, operator: remove}]")},
+		"an image for a tag":               {rule("imageOverrider: [{component: Tag, operator: replace, value: \"nginx:1.2\"}]"), "imageOverrider.value: a Tag is replaced by a tag"},
+		"a selector of no kind":            {"resourceSelectors: [{apiVersion: \"\", kind: ConfigMap}]\n" + rule(""), "spec.resourceSelectors: apiVersion and kind cannot be empty"},
+		"labels that are compared wrongly": {"resourceSelectors: [{apiVersion: v1, kind: Secret, labelSelector: {matchExpressions: [{key: a, operator: In}]}}]\n" + rule(""), "spec.resourceSelectors.labelSelector.matchExpressions: an expression has"},
+		"labels of clusters that are not":  {"overrideRules: [{targetCluster: {labelSelector: {matchExpressions: [{key: a, operator: is}]}}, overriders: {}}]\n", "spec.overrideRules.targetCluster.labelSelector.matchExpressions: an expression has"},
+		"labels of the older form":         {"targetCluster: {labelSelector: {matchExpressions: [{key: a, operator: is}]}}\n", "spec.overrideRules.targetCluster.labelSelector.matchExpressions: an expression has"},
+		"a rule that says nothing":         {"overrideRules: [{}]\n", "spec.overrideRules[0].overriders"},
+	}
+	maps.Copy(tests, more)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,92 +237,6 @@ func TestWhatAnOverridePolicyMaySay(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestWhatOtherKindsMaySay(t *testing.T) {
-	t.Parallel()
-	a := startAdmission(t)
-	const (
-		policy, apps, remedy = "policy.karmada.io/v1alpha1", "apps.karmada.io/v1alpha1", "remedy.karmada.io/v1alpha1"
-		quota, taint         = "FederatedResourceQuota", "ClusterTaintPolicy"
-		rebalancer, remedies = "WorkloadRebalancer", "Remedy"
-	)
-	// The policies may not be in force yet.
-	for kind, spec := range map[string]string{
-		quota: "overall: {cpu: 1}\nstaticAssignments: [{clusterName: a, hard: {cpu: 2}}]\n",
-		taint: "taints: [{key: k, effect: NoExecute}]\n",
-	} {
-		NewWithT(t).Eventually(func() error { return a.try(t, policy, kind, spec) }, "30s", "50ms").ShouldNot(Succeed())
-	}
-	tests := map[string]struct{ apiVersion, kind, spec, want string }{
-		"a quota":                            {policy, quota, "overall: {cpu: 300m, requests.memory: 2Gi}\nstaticAssignments: [{clusterName: a, hard: {cpu: 100m}}, {clusterName: b, hard: {cpu: 200m, requests.memory: 2Gi}}]\n", ""},
-		"a quota of less than nothing":       {policy, quota, "overall: {cpu: -1}\n", "spec.overall: an amount must be a quantity that is not negative"},
-		"a quota of no resource":             {policy, quota, "overall: {\"a b\": 1}\n", "spec.overall: the name of a resource"},
-		"a part of less than nothing":        {policy, quota, "overall: {cpu: 1}\nstaticAssignments: [{clusterName: a, hard: {cpu: -1}}]\n", "spec.staticAssignments.hard: an amount must be"},
-		"a part of something else":           {policy, quota, "overall: {cpu: 1}\nstaticAssignments: [{clusterName: a, hard: {memory: 1}}]\n", "a resource that is assigned must be in spec.overall too"},
-		"parts that are more than the whole": {policy, quota, "overall: {cpu: 300m}\nstaticAssignments: [{clusterName: a, hard: {cpu: 200m}}, {clusterName: b, hard: {cpu: 101m}}]\n", "more of a resource than spec.overall"},
-		"a part of no cluster":               {policy, quota, "overall: {cpu: 1}\nstaticAssignments: [{clusterName: a_b, hard: {cpu: 1}}]\n", "spec.staticAssignments.clusterName"},
-		"a taint":                            {policy, taint, "taints: [{key: example.com/k, effect: NoSchedule, value: v}, {key: example.com/k, effect: PreferNoSchedule}]\naddOnConditions: [{conditionType: Ready, operator: NotIn, statusValues: [\"True\"]}]\n", ""},
-		"a taint that is no label":           {policy, taint, "taints: [{key: a b, effect: NoSchedule}]\n", "spec.taints.key"},
-		"a taint with a value that is none":  {policy, taint, "taints: [{key: a, effect: NoSchedule, value: b c}]\n", "spec.taints.value"},
-		"a taint twice":                      {policy, taint, "taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule, value: b}]\n", "spec.taints: each key may be there once"},
-		"a taint that evicts":                {policy, taint, "taints: [{key: a, effect: NoExecute}]\n", "spec.taints.effect: NoExecute is not accepted here"},
-		"no taint":                           {policy, taint, "taints: []\n", "spec.taints"},
-		"a condition that is none":           {policy, taint, "taints: [{key: a, effect: NoSchedule}]\naddOnConditions: [{conditionType: Ready, operator: In, statusValues: [Perhaps]}]\n", "spec.addOnConditions[0].statusValues[0]"},
-		"a taint by a field of no cluster":   {policy, taint, "targetClusters: {fieldSelector: {matchExpressions: [{key: planet, operator: In}]}}\ntaints: [{key: a, effect: NoSchedule}]\n", "spec.targetClusters: the key"},
-		"a rebalancer":                       {apps, rebalancer, "workloads: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]\nttlSecondsAfterFinished: 5\n", ""},
-		"a rebalancer of nothing":            {apps, rebalancer, "workloads: []\n", "spec.workloads"},
-		"a rebalancer of no name":            {apps, rebalancer, "workloads: [{apiVersion: apps/v1, kind: Deployment}]\n", "spec.workloads[0].name"},
-		"a remedy":                           {remedy, remedies, "decisionMatches: [{clusterConditionMatch: {conditionType: R, operator: NotEqual, conditionStatus: \"True\"}}]\nactions: [TrafficControl]\n", ""},
-		"a remedy that cannot compare":       {remedy, remedies, "decisionMatches: [{clusterConditionMatch: {conditionType: R, operator: Like, conditionStatus: \"True\"}}]\n", "operator"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := a.try(t, tt.apiVersion, tt.kind, tt.spec)
-			if tt.want == "" {
-				NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			} else {
-				NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.want)))
-			}
-		})
-	}
-}
-
-// warnings keeps what the API server warns of.
-type warnings struct {
-	mu  sync.Mutex
-	all []string
-}
-
-// HandleWarningHeader keeps a warning.
-func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, text)
-}
-
-func (w *warnings) list() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.all)
-}
-
-func TestWhatIsStoredOnlySaysSo(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	hub := cluster.Shared(t, cluster.Options{})
-	g.Expect(Install(t.Context(), hub.Config, Options{})).To(Succeed())
-	heard := &warnings{}
-	cfg := rest.CopyConfig(hub.Config)
-	cfg.WarningHandler = heard
-	c, err := client.New(cfg, client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	a := admission{client: c, namespace: hub.Namespace(t)}
-	g.Eventually(func() []string {
-		g.Expect(a.try(t, "remedy.karmada.io/v1alpha1", "Remedy", "actions: [TrafficControl]\n")).To(Succeed())
-		return heard.list()
-	}, "30s", "50ms").Should(ContainElement(ContainSubstring("Remedy is stored, but this version of the hub does not act on it yet")))
 }
 
 func TestWhatIsProtectedCannotBeDeleted(t *testing.T) {
@@ -377,4 +307,21 @@ func TestWhatWebhookConfigurationsMaySay(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAPolicyOfTheWholeHubIsHeldToNoNamespace(t *testing.T) {
+	t.Parallel()
+	a := startAdmission(t)
+	g := NewWithT(t)
+	const elsewhere = "resourceSelectors: [{apiVersion: v1, kind: ConfigMap, namespace: elsewhere, name: none}]\n"
+	g.Expect(a.create(t, "ClusterOverridePolicy", elsewhere+"overrideRules: [{overriders: {}}]\n")).To(Succeed())
+	p := a.object(t, "policy.karmada.io/v1alpha1", "ClusterPropagationPolicy", elsewhere)
+	g.Expect(a.client.Create(t.Context(), p)).To(Succeed())
+	t.Cleanup(func() { _ = a.client.Delete(context.WithoutCancel(t.Context()), p) })
+	p.SetLabels(map[string]string{contract.ClusterPropagationPolicyPermanentIDLabel: "one"})
+	g.Expect(a.client.Update(t.Context(), p)).To(Succeed(), "it gets its id")
+	g.Expect(unstructured.SetNestedField(p.Object, int64(3), "spec", "priority")).To(Succeed())
+	g.Expect(a.client.Update(t.Context(), p)).To(Succeed(), "its author changes it")
+	p.SetLabels(map[string]string{contract.ClusterPropagationPolicyPermanentIDLabel: "two"})
+	g.Expect(a.client.Update(t.Context(), p, client.DryRunAll)).To(MatchError(ContainSubstring("permanent-id]: is given once")))
 }

@@ -92,7 +92,7 @@ func (c ClusterInfo) render() (*unstructured.Unstructured, error) {
 }
 
 // clusterInfo publishes what agents are told.
-func (i installer) clusterInfo(ctx context.Context, info ClusterInfo, adopt bool) error {
+func (i *installer) clusterInfo(ctx context.Context, info ClusterInfo, adopt bool) error {
 	live := &corev1.ConfigMap{}
 	err := i.hubClient.Get(ctx, clusterInfoKey(), live)
 	switch {

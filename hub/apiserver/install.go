@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,8 @@ const (
 	installPoll    = 25 * time.Millisecond
 )
 
-// Install makes the API server that of a hub and returns when all its kinds are served.
+// Install makes the API server that of a hub and returns when all its kinds are served
+// and its policies are in force.
 // It may be called on every start, by several hubs at once: what is as it should be is
 // not written.
 func Install(ctx context.Context, cfg *rest.Config, o Options) error {
@@ -55,8 +57,8 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)
 	}
-	i := installer{hubClient: hubClient}
-	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.policies} {
+	i := &installer{hubClient: hubClient, mutates: true}
+	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.policies, i.retire, i.defaults} {
 		if err := phase(ctx); err != nil {
 			return err
 		}
@@ -70,11 +72,13 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 // installer holds what the phases of an installation share.
 type installer struct {
 	hubClient client.Client
+	// mutates says whether the API server has mutating admission policies.
+	mutates bool
 }
 
 // crds applies all definitions first and waits afterwards, so that they are established
 // side by side.
-func (i installer) crds(ctx context.Context) error {
+func (i *installer) crds(ctx context.Context) error {
 	objects, err := manifests.CRDs()
 	if err != nil {
 		return err
@@ -96,7 +100,7 @@ func (i installer) crds(ctx context.Context) error {
 
 // awaitServed returns when a definition is established and each of its versions can be
 // listed: the second comes a moment after the first.
-func (i installer) awaitServed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+func (i *installer) awaitServed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	key := client.ObjectKeyFromObject(crd)
 	last := errors.New("it is not established")
 	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
@@ -125,7 +129,7 @@ func (i installer) awaitServed(ctx context.Context, crd *apiextensionsv1.CustomR
 	return nil
 }
 
-func (i installer) served(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+func (i *installer) served(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	for _, v := range crd.Spec.Versions {
 		if !v.Served {
 			continue
@@ -139,7 +143,7 @@ func (i installer) served(ctx context.Context, crd *apiextensionsv1.CustomResour
 	return nil
 }
 
-func (i installer) namespaces(ctx context.Context) error {
+func (i *installer) namespaces(ctx context.Context) error {
 	ns := &unstructured.Unstructured{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	ns.SetName(contract.ClusterNamespace)
@@ -147,7 +151,7 @@ func (i installer) namespaces(ctx context.Context) error {
 	return i.apply(ctx, ns)
 }
 
-func (i installer) rbac(ctx context.Context) error {
+func (i *installer) rbac(ctx context.Context) error {
 	objects, err := manifests.RBAC()
 	if err != nil {
 		return err
@@ -155,19 +159,59 @@ func (i installer) rbac(ctx context.Context) error {
 	return i.applyAll(ctx, objects)
 }
 
-func (i installer) policies(ctx context.Context) error {
+func (i *installer) policies(ctx context.Context) error {
 	objects, err := manifests.Policies()
 	if err != nil {
 		return err
 	}
-	err = i.applyAll(ctx, objects)
+	for _, obj := range objects {
+		err := i.apply(ctx, obj)
+		if meta.IsNoMatchError(err) && strings.HasPrefix(obj.GetKind(), "MutatingAdmissionPolicy") {
+			err = i.mutating(ctx, obj)
+		}
+		if meta.IsNoMatchError(err) {
+			return fmt.Errorf("the hub's API server has no validating admission policies; use Kubernetes 1.30 or newer: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retire removes by name what former versions installed and this one does not.
+func (i *installer) retire(ctx context.Context) error {
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		obj := &unstructured.Unstructured{}
+		obj.SetAPIVersion("admissionregistration.k8s.io/v1")
+		obj.SetKind(kind)
+		obj.SetName(retiredPolicy)
+		if err := i.hubClient.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("removing %s %q of a former version: %w", kind, retiredPolicy, err)
+		}
+	}
+	return nil
+}
+
+// retiredPolicy warned the authors of kinds that were only stored.
+const retiredPolicy = "not-acted-on.fairlead.dev"
+
+// mutating applies what belongs to a mutating admission policy to an API server that does
+// not serve the newest version of that. One that serves none does without: such a policy
+// only makes visible what the hub does in any case.
+func (i *installer) mutating(ctx context.Context, obj *unstructured.Unstructured) error {
+	older := obj.DeepCopy()
+	older.SetAPIVersion("admissionregistration.k8s.io/v1beta1")
+	err := i.apply(ctx, older)
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the hub's API server has no validating admission policies; use Kubernetes 1.30 or newer: %w", err)
+		i.mutates = false
+		ctrl.LoggerFrom(ctx).V(1).Info("Storing policies without their defaults, the API server has no mutating admission policies", "name", obj.GetName())
+		return nil
 	}
 	return err
 }
 
-func (i installer) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+func (i *installer) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, obj := range objects {
 		if err := i.apply(ctx, obj); err != nil {
 			return err
@@ -178,7 +222,7 @@ func (i installer) applyAll(ctx context.Context, objects []*unstructured.Unstruc
 
 // apply applies one object, again and again while the API server is only just coming up:
 // its own namespaces, for one, appear a moment after it is ready.
-func (i installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
+func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	kind, name := obj.GetKind(), obj.GetName()
 	last := error(nil)
 	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {

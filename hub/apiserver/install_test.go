@@ -50,6 +50,22 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 		g.Expect(get("/apis/work.karmada.io/v1alpha1/works")).NotTo(Succeed())
 	})
 
+	t.Run("what a former version installed goes", func(t *testing.T) {
+		g := NewWithT(t)
+		old := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
+				"apiGroups": []any{"remedy.karmada.io"}, "apiVersions": []any{"*"}, "operations": []any{"CREATE"}, "resources": []any{"remedies"},
+			}}},
+			"validations": []any{map[string]any{"expression": "false"}},
+		}}}
+		old.SetAPIVersion("admissionregistration.k8s.io/v1")
+		old.SetKind("ValidatingAdmissionPolicy")
+		old.SetName("not-acted-on.fairlead.dev")
+		g.Expect(hubClient.Create(t.Context(), old)).To(Succeed())
+		g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: info})).To(Succeed())
+		g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(old), old)).NotTo(Succeed())
+	})
+
 	t.Run("a second installation writes nothing", func(t *testing.T) {
 		g := NewWithT(t)
 		before := versions(t, hubClient)
