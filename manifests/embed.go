@@ -29,6 +29,19 @@ func FS() fs.FS { return files }
 //go:embed crds/*.yaml rbac/*.yaml policies/*.yaml
 var files embed.FS
 
+//go:embed monitoring
+var monitoring embed.FS
+
+// Monitoring returns a file of the directory monitoring: dashboards of Grafana and alert rules
+// of Prometheus.
+func Monitoring(name string) ([]byte, error) {
+	data, err := monitoring.ReadFile("monitoring/" + name)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is for monitoring: %w", err)
+	}
+	return data, nil
+}
+
 // CRDs returns the definitions of the propagation API, sorted by name.
 func CRDs() ([]*unstructured.Unstructured, error) { return read(crdDir) }
 
