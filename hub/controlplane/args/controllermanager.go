@@ -45,8 +45,8 @@ func ControllerManager(in Input) []string {
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + p.ServiceAccountKeyFile(),
 		"--root-ca-file=" + p.CAFile(),
-		"--cluster-signing-cert-file=" + p.CAFile(),
-		"--cluster-signing-key-file=" + p.CAKeyFile(),
+		"--cluster-signing-cert-file=" + p.SigningCertFile(),
+		"--cluster-signing-key-file=" + p.SigningKeyFile(),
 		// The defaults, 20 and 30, would make deleting a namespace or rolling out a few deployments wait for tokens.
 		"--kube-api-qps=300",
 		"--kube-api-burst=600",

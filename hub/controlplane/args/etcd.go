@@ -1,17 +1,25 @@
 package args
 
+// Member is the only member of the database's cluster.
+type Member struct{ Name, PeerURL, Token string }
+
+// EtcdMember is under what name and where the database knows itself; a restored one is told the same.
+func EtcdMember() Member { return Member{Name: "etcd", PeerURL: etcdPeerURL, Token: "etcd-cluster"} }
+
 // Etcd renders the command line of etcd, which listens on unix sockets only: whoever may open the working directory is
 // the one who started the control plane.
 func Etcd(in Input) []string {
+	member := EtcdMember()
 	out := []string{
 		"etcd",
-		"--name=etcd",
+		"--name=" + member.Name,
 		"--data-dir=" + in.EtcdDir,
 		"--listen-client-urls=" + etcdClientURL,
 		"--advertise-client-urls=" + etcdClientURL,
-		"--listen-peer-urls=" + etcdPeerURL,
-		"--initial-advertise-peer-urls=" + etcdPeerURL,
-		"--initial-cluster=etcd=" + etcdPeerURL,
+		"--listen-peer-urls=" + member.PeerURL,
+		"--initial-advertise-peer-urls=" + member.PeerURL,
+		"--initial-cluster=" + member.Name + "=" + member.PeerURL,
+		"--initial-cluster-token=" + member.Token,
 		"--quota-backend-bytes=8589934592",
 		// One member replays its log alone, so a shorter log costs nothing and keeps memory and start-up small.
 		"--snapshot-count=5000",

@@ -10,8 +10,12 @@ import (
 	"syscall"
 )
 
-// ErrInUse says that another control plane holds the data directory.
-var ErrInUse = errors.New("data directory is in use")
+var (
+	// ErrInUse says that another control plane holds the data directory.
+	ErrInUse = errors.New("data directory is in use")
+	// ErrUnfinished says that a restore to the data directory was interrupted.
+	ErrUnfinished = errors.New("restoring this data directory was interrupted")
+)
 
 // Dir is a data directory that this process holds alone until Close.
 type Dir struct {
@@ -20,8 +24,20 @@ type Dir struct {
 }
 
 // Open creates the data directory where it does not exist, and locks it. The error is ErrInUse when another process
-// has it.
+// has it, and ErrUnfinished when only a part of a backup was restored to it.
 func Open(path string) (*Dir, error) {
+	d, err := hold(path)
+	if err != nil {
+		return nil, err
+	}
+	if d.unfinished() {
+		_ = d.Close()
+		return nil, fmt.Errorf("%w: restore the backup to %q again", ErrUnfinished, d.root)
+	}
+	return d, nil
+}
+
+func hold(path string) (*Dir, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("resolving data directory %q: %w", path, err)

@@ -8,5 +8,6 @@
 //	DIR/pki                certificates and keys
 //	DIR/kubeconfigs        one kubeconfig per component
 //	DIR/logs               one log per component, and the one before it
+//	DIR/restoring          there while a backup is restored to the directory
 //	DIR/run                working directory of the components; holds the unix sockets of etcd
 package datadir

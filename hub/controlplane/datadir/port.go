@@ -24,7 +24,7 @@ const (
 // Port says on which port the API server listens: the wanted one, or with 0 the port of the last start, or at the
 // first start one for which probe finds nothing wrong. It remembers the answer for the next start.
 func (d *Dir) Port(wanted int, probe func(port int) error) (int, error) {
-	path := filepath.Join(d.root, "port")
+	path := d.portFile()
 	last, err := readPort(path)
 	if err != nil {
 		return 0, err
@@ -47,6 +47,8 @@ func (d *Dir) Port(wanted int, probe func(port int) error) (int, error) {
 	}
 	return port, atomicfile.Write(path, []byte(strconv.Itoa(port)+"\n"))
 }
+
+func (d *Dir) portFile() string { return filepath.Join(d.root, "port") }
 
 // readPort returns 0 when no port was stored yet.
 func readPort(path string) (int, error) {

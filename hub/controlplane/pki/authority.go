@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"fairlead.dev/hub/controlplane/atomicfile"
@@ -27,7 +28,8 @@ const (
 
 // Authority signs certificates.
 type Authority struct {
-	// PEM is the certificate of the authority.
+	// PEM is the certificate of the authority, followed by those of others that are trusted as well: the one before it
+	// or the one that is to come.
 	PEM  []byte
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -46,7 +48,8 @@ type Subject struct {
 	Hosts []string
 }
 
-// LoadOrCreate returns the authority of the two files, which it makes when there is no certificate yet.
+// LoadOrCreate returns the authority of the two files, which it makes when there is no certificate yet. Of several
+// certificates the first is that of the authority; of several keys, it is the one that belongs to it.
 func LoadOrCreate(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	certPEM, err := os.ReadFile(certPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,17 +62,18 @@ func LoadOrCreate(certPath, keyPath, name string, now time.Time) (*Authority, er
 	if err != nil {
 		return nil, fmt.Errorf("reading authority %q: %w", certPath, err)
 	}
-	key, err := readKey(keyPath)
+	keys, err := readKeys(keyPath)
 	if err != nil {
 		return nil, err
 	}
-	if !key.PublicKey.Equal(cert.PublicKey) {
+	own := slices.IndexFunc(keys, func(key *ecdsa.PrivateKey) bool { return key.PublicKey.Equal(cert.PublicKey) })
+	if own < 0 {
 		return nil, fmt.Errorf("key %q does not belong to certificate %q", keyPath, certPath)
 	}
 	if now.After(cert.NotAfter) {
 		return nil, fmt.Errorf("authority %q expired on %s", certPath, cert.NotAfter.Format(time.DateOnly))
 	}
-	return &Authority{PEM: certPEM, cert: cert, key: key}, nil
+	return &Authority{PEM: certPEM, cert: cert, key: keys[own]}, nil
 }
 
 // create writes the key first: LoadOrCreate takes the certificate as the sign that the authority is complete.
@@ -108,6 +112,12 @@ func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
 	}
 	a := &Authority{PEM: encodeCert(der), cert: cert, key: key}
 	return a, atomicfile.Write(certPath, a.PEM)
+}
+
+// pair is the authority alone, for a program that signs with it.
+func (a *Authority) pair() (Pair, error) {
+	keyPEM, err := encodeKey(a.key)
+	return Pair{Cert: encodeCert(a.cert.Raw), Key: keyPEM}, err
 }
 
 // Issue signs a certificate for a new key.

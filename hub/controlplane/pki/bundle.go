@@ -10,7 +10,7 @@ import (
 // Bundle is where the components find their files, and what their kubeconfigs are made of.
 type Bundle struct {
 	dir string
-	// CA is the certificate of the cluster authority.
+	// CA is what clients trust: the certificate of the cluster authority, and while it is exchanged that of the other.
 	CA []byte
 	// Clients holds a client certificate for each name that Ensure was asked for.
 	Clients map[string]Pair
@@ -31,7 +31,14 @@ func Ensure(dir string, hosts []string, clients []Client, now time.Time) (*Bundl
 		return nil, err
 	}
 	b.CA = ca.PEM
-	frontProxy, err := LoadOrCreate(b.FrontProxyCAFile(), b.path("front-proxy-ca.key"), "fairlead-front-proxy-ca", now)
+	signing, err := ca.pair()
+	if err != nil {
+		return nil, err
+	}
+	if err := write(signing, b.SigningCertFile(), b.SigningKeyFile()); err != nil {
+		return nil, err
+	}
+	frontProxy, err := LoadOrCreate(b.FrontProxyCAFile(), b.path(frontProxyCAKey), "fairlead-front-proxy-ca", now)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +68,21 @@ func Ensure(dir string, hosts []string, clients []Client, now time.Time) (*Bundl
 	return b, nil
 }
 
+// Lasting names the files that are made once, in the directory of a Bundle: nobody trusts a control plane that has lost
+// them, and nothing else is needed to make the rest again.
+func Lasting() []string {
+	return []string{caCert, caKey, frontProxyCACert, frontProxyCAKey, serviceAccountKey}
+}
+
+// Names of the lasting files.
+const (
+	caCert            = "ca.crt"
+	caKey             = "ca.key"
+	frontProxyCACert  = "front-proxy-ca.crt"
+	frontProxyCAKey   = "front-proxy-ca.key"
+	serviceAccountKey = "sa.key"
+)
+
 func write(p Pair, certPath, keyPath string) error {
 	if err := atomicfile.Write(keyPath, p.Key); err != nil {
 		return err
@@ -73,11 +95,17 @@ const FrontProxyName = "front-proxy-client"
 
 func (b *Bundle) path(name string) string { return filepath.Join(b.dir, name) }
 
-// CAFile is the certificate of the cluster authority.
-func (b *Bundle) CAFile() string { return b.path("ca.crt") }
+// CAFile has the certificates of the authorities that are trusted. The first is the cluster authority, which signs.
+func (b *Bundle) CAFile() string { return b.path(caCert) }
 
-// CAKeyFile is the key of the cluster authority.
-func (b *Bundle) CAKeyFile() string { return b.path("ca.key") }
+// CAKeyFile has the keys of these authorities, in any order.
+func (b *Bundle) CAKeyFile() string { return b.path(caKey) }
+
+// SigningCertFile is the certificate of the cluster authority alone: kube-controller-manager signs with no bundle.
+func (b *Bundle) SigningCertFile() string { return b.path("ca-signing.crt") }
+
+// SigningKeyFile is the key that goes with SigningCertFile.
+func (b *Bundle) SigningKeyFile() string { return b.path("ca-signing.key") }
 
 // ServingCertFile is the certificate of kube-apiserver.
 func (b *Bundle) ServingCertFile() string { return b.path("apiserver.crt") }
@@ -86,7 +114,7 @@ func (b *Bundle) ServingCertFile() string { return b.path("apiserver.crt") }
 func (b *Bundle) ServingKeyFile() string { return b.path("apiserver.key") }
 
 // FrontProxyCAFile is the certificate of the front-proxy authority.
-func (b *Bundle) FrontProxyCAFile() string { return b.path("front-proxy-ca.crt") }
+func (b *Bundle) FrontProxyCAFile() string { return b.path(frontProxyCACert) }
 
 // FrontProxyCertFile is the certificate that kube-apiserver shows to aggregated APIs.
 func (b *Bundle) FrontProxyCertFile() string { return b.path("front-proxy-client.crt") }
@@ -95,7 +123,7 @@ func (b *Bundle) FrontProxyCertFile() string { return b.path("front-proxy-client
 func (b *Bundle) FrontProxyKeyFile() string { return b.path("front-proxy-client.key") }
 
 // ServiceAccountKeyFile signs the tokens of service accounts.
-func (b *Bundle) ServiceAccountKeyFile() string { return b.path("sa.key") }
+func (b *Bundle) ServiceAccountKeyFile() string { return b.path(serviceAccountKey) }
 
 // ServiceAccountPublicKeyFile verifies the tokens of service accounts.
 func (b *Bundle) ServiceAccountPublicKeyFile() string { return b.path("sa.pub") }

@@ -149,6 +149,35 @@ func TestEnsure(t *testing.T) {
 		}
 	})
 
+	t.Run("of two authorities both are trusted and the first signs", func(t *testing.T) {
+		t.Parallel()
+		dir, other := t.TempDir(), t.TempDir()
+		first, second := ensure(t, dir, now, "localhost"), ensure(t, other, now, "localhost")
+		keys := append(read(t, first.CAKeyFile()), read(t, second.CAKeyFile())...)
+		for path, data := range map[string][]byte{
+			first.CAFile(): append(bytes.Clone(second.CA), first.CA...), first.CAKeyFile(): keys,
+		} {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := ensure(t, dir, now, "localhost")
+		if want := append(bytes.Clone(second.CA), first.CA...); !bytes.Equal(b.CA, want) {
+			t.Errorf("CA = %s, want both", b.CA)
+		}
+		for name, data := range map[string][]byte{"serving": read(t, b.ServingCertFile()), "client": b.Clients["admin"].Cert} {
+			if err := verify(t, second.CA, parse(t, data), "", x509.ExtKeyUsageAny, now); err != nil {
+				t.Errorf("the %s certificate is not of the authority that is first: %v", name, err)
+			}
+		}
+		if got := read(t, b.SigningCertFile()); !bytes.Equal(got, second.CA) {
+			t.Errorf("SigningCertFile has %s, want the first authority alone", got)
+		}
+		if got := read(t, b.SigningKeyFile()); !bytes.Equal(got, read(t, second.CAKeyFile())) {
+			t.Error("SigningKeyFile does not have the key of the first authority")
+		}
+	})
+
 	t.Run("every file is for its owner alone", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()

@@ -5,6 +5,9 @@
 // signs nothing but the certificate with which kube-apiserver speaks for a user to an aggregated API: were it the same
 // authority, every client of the cluster could pose as that proxy.
 //
+// While the cluster authority is exchanged there are two of it. The order in which their certificates are in one file is
+// all there is to know: all are trusted, the first signs.
+//
 // Authorities and the service account key are made once. Everything else is issued anew at every start, so restarting
 // is all there is to renewal.
 package pki

@@ -22,20 +22,33 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
+// readKey returns the first key of a file.
 func readKey(path string) (*ecdsa.PrivateKey, error) {
+	keys, err := readKeys(path)
+	if err != nil {
+		return nil, err
+	}
+	return keys[0], nil
+}
+
+// readKeys returns the keys of a file, of which there is at least one.
+func readKeys(path string) ([]*ecdsa.PrivateKey, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading key: %w", err)
 	}
-	block, _ := pem.Decode(data)
-	if block == nil {
+	var keys []*ecdsa.PrivateKey
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		key, err := x509.ParseECPrivateKey(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("reading key %q: %w", path, err)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
 		return nil, fmt.Errorf("reading key %q: no PEM block found", path)
 	}
-	key, err := x509.ParseECPrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("reading key %q: %w", path, err)
-	}
-	return key, nil
+	return keys, nil
 }
 
 func parseCert(data []byte) (*x509.Certificate, error) {

@@ -1,0 +1,10 @@
+// Package backup writes all that a control plane cannot make again into one file, and makes a data directory from it.
+//
+// The file is a compressed tar archive: contents.json with the checksum of each part, then the parts, which are the
+// authorities and the key that signs tokens (so that agents and administrators still trust what is restored, and are
+// trusted by it), the port, and the database. Whoever has the file has these keys.
+//
+// The database is a snapshot that etcd itself makes at one revision while it goes on serving. A restored one counts on
+// from far above that revision, and says that all before is gone: whoever watches what was there reads all of it anew,
+// instead of waiting for changes whose numbers are given out a second time.
+package backup
