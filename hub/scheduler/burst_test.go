@@ -27,6 +27,47 @@ func (w *world) reports(t *testing.T, c *clusterv1alpha1.Cluster, cpus string) {
 	}, soon, often).Should(Succeed())
 }
 
+// byRoom returns a binding of a Deployment of two replicas, with one CPU each, that go
+// where there is room.
+func (w *world) byRoom(name, site string) *workv1alpha2.ResourceBinding {
+	b := w.binding(name, site)
+	b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{
+		ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}
+	b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+		ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: policyv1alpha1.Weighted,
+		WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
+	}
+	return b
+}
+
+func TestWhatIsReservedOutlivesARestartAndNotItsOwner(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	c := w.join(t, "small-1", "small")
+	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
+	w.reports(t, c, "3")
+	first, second := w.byRoom("first", "small"), w.byRoom("second", "small")
+	g.Expect(w.hub.Create(t.Context(), first)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, first)) }, soon, often).Should(Equal("small-1 Success"))
+
+	w.stop()
+	w.stop = w.run(t)
+	g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("Unschedulable"))
+	g.Expect(w.told("second")).To(HaveLen(1))
+
+	// How much is lacking is no news.
+	w.reports(t, c, "3500m")
+	w.reports(t, c, "2500m")
+	w.reports(t, c, "2900m")
+	g.Consistently(func() []string { return w.told("second") }, while, often).Should(HaveLen(1))
+
+	// No pod of the first was ever reported, so no report tells that it is gone.
+	g.Expect(w.hub.Delete(t.Context(), first)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("small-1 Success"))
+}
+
 func TestABurstDoesNotOvercommit(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
@@ -41,14 +82,7 @@ func TestABurstDoesNotOvercommit(t *testing.T) {
 
 	bindings := make([]*workv1alpha2.ResourceBinding, 6)
 	for i := range bindings {
-		b := w.binding(fmt.Sprintf("burst-%d", i), "burst")
-		b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{
-			ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
-		}
-		b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
-			ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: policyv1alpha1.Weighted,
-			WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
-		}
+		b := w.byRoom(fmt.Sprintf("burst-%d", i), "burst")
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 		bindings[i] = b
 	}

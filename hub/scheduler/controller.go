@@ -1,12 +1,14 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/scheduler/decide"
@@ -37,12 +40,19 @@ const defaultWorkers = 8
 // news: reservations that no report ever confirmed have ended by then.
 const lookAgain = reserve.Lifetime
 
+// DefaultSettle is for how long there must have been a better place for an application: room
+// comes and goes while others are rolled out.
+const DefaultSettle = time.Minute
+
 // Deps is what the scheduler needs.
 type Deps struct {
 	// Events receives what there is to tell people.
 	Events kube.EventSink
 	// Clock tells when a decision was made.
 	Clock clock.PassiveClock
+	// Settle is for how long there must have been a better place for an application before it
+	// goes there; 0 is a sensible time.
+	Settle time.Duration
 	// Workers is how many bindings are placed at a time; 0 is a sensible number.
 	Workers int
 }
@@ -55,19 +65,23 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Workers == 0 {
 		deps.Workers = defaultWorkers
 	}
+	deps.Settle = cmp.Or(deps.Settle, DefaultSettle)
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		name := "scheduler-" + strings.ToLower(kind.Kind)
 		// Each kind has a snapshot of its own, which is as new as what wakes its
 		// bindings. Only namespaced templates have replicas to reserve anything for.
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
-			snapshot: snapshot.New(), ledger: reserve.New(),
-			placed: map[types.NamespacedName]placement{},
+			snapshot: snapshot.New(), ledger: reserve.New(), settle: deps.Settle,
+			placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, better: map[types.NamespacedName]time.Time{},
 		}
-		if err := kube.NewController(mgr, name, deps.Workers).
+		c := kube.NewController(mgr, name, deps.Workers).
 			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
-			Watches(&clusterv1alpha1.Cluster{}, r.clusters()).
-			Complete(kube.QuietConflicts(r)); err != nil {
+			Watches(&clusterv1alpha1.Cluster{}, r.clusters())
+		if kind.Kind == kube.ResourceBindings().Kind { // quotas are of namespaces
+			c = c.Watches(&policyv1alpha1.FederatedResourceQuota{}, r.quotas())
+		}
+		if err := c.Complete(kube.QuietConflicts(r)); err != nil {
 			return fmt.Errorf("making the controller %q: %w", name, err)
 		}
 	}
@@ -83,11 +97,15 @@ type reconciler struct {
 
 	snapshot *snapshot.Store
 	ledger   *reserve.Ledger
+	settle   time.Duration
 	// deciding lets one decision after the other see what those before it assigned.
 	deciding sync.Mutex
-	// placed are the targets of this scheduler's last decision on each binding that
-	// is of a group; deciding guards it.
-	placed map[types.NamespacedName]placement
+	// placed are the targets of decisions that the cache does not show yet, waiting the
+	// bindings that the last decision did not place, with the reason, and better since when
+	// there is a better place for a binding. The lock deciding guards them.
+	placed  map[types.NamespacedName]placement
+	waiting map[types.NamespacedName]string
+	better  map[types.NamespacedName]time.Time
 }
 
 // Reconcile places one binding.
@@ -100,7 +118,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	before := slices.Clone(binding.BindingSpec().Clusters)
-	decision, err := r.decide(ctx, binding)
+	decision, wait, err := r.decide(ctx, binding)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering what decides on %q: %w", binding.GetName(), err)
 	}
@@ -108,20 +126,26 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	change := record(binding, decision, metav1.NewTime(r.clock.Now()))
+	generation := binding.GetGeneration()
+	change, err := record(binding, decision, metav1.NewTime(r.clock.Now()))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerScheduler)
 	if err != nil {
-		r.undo(req.NamespacedName, before, decision)
-		if isQuotaExceeded(err) {
-			return reconcile.Result{}, r.overQuota(ctx, req.NamespacedName, err)
+		if binding.GetGeneration() == generation { // else the targets were written, and only the status was not
+			r.undo(req.NamespacedName, before, decision)
 		}
 		return reconcile.Result{}, fmt.Errorf("recording the clusters of %q: %w", binding.GetName(), err)
+	}
+	if decision.Trigger == decide.TriggerPreferred {
+		r.arrived(req.NamespacedName)
 	}
 	r.report(ctx, binding, decision, change, wrote)
 	if decision.Outcome == decide.Unschedulable {
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
 // report tells people what changed, after it was written.

@@ -1,9 +1,7 @@
 package scheduler_test
 
 import (
-	"context"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,29 +9,31 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/scheduler"
 	"fairlead.dev/hub/setup"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 const (
 	soon  = 10 * time.Second
 	often = 10 * time.Millisecond
 	while = 300 * time.Millisecond
+	// settle is for how long there must have been a better place.
+	settle = 500 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -42,49 +42,33 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 type world struct {
 	hub       client.Client
 	namespace string
+	config    *rest.Config
+	stop      func()
 
-	mu     sync.Mutex
-	events []kube.Event
+	events stagetest.Events
 }
 
 func start(t *testing.T) *world {
 	t.Helper()
-	g := NewWithT(t)
 	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t)}
-	mgr, err := manager.New(hub.Config, manager.Options{
-		Scheme:     w.hub.Scheme(),
-		Cache:      setup.CacheOptions(),
-		Client:     setup.ClientOptions(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(scheduler.Register(mgr, scheduler.Deps{Events: w.record, Clock: clock.RealClock{}})).To(Succeed())
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-stopped; err != nil {
-			t.Error(err)
-		}
-	})
+	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t), config: hub.Config}
+	w.stop = w.run(t)
 	return w
 }
 
-func (w *world) record(e kube.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.events = append(w.events, e)
+// run starts the scheduler and returns what stops it.
+func (w *world) run(t *testing.T) (stop func()) {
+	t.Helper()
+	g := NewWithT(t)
+	mgr := stagetest.Manager(t, w.config, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	g.Expect(scheduler.Register(mgr, scheduler.Deps{Events: w.events.Record, Clock: clock.RealClock{}, Settle: settle})).To(Succeed())
+	return stagetest.Run(t, mgr)
 }
 
 // told returns the notes of the events about a template.
 func (w *world) told(template string) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var out []string
-	for _, e := range w.events {
+	for _, e := range w.events.All() {
 		if ref, ok := e.Regarding.(*corev1.ObjectReference); ok && ref.Name == template {
 			out = append(out, e.Type+" "+e.Reason+": "+e.Note)
 		}
@@ -194,6 +178,24 @@ func TestScheduler(t *testing.T) {
 		g.Eventually(func() []string { return w.told("web") }, soon, often).Should(HaveLen(3))
 	})
 
+	t.Run("a custom kind goes where its definition goes, though no cluster serves it yet", func(t *testing.T) {
+		g := NewWithT(t)
+		definition := &workv1alpha2.ClusterResourceBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "federatedresourcequotas.policy.karmada.io-customresourcedefinition"},
+			Spec: workv1alpha2.ResourceBindingSpec{
+				Resource: workv1alpha2.ObjectReference{
+					APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "federatedresourcequotas.policy.karmada.io",
+				},
+				Clusters: []workv1alpha2.TargetCluster{{Name: "shop-1"}},
+			},
+		}
+		g.Expect(w.hub.Create(t.Context(), definition)).To(Succeed())
+		b := w.binding("quota", "shop")
+		b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "policy.karmada.io/v1alpha1", "FederatedResourceQuota"
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 Success"))
+	})
+
 	t.Run("a change of the replicas is followed", func(t *testing.T) {
 		g := NewWithT(t)
 		b := w.binding("web", "shop")
@@ -243,6 +245,12 @@ func TestScheduler(t *testing.T) {
 		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("NoClusterFit"))
 		g.Expect(w.hub.Delete(t.Context(), first)).To(Succeed())
 		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("island-1 Success"))
+
+		third := apart("third")
+		g.Expect(w.hub.Create(t.Context(), third)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, third)) }, soon, often).Should(Equal("NoClusterFit"))
+		change(t, w, second, func(b *workv1alpha2.ResourceBinding) { b.Spec.WorkloadAffinityGroups = nil })
+		g.Eventually(func() string { return summary(read(t, w, third)) }, soon, often).Should(Equal("island-1 Success"), "the other is of no group any more")
 	})
 
 	t.Run("replicas are divided by weight", func(t *testing.T) {
@@ -277,6 +285,35 @@ func TestScheduler(t *testing.T) {
 		})
 		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("station-1 Success"))
 		g.Expect(b.Status.SchedulerObservedAffinityName).To(Equal("far"))
+	})
+
+	t.Run("a quota bounds what all bindings of the namespace use", func(t *testing.T) {
+		g := NewWithT(t)
+		frq := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "shop"}}
+		frq.Spec.Overall = corev1.ResourceList{"example.com/seats": resource.MustParse("10")}
+		g.Expect(w.hub.Create(t.Context(), frq)).To(Succeed())
+		taking := func(name string, seats string) *workv1alpha2.ResourceBinding {
+			b := w.binding(name, "shop") // two replicas in each of two clusters
+			b.Spec.Replicas = 2
+			b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{"example.com/seats": resource.MustParse(seats)}}
+			g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+			return b
+		}
+		first := taking("seats-1", "1500m")
+		g.Eventually(func() string { return summary(read(t, w, first)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		second := taking("seats-2", "1500m")
+		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("QuotaExceeded"))
+		g.Expect(meta.FindStatusCondition(second.Status.Conditions, workv1alpha2.BindingScheduled).Message).To(Equal(
+			"FederatedResourceQuota(" + w.namespace + "/shop) exceeded for resource example.com/seats: requested sum 12, limit 10."))
+		g.Eventually(func() []string { return w.told("seats-2") }, soon, often).Should(HaveExactElements(HavePrefix("Warning ScheduleBindingFailed: FederatedResourceQuota(")))
+		change(t, w, frq, func(q *policyv1alpha1.FederatedResourceQuota) {
+			q.Spec.Overall["example.com/seats"] = resource.MustParse("12")
+		})
+		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		change(t, w, second, func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 3 })
+		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("shop-1 shop-2 QuotaExceeded"), "what runs stays")
+		g.Expect(w.hub.Delete(t.Context(), frq)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
 	})
 
 	t.Run("bindings of others are left alone", func(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/scheduler/decide"
@@ -15,6 +17,7 @@ import (
 const (
 	reasonSucceeded = "ScheduleBindingSucceed"
 	reasonFailed    = "ScheduleBindingFailed"
+	reasonLeaving   = "EvictWorkloadFromCluster"
 	action          = "ScheduleBinding"
 )
 
@@ -23,16 +26,10 @@ const (
 func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.Event {
 	template := templateOf(b)
 	var out []kube.Event
-	warn := func(note string) {
-		for _, e := range []kube.Event{{Regarding: template}, {Regarding: b}} {
-			e.Type, e.Reason, e.Action, e.Note = corev1.EventTypeWarning, reasonFailed, action, note
-			out = append(out, e)
-		}
-	}
 	switch d.Outcome {
-	case decide.Refused, decide.NoClusterFit, decide.Unschedulable:
+	case decide.Refused, decide.NoClusterFit, decide.Unschedulable, decide.OverQuota:
 		if c.verdict {
-			warn(d.Message)
+			out = warnings(b, d.Message)
 		}
 	default:
 		if !c.targets && !c.verdict {
@@ -40,18 +37,41 @@ func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.E
 		}
 		for _, a := range d.Attempts {
 			if a.Message != "" {
-				warn(fmt.Sprintf("Group %q of clusterAffinities does not do: %s", a.Affinity, a.Message))
+				out = append(out, warnings(b, fmt.Sprintf("Group %q of clusterAffinities does not do: %s", a.Affinity, a.Message))...)
 			}
 		}
+		for _, l := range d.Leave {
+			out = append(out, departed(template, b, l)...)
+		}
 		e := kube.Event{
-			Regarding: template, Type: corev1.EventTypeNormal, Reason: reasonSucceeded, Action: action,
+			Regarding: template, Related: b, Type: corev1.EventTypeNormal, Reason: reasonSucceeded, Action: action,
 			Note: successNote(kind, d.Targets),
 		}
 		detail := e
-		detail.Regarding, detail.Detail = b, true
+		detail.Regarding, detail.Related, detail.Detail = b, nil, true
 		out = append(out, e, detail)
 	}
 	return out
+}
+
+// departed tells that a cluster is left for another one, on the template and on the binding.
+func departed(template *corev1.ObjectReference, b kube.Binding, l decide.Departure) []kube.Event {
+	e := kube.Event{
+		Regarding: template, Type: corev1.EventTypeNormal, Reason: reasonLeaving, Action: action,
+		Note:    fmt.Sprintf("Leaving cluster %s. %s", l.Cluster, l.Why),
+		Related: &corev1.ObjectReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: l.Cluster},
+	}
+	detail := e
+	detail.Regarding = b
+	return []kube.Event{e, detail}
+}
+
+// warnings say on the template and on the binding that it is not placed, and why.
+func warnings(b kube.Binding, note string) []kube.Event {
+	of := func(regarding, related runtime.Object) kube.Event {
+		return kube.Event{Regarding: regarding, Related: related, Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: action, Note: note}
+	}
+	return []kube.Event{of(templateOf(b), b), of(b, nil)}
 }
 
 // successNote is the sentence that clients of this API wait for; it differs by a

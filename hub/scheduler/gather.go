@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -45,22 +46,56 @@ type placement struct {
 }
 
 // decide decides on a binding, and reserves what it gets. One decision is made after
-// the other, so that each knows what those before it assigned.
-func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decision, error) {
+// the other, so that each knows what those before it assigned. It also returns after how
+// long a better place will have been there for long enough; 0 if there is none.
+func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decision, time.Duration, error) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	now := r.clock.Now()
 	in, err := r.gather(ctx, b, now)
 	if err != nil {
-		return decide.Decision{}, err
+		return decide.Decision{}, 0, err
 	}
-	d := decide.Decide(in)
 	key := client.ObjectKeyFromObject(b)
+	d := decide.Decide(in)
+	wait := r.settled(key, d.Better, now)
+	if d.Better && wait == 0 {
+		in.Settled = true
+		d = decide.Decide(in)
+	}
 	r.ledger.Assign(key, in.Spec.Clusters, d.Targets, requestOf(in.Spec), now)
-	if in.Spec.WorkloadAffinityGroups != nil {
+	if (d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit) && !sameTargets(in.Spec.Clusters, d.Targets) {
 		r.placed[key] = placement{generation: b.GetGeneration(), targets: d.Targets}
 	}
-	return d, nil
+	if reason := reasonOf(d); reason == workv1alpha2.ReasonScheduledSuccess {
+		delete(r.waiting, key)
+	} else {
+		r.waiting[key] = reason
+	}
+	return d, wait, nil
+}
+
+// settled returns after how long a better place will have been there for long enough, and
+// remembers since when it is.
+func (r *reconciler) settled(key types.NamespacedName, better bool, now time.Time) time.Duration {
+	if !better {
+		delete(r.better, key)
+		return 0
+	}
+	since, known := r.better[key]
+	if !known {
+		since = now
+		r.better[key] = now
+	}
+	return max(0, r.settle-now.Sub(since))
+}
+
+// arrived forgets since when there was a better place for a binding that has it now: the
+// next one has to last as long.
+func (r *reconciler) arrived(key types.NamespacedName) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	delete(r.better, key)
 }
 
 // undo takes back what a decision reserved that was not written.
@@ -69,6 +104,7 @@ func (r *reconciler) undo(key types.NamespacedName, before []workv1alpha2.Target
 	defer r.deciding.Unlock()
 	r.ledger.Assign(key, d.Targets, before, nil, r.clock.Now())
 	delete(r.placed, key)
+	delete(r.waiting, key) // it is looked at again
 }
 
 // gather reads what decides on a binding. The Clusters are those of the snapshot, which
@@ -83,16 +119,29 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 		LastScheduled:    status.LastScheduledTime,
 		Clusters:         r.snapshot.Clusters(),
 		Assumed:          r.ledger.All(now),
+		GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), b.BindingSpec().Resource.ResourceVersion, now),
 	}
-	in.ReturnToPreferred = returns(b)
-	peers, err := r.peers(ctx, b)
-	in.Peers = peers
+	in.ReturnToPreferred, in.StayInOverflow = returns(b), stays(b)
+	var err error
+	if in.Peers, err = r.peers(ctx, b); err != nil {
+		return in, err
+	}
+	if in.Quotas, err = r.quotasOf(ctx, b); err != nil {
+		return in, err
+	}
+	kind := schema.FromAPIVersionAndKind(in.Spec.Resource.APIVersion, in.Spec.Resource.Kind)
+	in.Coming, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), kind)
 	return in, err
 }
 
 // returns says whether a binding goes back to a preferred group that has room again.
 func returns(b client.Object) bool {
 	return b.GetAnnotations()[contract.ReturnToPreferredAnnotation] == "true"
+}
+
+// stays says whether what overflowed is left where it is.
+func stays(b client.Object) bool {
+	return b.GetAnnotations()[contract.ReturnToPreferredAnnotation] == "false"
 }
 
 // peers returns the other bindings of the namespace that are of the same groups, with
@@ -105,13 +154,16 @@ func (r *reconciler) peers(ctx context.Context, b kube.Binding) (filter.Peers, e
 	if err != nil {
 		return filter.Peers{}, fmt.Errorf("listing the bindings of the groups of %q: %w", b.GetName(), err)
 	}
-	return filter.PeersOf(b, bindings, func(other kube.Binding) []workv1alpha2.TargetCluster {
-		// Whoever changes the targets changes the generation.
-		if last, ok := r.placed[client.ObjectKeyFromObject(other)]; ok && last.generation == other.GetGeneration() {
-			return last.targets
-		}
-		return other.BindingSpec().Clusters
-	}), nil
+	return filter.PeersOf(b, bindings, r.targets), nil
+}
+
+// targets returns the clusters that a binding has, or that this scheduler gave it last.
+func (r *reconciler) targets(b kube.Binding) []workv1alpha2.TargetCluster {
+	// Whoever changes the targets changes the generation.
+	if last, ok := r.placed[client.ObjectKeyFromObject(b)]; ok && last.generation == b.GetGeneration() {
+		return last.targets
+	}
+	return b.BindingSpec().Clusters
 }
 
 // requestOf returns what a replica requests.

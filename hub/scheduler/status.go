@@ -1,13 +1,17 @@
 package scheduler
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -27,7 +31,7 @@ type change struct {
 }
 
 // record sets on a binding what a decision says, and returns what that changed.
-func record(b kube.Binding, d decide.Decision, now metav1.Time) change {
+func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) {
 	spec, status := b.BindingSpec(), b.BindingStatus()
 	// What the status says is about the binding as it will be: whoever changes the
 	// targets changes the generation, by one.
@@ -36,6 +40,9 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) change {
 	placed := false
 	if d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit {
 		if !sameTargets(spec.Clusters, d.Targets) {
+			if err := leave(b, d.Leave, now); err != nil {
+				return c, err
+			}
 			spec.Clusters = d.Targets
 			generation++
 			c.targets = true
@@ -47,10 +54,56 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) change {
 		status.SchedulerObservedGeneration = generation
 		status.SchedulerObservedAffinityName = affinityName(spec, d)
 		if c.targets || c.verdict || placed || d.Trigger == decide.TriggerRequested || status.LastScheduledTime == nil {
-			status.LastScheduledTime = &now
+			status.LastScheduledTime = later(now, spec.RescheduleTriggeredAt)
 		}
 	}
-	return c
+	return c, nil
+}
+
+// leave puts down the tasks of clusters that are left in their own time, from where failover
+// goes on with them, and remembers that they are.
+func leave(b kube.Binding, departures []decide.Departure, now metav1.Time) error {
+	if len(departures) == 0 {
+		return nil
+	}
+	spec := b.BindingSpec()
+	past, at := workv1alpha2.EvictionsOf(b), metav1.NewTime(now.Truncate(time.Second))
+	before := make([]workv1alpha2.TargetCluster, len(spec.Clusters))
+	for i := range spec.Clusters {
+		before[i] = workv1alpha2.TargetCluster{Name: spec.Clusters[i].Name, Replicas: spec.Clusters[i].Replicas}
+	}
+	for _, d := range departures {
+		task := workv1alpha2.GracefulEvictionTask{
+			FromCluster: d.Cluster, Reason: workv1alpha2.EvictionPreferred, Producer: workv1alpha2.ProducerScheduler,
+			PurgeMode: policyv1alpha1.PurgeGracefully, Message: d.Why, CreationTimestamp: at.DeepCopy(),
+		}
+		if f := spec.Failover; f != nil && f.Cluster != nil {
+			task.PurgeMode = cmp.Or(f.Cluster.PurgeMode.Canonical(), policyv1alpha1.PurgeGracefully)
+		}
+		if d.Replicas > 0 {
+			task.Replicas = new(d.Replicas)
+		}
+		spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, task)
+		past = append(past, workv1alpha2.Eviction{
+			From: d.Cluster, At: at, Reason: task.Reason, Message: task.Message, Template: spec.Resource.ResourceVersion, Before: before,
+		})
+	}
+	if err := workv1alpha2.SetEvictions(b, past); err != nil {
+		return fmt.Errorf("remembering which clusters %q leaves: %w", b.GetName(), err)
+	}
+	return nil
+}
+
+// skew is by how much the clock of whoever asks for a decision may be ahead of ours.
+const skew = time.Minute
+
+// later returns when something was decided: not before it was asked for, or else it would
+// be asked for still.
+func later(now metav1.Time, asked *metav1.Time) *metav1.Time {
+	if asked != nil && now.Before(asked) && asked.Sub(now.Time) < skew {
+		return asked.DeepCopy()
+	}
+	return &now
 }
 
 // affinityName returns the group in use, none once the placement has no groups.
@@ -69,23 +122,40 @@ func condition(d decide.Decision, generation int64, now metav1.Time) metav1.Cond
 		LastTransitionTime: now,
 		Message:            d.Message,
 	}
-	switch d.Outcome {
-	case decide.NoClusterFit:
-		c.Reason = workv1alpha2.ReasonNoClusterFit
-	case decide.Unschedulable:
-		c.Reason = workv1alpha2.ReasonUnschedulable
-	case decide.Refused:
-		c.Reason = workv1alpha2.ReasonSchedulerError
-	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, workv1alpha2.ReasonScheduledSuccess, successMessage
+	if c.Reason = reasonOf(d); c.Reason == workv1alpha2.ReasonScheduledSuccess {
+		c.Status, c.Message = metav1.ConditionTrue, successMessage
 	}
 	return c
 }
 
-// setScheduled sets the condition and says whether it tells something new.
+// reasonOf is the reason of the condition.
+func reasonOf(d decide.Decision) string {
+	switch d.Outcome {
+	case decide.NoClusterFit:
+		return workv1alpha2.ReasonNoClusterFit
+	case decide.Unschedulable:
+		return workv1alpha2.ReasonUnschedulable
+	case decide.OverQuota:
+		return workv1alpha2.ReasonQuotaExceeded
+	case decide.Refused:
+		return workv1alpha2.ReasonSchedulerError
+	default:
+		return workv1alpha2.ReasonScheduledSuccess
+	}
+}
+
+// counts says whether the messages of a reason have numbers that change with every report
+// of a cluster, or with what others use.
+func counts(reason string) bool {
+	return reason == workv1alpha2.ReasonUnschedulable || reason == workv1alpha2.ReasonQuotaExceeded
+}
+
+// setScheduled sets the condition and says whether it tells something new. How much is
+// lacking is no news while nobody asks for another amount.
 func setScheduled(conditions *[]metav1.Condition, c metav1.Condition) bool {
 	before := meta.FindStatusCondition(*conditions, c.Type)
-	news := before == nil || before.Status != c.Status || before.Reason != c.Reason || before.Message != c.Message
+	news := before == nil || before.Status != c.Status || before.Reason != c.Reason ||
+		before.Message != c.Message && (!counts(c.Reason) || before.ObservedGeneration != c.ObservedGeneration)
 	meta.SetStatusCondition(conditions, c)
 	return news
 }

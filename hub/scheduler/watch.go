@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/scheduler/filter"
 	"fairlead.dev/hub/scheduler/queue"
+	"fairlead.dev/hub/scheduler/reserve"
 )
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -30,7 +31,7 @@ func bindingChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-				returns(e.ObjectOld) != returns(e.ObjectNew) ||
+				returns(e.ObjectOld) != returns(e.ObjectNew) || stays(e.ObjectOld) != stays(e.ObjectNew) ||
 				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -41,17 +42,34 @@ func bindingChanged() predicate.Predicate {
 // those of its groups looked at again when its clusters change.
 func (r *reconciler) bindings() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) { enqueue(q, e.IsInInitialList, e.Object) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
+			if b, ok := e.Object.(kube.Binding); ok && e.IsInInitialList {
+				r.resume(b)
+			}
+			enqueue(q, e.IsInInitialList, e.Object)
+		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 			enqueue(q, false, e.ObjectNew)
 			before, ok := e.ObjectOld.(kube.Binding)
 			after, ok2 := e.ObjectNew.(kube.Binding)
-			if ok && ok2 && !equality.Semantic.DeepEqual(before.BindingSpec().Clusters, after.BindingSpec().Clusters) {
+			if !ok || !ok2 {
+				return
+			}
+			r.seen(after)
+			was, is := before.BindingSpec(), after.BindingSpec()
+			left := !equality.Semantic.DeepEqual(was.WorkloadAffinityGroups, is.WorkloadAffinityGroups)
+			if left {
+				r.wakePeers(ctx, before, q)
+			}
+			if left || !equality.Semantic.DeepEqual(was.Clusters, is.Clusters) {
 				r.wakePeers(ctx, after, q)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
-			r.forget(client.ObjectKeyFromObject(e.Object))
+			if freed := r.forget(client.ObjectKeyFromObject(e.Object)); freed {
+				// What never got a pod leaves no trace in any report.
+				r.wake(ctx, queue.Change{News: queue.Room}, q)
+			}
 			if b, ok := e.Object.(kube.Binding); ok {
 				r.wakePeers(ctx, b, q)
 			}
@@ -78,12 +96,35 @@ func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) 
 	}
 }
 
-// forget lets go of what is known of a binding that is gone.
-func (r *reconciler) forget(key types.NamespacedName) {
-	r.ledger.Forget(key)
+// forget lets go of what is known of a binding that is gone, and says whether anything
+// was reserved for it.
+func (r *reconciler) forget(key types.NamespacedName) bool {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	delete(r.placed, key)
+	delete(r.waiting, key)
+	delete(r.better, key)
+	return r.ledger.Forget(key)
+}
+
+// seen drops the targets of a decision that the cache shows, or that is outdated.
+func (r *reconciler) seen(b kube.Binding) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	key := client.ObjectKeyFromObject(b)
+	if p, ok := r.placed[key]; ok && p.generation < b.GetGeneration() {
+		delete(r.placed, key)
+	}
+}
+
+// resume reserves again what the scheduler that ran before us had assigned and clusters
+// have not reported yet.
+func (r *reconciler) resume(b kube.Binding) {
+	last := b.BindingStatus().LastScheduledTime
+	if last == nil || r.clock.Since(last.Time) >= reserve.Lifetime || !b.GetDeletionTimestamp().IsZero() {
+		return
+	}
+	r.ledger.Assign(client.ObjectKeyFromObject(b), nil, reserve.Missing(b), requestOf(b.BindingSpec()), last.Time)
 }
 
 // clusters keeps the snapshot, and has the bindings looked at again that news of a
@@ -95,7 +136,7 @@ func (r *reconciler) clusters() handler.EventHandler {
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
 				r.keep(c)
 				if !e.IsInInitialList {
-					r.wake(ctx, queue.Fit, q)
+					r.wake(ctx, queue.Change{News: queue.Fit, After: c}, q)
 				}
 			}
 		},
@@ -110,7 +151,9 @@ func (r *reconciler) clusters() handler.EventHandler {
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
 			r.snapshot.Remove(e.Object.GetName())
 			r.ledger.Leave(e.Object.GetName())
-			r.wake(ctx, queue.Fit, q)
+			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
+				r.wake(ctx, queue.Change{News: queue.Fit, Before: c}, q)
+			}
 		},
 	}
 }
@@ -124,8 +167,8 @@ func (r *reconciler) keep(c *clusterv1alpha1.Cluster) {
 // wake has the bindings looked at again that news concern. What else a decision would
 // come to is for the decision to say; it is cheap, and writes nothing if nothing
 // changes.
-func (r *reconciler) wake(ctx context.Context, news queue.News, q requests) {
-	if news == queue.None {
+func (r *reconciler) wake(ctx context.Context, change queue.Change, q requests) {
+	if change.News == queue.None {
 		return
 	}
 	bindings, err := r.kind.List(ctx, r.hubClient)
@@ -134,8 +177,23 @@ func (r *reconciler) wake(ctx context.Context, news queue.News, q requests) {
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")
 		return
 	}
+	// Whoever decides at this moment decides before us, and is known by now, or after us,
+	// and knows the cluster as it is.
+	r.deciding.Lock()
+	waiting, placed := maps.Clone(r.waiting), maps.Clone(r.placed)
+	r.deciding.Unlock()
 	for _, b := range bindings {
-		if ours(b) && (returns(b) || queue.Concerns(news, b.BindingStatus())) {
+		if !ours(b) {
+			continue
+		}
+		key, at := client.ObjectKeyFromObject(b), queue.StandingOf(b)
+		if p, ok := placed[key]; ok && p.generation == b.GetGeneration() {
+			at.Targets = p.targets
+		}
+		if reason, ok := waiting[key]; ok {
+			at.Waits = reason
+		}
+		if returns(b) || change.Concerns(b.BindingSpec(), at) {
 			enqueue(q, true, b)
 		}
 	}

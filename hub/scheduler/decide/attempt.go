@@ -32,7 +32,8 @@ type attempt struct {
 
 func queryOf(in *Input, g group) *filter.Query {
 	q := filter.NewQuery(in.Spec, g.matcher)
-	q.Overflow, q.Selector, q.Peers = g.overflow, g.affinity, in.Peers
+	q.Overflow, q.Selector, q.Peers, q.Coming = g.overflow, g.affinity, in.Peers, in.Coming
+	q.GivenUp = sets.New(in.GivenUp...)
 	return q
 }
 
@@ -168,6 +169,9 @@ func (a *attempt) spread() error {
 	r := spread.Request{Constraints: constraints, Fresh: a.fresh}
 	if assign.ByCapacity(a.strategy) {
 		r.Need = int64(a.in.Spec.Replicas)
+	}
+	if a.strategy == assign.Duplicated {
+		r.Each = int64(a.in.Spec.Replicas)
 	}
 	whole := oneCluster(a.in.Spec)
 	if whole {

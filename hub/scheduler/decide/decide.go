@@ -7,10 +7,24 @@ import (
 	"strings"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/quota"
 )
 
-// Decide places an application.
+// Decide places an application. If it fits nowhere but where it was given up, it goes
+// there rather than nowhere.
 func Decide(in Input) Decision {
+	d := decide(in)
+	if len(in.GivenUp) == 0 || d.Outcome == Keep || d.Outcome == Scheduled || d.Outcome == Refused {
+		return d
+	}
+	in.GivenUp = nil
+	if again := decide(in); again.Outcome == Scheduled {
+		return again
+	}
+	return d
+}
+
+func decide(in Input) Decision {
 	d := Decision{Targets: in.Spec.Clusters, Affinity: in.ObservedAffinity}
 	refuse := func(format string, args ...any) Decision {
 		d.Outcome, d.Message = Refused, fmt.Sprintf(format, args...)
@@ -24,21 +38,27 @@ func Decide(in Input) Decision {
 		return refuse("The placement cannot be encoded: %v.", err)
 	}
 	d.Placement = string(placement)
+	in.Spec = withDefaults(in.Spec)
 	in.Clusters = sorted(in.Clusters)
 	groups, current, err := compile(in.Spec, in.ObservedAffinity)
 	if err != nil {
 		return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
 	}
 	d.Trigger = trigger(in, d.Placement, groups[current])
-	from := current
-	if d.Trigger == TriggerRequested {
-		from = 0
+	if d.Trigger == TriggerNone || d.Trigger == TriggerFollows {
+		b, err := prefer(in, groups, current)
+		if err != nil {
+			return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
+		}
+		if d.Better = b != nil; d.Better && in.Settled {
+			d.Outcome, d.Trigger, d.Attempts = Scheduled, TriggerPreferred, []Attempt{b.attempt}
+			d.Targets, d.Leave, d.Affinity = b.targets, b.leave, b.group
+			return d
+		}
 	}
-	if in.ReturnToPreferred && from > 0 {
-		from = 0
-	}
-	for i := from; i < len(groups); i++ {
-		if i >= current && d.Trigger == TriggerNone {
+	for _, i := range order(len(groups), current, d.Trigger == TriggerRequested || in.Explain && in.ReturnToPreferred, in.ReturnToPreferred) {
+		if d.Trigger == TriggerNone {
+			d.Affinity = groups[current].name
 			return d
 		}
 		attempt, targets, err := try(in, groups[i], d.Trigger)
@@ -47,20 +67,53 @@ func Decide(in Input) Decision {
 		}
 		d.Attempts = append(d.Attempts, attempt)
 		if attempt.Message == "" {
-			if i < current && (d.Trigger == TriggerNone || d.Trigger == TriggerFollows) {
+			if i < current && d.Trigger == TriggerFollows {
 				d.Trigger = TriggerPreferred
 			}
+			if d.Message = quota.Exceeded(in.Quotas, in.Spec, targets); d.Message != "" {
+				d.Outcome = OverQuota
+				return d
+			}
 			d.Outcome, d.Targets, d.Affinity = Scheduled, targets, groups[i].name
+			if d.Trigger == TriggerRequested {
+				d.Leave = left(in, groups, targets)
+			}
 			return d
 		}
 	}
-	// The first group is the preferred one: why it does not do is what matters most.
-	d.Message = d.Attempts[0].Message
-	if !d.Attempts[0].NoFit {
-		d.Outcome = Unschedulable
-		return d
+	return d.fail()
+}
+
+// order returns the groups in the order in which they are tried: all from the first on, if
+// that is asked for; else the one in use, and the others from the next on, so that what fits
+// nowhere else goes back, or from the first on, if that is preferred.
+func order(groups, current int, scratch, preferred bool) []int {
+	first, next := current, current+1
+	if scratch {
+		first, next = 0, 1
+	} else if preferred {
+		next = 0
 	}
-	d.Outcome, d.Targets = NoClusterFit, nil
+	out := append(make([]int, 0, groups), first)
+	for n := range groups {
+		if i := (next + n) % groups; i != first {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// fail says why no group does. The targets go only if no group has a cluster that passes
+// the filters, and then it is told why not the first that was tried, which matters most.
+// Where there is only too little room, it may come, and what runs stays until then.
+func (d Decision) fail() Decision {
+	for i := range d.Attempts {
+		if a := &d.Attempts[i]; !a.NoFit {
+			d.Outcome, d.Message = Unschedulable, a.Message
+			return d
+		}
+	}
+	d.Outcome, d.Targets, d.Message = NoClusterFit, nil, d.Attempts[0].Message
 	return d
 }
 

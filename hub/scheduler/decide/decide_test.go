@@ -112,10 +112,10 @@ func TestDecide(t *testing.T) {
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
 			wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
-		"a target that is being removed is dropped": {
+		"a target that is being removed stays until it is evicted": {
 			in:   input(applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), with(member("a", leaving), member("b"))),
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
-			wantTargets: targets{{Name: "b", Replicas: 2}},
+			wantTargets: targets{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 2}},
 		},
 		"a cluster that joined gets a duplicated application": {
 			in:   input(applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2})),
@@ -135,10 +135,17 @@ func TestDecide(t *testing.T) {
 			want: decide.Scheduled, wantTrigger: decide.TriggerReplicas,
 			wantTargets: targets{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 1}},
 		},
-		"a divided application is shared anew when its cluster is being removed": {
+		"a divided application stays when its cluster is being removed: it is evicted": {
 			in:   input(divided, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), with(member("a", leaving), member("b"))),
-			want: decide.Scheduled, wantTrigger: decide.TriggerTargetGone,
-			wantTargets: targets{{Name: "b", Replicas: 2}},
+			want: decide.Keep, wantTargets: targets{{Name: "a", Replicas: 2}},
+		},
+		"it goes where it was not given up": {
+			in:   input(divided, applied, func(in *decide.Input) { in.GivenUp = []string{"a"} }),
+			want: decide.Scheduled, wantTrigger: decide.TriggerReplicas, wantTargets: targets{{Name: "b", Replicas: 2}},
+		},
+		"it goes where it was given up rather than nowhere": {
+			in:   input(divided, applied, with(member("a"), member("b", tainted)), func(in *decide.Input) { in.GivenUp = []string{"a"} }),
+			want: decide.Scheduled, wantTrigger: decide.TriggerReplicas, wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
 		"a divided application is shared anew when its cluster is no more": {
 			in:   input(divided, applied, has(workv1alpha2.TargetCluster{Name: "z", Replicas: 2})),
@@ -191,8 +198,7 @@ func TestDecide(t *testing.T) {
 			wantTargets: targets{{Name: "b", Replicas: 2}},
 		},
 		"no cluster fits": {
-			in: input(applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}),
-				with(member("a", leaving), member("b", tainted), member("c", tainted))),
+			in:   input(applied, with(member("a", leaving), member("b", tainted), member("c", tainted))),
 			want: decide.NoClusterFit, wantTrigger: decide.TriggerFollows,
 			wantMessage: "0/3 clusters are available: 1 cluster(s) is being removed, 2 cluster(s) had untolerated taint {k:NoSchedule}.",
 		},
@@ -220,6 +226,19 @@ func TestDecide(t *testing.T) {
 				applied, has(workv1alpha2.TargetCluster{Name: "b", Replicas: 2}), func(in *decide.Input) { in.ObservedAffinity = "group-1" }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
 			wantTargets: targets{{Name: "b", Replicas: 2}}, wantAffinity: "group-1",
+		},
+		"what fits nowhere else goes back to a group that recovered": {
+			in: input(func(in *decide.Input) {
+				in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"z"})
+			}, applied, has(workv1alpha2.TargetCluster{Name: "z", Replicas: 2}), func(in *decide.Input) { in.ObservedAffinity = "group-1" }),
+			want: decide.Scheduled, wantTrigger: decide.TriggerPreferred,
+			wantTargets: targets{{Name: "a", Replicas: 2}}, wantAffinity: "group-0",
+		},
+		"what stays is in the group that has it, whatever was recorded": {
+			in: input(divided, func(in *decide.Input) {
+				in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"})
+			}, applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2})),
+			want: decide.Keep, wantTargets: targets{{Name: "a", Replicas: 2}}, wantAffinity: "group-0",
 		},
 		"unless somebody asks for a decision from scratch": {
 			in: input(func(in *decide.Input) { in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"}) },
@@ -258,9 +277,12 @@ func TestWhatCannotBeMeantIsRefusedByName(t *testing.T) {
 		want   string
 	}{
 		"no placement": {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, "no placement"},
-		"a constraint about nothing": {func(s *workv1alpha2.ResourceBindingSpec) {
-			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{MinGroups: 1}}
+		"a constraint about two things": {func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, SpreadByLabel: "rack"}}
 		}, "placement.spreadConstraints[0]"},
+		"two constraints about clusters, one of which does not say so": {func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster}, {MinGroups: 1}}
+		}, "placement.spreadConstraints[0] and [1]"},
 		"bounds that exclude each other": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 3, MaxGroups: 2}}
 		}, "placement.spreadConstraints[0]"},

@@ -2,9 +2,11 @@ package decide
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/scheduler/estimate"
 	"fairlead.dev/hub/scheduler/filter"
 	"fairlead.dev/hub/scheduler/score"
@@ -28,9 +30,19 @@ type Input struct {
 	Assumed map[string]estimate.Assumed
 	// Peers are the workloads of the same affinity groups.
 	Peers filter.Peers
+	// Coming are the clusters that get the API of the binding's template from this hub.
+	Coming sets.Set[string]
+	// GivenUp are the clusters in which the application was given up of late, because it
+	// was not healthy there: it goes to others, as long as there are any.
+	GivenUp []string
+	// Quotas are those of the namespace.
+	Quotas []quota.Quota
 	// ReturnToPreferred goes back to a group of clusterAffinities that is preferred
-	// to the one in use as soon as the application fits into it.
-	ReturnToPreferred bool
+	// to the one in use once the application fits into it. StayInOverflow leaves replicas
+	// where they overflowed to when the clusters that they were meant for have room.
+	ReturnToPreferred, StayInOverflow bool
+	// Settled says that a better place has been there for long enough to go there.
+	Settled bool
 	// Explain asks for what a person wants to know and a decision does without: the
 	// details of verdicts, and capacities that do not matter.
 	Explain bool
@@ -50,6 +62,8 @@ const (
 	// Unschedulable : clusters pass the filters and have too little room, or cannot
 	// be spread as the placement wants; the targets stay until that changes.
 	Unschedulable
+	// OverQuota : a quota forbids the targets; those that there are stay until that changes.
+	OverQuota
 	// Refused : the placement contradicts itself or cannot be read; the targets stay
 	// until somebody mends it.
 	Refused
@@ -71,14 +85,14 @@ const (
 	// TriggerFollows : the application is on every cluster that fits, and follows
 	// the clusters as they come and change.
 	TriggerFollows Trigger = "FollowsClusters"
-	// TriggerTargetGone : a target is being removed, or is no more.
+	// TriggerTargetGone : a target is no more.
 	TriggerTargetGone Trigger = "TargetGone"
 	// TriggerTargetUnfit : a target is not one that the placement picks any more, or
 	// it lost the API.
 	TriggerTargetUnfit Trigger = "TargetUnfit"
-	// TriggerPreferred : the application fits into a group of clusters again that is
-	// preferred to the one in use.
-	TriggerPreferred Trigger = "PreferredGroupFits"
+	// TriggerPreferred : the application, or what overflowed of it, fits again into
+	// clusters that are preferred to those in use.
+	TriggerPreferred Trigger = "PreferredClustersFit"
 )
 
 // Verdict is what was decided about one cluster.
@@ -117,6 +131,15 @@ type Attempt struct {
 	NoFit bool
 }
 
+// Departure is a cluster that is left for another one, though the application could stay:
+// the copy there is to go only when the others are healthy.
+type Departure struct {
+	Cluster  string
+	Replicas int32
+	// Why is a sentence.
+	Why string
+}
+
 // Decision is the outcome and the reasons for it.
 type Decision struct {
 	Outcome Outcome
@@ -124,8 +147,13 @@ type Decision struct {
 	Trigger Trigger
 	// Placement is the placement that was used, as JSON.
 	Placement string
-	// Targets by name. Of Keep, Unschedulable and Refused, those that the binding has.
+	// Targets by name. Of Keep, Unschedulable, OverQuota and Refused, those that the binding has.
 	Targets []workv1alpha2.TargetCluster
+	// Leave are targets that are left in their own time, by name.
+	Leave []Departure
+	// Better says that there is a better place, to which the application goes once that
+	// has settled.
+	Better bool
 	// Affinity is the group in use; empty without clusterAffinities.
 	Affinity string
 	// Attempts in the order in which they were made. The last one is that which

@@ -2,8 +2,11 @@ package decide_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -38,21 +41,6 @@ func TestATargetThatIsNotPickedAnyMoreIsLeft(t *testing.T) {
 	g.Expect(got.Targets).To(BeComparableTo(targets{{Name: "a", Replicas: 2}}))
 }
 
-func TestAPreferredGroupIsGoneBackToIfThePolicySaysSo(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	in := input(divided, func(in *decide.Input) {
-		in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"})
-		in.ObservedAffinity, in.ReturnToPreferred = "group-1", true
-	}, applied, has(workv1alpha2.TargetCluster{Name: "b", Replicas: 2}))
-	got := decide.Decide(in)
-	g.Expect(got.Trigger).To(Equal(decide.TriggerPreferred))
-	g.Expect(got.Targets).To(BeComparableTo(targets{{Name: "a", Replicas: 2}}))
-
-	tainted(in.Clusters[0])
-	g.Expect(decide.Decide(in).Outcome).To(Equal(decide.Keep))
-}
-
 func TestAClusterWithoutTheLabelIsRefusedByItsName(t *testing.T) {
 	t.Parallel()
 	got := decide.Decide(input(func(in *decide.Input) {
@@ -60,4 +48,42 @@ func TestAClusterWithoutTheLabelIsRefusedByItsName(t *testing.T) {
 	}))
 	v := got.Attempts[0].Verdicts[0]
 	NewWithT(t).Expect([]string{v.Filter, v.Reason}).To(Equal([]string{filter.SpreadConstraint, "cluster(s) did not have label rack"}))
+}
+
+// TestWhatRunsStaysWhereOnlyRoomIsLacking holds that a group without any cluster does not
+// take the application away from one that has it.
+func TestWhatRunsStaysWhereOnlyRoomIsLacking(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(*decide.Input){
+		"when it returns to the preferred group": func(in *decide.Input) { in.ReturnToPreferred = true },
+		"when a decision from scratch is asked for": func(in *decide.Input) {
+			in.Spec.RescheduleTriggeredAt = &metav1.Time{Time: in.LastScheduled.Add(time.Second)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			in := input(byRoom, func(in *decide.Input) {
+				in.Spec.Placement.ClusterAffinities = terms([]string{"gone"}, []string{"b"})
+				in.ObservedAffinity = "group-1"
+			}, applied, has(workv1alpha2.TargetCluster{Name: "b", Replicas: 2}), with(member("b")), ask)
+			in.Spec.Replicas = 5
+			got := decide.Decide(in)
+			g.Expect(got.Outcome).To(Equal(decide.Unschedulable))
+			g.Expect(got.Targets).To(Equal(in.Spec.Clusters))
+			g.Expect(got.Message).To(ContainSubstring("are not enough to schedule"))
+		})
+	}
+}
+
+func TestAConstraintThatNamesNothingIsAboutClusters(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := input(func(in *decide.Input) {
+		in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{MinGroups: 1, MaxGroups: 1}}
+	})
+	got := decide.Decide(in)
+	g.Expect(got.Targets).To(BeComparableTo(targets{{Name: "a", Replicas: 2}}))
+	g.Expect(in.Spec.Placement.SpreadConstraints[0].SpreadByField).To(BeEmpty(), "what was given is not changed")
+	g.Expect(got.Placement).To(MatchJSON(`{"spreadConstraints":[{"minGroups":1,"maxGroups":1}]}`))
 }

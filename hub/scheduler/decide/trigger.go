@@ -12,13 +12,14 @@ import (
 
 // trigger says what calls for a new decision. An application whose replicas are
 // divided stays as it is until something does: clusters that come or change do not
-// move what runs.
+// move what runs. The wish to be placed from scratch comes first, because the others keep
+// what they can.
 func trigger(in Input, placement string, current group) Trigger {
 	switch {
-	case !samePlacement(in.AppliedPlacement, placement):
-		return TriggerPlacement
 	case requested(in):
 		return TriggerRequested
+	case !samePlacement(in.AppliedPlacement, placement):
+		return TriggerPlacement
 	case follows(in.Spec):
 		return TriggerFollows
 	case total(in.Spec.Clusters) != int64(in.Spec.Replicas):
@@ -75,9 +76,7 @@ func targetGone(in Input) bool {
 		missing.Insert(in.Spec.Clusters[i].Name)
 	}
 	for _, c := range in.Clusters {
-		if c.DeletionTimestamp.IsZero() {
-			missing.Delete(c.Name)
-		}
+		missing.Delete(c.Name)
 	}
 	return missing.Len() > 0
 }

@@ -3,6 +3,8 @@ package explain
 import (
 	"fmt"
 	"strings"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
 // Advise says what to do next, the first thing that is in the way; empty if nothing is.
@@ -33,6 +35,9 @@ func Advise(r *Report) string {
 }
 
 func adviseOnScheduling(r *Report) string {
+	if r.Scheduled.Reason == workv1alpha2.ReasonQuotaExceeded {
+		return "A FederatedResourceQuota of the namespace forbids it: raise its spec.overall, or ask for less here or elsewhere in the namespace."
+	}
 	counts := map[string]int{}
 	most := ""
 	for _, a := range r.Attempts {

@@ -18,6 +18,8 @@ type Report struct {
 	// Now says what a decision would choose that is made now, if that is not what is
 	// assigned.
 	Now string `json:"now,omitempty"`
+	// Moves are the clusters that it left, the newest first.
+	Moves []Move `json:"moves,omitempty"`
 	// Members are the clusters that have it, or should.
 	Members []Member `json:"members,omitempty"`
 	// Advice is what to do next; empty if all is well.
@@ -90,6 +92,21 @@ type Verdict struct {
 	CapacityLimit string `json:"capacityLimit,omitempty"`
 	// Limit is what kept its share from being larger.
 	Limit string `json:"limit,omitempty"`
+}
+
+// Move is that it left a cluster.
+type Move struct {
+	From string `json:"from"`
+	// To are the clusters that took its place, so far.
+	To []string    `json:"to,omitempty"`
+	At metav1.Time `json:"at"`
+	// Because is a sentence.
+	Because string `json:"because"`
+	// Waiting says what it waits for; empty if it is over. Then Ended is when, and How one
+	// word for the way.
+	Waiting string       `json:"waiting,omitempty"`
+	Ended   *metav1.Time `json:"ended,omitempty"`
+	How     string       `json:"how,omitempty"`
 }
 
 // Member is what came of it in one cluster.

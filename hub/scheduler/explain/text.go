@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
 // Write writes a report for people. The time is now.
@@ -20,6 +22,7 @@ func Write(w io.Writer, r *Report, now time.Time) error {
 	}
 	p.policies(r)
 	p.clusters(r)
+	p.moves(r)
 	p.members(r)
 	if r.Advice != "" {
 		p.line("")
@@ -158,6 +161,49 @@ func reasonOf(v Verdict) string {
 	default:
 		return v.Limit
 	}
+}
+
+func (p *printer) moves(r *Report) {
+	if len(r.Moves) == 0 {
+		return
+	}
+	p.line("")
+	for i := range r.Moves {
+		p.line("%s", p.move(&r.Moves[i]))
+	}
+}
+
+// move says in a sentence what became of a copy.
+func (p *printer) move(m *Move) string {
+	said := "Leaving " + m.From + " since " + p.clock(m.At)
+	switch {
+	case m.How == workv1alpha2.EvictionReturned:
+		said = "Stayed in " + m.From + " after all, which it was to leave at " + p.clock(m.At)
+	case len(m.To) > 0:
+		said = "Moved from " + m.From + " to " + strings.Join(m.To, ", ") + " at " + p.clock(m.At)
+	case m.Ended != nil:
+		said = "Left " + m.From + " at " + p.clock(m.At)
+	}
+	if because := strings.TrimSuffix(m.Because, "."); because != "" {
+		said += " because " + strings.ToLower(because[:1]) + because[1:]
+	}
+	switch {
+	case m.Waiting != "":
+		return said + "; " + m.Waiting + "."
+	case m.Ended != nil:
+		return said + "; over at " + p.clock(*m.Ended) + " (" + m.How + ")."
+	default:
+		return said + "."
+	}
+}
+
+// clock says when something was, by the clock of who asks.
+func (p *printer) clock(t metav1.Time) string {
+	at := t.In(p.now.Location())
+	if p.now.Sub(at) < 24*time.Hour && at.Day() == p.now.Day() {
+		return at.Format("15:04")
+	}
+	return at.Format("2006-01-02 15:04")
 }
 
 func (p *printer) members(r *Report) {

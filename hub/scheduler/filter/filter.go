@@ -26,10 +26,15 @@ type Query struct {
 	Targets sets.Set[string]
 	// Leaving are the clusters that the application is being evicted from.
 	Leaving sets.Set[string]
+	// GivenUp are those in which it was given up of late, because it was not healthy there.
+	GivenUp sets.Set[string]
 	// Spread are the constraints that need a property of each cluster.
 	Spread []policyv1alpha1.SpreadConstraint
 	// Peers are the workloads to stay with, and to stay away from.
 	Peers Peers
+	// Coming are the clusters that get the API from this hub: its definition goes to them,
+	// and they may not have reported it yet.
+	Coming sets.Set[string]
 	// Selector is what Affinity was made of, for explanations.
 	Selector *policyv1alpha1.ClusterAffinity
 }
@@ -127,21 +132,31 @@ func affinity(q *Query, c *clusterv1alpha1.Cluster) string {
 	return "cluster(s) did not match the placement cluster affinity constraint"
 }
 
-func removal(_ *Query, c *clusterv1alpha1.Cluster) string {
-	if c.DeletionTimestamp.IsZero() {
+// removal keeps an application out of a cluster that is being removed. One that is there
+// leaves it as others leave a cluster: by eviction, so that its replacement is healthy
+// first.
+func removal(q *Query, c *clusterv1alpha1.Cluster) string {
+	if c.DeletionTimestamp.IsZero() || q.Targets.Has(c.Name) {
 		return ""
 	}
 	return "cluster(s) is being removed"
 }
 
 func eviction(q *Query, c *clusterv1alpha1.Cluster) string {
-	if !q.Leaving.Has(c.Name) {
+	switch {
+	case q.Leaving.Has(c.Name):
+		return "cluster(s) is in the process of eviction"
+	case q.GivenUp.Has(c.Name) && !q.Targets.Has(c.Name):
+		return "cluster(s) did not keep the application healthy"
+	default:
 		return ""
 	}
-	return "cluster(s) is in the process of eviction"
 }
 
 func api(q *Query, c *clusterv1alpha1.Cluster) string {
+	if q.Coming.Has(c.Name) {
+		return ""
+	}
 	// What a target reports may be incomplete for a while; only a complete list says
 	// that it lost the API.
 	if q.Targets.Has(c.Name) && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements) {

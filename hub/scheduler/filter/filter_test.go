@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -62,6 +63,7 @@ func TestFilters(t *testing.T) {
 	tests := map[string]struct {
 		binding    func(*workv1alpha2.ResourceBindingSpec)
 		affinity   *policyv1alpha1.ClusterAffinity
+		coming     []string
 		cluster    func(*clusterv1alpha1.Cluster)
 		wantFilter string
 		wantReason string
@@ -97,6 +99,15 @@ func TestFilters(t *testing.T) {
 		},
 		"nothing is known of the cluster's APIs yet": {
 			cluster:    func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil },
+			wantFilter: filter.APIEnablement, wantReason: noAPI,
+		},
+		"the API is coming from this hub": {
+			coming:  []string{"edge-2", "edge-1"},
+			cluster: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = c.Status.APIEnablements[:1] },
+		},
+		"the API is coming to another cluster": {
+			coming:     []string{"edge-2"},
+			cluster:    func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = c.Status.APIEnablements[:1] },
 			wantFilter: filter.APIEnablement, wantReason: noAPI,
 		},
 		"a target keeps the application when an API is not reported": {
@@ -153,9 +164,91 @@ func TestFilters(t *testing.T) {
 			g := NewWithT(t)
 			matcher, err := selector.CompileCluster(tt.affinity)
 			g.Expect(err).NotTo(HaveOccurred())
-			gotFilter, gotReason := first(filter.NewQuery(binding(tt.binding), matcher), member(tt.cluster))
+			q := filter.NewQuery(binding(tt.binding), matcher)
+			q.Coming = sets.New(tt.coming...)
+			gotFilter, gotReason := first(q, member(tt.cluster))
 			g.Expect(gotFilter).To(Equal(tt.wantFilter))
 			g.Expect(gotReason).To(Equal(tt.wantReason))
+		})
+	}
+}
+
+func TestPropertiesToSpreadBy(t *testing.T) {
+	t.Parallel()
+	by := func(field policyv1alpha1.SpreadField) policyv1alpha1.SpreadConstraint {
+		return policyv1alpha1.SpreadConstraint{SpreadByField: field}
+	}
+	tests := map[string]struct {
+		constraint policyv1alpha1.SpreadConstraint
+		cluster    func(*clusterv1alpha1.Cluster)
+		want       string
+	}{
+		"every cluster is one":          {constraint: by(policyv1alpha1.SpreadByCluster)},
+		"a cluster without a region":    {constraint: by(policyv1alpha1.SpreadByRegion), want: "cluster(s) did not have region property"},
+		"a cluster of a region":         {constraint: by(policyv1alpha1.SpreadByRegion), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "r" }},
+		"a cluster without a provider":  {constraint: by(policyv1alpha1.SpreadByProvider), want: "cluster(s) did not have provider property"},
+		"a cluster of a provider":       {constraint: by(policyv1alpha1.SpreadByProvider), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Provider = "p" }},
+		"a cluster without a zone":      {constraint: by(policyv1alpha1.SpreadByZone), want: "cluster(s) did not have zones property"},
+		"a cluster of zones":            {constraint: by(policyv1alpha1.SpreadByZone), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Zones = []string{"a", "b"} }},
+		"a cluster with the older zone": {constraint: by(policyv1alpha1.SpreadByZone), cluster: func(c *clusterv1alpha1.Cluster) { c.Spec.Zone = "a" }},
+		"a cluster without the label":   {constraint: policyv1alpha1.SpreadConstraint{SpreadByLabel: "rack"}, want: "cluster(s) did not have label rack"},
+		"a cluster with the label":      {constraint: policyv1alpha1.SpreadConstraint{SpreadByLabel: "rack"}, cluster: func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"rack": "7"} }},
+		"a cluster whose label says nothing": {
+			constraint: policyv1alpha1.SpreadConstraint{SpreadByLabel: "rack"}, cluster: func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"rack": ""} },
+			want: "cluster(s) did not have label rack",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			for _, has := range []func(*workv1alpha2.ResourceBindingSpec){nil, targeted} {
+				spec := binding(has)
+				spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{by(policyv1alpha1.SpreadByCluster), tt.constraint}
+				name, reason := first(filter.NewQuery(spec, selector.ClusterMatcher{}), member(tt.cluster))
+				g.Expect(reason).To(Equal(tt.want))
+				g.Expect(name == filter.SpreadConstraint).To(Equal(tt.want != ""))
+			}
+		})
+	}
+}
+
+func TestCompany(t *testing.T) {
+	t.Parallel()
+	const (
+		here, there = "edge-1", "edge-2"
+		notWith     = "ResourceBinding with the same affinity group does not target this cluster"
+		taken       = "cluster already has workload with the same anti-affinity group"
+	)
+	at := func(clusters ...string) filter.Peer { return filter.Peer{Name: "peer", Clusters: clusters} }
+	tests := map[string]struct {
+		peers      filter.Peers
+		binding    func(*workv1alpha2.ResourceBindingSpec)
+		wantFilter string
+		wantReason string
+	}{
+		"with who is here":                    {peers: filter.Peers{Together: []filter.Peer{at(here, there)}}},
+		"with who is elsewhere":               {peers: filter.Peers{Together: []filter.Peer{at(there)}}, wantFilter: filter.WorkloadAffinity, wantReason: notWith},
+		"with two, one of whom is elsewhere":  {peers: filter.Peers{Together: []filter.Peer{at(here), at(there)}}, wantFilter: filter.WorkloadAffinity, wantReason: notWith},
+		"with who is nowhere yet":             {peers: filter.Peers{Together: []filter.Peer{at()}}},
+		"who is here stays, whoever left":     {peers: filter.Peers{Together: []filter.Peer{at(there)}}, binding: targeted},
+		"away from who is here":               {peers: filter.Peers{Apart: []filter.Peer{at(there, here)}}, wantFilter: filter.WorkloadAntiAffinity, wantReason: taken},
+		"away from who is elsewhere":          {peers: filter.Peers{Apart: []filter.Peer{at(there)}}},
+		"who is here stays, whoever else is":  {peers: filter.Peers{Apart: []filter.Peer{at(here)}}, binding: targeted},
+		"with one, and away from another one": {peers: filter.Peers{Together: []filter.Peer{at(here)}, Apart: []filter.Peer{at(here)}}, wantFilter: filter.WorkloadAntiAffinity, wantReason: taken},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			q := filter.NewQuery(binding(tt.binding), selector.ClusterMatcher{})
+			q.Peers = tt.peers
+			gotFilter, gotReason := first(q, member(nil))
+			g.Expect(gotFilter).To(Equal(tt.wantFilter))
+			g.Expect(gotReason).To(Equal(tt.wantReason))
+			if tt.wantFilter != "" {
+				g.Expect(filter.Explain(gotFilter, q, member(nil))).To(ContainSubstring(`"peer"`))
+			}
 		})
 	}
 }
@@ -169,14 +262,16 @@ func first(q *filter.Query, c *clusterv1alpha1.Cluster) (name, reason string) {
 	return "", ""
 }
 
-func TestAClusterThatIsBeingRemovedIsNeverATarget(t *testing.T) {
+func TestAClusterThatIsBeingRemovedIsNoNewTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := metav1.Now()
 	c := member(func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &now })
-	name, reason := first(filter.NewQuery(binding(targeted), selector.ClusterMatcher{}), c)
+	name, reason := first(filter.NewQuery(binding(nil), selector.ClusterMatcher{}), c)
 	g.Expect(name).To(Equal(filter.Removal))
 	g.Expect(reason).NotTo(BeEmpty())
+	name, _ = first(filter.NewQuery(binding(targeted), selector.ClusterMatcher{}), c)
+	g.Expect(name).To(BeEmpty(), "what is there is evicted")
 }
 
 func TestABindingWithoutPlacementHasNoTolerations(t *testing.T) {

@@ -2,13 +2,18 @@ package queue
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/scheduler/assign"
 )
 
 // News is what changed about a cluster, as far as decisions go.
@@ -21,38 +26,105 @@ const (
 	None News = iota
 	// Room : the cluster may have room for more. That helps who waits for room.
 	Room
-	// Fit : what filters look at. Any binding may fit now, or no longer.
+	// Fit : what filters look at. A binding may fit now, or no longer.
 	Fit
 )
 
+// Change is what happened to a cluster.
+type Change struct {
+	News News
+	// Before and After are the cluster as it was and as it is; nil if it was not there, is
+	// no more, or does not matter.
+	Before, After *clusterv1alpha1.Cluster
+}
+
 // Of compares a cluster with what it was.
-func Of(before, after *clusterv1alpha1.Cluster) News {
+func Of(before, after *clusterv1alpha1.Cluster) Change {
+	c := Change{Before: before, After: after}
 	switch {
 	case before.Generation != after.Generation,
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero(),
 		!maps.Equal(before.Labels, after.Labels),
 		complete(before) != complete(after),
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements):
-		return Fit
+		c.News = Fit
 	case roomier(before.Status.ResourceSummary, after.Status.ResourceSummary):
-		return Room
-	default:
-		return None
+		c.News = Room
 	}
+	return c
 }
 
-// Concerns says whether news may change where a binding goes. One whose targets are
-// found has nothing to gain from room elsewhere.
-func Concerns(news News, status *workv1alpha2.ResourceBindingStatus) bool {
-	switch news {
+// Standing is where a binding stands by its last decision, which may not be in the cache
+// yet.
+type Standing struct {
+	// Waits is the reason why it was not placed; empty if it was.
+	Waits string
+	// Targets are the clusters that it has.
+	Targets []workv1alpha2.TargetCluster
+}
+
+// StandingOf returns what a binding says itself.
+func StandingOf(b workv1alpha2.Binding) Standing {
+	s := Standing{Targets: b.BindingSpec().Clusters}
+	c := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingScheduled)
+	switch {
+	case c == nil:
+		s.Waits = "nothing was decided yet"
+	case c.Status != metav1.ConditionTrue:
+		s.Waits = c.Reason
+	}
+	return s
+}
+
+// Concerns says whether a change may be one for where a binding goes. One whose targets
+// are found has nothing to gain from room elsewhere, nor from a cluster that it does not
+// pick; and one whose replicas are divided stays where it is, wherever else it would fit,
+// unless some may have overflowed, and come back.
+func (c Change) Concerns(spec *workv1alpha2.ResourceBindingSpec, at Standing) bool {
+	switch c.News {
 	case None:
 		return false
 	case Room:
-		c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled)
-		return c != nil && c.Reason == workv1alpha2.ReasonUnschedulable
-	default:
+		return at.Waits == workv1alpha2.ReasonUnschedulable || overflows(spec)
+	case Fit:
+	}
+	if at.Waits != "" || spec.Placement == nil || overflows(spec) || slices.ContainsFunc(at.Targets, c.is) {
 		return true
 	}
+	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated {
+		return false
+	}
+	return c.picked(spec.Placement)
+}
+
+// overflows says whether a placement has clusters for what does not fit into others.
+func overflows(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Placement != nil && slices.ContainsFunc(spec.Placement.ClusterAffinities, func(t policyv1alpha1.ClusterAffinityTerm) bool {
+		return len(t.OverflowAffinities) > 0
+	})
+}
+
+// is says whether a target is the cluster that changed.
+func (c Change) is(t workv1alpha2.TargetCluster) bool {
+	return c.Before != nil && t.Name == c.Before.Name || c.After != nil && t.Name == c.After.Name
+}
+
+// picked says whether a placement picks the cluster, as it was or as it is.
+func (c Change) picked(p *policyv1alpha1.Placement) bool {
+	affinities := []*policyv1alpha1.ClusterAffinity{p.ClusterAffinity}
+	if len(p.ClusterAffinities) > 0 {
+		affinities = affinities[:0]
+		for i := range p.ClusterAffinities {
+			affinities = append(affinities, &p.ClusterAffinities[i].ClusterAffinity)
+		}
+	}
+	for _, a := range affinities {
+		matcher, err := selector.CompileCluster(a)
+		if err != nil || c.Before != nil && matcher.Matches(c.Before) || c.After != nil && matcher.Matches(c.After) {
+			return true
+		}
+	}
+	return false
 }
 
 // Priority orders bindings: by the priority of their policy first, and of equals those

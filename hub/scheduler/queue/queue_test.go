@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/scheduler/queue"
 	"fairlead.dev/test/builder"
@@ -55,22 +56,80 @@ func TestOf(t *testing.T) {
 			before.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: cpus("4"), Allocated: cpus("1")}
 			after := before.DeepCopy()
 			tt.change(after)
-			NewWithT(t).Expect(queue.Of(before, after)).To(Equal(tt.want))
+			NewWithT(t).Expect(queue.Of(before, after).News).To(Equal(tt.want))
 		})
 	}
 }
 
 func TestConcerns(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	because := func(reason string) *workv1alpha2.ResourceBindingStatus {
-		return &workv1alpha2.ResourceBindingStatus{Conditions: []metav1.Condition{{Type: workv1alpha2.BindingScheduled, Reason: reason}}}
+	const placed = ""
+	south := &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "south"}}}
+	divided := func(s *workv1alpha2.ResourceBindingSpec) {
+		s.Replicas = 2
+		s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided}
 	}
-	g.Expect(queue.Concerns(queue.None, because(workv1alpha2.ReasonUnschedulable))).To(BeFalse())
-	g.Expect(queue.Concerns(queue.Room, because(workv1alpha2.ReasonUnschedulable))).To(BeTrue())
-	g.Expect(queue.Concerns(queue.Room, because(workv1alpha2.ReasonNoClusterFit))).To(BeFalse())
-	g.Expect(queue.Concerns(queue.Room, because(workv1alpha2.ReasonScheduledSuccess))).To(BeFalse())
-	g.Expect(queue.Concerns(queue.Fit, because(workv1alpha2.ReasonNoClusterFit))).To(BeTrue())
+	moved := func(from, to string) queue.Change {
+		return queue.Change{News: queue.Fit, Before: builder.MakeCluster("m").Label("site", from).Obj(), After: builder.MakeCluster("m").Label("site", to).Obj()}
+	}
+	room := queue.Change{News: queue.Room, After: builder.MakeCluster("m").Obj()}
+	tests := map[string]struct {
+		change  queue.Change
+		spec    func(*workv1alpha2.ResourceBindingSpec)
+		waits   string
+		targets []string
+		want    bool
+	}{
+		"nothing is news to nobody":            {change: queue.Change{}, waits: workv1alpha2.ReasonUnschedulable},
+		"room to who waits for it":             {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"room to who waits for something else": {change: room, waits: workv1alpha2.ReasonNoClusterFit},
+		"room to who is placed":                {change: room, waits: placed, targets: []string{"m"}},
+		"room to what may have overflowed": {change: room, waits: placed, targets: []string{"a"}, want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{{OverflowAffinities: make([]policyv1alpha1.OverflowAffinityTerm, 1)}}}
+		}},
+		"a cluster that fits to who has none":       {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"whatever changes to who waits":             {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a target to who has it":                    {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
+		"a cluster to what is divided among others": {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
+		"a cluster that is picked now":              {change: moved("x", "south"), targets: []string{"a"}, want: true},
+		"a cluster that was picked":                 {change: moved("south", "x"), targets: []string{"a"}, want: true},
+		"a cluster that nobody picks":               {change: moved("x", "y"), targets: []string{"a"}},
+		"a cluster of another group than the first": {change: moved("x", "south"), targets: []string{"a"}, want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+				{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}, {ClusterAffinity: *south},
+			}}
+		}},
+		"a cluster that joined": {change: queue.Change{News: queue.Fit, After: builder.MakeCluster("m").Label("site", "south").Obj()}, targets: []string{"a"}, want: true},
+		"a target that is gone": {change: queue.Change{News: queue.Fit, Before: builder.MakeCluster("m").Obj()}, spec: divided, targets: []string{"m"}, want: true},
+		"what cannot be read is looked at": {change: moved("x", "y"), want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no key": ""}}}
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := &workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: south}}
+			if tt.spec != nil {
+				tt.spec(spec)
+			}
+			at := queue.Standing{Waits: tt.waits}
+			for _, name := range tt.targets {
+				at.Targets = append(at.Targets, workv1alpha2.TargetCluster{Name: name})
+			}
+			NewWithT(t).Expect(tt.change.Concerns(spec, at)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestStandingOf(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "m"}}}}
+	g.Expect(queue.StandingOf(b).Waits).NotTo(BeEmpty())
+	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.BindingScheduled, Status: metav1.ConditionFalse, Reason: "Why"}}
+	g.Expect(queue.StandingOf(b)).To(Equal(queue.Standing{Waits: "Why", Targets: b.Spec.Clusters}))
+	b.Status.Conditions[0].Status = metav1.ConditionTrue
+	g.Expect(queue.StandingOf(b).Waits).To(BeEmpty())
 }
 
 func TestPriority(t *testing.T) {

@@ -8,5 +8,6 @@
 // reservation too early, and a pod that vanished at the same time as one of ours
 // appeared lets go of one too late; both are bounded by what happened in the member,
 // and no reservation outlives Lifetime, because a replica that has no pod by then may
-// never get one.
+// never get one. After a restart what the members have not said to exist is reserved
+// again.
 package reserve

@@ -1,7 +1,9 @@
 package reserve
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +34,10 @@ type account struct {
 	// pods is how many the last report counted; reported says that there was one.
 	pods     int64
 	reported bool
-	// entries are the reservations, the oldest first.
+	// entries are the reservations, in the order of their end.
 	entries []entry
+	// sum is all of them. What is in it is never changed, only replaced: it is handed out.
+	sum estimate.Assumed
 }
 
 // entry is what one assignment added.
@@ -58,8 +62,7 @@ func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alph
 	for cluster, n := range gained {
 		switch a := l.accounts[cluster]; {
 		case n > 0:
-			a = l.account(cluster)
-			a.entries = append(a.entries, entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
+			l.account(cluster).add(entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
 		case n < 0 && a != nil:
 			a.release(-n, func(e *entry) bool { return e.binding == binding })
 		}
@@ -83,13 +86,18 @@ func (l *Ledger) Report(c *clusterv1alpha1.Cluster) {
 	a.pods, a.reported = pods, true
 }
 
-// Forget lets go of all that a binding reserved: it is gone.
-func (l *Ledger) Forget(binding types.NamespacedName) {
+// Forget lets go of all that a binding reserved: it is gone. It says whether that was
+// anything.
+func (l *Ledger) Forget(binding types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	freed := false
 	for _, a := range l.accounts {
+		before := a.sum.Pods
 		a.release(math.MaxInt64, func(e *entry) bool { return e.binding == binding })
+		freed = freed || a.sum.Pods < before
 	}
+	return freed
 }
 
 // Leave closes the account of a cluster that left.
@@ -107,25 +115,36 @@ func (l *Ledger) All(now time.Time) map[string]estimate.Assumed {
 	for cluster, a := range l.accounts {
 		a.expire(now)
 		if len(a.entries) > 0 {
-			out[cluster] = a.sum()
+			out[cluster] = a.sum
 		}
 	}
 	return out
 }
 
-// sum adds the entries up.
-func (a *account) sum() estimate.Assumed {
-	out := estimate.Assumed{Resources: corev1.ResourceList{}}
-	for i := range a.entries {
-		e := &a.entries[i]
-		out.Pods += e.replicas
-		for name, q := range e.request {
-			sum := out.Resources[name]
-			sum.Add(times(q, e.replicas))
-			out.Resources[name] = sum
+// add takes an entry up.
+func (a *account) add(e entry) {
+	at, _ := slices.BinarySearchFunc(a.entries, e.until, func(e entry, until time.Time) int {
+		if e.until.After(until) {
+			return 1
 		}
+		return -1 // behind those that end at the same time
+	})
+	a.entries = slices.Insert(a.entries, at, e)
+	a.count(&e, e.replicas)
+}
+
+// count adds so many replicas of an entry to the sum, or takes them off it.
+func (a *account) count(e *entry, replicas int64) {
+	next := estimate.Assumed{Pods: a.sum.Pods + replicas, Resources: maps.Clone(a.sum.Resources)}
+	if next.Resources == nil {
+		next.Resources = make(corev1.ResourceList, len(e.request))
 	}
-	return out
+	for name, q := range e.request {
+		sum := next.Resources[name].DeepCopy()
+		sum.Add(times(q, replicas))
+		next.Resources[name] = sum
+	}
+	a.sum = next
 }
 
 func (l *Ledger) account(cluster string) *account {
@@ -146,6 +165,7 @@ func (a *account) release(n int64, matches func(*entry) bool) {
 			freed := min(n, e.replicas)
 			e.replicas -= freed
 			n -= freed
+			a.count(&e, -freed)
 		}
 		if e.replicas > 0 {
 			kept = append(kept, e)
@@ -158,6 +178,7 @@ func (a *account) release(n int64, matches func(*entry) bool) {
 // expire lets go of what lasted too long; entries are in the order of their end.
 func (a *account) expire(now time.Time) {
 	for len(a.entries) > 0 && !now.Before(a.entries[0].until) {
+		a.count(&a.entries[0], -a.entries[0].replicas)
 		a.entries = a.entries[1:]
 	}
 }

@@ -15,8 +15,10 @@ type group struct {
 	held int64
 	// weight says how well it would do for its part of the application.
 	weight int64
-	// clusters and room are what it has.
+	// clusters and room are what it has, and fitting how many of the clusters have room
+	// for what each of them would get.
 	clusters int
+	fitting  int64
 	room     int64
 
 	scores int64
@@ -63,8 +65,15 @@ func (g *group) add(r Request, c *Candidate, need int, part int64) {
 			g.held++
 		}
 	}
-	// The best clusters come first: they are taken until the part fits.
-	if g.taken < need || g.filled < part || r.Need == 0 {
+	// The best clusters come first: they are taken until the part fits, or all that fit
+	// where each gets the same.
+	take := g.taken < need || g.filled < part
+	if r.Need == 0 {
+		if take = c.Available >= r.Each; take {
+			g.fitting++
+		}
+	}
+	if take {
 		g.taken++
 		g.filled += c.Available
 		g.scores += c.Score
@@ -77,7 +86,7 @@ func (d *dimension) rank(r Request, part int64) {
 		g := &d.groups[i]
 		g.weight = min(part, g.filled) * weightUnit
 		if r.Need == 0 {
-			g.weight = int64(g.clusters) * weightUnit
+			g.weight = g.fitting * weightUnit
 		}
 		g.weight += g.scores / int64(max(1, g.taken))
 	}

@@ -19,10 +19,7 @@ func (s *search) pick() []bool {
 	if len(allowed) < s.clusters.min {
 		return nil
 	}
-	p := picked{search: s, in: make([]bool, len(s.candidates)), counts: make([][]int, len(s.dims)), covered: make([]int, len(s.dims))}
-	for at := range s.dims {
-		p.counts[at] = make([]int, len(s.dims[at].groups))
-	}
+	p := s.none()
 	p.cover(allowed)
 	for _, i := range allowed {
 		if p.n < s.clusters.max && !p.in[i] {
@@ -37,6 +34,41 @@ func (s *search) pick() []bool {
 	}
 	s.best = max(s.best, p.room)
 	if p.room < s.request.Need {
+		return nil
+	}
+	return p.in
+}
+
+// stay picks the clusters that have the application, and more of their groups as far as
+// there may be more; none if that does not do. So what was selected once, from groups in
+// the order of that time, stays selected while it meets the constraints.
+func (s *search) stay() []bool {
+	if s.request.Fresh {
+		return nil
+	}
+	p := s.none()
+	for i := range s.candidates {
+		if s.candidates[i].Target {
+			p.change(i, true)
+		}
+	}
+	if p.n == 0 || p.n > s.clusters.max || !p.spread() {
+		return nil
+	}
+	for at := range s.dims {
+		if p.covered[at] > s.dims[at].max {
+			return nil
+		}
+		for g, n := range p.counts[at] {
+			s.chosen[at][g] = n > 0
+		}
+	}
+	for _, i := range s.order {
+		if p.n < s.clusters.max && !p.in[i] && s.allows(i) {
+			p.change(i, true)
+		}
+	}
+	if p.n < s.clusters.min || p.room < s.request.Need {
 		return nil
 	}
 	return p.in
@@ -61,6 +93,15 @@ type picked struct {
 	// any.
 	counts  [][]int
 	covered []int
+}
+
+// none has nothing picked.
+func (s *search) none() picked {
+	p := picked{search: s, in: make([]bool, len(s.candidates)), counts: make([][]int, len(s.dims)), covered: make([]int, len(s.dims))}
+	for at := range s.dims {
+		p.counts[at] = make([]int, len(s.dims[at].groups))
+	}
+	return p
 }
 
 // change picks a cluster, or takes it back.
@@ -111,8 +152,8 @@ func (p *picked) cover(allowed []int) {
 			if gain := p.gain(i); gain > most {
 				best, most = i, gain
 			}
-			if most == len(p.dims) && len(p.dims) == 1 {
-				break
+			if most > 0 && !p.several {
+				break // none brings more
 			}
 		}
 		if best < 0 {

@@ -17,6 +17,9 @@ type search struct {
 	candidates []Candidate
 	order      []int
 	dims       []dimension
+	// several says that a cluster may be in several groups, of one constraint or of more
+	// than one.
+	several bool
 	// chosen says of each dimension which of its groups are.
 	chosen [][]bool
 	tries  int
@@ -27,6 +30,13 @@ type search struct {
 
 func (s *search) run() (Selection, error) {
 	s.chosen = make([][]bool, len(s.dims))
+	for at := range s.dims {
+		s.chosen[at] = make([]bool, len(s.dims[at].groups))
+	}
+	s.several = len(s.dims) > 1 || len(s.dims) == 1 && slices.ContainsFunc(s.dims[0].of, func(of []int) bool { return len(of) > 1 })
+	if picked := s.stay(); picked != nil {
+		return s.selection(picked), nil
+	}
 	if picked := s.try(0); picked != nil {
 		return s.selection(picked), nil
 	}
@@ -34,12 +44,15 @@ func (s *search) run() (Selection, error) {
 	case s.most < s.clusters.min:
 		return Selection{}, errors.New("the number of clusters is less than the cluster spreadConstraint.MinGroups")
 	case s.best > 0 && s.best < s.request.Need:
-		return Selection{}, fmt.Errorf("no enough resource when selecting %s: they have room for %d of %d replicas", s.bound(), s.best, s.request.Need)
-	case s.request.Need > 0 && s.best == 0 && len(s.dims) == 0:
-		return Selection{}, fmt.Errorf("no enough resource when selecting %s: they have room for 0 of %d replicas", s.bound(), s.request.Need)
+		return Selection{}, s.short(s.best, s.request.Need)
 	default:
 		return Selection{}, errors.New("no selection of clusters meets all spread constraints at once")
 	}
+}
+
+// short says that the clusters that may be selected have too little room.
+func (s *search) short(room, need int64) error {
+	return fmt.Errorf("no enough resource when selecting %s: they have room for %d of %d replicas", s.bound(), room, need)
 }
 
 // bound says how many clusters may be selected.
@@ -57,7 +70,6 @@ func (s *search) try(at int) []bool {
 		return s.pick()
 	}
 	d := &s.dims[at]
-	s.chosen[at] = make([]bool, len(d.groups))
 	for size := d.min; size <= min(d.max, len(d.groups)) && s.tries > 0; size++ {
 		// The preferred groups first, then those with the most room, then those with
 		// the most clusters, then every set.

@@ -30,6 +30,10 @@ type Request struct {
 	// Need is how many replicas the selected clusters must have room for; 0 if that
 	// does not matter.
 	Need int64
+	// Each is how many replicas every selected cluster gets, if all get as many: groups
+	// are preferred by how many of their clusters have that much room; 0 if that does not
+	// matter.
+	Each int64
 	// Fresh forgets what runs where.
 	Fresh bool
 }
@@ -90,6 +94,11 @@ func Select(r Request, candidates []Candidate) (Selection, error) {
 		return Selection{}, fmt.Errorf("the number of feasible clusters is less than spreadConstraint.MinGroups: %d of %d", len(candidates), clusters.min)
 	}
 	s := search{request: r, clusters: clusters, candidates: candidates, order: order(candidates), dims: dims, tries: maxTries}
+	// What no search can find is not searched for: it is asked for with every report of
+	// a cluster.
+	if room := mostRoom(availables(candidates), clusters.max); room < r.Need {
+		return Selection{}, s.short(room, r.Need)
+	}
 	for i := range r.Constraints {
 		c := &r.Constraints[i]
 		if at := slices.IndexFunc(s.dims, func(d dimension) bool { return d.name == nameOf(c) }); at >= 0 {
@@ -97,9 +106,42 @@ func Select(r Request, candidates []Candidate) (Selection, error) {
 			if n := len(s.dims[at].groups); n < s.dims[at].min {
 				return Selection{}, fmt.Errorf("the number of feasible %s is less than spreadConstraint.MinGroups: %d of %d", s.dims[at].name, n, s.dims[at].min)
 			}
+			if room := s.dims[at].mostRoom(); room < r.Need {
+				return Selection{}, s.short(room, r.Need)
+			}
 		}
 	}
 	return s.run()
+}
+
+func availables(candidates []Candidate) []int64 {
+	out := make([]int64, len(candidates))
+	for i := range candidates {
+		out[i] = candidates[i].Available
+	}
+	return out
+}
+
+// mostRoom is the room of as many groups as may be selected, whichever they are.
+func (d *dimension) mostRoom() int64 {
+	rooms := make([]int64, len(d.groups))
+	for i := range d.groups {
+		rooms[i] = d.groups[i].room
+	}
+	return mostRoom(rooms, d.max)
+}
+
+// mostRoom adds up the largest, so many at most. It sorts what it is given.
+func mostRoom(rooms []int64, most int) int64 {
+	if most < len(rooms) {
+		slices.SortFunc(rooms, func(a, b int64) int { return cmp.Compare(b, a) })
+		rooms = rooms[:most]
+	}
+	var sum int64
+	for _, room := range rooms {
+		sum += room
+	}
+	return sum
 }
 
 func nameOf(s *policyv1alpha1.SpreadConstraint) string {

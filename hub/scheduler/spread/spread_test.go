@@ -80,6 +80,76 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+func selected(g *WithT, r spread.Request, candidates []spread.Candidate) []string {
+	got, err := spread.Select(r, candidates)
+	g.Expect(err).NotTo(HaveOccurred())
+	var names []string
+	for i, in := range got.Selected {
+		if in {
+			names = append(names, candidates[i].Cluster.Name)
+		}
+	}
+	return names
+}
+
+func TestTheRegionWithTheMostClustersThatHaveRoomForACopyIsPreferred(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	candidates := []spread.Candidate{at("a", "full", 1), at("b", "full", 1), at("c", "free", 4)}
+	one := []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}
+	g.Expect(selected(g, spread.Request{Constraints: one, Each: 4}, candidates)).To(Equal([]string{"c"}))
+	g.Expect(selected(g, spread.Request{Constraints: one}, candidates)).To(Equal([]string{"a", "b"}), "what has no replicas fits anywhere")
+}
+
+func TestWhatWasSelectedStaysSelected(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	candidates := []spread.Candidate{at("a", "z1", 1), at("b", "z2", 1), at("c", "z3", 1)}
+	candidates[0].Cluster.Spec.Zones, candidates[1].Cluster.Spec.Zones = []string{"z1", "z2"}, []string{"z2", "z3"}
+	r := spread.Request{Constraints: []policyv1alpha1.SpreadConstraint{by("zone", 1, 0)}}
+	for i := range candidates {
+		candidates[i].Target, candidates[i].Assigned = true, 1
+	}
+	g.Expect(selected(g, r, candidates)).To(Equal([]string{"a", "b", "c"}), "though one zone would do")
+	r.Fresh = true
+	for i := range candidates {
+		candidates[i].Target = false
+	}
+	g.Expect(selected(g, r, candidates)).To(Equal([]string{"b", "c"}))
+}
+
+func TestOneClusterOfTwoZonesIsTwoZones(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	candidates := []spread.Candidate{at("a", "z1", 9), at("b", "z2", 1)}
+	candidates[1].Cluster.Spec.Zones = []string{"z1", "z2"}
+	g.Expect(selected(g, spread.Request{Constraints: []policyv1alpha1.SpreadConstraint{by("zone", 2, 0), by("cluster", 1, 1)}}, candidates)).
+		To(Equal([]string{"b"}))
+}
+
+// BenchmarkTooLittleRoom is a placement that no selection can meet, which is looked at
+// again with every report of room.
+func BenchmarkTooLittleRoom(b *testing.B) {
+	candidates := make([]spread.Candidate, 1000)
+	for i := range candidates {
+		candidates[i] = at(fmt.Sprintf("m%04d", i), fmt.Sprintf("r%02d", i%20), 5)
+	}
+	for name, r := range map[string]spread.Request{
+		"in all clusters":          {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0)}, Need: 5001},
+		"in the regions together":  {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10)}, Need: 2501},
+		"in the clusters together": {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10), by("cluster", 1, 40)}, Need: 201},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := spread.Select(r, candidates); err == nil {
+					b.Fatal("there is no such room")
+				}
+			}
+		})
+	}
+}
+
 // TestSelectionsKeepEveryBound holds it for random clusters and constraints.
 func TestSelectionsKeepEveryBound(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,70 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Moves says which clusters an application left, the newest first, and what it waits for.
+func Moves(b workv1alpha2.Binding) []Move {
+	past := workv1alpha2.EvictionsOf(b)
+	out := make([]Move, 0, len(past))
+	for i := range slices.Backward(past) {
+		e := &past[i]
+		m := Move{From: e.From, To: e.To, At: e.At, Because: e.Message, Ended: e.Ended, How: e.How}
+		if e.Ended == nil {
+			m.To = e.Gained(b.BindingSpec().Clusters)
+			m.Waiting = waiting(b, e, m.To)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// waiting says what the end of an eviction waits for.
+func waiting(b workv1alpha2.Binding, e *workv1alpha2.Eviction, to []string) string {
+	if len(to) == 0 {
+		return "no cluster has taken its place yet"
+	}
+	before := map[string]int32{}
+	for _, t := range e.Before {
+		before[t.Name] = t.Replicas
+	}
+	var want, lack int32
+	for _, t := range b.BindingSpec().Clusters {
+		if !slices.Contains(to, t.Name) {
+			continue
+		}
+		more := t.Replicas - before[t.Name]
+		want += more
+		lack += min(more, max(0, t.Replicas-readyIn(b.BindingStatus(), t.Name)))
+	}
+	switch {
+	case want == 0:
+		return "waiting for it to be healthy there"
+	case lack > 0:
+		return fmt.Sprintf("waiting for %d of %d replicas", lack, want)
+	default:
+		return "its replicas are ready; see condition Evicting for what it waits for"
+	}
+}
+
+// readyIn is how many replicas a cluster says are ready.
+func readyIn(status *workv1alpha2.ResourceBindingStatus, cluster string) int32 {
+	for i := range status.AggregatedStatus {
+		item := &status.AggregatedStatus[i]
+		if item.ClusterName != cluster || item.Status == nil || item.StaleSince != nil {
+			continue
+		}
+		var counts struct {
+			ReadyReplicas int32 `json:"readyReplicas"`
+		}
+		if json.Unmarshal(item.Status.Raw, &counts) == nil {
+			return counts.ReadyReplicas
+		}
+	}
+	return 0
+}

@@ -1,0 +1,43 @@
+package reserve
+
+import (
+	"encoding/json"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Missing returns what a binding was assigned and its clusters have not reported yet:
+// after a restart, that is what its reservations were about. A cluster that is well has
+// all of it; else the status of most kinds says how many there are.
+func Missing(b workv1alpha2.Binding) []workv1alpha2.TargetCluster {
+	reported := map[string]*workv1alpha2.AggregatedStatusItem{}
+	for i := range b.BindingStatus().AggregatedStatus {
+		item := &b.BindingStatus().AggregatedStatus[i]
+		reported[item.ClusterName] = item
+	}
+	var out []workv1alpha2.TargetCluster
+	for _, target := range b.BindingSpec().Clusters {
+		if there := existing(reported[target.Name], target.Replicas); there < target.Replicas {
+			out = append(out, workv1alpha2.TargetCluster{Name: target.Name, Replicas: target.Replicas - there})
+		}
+	}
+	return out
+}
+
+// existing is how many of the wanted replicas a cluster says that there are.
+func existing(item *workv1alpha2.AggregatedStatusItem, wanted int32) int32 {
+	if item == nil {
+		return 0
+	}
+	if item.Health == workv1alpha1.Healthy {
+		return wanted
+	}
+	var status struct {
+		Replicas int32 `json:"replicas"`
+	}
+	if item.Status == nil || json.Unmarshal(item.Status.Raw, &status) != nil {
+		return 0 // nothing that counts replicas
+	}
+	return max(0, status.Replicas)
+}
