@@ -1,0 +1,93 @@
+package evict
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Decide decides.
+func Decide(in Input) Decision {
+	d := Decision{}
+	v := &voice{}
+	d.assess(&in, v)
+	d.byTaint(&in, v)
+	d.byHealth(&in, v)
+	slices.SortFunc(d.Evictions, func(a, b Eviction) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(d.Ended, func(a, b Ended) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	d.Condition = v.condition(in.Now)
+	return d
+}
+
+// evict leaves a target.
+func (d *Decision) evict(in *Input, v *voice, target *workv1alpha2.TargetCluster, task workv1alpha2.GracefulEvictionTask) {
+	task.FromCluster = target.Name
+	task.CreationTimestamp = new(metav1.NewTime(in.Now.Truncate(time.Second)))
+	if target.Replicas > 0 {
+		task.Replicas = new(target.Replicas)
+	}
+	d.Evictions = append(d.Evictions, Eviction{Cluster: target.Name, Task: task})
+	v.leave(&task, untilGrace)
+	d.recheck(in.Now, in.Now.Add(grace(in, &task)))
+}
+
+func (d *Decision) leaving(cluster string) bool {
+	return slices.ContainsFunc(d.Evictions, func(e Eviction) bool { return e.Cluster == cluster })
+}
+
+// preserveRetry is after how long it is looked again for state that cannot be read.
+const preserveRetry = 15 * time.Second
+
+// preserve reads what is to go along, and says so if it cannot be.
+func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string, rules *policyv1alpha1.StatePreservation, v *voice) bool {
+	if rules == nil || len(rules.Rules) == 0 {
+		return true
+	}
+	state, err := in.State(cluster, rules.Rules)
+	if err != nil {
+		v.say(workv1alpha2.ReasonStateNotPreserved, metav1.ConditionFalse,
+			fmt.Sprintf("%s It stays there, because the state that is to go along cannot be read: %v.", task.Message, err))
+		return false
+	}
+	task.PreservedLabelState = state
+	return true
+}
+
+// health is how the application fares in a cluster, as far as the cluster is heard from.
+func health(in *Input, cluster string) workv1alpha1.ResourceHealth {
+	item := itemOf(in.Status, cluster)
+	if item == nil || !item.Applied || !heard(in.Clusters[cluster]) {
+		return workv1alpha1.Unknown
+	}
+	return item.Health
+}
+
+// heard says whether a cluster is there and tells the truth of today.
+func heard(c *clusterv1alpha1.Cluster) bool {
+	return c != nil && meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+}
+
+func itemOf(status *workv1alpha2.ResourceBindingStatus, cluster string) *workv1alpha2.AggregatedStatusItem {
+	for i := range status.AggregatedStatus {
+		if status.AggregatedStatus[i].ClusterName == cluster {
+			return &status.AggregatedStatus[i]
+		}
+	}
+	return nil
+}
+
+func grace(in *Input, task *workv1alpha2.GracefulEvictionTask) time.Duration {
+	if task.GracePeriodSeconds != nil {
+		return time.Duration(*task.GracePeriodSeconds) * time.Second
+	}
+	return cmp.Or(in.Options.Grace, DefaultGrace)
+}

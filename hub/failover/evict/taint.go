@@ -1,0 +1,105 @@
+package evict
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/failover/suspect"
+	"fairlead.dev/hub/failover/tolerate"
+)
+
+// byTaint finds the targets that have to be left because of their taints, or because the
+// cluster is being removed.
+func (d *Decision) byTaint(in *Input, v *voice) {
+	for i := range in.Spec.Clusters {
+		target := &in.Spec.Clusters[i]
+		c := in.Clusters[target.Name]
+		if c == nil {
+			continue // the scheduler sees to it
+		}
+		if !c.DeletionTimestamp.IsZero() {
+			task, _ := taskOf(in, workv1alpha2.EvictionClusterRemoved, workv1alpha2.ProducerClusterRemoval)
+			task.Message = fmt.Sprintf("Cluster %s is being removed.", c.Name)
+			d.evict(in, v, target, task)
+			continue
+		}
+		verdict := d.drivenOut(in, v, c)
+		if !verdict.Expired(in.Now) {
+			continue
+		}
+		task, rules := taskOf(in, workv1alpha2.EvictionTaintUntolerated, workv1alpha2.ProducerTaintManager)
+		task.Message = verdict.Why(c.Name)
+		if !preserve(in, &task, target.Name, rules, v) {
+			d.recheck(in.Now, in.Now.Add(preserveRetry))
+			continue
+		}
+		if wait := in.Turn(target.Name); wait > 0 {
+			d.recheck(in.Now, in.Now.Add(wait))
+			continue
+		}
+		d.evict(in, v, target, task)
+	}
+}
+
+// drivenOut says whether taints drive an application out of a cluster. What people say is
+// believed; what a policy says of a cluster that is silent may be the hub's own fault, and
+// what it said of one that is back is about to go.
+func (d *Decision) drivenOut(in *Input, v *voice, c *clusterv1alpha1.Cluster) tolerate.Verdict {
+	var byPeople, byPolicy []corev1.Taint
+	for _, t := range c.Spec.Taints {
+		switch {
+		case !in.ByCondition.Has(t.Key):
+			byPeople = append(byPeople, t)
+		case !in.Lapsed[c.Name].Has(t.Key):
+			byPolicy = append(byPolicy, t)
+		}
+	}
+	people, policy := tolerate.Decide(byPeople, in.Tolerations), tolerate.Decide(byPolicy, in.Tolerations)
+	for _, verdict := range []tolerate.Verdict{people, policy} {
+		if !verdict.Forever && !verdict.Expired(in.Now) {
+			d.recheck(in.Now, verdict.Until)
+		}
+	}
+	if !people.Expired(in.Now) && policy.Expired(in.Now) && !d.doubted(in, v, c, policy) {
+		return policy
+	}
+	return people
+}
+
+// doubted says whether the taints of policies do not count, or not yet: the cluster is
+// silent, and it may be the hub that is cut off.
+func (d *Decision) doubted(in *Input, v *voice, c *clusterv1alpha1.Cluster, verdict tolerate.Verdict) bool {
+	silent := suspect.Since(c)
+	if silent.IsZero() {
+		return false
+	}
+	if doubt, ok := in.Unbelieved[c.Name]; ok {
+		v.say(doubt.Reason, metav1.ConditionFalse, verdict.Why(c.Name)+" "+doubt.Message)
+		return true
+	}
+	if known := silent.Add(suspect.Wait); in.Now.Before(known) {
+		d.recheck(in.Now, known)
+		return true
+	}
+	return false
+}
+
+// taskOf returns a task that is about a cluster, not about the application, and the rules
+// for what is to go along.
+func taskOf(in *Input, reason, producer string) (workv1alpha2.GracefulEvictionTask, *policyv1alpha1.StatePreservation) {
+	task := workv1alpha2.GracefulEvictionTask{
+		Reason: reason, Producer: producer, PurgeMode: cmp.Or(in.Options.PurgeMode, policyv1alpha1.PurgeGracefully),
+	}
+	f := in.Spec.Failover
+	if f == nil || f.Cluster == nil {
+		return task, nil
+	}
+	task.PurgeMode = cmp.Or(f.Cluster.PurgeMode.Canonical(), policyv1alpha1.PurgeGracefully)
+	return task, f.Cluster.StatePreservation
+}

@@ -1,0 +1,79 @@
+package pace
+
+import (
+	"time"
+)
+
+// overdue is how long a turn is kept for who does not come.
+const overdue = 10 * time.Second
+
+// Pace hands out turns. It is for one goroutine at a time.
+type Pace struct {
+	every time.Duration
+	zones map[string]*zone
+}
+
+// zone is what fails together.
+type zone struct {
+	// taken is when the last turn was taken, and next the first that nobody waits for.
+	taken, next time.Time
+	waiting     map[string]time.Time
+}
+
+// New returns a pace of so many turns a second in each zone; 0 and less is no limit.
+func New(perSecond float64) *Pace {
+	p := &Pace{zones: map[string]*zone{}}
+	if perSecond > 0 {
+		p.every = time.Duration(float64(time.Second) / perSecond)
+	}
+	return p
+}
+
+// Ask returns after how long it is the turn of a name in a zone; 0 if it is now, and then
+// the turn is used up. Who asks again keeps its turn, unless it asks much too late: turns
+// are not saved up.
+func (p *Pace) Ask(in, name string, now time.Time) time.Duration {
+	if p.every == 0 {
+		return 0
+	}
+	z := p.zones[in]
+	if z == nil {
+		z = &zone{waiting: map[string]time.Time{}}
+		p.zones[in] = z
+	}
+	turn, ok := z.waiting[name]
+	if ok && now.Sub(turn) > overdue {
+		p.Forget(in, name)
+		ok = false
+	}
+	if !ok {
+		turn = z.next
+		if turn.Before(now) {
+			turn = now
+		}
+		z.next = turn.Add(p.every)
+	}
+	if turn.After(now) {
+		z.waiting[name] = turn
+		return turn.Sub(now)
+	}
+	delete(z.waiting, name)
+	z.taken = now
+	return 0
+}
+
+// Forget gives up the turn of a name in a zone. When nobody waits any more, who comes
+// next does not wait for those who left.
+func (p *Pace) Forget(in, name string) {
+	z := p.zones[in]
+	if z == nil {
+		return
+	}
+	if _, ok := z.waiting[name]; !ok {
+		return
+	}
+	delete(z.waiting, name)
+	if len(z.waiting) == 0 {
+		z.next = z.taken.Add(p.every)
+	}
+}
