@@ -152,6 +152,9 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 }
 
 // record writes what follows from the decision, if it is not there yet.
+//
+// Taints follow from what is believed of the member. Of one that comes and goes that is
+// for a while still the silence.
 func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) error {
 	edit, err := kube.Begin(cluster)
 	if err != nil {
@@ -169,8 +172,15 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	if ready != nil {
 		ready = ready.DeepCopy() // the write returns the object as a whole
 	}
-	cluster.Spec.Taints = taint.Decide(cluster.Spec.Taints, ready, r.clock.Now())
+	policies, err := r.taintPolicies(ctx)
+	if err != nil {
+		return err
+	}
+	believed := taint.Believed(cluster.Status.Conditions, decision.Settling)
+	cluster.Spec.Taints = taint.Decide(cluster.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), r.clock.Now())
+	cluster.Spec.Taints = taint.ByPolicy(cluster, believed, policies, r.clock.Now())
 	taints := cluster.Spec.Taints
+	returns := decision.Settling && !r.memories.settling(cluster)
 
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster)
 	if err != nil {
@@ -183,6 +193,10 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return fmt.Errorf("recording the state of cluster %q: %w", cluster.Name, err)
 	}
 	r.memories.keep(cluster, decision.Memory)
+	if returns {
+		ctrl.LoggerFrom(ctx).Info("Believing later in a cluster that comes and goes", "until", decision.Memory.Settled)
+		r.events(settling(cluster, len(decision.Memory.Silences), decision.Memory.Settled))
+	}
 	if wrote {
 		r.report(ctx, cluster, decision, ready, taintsBefore, taints)
 	}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -200,6 +201,59 @@ func TestASilentMemberIsUnknownUntilItReportsAgain(t *testing.T) {
 	h.report(ctx, metav1.ConditionFalse)
 	h.reconcile(ctx)
 	h.g.Expect(h.taints(ctx)).To(ConsistOf(notReadyTaint))
+	h.report(ctx, metav1.ConditionTrue)
+	h.reconcile(ctx)
+	h.g.Expect(h.taints(ctx)).To(BeEmpty())
+}
+
+func TestAMemberThatComesAndGoesKeepsItsTaintsForAWhile(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t, "flapping"), t.Context()
+	for range 2 {
+		h.renew(ctx)
+		h.report(ctx, metav1.ConditionTrue)
+		h.reconcile(ctx)
+		h.g.Expect(h.taints(ctx)).To(BeEmpty())
+		h.clock.SetTime(h.clock.Now().Add(DefaultGracePeriod))
+		h.reconcile(ctx)
+		h.g.Expect(h.taints(ctx)).To(ConsistOf(unreachableTaint))
+		h.clock.SetTime(h.clock.Now().Add(time.Second))
+	}
+	h.report(ctx, metav1.ConditionTrue)
+	h.g.Expect(h.reconcile(ctx).RequeueAfter).To(Equal(30 * time.Second))
+	h.g.Expect(h.taints(ctx)).To(ConsistOf(unreachableTaint), "it was silent twice")
+	h.g.Expect(h.reasons(corev1.EventTypeWarning)).To(ContainElement("ClusterFlapping"))
+	h.clock.SetTime(h.clock.Now().Add(30 * time.Second))
+	h.reconcile(ctx)
+	h.g.Expect(h.taints(ctx)).To(BeEmpty())
+}
+
+func TestPoliciesTaintAClusterByItsConditions(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t, "by-policy"), t.Context()
+	policy := &policyv1alpha1.ClusterTaintPolicy{ObjectMeta: metav1.ObjectMeta{Name: "by-policy"}, Spec: policyv1alpha1.ClusterTaintPolicySpec{
+		TargetClusters: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"by-policy"}},
+		AddOnConditions: []policyv1alpha1.MatchCondition{{
+			ConditionType: "Ready", Operator: policyv1alpha1.MatchConditionNotIn, StatusValues: []metav1.ConditionStatus{"True"},
+		}},
+		RemoveOnConditions: []policyv1alpha1.MatchCondition{{
+			ConditionType: "Ready", Operator: policyv1alpha1.MatchConditionIn, StatusValues: []metav1.ConditionStatus{"True"},
+		}},
+		Taints: []policyv1alpha1.ClusterTaint{{Key: "lost", Effect: corev1.TaintEffectNoExecute}},
+	}}
+	h.g.Expect(h.Create(ctx, policy)).To(Succeed())
+	t.Cleanup(func() { _ = h.Delete(context.Background(), policy) })
+	h.renew(ctx)
+	h.report(ctx, metav1.ConditionTrue)
+	h.reconcile(ctx)
+	h.g.Expect(h.taints(ctx)).To(BeEmpty())
+
+	h.clock.SetTime(h.clock.Now().Add(DefaultGracePeriod))
+	before := h.cluster(ctx).Generation
+	h.reconcile(ctx)
+	h.g.Expect(h.taints(ctx)).To(ConsistOf(unreachableTaint, "lost:NoExecute"))
+	h.g.Expect(h.cluster(ctx).Generation).To(Equal(before+1), "both in one write")
+
 	h.report(ctx, metav1.ConditionTrue)
 	h.reconcile(ctx)
 	h.g.Expect(h.taints(ctx)).To(BeEmpty())

@@ -3,11 +3,13 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/cluster/taint"
 )
@@ -21,6 +23,8 @@ const (
 	reasonTaintSucceeded   = "TaintClusterSucceed"
 	reasonTaintFailed      = "TaintClusterFailed"
 	reasonRemovalWaits     = "ClusterRemovalWaits"
+	reasonFlapping         = "ClusterFlapping"
+	reasonPolicyInvalid    = "ClusterTaintPolicyInvalid"
 )
 
 // Actions of events on Clusters.
@@ -74,6 +78,20 @@ func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) kube.Ev
 	return warning(cluster, ready.Reason, actionTainting, note)
 }
 
+// settling tells of a cluster that is back once more.
+func settling(cluster *clusterv1alpha1.Cluster, silences int, until time.Time) kube.Event {
+	return warning(cluster, reasonFlapping, actionTainting,
+		fmt.Sprintf("Cluster %s is back, but fell silent %d times of late: its taints stay until %s if it does not again. "+
+			"Look at the network between it and the hub.", cluster.Name, silences, until.UTC().Format(time.RFC3339)))
+}
+
+func policyInvalid(policy *policyv1alpha1.ClusterTaintPolicy, err error) kube.Event {
+	return kube.Event{
+		Regarding: policy, Type: corev1.EventTypeWarning, Reason: reasonPolicyInvalid, Action: actionTainting,
+		Note: fmt.Sprintf("ClusterTaintPolicy %s taints nothing: correct spec.targetClusters: %v.", policy.Name, err),
+	}
+}
+
 func namespaceRemoved(cluster *clusterv1alpha1.Cluster) kube.Event {
 	return normal(cluster, reasonNamespaceRemoved, actionRemoving,
 		fmt.Sprintf("Removed execution space for cluster(%s).", cluster.Name))
@@ -89,7 +107,7 @@ func removalWaits(cluster *clusterv1alpha1.Cluster, what string) kube.Event {
 }
 
 func stillTargeted(cluster, example string, count int) string {
-	return fmt.Sprintf("Cluster %s is not removed yet, because %d bindings still target it, %s for one: "+
+	return fmt.Sprintf("Cluster %s is not removed yet, because %d bindings still need it, %s for one: "+
 		"give them another place, or delete their templates.", cluster, count, example)
 }
 

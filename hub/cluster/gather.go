@@ -12,9 +12,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/cluster/drain"
+	"fairlead.dev/hub/cluster/taint"
 )
 
 // renewed returns when the lease of a cluster was renewed, by the clock of its agent;
@@ -32,35 +35,43 @@ func (r *Reconciler) renewed(ctx context.Context, reader client.Reader, cluster 
 	}
 }
 
-// targeting returns a binding that still sends something to a cluster, and how many
-// there are.
-func (r *Reconciler) targeting(ctx context.Context, cluster string) (example string, count int, err error) {
-	var bindings workv1alpha2.ResourceBindingList
-	if err := r.hubClient.List(ctx, &bindings); err != nil {
-		return "", 0, fmt.Errorf("listing the bindings that target %q: %w", cluster, err)
+// taintPolicies returns the policies that can be acted on, ready to be. Of the others
+// their author is told once for each generation.
+func (r *Reconciler) taintPolicies(ctx context.Context) ([]taint.Policy, error) {
+	var list policyv1alpha1.ClusterTaintPolicyList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
-	var clusterBindings workv1alpha2.ClusterResourceBindingList
-	if err := r.hubClient.List(ctx, &clusterBindings); err != nil {
-		return "", 0, fmt.Errorf("listing the cluster bindings that target %q: %w", cluster, err)
+	policies, invalid := taint.Compile(list.Items)
+	for _, bad := range invalid {
+		if r.memories.complainOf(bad.Policy.UID, bad.Policy.Generation) {
+			r.events(policyInvalid(bad.Policy, bad.Err))
+		}
 	}
-	see := func(name string, targets []workv1alpha2.TargetCluster) {
-		for _, target := range targets {
-			if target.Name != cluster {
+	return policies, nil
+}
+
+// targeting returns a binding that still needs a cluster, and how many there are: the
+// cluster is a target, or, as long as its agent is there to do anything about it, has a
+// copy that is to stay until others are healthy.
+func (r *Reconciler) targeting(ctx context.Context, cluster string, abandoned bool) (example string, count int, err error) {
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		bindings, err := kind.List(ctx, r.hubClient)
+		if err != nil {
+			return "", 0, err
+		}
+		for _, b := range bindings {
+			if !drain.Needs(b.BindingSpec(), cluster, abandoned) {
 				continue
+			}
+			name := client.ObjectKeyFromObject(b).String()
+			if b.GetNamespace() == "" {
+				name = b.GetName()
 			}
 			if count++; example == "" || name < example {
 				example = name
 			}
-			return
 		}
-	}
-	for i := range bindings.Items {
-		b := &bindings.Items[i]
-		see(b.Namespace+"/"+b.Name, b.Spec.Clusters)
-	}
-	for i := range clusterBindings.Items {
-		b := &clusterBindings.Items[i]
-		see(b.Name, b.Spec.Clusters)
 	}
 	return example, count, nil
 }

@@ -14,6 +14,8 @@ import (
 type memories struct {
 	sync.Mutex
 	clusters map[string]remembered
+	// policies are those that cannot be acted on, with the generation that was told of.
+	policies map[types.UID]int64
 }
 
 type remembered struct {
@@ -23,7 +25,9 @@ type remembered struct {
 	complained waiting
 }
 
-func newMemories() *memories { return &memories{clusters: map[string]remembered{}} }
+func newMemories() *memories {
+	return &memories{clusters: map[string]remembered{}, policies: map[types.UID]int64{}}
+}
 
 // of returns what is known; nil if nothing is, of this Cluster and not of an earlier
 // one of the name.
@@ -35,6 +39,12 @@ func (m *memories) of(cluster *clusterv1alpha1.Cluster) *health.Memory {
 		return nil
 	}
 	return &known.health
+}
+
+// settling says whether a Cluster was not believed at the last look.
+func (m *memories) settling(cluster *clusterv1alpha1.Cluster) bool {
+	known := m.of(cluster)
+	return known != nil && !known.Settled.IsZero()
 }
 
 func (m *memories) keep(cluster *clusterv1alpha1.Cluster, memory health.Memory) {
@@ -68,6 +78,17 @@ func (m *memories) complain(cluster *clusterv1alpha1.Cluster, what waiting) bool
 	}
 	known.complained = what
 	m.clusters[cluster.Name] = known
+	return true
+}
+
+// complainOf reports whether nothing was said of this generation of a policy.
+func (m *memories) complainOf(policy types.UID, generation int64) bool {
+	m.Lock()
+	defer m.Unlock()
+	if m.policies[policy] == generation {
+		return false
+	}
+	m.policies[policy] = generation
 	return true
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +15,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/cluster/drain"
 )
 
 const (
@@ -48,8 +48,8 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	terminating := namespace != nil && !namespace.DeletionTimestamp.IsZero()
 
-	// 1. The scheduler sends nothing there any more.
-	example, count, err := r.targeting(ctx, cluster.Name)
+	// 1. Nothing is sent there any more, and nothing waits there for its replacement.
+	example, count, err := r.targeting(ctx, cluster.Name, drain.Abandoned(cluster, terminating))
 	if err != nil {
 		return 0, err
 	}
@@ -102,9 +102,9 @@ func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if err != nil {
 		return 0, err
 	}
-	abandoned := terminating || !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
+	release := drain.Abandoned(cluster, terminating)
 	for i := range works {
-		if err := r.drainOne(ctx, &works[i], abandoned); err != nil {
+		if err := r.drainOne(ctx, &works[i], release); err != nil {
 			return len(works), err
 		}
 	}
@@ -118,14 +118,14 @@ func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	return 1, nil // the cache will show it
 }
 
-func (r *Reconciler) drainOne(ctx context.Context, work *workv1alpha1.Work, abandoned bool) error {
+func (r *Reconciler) drainOne(ctx context.Context, work *workv1alpha1.Work, release bool) error {
 	if work.DeletionTimestamp.IsZero() {
 		precondition := client.Preconditions{UID: &work.UID}
 		if err := r.hubClient.Delete(ctx, work, precondition); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting work %q: %w", work.Name, err)
 		}
 	}
-	if !abandoned || !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
+	if !release || !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
 		return nil
 	}
 	edit, err := kube.Begin(work)

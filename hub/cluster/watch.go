@@ -17,16 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
-// register says what wakes the stage: Clusters, their leases, and execution namespaces
-// that come or go.
+// register says what wakes the stage: Clusters, their leases, policies that taint them,
+// and execution namespaces that come or go.
 func (r *Reconciler) register(mgr manager.Manager, workers int) error {
 	err := kube.NewController(mgr, "cluster", workers).
 		For(&clusterv1alpha1.Cluster{}).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOfLease), builder.WithPredicates(agentLeases())).
+		Watches(&policyv1alpha1.ClusterTaintPolicy{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfNamespace), builder.WithPredicates(comesOrGoes())).
 		Complete(kube.QuietConflicts(r))
 	if err != nil {
@@ -37,6 +39,21 @@ func (r *Reconciler) register(mgr manager.Manager, workers int) error {
 
 func clusterOfLease(_ context.Context, lease client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: lease.GetName()}}}
+}
+
+// allClusters returns every Cluster: a policy may have stopped to pick one, too.
+func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []ctrl.Request {
+	var list clusterv1alpha1.ClusterList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for clusters after a ClusterTaintPolicy changed")
+		return nil
+	}
+	out := make([]ctrl.Request, len(list.Items))
+	for i := range list.Items {
+		out[i].Name = list.Items[i].Name
+	}
+	return out
 }
 
 func (r *Reconciler) clusterOfNamespace(_ context.Context, namespace client.Object) []ctrl.Request {

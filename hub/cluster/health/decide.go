@@ -27,6 +27,17 @@ type Options struct {
 	StartupGrace time.Duration
 }
 
+// How a member that comes and goes is told from one that was away once.
+const (
+	// flapWindow is how long a silence is remembered.
+	flapWindow = 10 * time.Minute
+	// firstSettle is how long a member must be heard from after its second silence
+	// before it is believed; it doubles with each more.
+	firstSettle = 30 * time.Second
+	// lastSettle bounds that.
+	lastSettle = 4 * time.Minute
+)
+
 // Memory is what the hub remembers of one cluster between two looks.
 type Memory struct {
 	// Heard is when the hub last saw a sign of life.
@@ -36,6 +47,10 @@ type Memory struct {
 	Renewed time.Time
 	// Due is when the next look is to be; zero if none is.
 	Due time.Time
+	// Silences are when the member fell silent of late, the oldest first.
+	Silences []time.Time
+	// Settled is from when on a member that comes and goes is believed again.
+	Settled time.Time
 
 	ready report
 }
@@ -69,6 +84,9 @@ type Decision struct {
 	Memory Memory
 	// Ready is what the condition must become; nil to leave it.
 	Ready *metav1.Condition
+	// Settling says that the member is heard from again, but fell silent too often of
+	// late to be believed yet: what its silence brought about is to stay.
+	Settling bool
 	// RecheckAfter is when to look again if nothing happens until then; zero if there
 	// is no need.
 	RecheckAfter time.Duration
@@ -82,17 +100,44 @@ func Decide(in Input) Decision {
 	if silent(in, memory) {
 		memory.Heard = in.Memory.Heard
 	}
+	settle(in, &memory)
 	if in.Ready != nil && in.Ready.Status == metav1.ConditionUnknown {
 		return Decision{Memory: memory} // only a sign of life changes that, and it wakes us
 	}
 	deadline := memory.Heard.Add(in.grace())
 	if in.Now.Before(deadline) {
 		memory.Due = deadline
-		return Decision{Memory: memory, RecheckAfter: deadline.Sub(in.Now)}
+		out := Decision{Memory: memory, RecheckAfter: deadline.Sub(in.Now)}
+		if left := memory.Settled.Sub(in.Now); left > 0 {
+			out.Settling = true
+			out.Memory.Due = in.Now.Add(min(left, out.RecheckAfter))
+			out.RecheckAfter = out.Memory.Due.Sub(in.Now)
+		}
+		return out
 	}
 	unknown := unknown(in)
 	memory.ready = reportOf(unknown) // our own word is no sign of life
+	memory.Silences = append(memory.Silences, in.Now)
+	memory.Settled = time.Time{}
 	return Decision{Memory: memory, Ready: unknown}
+}
+
+// settle carries over what is remembered of silences, and says from when on a member
+// that was just heard from again is believed: at once the first time.
+func settle(in Input, memory *Memory) {
+	if in.Memory == nil {
+		return
+	}
+	for _, at := range in.Memory.Silences {
+		if in.Now.Sub(at) < flapWindow {
+			memory.Silences = append(memory.Silences, at)
+		}
+	}
+	memory.Settled = in.Memory.Settled
+	returned := in.Memory.ready.status == metav1.ConditionUnknown && memory.ready.status != metav1.ConditionUnknown
+	if again := len(memory.Silences) - 2; returned && again >= 0 {
+		memory.Settled = in.Now.Add(min(firstSettle<<min(again, 8), lastSettle))
+	}
 }
 
 // silent says that nothing happened since the last look, and that the hub looked when

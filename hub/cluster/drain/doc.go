@@ -1,0 +1,2 @@
+// Package drain says what a Cluster that is being removed waits for.
+package drain
