@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/registration/approve"
@@ -30,6 +29,8 @@ type Deps struct {
 	Events kube.EventSink
 	// Clock is the hub's clock, by which tokens expire.
 	Clock clock.PassiveClock
+	// ManualApproval has an operator accept every join, whatever its token says.
+	ManualApproval bool
 	// Workers is how many Clusters are given rights at once; 0 means a default.
 	// Requests are handled one by one, so that two of the same member see each other.
 	Workers int
@@ -37,7 +38,8 @@ type Deps struct {
 
 const defaultWorkers = 2
 
-// Register adds the stage to a manager: one controller for requests, one for rights.
+// Register adds the stage to a manager: one controller for requests, one for rights, one
+// for the sessions of agents, and one for members that leave.
 func Register(mgr manager.Manager, deps Deps) error {
 	r, err := New(mgr.GetClient(), mgr.GetAPIReader(), deps)
 	if err != nil {
@@ -47,7 +49,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if workers == 0 {
 		workers = defaultWorkers
 	}
-	return errors.Join(r.register(mgr), r.rights.register(mgr, workers))
+	leaving := &leavers{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
+	return errors.Join(r.register(mgr), r.rights.register(mgr, workers), newSessions(mgr.GetClient(), deps).register(mgr), leaving.register(mgr))
 }
 
 // Reconciler decides about certificate signing requests of agents.
@@ -56,6 +59,7 @@ type Reconciler struct {
 	hubReader client.Reader // live
 	events    kube.EventSink
 	clock     clock.PassiveClock
+	manual    bool
 	rights    *Rights
 }
 
@@ -69,17 +73,20 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 		hubReader: hubReader,
 		events:    deps.Events,
 		clock:     deps.Clock,
+		manual:    deps.ManualApproval,
 		rights:    &Rights{hubClient: hubClient, hubReader: hubReader, prefix: deps.ExecutionNamespacePrefix},
 	}, nil
 }
 
 // Reconcile decides about one request, and does what an approval needs before it.
 func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (ctrl.Result, error) {
-	if !pending(csr) {
+	request, ours := approve.Read(csr.Spec)
+	switch {
+	case !ours:
 		return ctrl.Result{}, nil
-	}
-	request, ours := approve.Read(csr.Spec.Request)
-	if !ours {
+	case len(csr.Status.Certificate) > 0:
+		return ctrl.Result{}, r.recordIssued(ctx, csr, request)
+	case !pending(csr):
 		return ctrl.Result{}, nil
 	}
 	found, err := r.gather(ctx, csr, request)
@@ -87,7 +94,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.Certific
 		return ctrl.Result{}, err
 	}
 	decision := approve.Decide(found.input)
-	if decision.Verdict == approve.Approve && decision.Join {
+	if decision.Verdict == approve.Wait {
+		return ctrl.Result{RequeueAfter: patience}, r.hold(ctx, csr, decision)
+	}
+	if decision.Join {
 		admitted, err := r.admit(ctx, csr, found)
 		if apierrors.IsAlreadyExists(err) {
 			return ctrl.Result{RequeueAfter: soon}, nil // somebody else was first: look again
@@ -96,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.Certific
 			return ctrl.Result{RequeueAfter: wait}, err
 		}
 	}
-	return ctrl.Result{}, r.conclude(ctx, csr, decision)
+	return ctrl.Result{}, r.conclude(ctx, csr, found, decision)
 }
 
 const (
@@ -104,67 +114,33 @@ const (
 	soon = 10 * time.Millisecond
 	// wait bounds how long a join waits when the event that should wake it is missed.
 	wait = time.Second
+	// patience is when to look again at a join that nobody has accepted yet: its token may
+	// have been withdrawn.
+	patience = 10 * time.Second
 )
 
-// admit takes the steps of a join that come before the approval, and reports whether
-// all of them are done.
-func (r *Reconciler) admit(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found) (bool, error) {
-	if err := r.useToken(ctx, csr, found); err != nil {
-		return false, err
-	}
-	if err := r.ensureCluster(ctx, found); err != nil {
-		return false, err
-	}
-	return r.rights.Ensure(ctx, found.cluster, r.hubReader)
-}
-
-// useToken marks the token as used for this request. Of two requests that are seen at
-// once only one gets it: the write holds for the token as it was read.
-func (r *Reconciler) useToken(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found) error {
-	if found.input.Token.Used() {
-		return nil // for this request, or it would not have come so far
-	}
-	edit, err := kube.Begin(found.secret)
+// hold tells, once, that an operator is to accept a join.
+func (r *Reconciler) hold(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approve.Decision) error {
+	edit, err := kube.Begin(csr)
 	if err != nil {
-		return fmt.Errorf("editing token %q: %w", found.input.Token.ID, err)
+		return fmt.Errorf("editing request %q: %w", csr.Name, err)
 	}
-	metav1.SetMetaDataAnnotation(&found.secret.ObjectMeta, contract.TokenUsedByAnnotation, found.input.MemberID)
-	metav1.SetMetaDataAnnotation(&found.secret.ObjectMeta, contract.TokenUsedAtAnnotation, r.clock.Now().UTC().Format(time.RFC3339))
-	metav1.SetMetaDataAnnotation(&found.secret.ObjectMeta, contract.TokenUsedForAnnotation, string(csr.UID))
-	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
-		return fmt.Errorf("marking token %q as used: %w", found.input.Token.ID, err)
-	}
-	return nil
-}
-
-// ensureCluster makes the Cluster, or gives one that was made beforehand its member.
-func (r *Reconciler) ensureCluster(ctx context.Context, found *found) error {
-	name, id := found.input.Request.Cluster, found.input.MemberID
-	if found.cluster == nil {
-		cluster := &clusterv1alpha1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: clusterv1alpha1.Pull},
-		}
-		if err := r.hubClient.Create(ctx, cluster, client.FieldOwner(contract.FieldManagerRegistration)); err != nil {
-			return fmt.Errorf("making cluster %q: %w", name, err)
-		}
-		ctrl.LoggerFrom(ctx).Info("Making the cluster", "Cluster", name)
-		found.cluster = cluster
-		return nil
-	}
-	edit, err := kube.Begin(found.cluster)
+	metav1.SetMetaDataAnnotation(&csr.ObjectMeta, contract.PendingAnnotation, decision.Message)
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration)
 	if err != nil {
-		return fmt.Errorf("editing cluster %q: %w", name, err)
+		return fmt.Errorf("holding request %q: %w", csr.Name, err)
 	}
-	found.cluster.Spec.ID = id
-	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
-		return fmt.Errorf("giving cluster %q its member: %w", name, err)
+	if wrote {
+		ctrl.LoggerFrom(ctx).Info("Holding the request", "reason", decision.Message)
+		r.events(concluded(csr, decision))
 	}
 	return nil
 }
 
 // conclude writes what was decided on the request.
-func (r *Reconciler) conclude(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision approve.Decision) error {
+func (r *Reconciler) conclude(
+	ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found, decision approve.Decision,
+) error {
 	condition := certificatesv1.CertificateSigningRequestCondition{
 		Type:           certificatesv1.CertificateApproved,
 		Status:         corev1.ConditionTrue,
@@ -181,14 +157,16 @@ func (r *Reconciler) conclude(ctx context.Context, csr *certificatesv1.Certifica
 		return fmt.Errorf("concluding request %q: %w", csr.Name, err)
 	}
 	if err == nil {
-		ctrl.LoggerFrom(ctx).Info("Concluding the request", "verdict", string(decision.Verdict), "reason", decision.Reason)
+		ctrl.LoggerFrom(ctx).Info("Concluding the request", "verdict", string(decision.Verdict), "reason", decision.Reason, "message", decision.Message)
 		r.events(concluded(csr, decision))
+		if decision.Join {
+			r.events(joined(found.cluster, decision))
+		}
 	}
 	return nil
 }
 
-// pending says whether a request waits for us.
+// pending says whether a request is not decided yet.
 func pending(csr *certificatesv1.CertificateSigningRequest) bool {
-	return csr.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName &&
-		len(csr.Status.Conditions) == 0 && len(csr.Status.Certificate) == 0
+	return len(csr.Status.Conditions) == 0 && len(csr.Status.Certificate) == 0
 }

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -33,22 +34,24 @@ func (r *Reconciler) gather(
 		Now:      r.clock.Now(),
 		Request:  request,
 		UID:      string(csr.UID),
-		Usages:   csr.Spec.Usages,
-		User:     csr.Spec.Username,
-		Groups:   csr.Spec.Groups,
+		Manual:   r.manual,
 		MemberID: csr.Annotations[contract.MemberIDAnnotation],
+		AskOnly:  csr.Annotations[contract.AskOnlyAnnotation] == contract.LabelTrue,
 	}}
 	if err := r.gatherToken(ctx, out); err != nil {
 		return nil, err
 	}
-	if err := r.gatherClusters(ctx, out); err != nil {
+	if problem := bootstrap.ValidateClusterName(request.Cluster); problem != nil {
+		return out, nil //nolint:nilerr // no Cluster has that name, and the request is refused for it
+	}
+	if err := r.gatherReservation(ctx, out); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return out, r.gatherClusters(ctx, out)
 }
 
 func (r *Reconciler) gatherToken(ctx context.Context, out *found) error {
-	id, ok := bootstrap.IDOfUser(out.input.User)
+	id, ok := bootstrap.IDOfUser(out.input.Request.User)
 	if !ok {
 		return nil
 	}
@@ -66,15 +69,27 @@ func (r *Reconciler) gatherToken(ctx context.Context, out *found) error {
 		return nil // as good as none
 	}
 	out.secret = secret
-	out.input.Token = &approve.Token{Token: token, UsedFor: secret.Annotations[contract.TokenUsedForAnnotation]}
+	out.input.Token = &token
+	return nil
+}
+
+// gatherReservation looks whether the name is kept for a member that was forgotten.
+func (r *Reconciler) gatherReservation(ctx context.Context, out *found) error {
+	name := out.input.Request.Cluster
+	kept := &corev1.ConfigMap{}
+	err := r.hubReader.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName(name)}, kept)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("looking whether the name %q is kept: %w", name, err)
+	}
+	if err == nil {
+		// A Cluster that nobody had joined as is kept for nobody.
+		out.input.ReservedFor = cmp.Or(kept.Data[contract.RetiredMemberKey], "nobody")
+	}
 	return nil
 }
 
 func (r *Reconciler) gatherClusters(ctx context.Context, out *found) error {
 	name := out.input.Request.Cluster
-	if problem := bootstrap.ValidateClusterName(name); problem != nil {
-		return nil //nolint:nilerr // no Cluster has that name, and the request is refused for it
-	}
 	cluster := &clusterv1alpha1.Cluster{}
 	err := r.hubReader.Get(ctx, client.ObjectKey{Name: name}, cluster)
 	if client.IgnoreNotFound(err) != nil {

@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/registration/grant"
+	"fairlead.dev/hub/registration/record"
 )
 
 // Rights gives the agents of Clusters what they may do.
@@ -28,8 +29,12 @@ type Rights struct {
 
 // Reconcile keeps the rights of the agent of one Cluster as they should be. While the
 // execution namespace is missing the watch on it wakes us. A Cluster that is being
-// deleted keeps the rights that there are: its agent still has to clean up.
+// deleted keeps the rights that there are: its agent still has to clean up. One that was
+// forgotten has none.
 func (r *Rights) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster) (ctrl.Result, error) {
+	if record.IsRetired(cluster.Annotations) {
+		return ctrl.Result{}, r.revoked(ctx, cluster)
+	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}

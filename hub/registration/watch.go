@@ -23,13 +23,14 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/registration/approve"
+	"fairlead.dev/hub/registration/record"
 )
 
 // register adds the controller of requests. It is woken by requests, and by execution
 // namespaces, for which a join may wait.
 func (r *Reconciler) register(mgr manager.Manager) error {
 	err := kube.NewController(mgr, "registration", 1).
-		For(&certificatesv1.CertificateSigningRequest{}, builder.WithPredicates(undecided())).
+		For(&certificatesv1.CertificateSigningRequest{}, builder.WithPredicates(undecidedOrIssued())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.requestsOfNamespace), builder.WithPredicates(created())).
 		Complete(kube.QuietConflicts(reconcile.AsReconciler(r.hubClient, r)))
 	if err != nil {
@@ -42,7 +43,7 @@ func (r *Reconciler) register(mgr manager.Manager) error {
 // namespaces, and by rights that somebody changed.
 func (r *Rights) register(mgr manager.Manager, workers int) error {
 	err := kube.NewController(mgr, "rights", workers).
-		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, retires()))).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
 		Owns(&rbacv1.ClusterRole{}).
@@ -79,19 +80,31 @@ func (r *Reconciler) requestsOfNamespace(ctx context.Context, namespace client.O
 	var out []ctrl.Request
 	for i := range csrs.Items {
 		csr := &csrs.Items[i]
-		if request, ours := approve.Read(csr.Spec.Request); pending(csr) && ours && request.Cluster == cluster {
+		if request, ours := approve.Read(csr.Spec); pending(csr) && ours && request.Cluster == cluster {
 			out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(csr)})
 		}
 	}
 	return out
 }
 
-// undecided drops requests that are not ours to decide, or are decided.
-func undecided() predicate.Predicate {
+// undecidedOrIssued drops requests that are not ours, and those with which nothing is to
+// be done any more or not yet.
+func undecidedOrIssued() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
-		return ok && pending(csr)
+		if !ok || !pending(csr) && len(csr.Status.Certificate) == 0 {
+			return false
+		}
+		_, ours := approve.Read(csr.Spec)
+		return ours
 	})
+}
+
+// retires lets through what tells that a Cluster was forgotten.
+func retires() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return record.IsRetired(e.ObjectNew.GetAnnotations()) && !record.IsRetired(e.ObjectOld.GetAnnotations())
+	}}
 }
 
 func created() predicate.Predicate {

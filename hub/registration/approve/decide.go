@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
-
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 )
@@ -20,37 +18,33 @@ const (
 	Approve Verdict = "Approve"
 	// Deny : it is not, and the request is done with.
 	Deny Verdict = "Deny"
+	// Wait : an operator is to accept it first.
+	Wait Verdict = "Wait"
 )
 
 // Input is a request and what the hub knows about it.
 type Input struct {
 	// Now is the hub's time.
 	Now time.Time
-	// Request is what is asked for.
+	// Request is what is asked for, and by whom.
 	Request Request
 	// UID of the object that asks.
 	UID string
-	// Usages that are asked for.
-	Usages []certificatesv1.KeyUsage
-	// User and Groups are who asks, as the API server authenticated them.
-	User   string
-	Groups []string
 	// MemberID is the id that the member gives itself.
 	MemberID string
 	// Token is the one that was presented; nil if the hub has none of its id.
-	Token *Token
+	Token *bootstrap.Token
 	// Cluster is the one of the name that is asked for; nil if there is none.
 	Cluster *Cluster
+	// ReservedFor is the id of the member that was forgotten and for which the name is
+	// kept; empty if it is not.
+	ReservedFor string
 	// Others are the names of other Clusters with the same member id.
 	Others []string
-}
-
-// Token is a join token and what it was used for.
-type Token struct {
-	bootstrap.Token
-
-	// UsedFor is the UID of the request that it was used for.
-	UsedFor string
+	// AskOnly says that the member only wants to know what would be decided.
+	AskOnly bool
+	// Manual says that an operator is to accept every join, whatever its token says.
+	Manual bool
 }
 
 // Cluster is a Cluster that there is.
@@ -74,13 +68,25 @@ type Decision struct {
 	Join bool
 }
 
-// Decide says whether the certificate may be issued.
+// Decide says whether the certificate may be issued. Of a question only the answer is issued.
 func Decide(in Input) Decision {
-	if err := in.Request.wrong(in.Usages); err != nil {
+	out := decide(in)
+	if !in.AskOnly || out.Verdict == Deny {
+		return out
+	}
+	accepted := ""
+	if out.Verdict == Wait {
+		accepted = ", once an operator of the hub accepts it"
+	}
+	return deny(contract.ReasonJoinPossible, "Member %s can join as cluster %s%s.", in.MemberID, in.Request.Cluster, accepted)
+}
+
+func decide(in Input) Decision {
+	if err := in.Request.wrong(); err != nil {
 		return deny(contract.ReasonMalformedRequest,
 			"This is not a request for an agent's certificate: %v. Join with `agent join` of the hub's version.", err)
 	}
-	if in.User == contract.AgentUser(in.Request.Cluster) && slices.Contains(in.Groups, contract.AgentGroup) {
+	if in.Request.User == contract.AgentUser(in.Request.Cluster) && slices.Contains(in.Request.Groups, contract.AgentGroup) {
 		return renewal(in)
 	}
 	if refused := token(in); refused != nil {
@@ -89,9 +95,26 @@ func Decide(in Input) Decision {
 	if refused := member(in); refused != nil {
 		return *refused
 	}
+	return accepted(in)
+}
+
+// accepted decides about a join with which nothing is wrong.
+func accepted(in Input) Decision {
+	name, by := in.Request.Cluster, ""
+	if in.Manual || in.Token.Manual {
+		word := in.Token.AcceptedFor(in.UID)
+		if word == nil && !in.Token.UsedFor(in.UID) {
+			return Decision{Verdict: Wait, Reason: contract.ReasonAwaitingApproval, Message: fmt.Sprintf(
+				"Member %s asks to join as cluster %s with token %s: accept it with `hub clusters approve %s`, or withdraw the token with `hub token revoke %s`.",
+				in.MemberID, name, in.Token.ID, name, in.Token.ID)}
+		}
+		if word != nil {
+			by = "; " + word.By + " accepted it"
+		}
+	}
 	return Decision{
 		Verdict: Approve, Reason: contract.ReasonJoinApproved, Join: true,
-		Message: fmt.Sprintf("Cluster %s may join: token, name and member id agree.", in.Request.Cluster),
+		Message: fmt.Sprintf("Member %s joins as cluster %s: token %s, name and member id agree%s.", in.MemberID, name, in.Token.ID, by),
 	}
 }
 
@@ -99,6 +122,8 @@ func Decide(in Input) Decision {
 func renewal(in Input) Decision {
 	name := in.Request.Cluster
 	switch {
+	case in.ReservedFor != "":
+		return deny(contract.ReasonNameReserved, "Cluster %s was forgotten on this hub: join again with a token from %s.", name, tokenCommand(name))
 	case in.Cluster == nil:
 		return deny(contract.ReasonClusterUnknown,
 			"There is no Cluster %s on this hub any more: join again with a token from %s.", name, tokenCommand(name))
@@ -115,28 +140,34 @@ func renewal(in Input) Decision {
 // token says why a token lets nobody join with this request; nil if it does.
 func token(in Input) *Decision {
 	name := in.Request.Cluster
-	id, ok := bootstrap.IDOfUser(in.User)
+	id, ok := bootstrap.IDOfUser(in.Request.User)
 	switch {
-	case !ok || !slices.Contains(in.Groups, contract.BootstrapGroup):
+	case !ok || !slices.Contains(in.Request.Groups, contract.BootstrapGroup):
 		return refuse(contract.ReasonNotAToken,
-			"User %s did not present a join token: join with a token from %s.", in.User, tokenCommand(name))
+			"User %s did not present a join token: join with a token from %s.", in.Request.User, tokenCommand(name))
 	case in.Token == nil:
 		return refuse(contract.ReasonTokenUnknown,
 			"The hub has no token %s any more: make another with %s.", id, tokenCommand(name))
 	case in.Token.Cluster == "":
 		return refuse(contract.ReasonTokenOfAnotherCluster,
 			"Token %s names no cluster, so nobody can join with it: make one with %s.", id, tokenCommand(name))
-	case in.Token.Cluster != name:
+	case !in.Token.Admits(name):
 		return refuse(contract.ReasonTokenOfAnotherCluster,
 			"Token %s is for cluster %s, not for %s: make one with %s.", id, in.Token.Cluster, name, tokenCommand(name))
-	case in.Token.Used() && in.Token.UsedFor == in.UID:
+	case in.Token.UsedFor(in.UID):
 		return nil // we had begun with this very request
-	case in.Token.Used():
-		return refuse(contract.ReasonTokenUsed,
-			"Token %s was used already, at %s: make another with %s.", id, in.Token.UsedAt.Format(time.RFC3339), tokenCommand(name))
+	case in.Token.UsesLeft() == 0 && len(in.Token.Uses) == 1:
+		return refuse(contract.ReasonTokenUsed, "Token %s was used already, at %s by cluster %s: make another with %s.",
+			id, in.Token.Uses[0].At.Format(time.RFC3339), in.Token.Uses[0].Cluster, tokenCommand(name))
+	case in.Token.UsesLeft() == 0:
+		return refuse(contract.ReasonTokenUsed, "Token %s was good for %d joins, and there were as many: make another with %s.",
+			id, in.Token.MaxUses, tokenCommand(name))
 	case in.Token.Expired(in.Now):
 		return refuse(contract.ReasonTokenExpired,
 			"Token %s expired at %s: make another with %s.", id, in.Token.Expires.Format(time.RFC3339), tokenCommand(name))
+	case in.Token.Member != "" && in.Token.Member != in.MemberID:
+		return refuse(contract.ReasonTokenOfAnotherMember,
+			"Token %s is for the member that had joined as %s before, and this is another one: make a token for it with %s.", id, name, tokenCommand(name))
 	default:
 		return nil
 	}
@@ -156,6 +187,9 @@ func member(in Input) *Decision {
 	case in.Cluster != nil && in.Cluster.ID != "" && in.Cluster.ID != in.MemberID:
 		refused := taken(name)
 		return &refused
+	case in.ReservedFor != "" && in.ReservedFor != in.MemberID:
+		return refuse(contract.ReasonNameReserved, "The name %s is kept for a member that was forgotten: choose another name, "+
+			"or give this one up with `hub forget %s --release` if that member is gone for good.", name, name)
 	case len(in.Others) > 0:
 		other := slices.Min(in.Others)
 		return refuse(contract.ReasonMemberAlreadyJoined,

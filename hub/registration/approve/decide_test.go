@@ -28,11 +28,11 @@ const (
 )
 
 // encode makes a request; change says in what it is not one of the agent of edge-1.
-func encode(t *testing.T, change func(*x509.CertificateRequest)) []byte {
-	t.Helper()
+func encode(tb testing.TB, change func(*x509.CertificateRequest)) []byte {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	template := &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: "system:karmada:agent:edge-1", Organization: []string{"system:karmada:agents"}},
@@ -42,68 +42,97 @@ func encode(t *testing.T, change func(*x509.CertificateRequest)) []byte {
 	}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
+// spec is that of a request that the holder of a token made.
+func spec(raw []byte) certificatesv1.CertificateSigningRequestSpec {
+	return certificatesv1.CertificateSigningRequestSpec{
+		Request:    raw,
+		SignerName: certificatesv1.KubeAPIServerClientSignerName,
+		Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		Username:   "system:bootstrap:abc123",
+		Groups:     []string{"system:bootstrappers", contract.BootstrapGroup, "system:authenticated"},
+	}
+}
+
 func read(t *testing.T, change func(*x509.CertificateRequest)) Request {
 	t.Helper()
-	request, ok := Read(encode(t, change))
+	request, ok := Read(spec(encode(t, change)))
 	if !ok {
 		t.Fatal("not the request of an agent")
 	}
 	return request
 }
 
+func now() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }
+
 // valid is an input that is approved.
 func valid(t *testing.T) Input {
 	t.Helper()
-	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	return Input{
-		Now:      now,
+		Now:      now(),
 		Request:  read(t, nil),
 		UID:      "csr-1",
-		Usages:   []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-		User:     "system:bootstrap:abc123",
-		Groups:   []string{"system:bootstrappers", contract.BootstrapGroup, "system:authenticated"},
 		MemberID: memberID,
-		Token:    &Token{Token: bootstrap.Token{ID: "abc123", Cluster: "edge-1", Expires: now.Add(time.Hour)}},
+		Token:    &bootstrap.Token{ID: "abc123", Cluster: "edge-1", MaxUses: 1, Expires: now().Add(time.Hour)},
 	}
 }
 
-func TestReadKnowsTheRequestsOfAgents(t *testing.T) {
+func TestReadKnowsWhatIsToBeDecided(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change      func(*x509.CertificateRequest)
+		who         func(*certificatesv1.CertificateSigningRequestSpec)
 		wantOurs    bool
 		wantCluster string
 	}{
 		"of an agent": {wantOurs: true, wantCluster: "edge-1"},
 		"of somebody with the group": {
-			change: func(r *x509.CertificateRequest) { r.Subject.CommonName = "alice" }, wantOurs: true,
+			change: func(r *x509.CertificateRequest) { r.Subject.CommonName = "alice" }, who: somebody, wantOurs: true,
 		},
 		"of somebody with the name": {
-			change: func(r *x509.CertificateRequest) { r.Subject.Organization = nil }, wantOurs: true, wantCluster: "edge-1",
+			change: func(r *x509.CertificateRequest) { r.Subject.Organization = nil }, who: somebody, wantOurs: true, wantCluster: "edge-1",
 		},
 		"of somebody else": {
-			change: func(r *x509.CertificateRequest) { r.Subject = pkix.Name{CommonName: "system:node:n1"} },
+			change: func(r *x509.CertificateRequest) { r.Subject = pkix.Name{CommonName: "system:node:n1"} }, who: somebody,
+		},
+		"of the holder of a token who wants to be somebody else": {
+			change: func(r *x509.CertificateRequest) { r.Subject = pkix.Name{CommonName: "system:node:n1"} }, wantOurs: true,
+		},
+		"of an agent that wants to be somebody else": {
+			change: func(r *x509.CertificateRequest) {
+				r.Subject = pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}}
+			},
+			who:      func(s *certificatesv1.CertificateSigningRequestSpec) { s.Groups = []string{contract.AgentGroup} },
+			wantOurs: true,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			request, ours := Read(encode(t, tc.change))
+			asked := spec(encode(t, tc.change))
+			if tc.who != nil {
+				tc.who(&asked)
+			}
+			request, ours := Read(asked)
 			g.Expect(ours).To(Equal(tc.wantOurs))
 			g.Expect(request.Cluster).To(Equal(tc.wantCluster))
 		})
 	}
 	g := NewWithT(t)
-	_, ours := Read([]byte("nonsense"))
+	_, ours := Read(spec([]byte("nonsense")))
 	g.Expect(ours).To(BeFalse())
-	_, ours = Read(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("nonsense")}))
+	_, ours = Read(spec(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("nonsense")})))
 	g.Expect(ours).To(BeFalse())
+}
+
+// somebody is one who neither is an agent nor has a token.
+func somebody(s *certificatesv1.CertificateSigningRequestSpec) {
+	s.Username, s.Groups = "alice", []string{"system:authenticated"}
 }
 
 func TestDecide(t *testing.T) {
@@ -117,7 +146,7 @@ func TestDecide(t *testing.T) {
 	}{
 		"a new member with a fresh token joins": {want: Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true},
 		"key encipherment may be asked for": {
-			change: func(in *Input) { in.Usages = append(in.Usages, certificatesv1.UsageKeyEncipherment) },
+			change: func(in *Input) { in.Request.usages = append(in.Request.usages, certificatesv1.UsageKeyEncipherment) },
 			want:   Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
 		},
 		"a token without an end joins": {
@@ -134,7 +163,7 @@ func TestDecide(t *testing.T) {
 		},
 		"a join that had begun goes on": {
 			change: func(in *Input) {
-				in.Token.UsedBy, in.Token.UsedFor = memberID, in.UID
+				in.Token.Uses = []bootstrap.Use{{Cluster: "edge-1", Member: memberID, Request: in.UID}}
 				in.Token.Expires = in.Now.Add(-time.Minute)
 				in.Cluster = &Cluster{ID: memberID}
 			},
@@ -195,19 +224,19 @@ func TestDecide(t *testing.T) {
 			want: Deny, wantReason: contract.ReasonMalformedRequest,
 		},
 		"server auth": {
-			change: func(in *Input) { in.Usages = append(in.Usages, certificatesv1.UsageServerAuth) },
+			change: func(in *Input) { in.Request.usages = append(in.Request.usages, certificatesv1.UsageServerAuth) },
 			want:   Deny, wantReason: contract.ReasonMalformedRequest,
 		},
 		"no client auth": {
-			change: func(in *Input) { in.Usages = in.Usages[:1] },
+			change: func(in *Input) { in.Request.usages = in.Request.usages[:1] },
 			want:   Deny, wantReason: contract.ReasonMalformedRequest,
 		},
 		"a user without a token": {
-			change: func(in *Input) { in.User = "alice" },
+			change: func(in *Input) { in.Request.User = "alice" },
 			want:   Deny, wantReason: contract.ReasonNotAToken,
 		},
 		"a token that is not for joining": {
-			change: func(in *Input) { in.Groups = []string{"system:bootstrappers"} },
+			change: func(in *Input) { in.Request.Groups = []string{"system:bootstrappers"} },
 			want:   Deny, wantReason: contract.ReasonNotAToken,
 		},
 		"a token that is gone": {
@@ -227,16 +256,83 @@ func TestDecide(t *testing.T) {
 			want:   Deny, wantReason: contract.ReasonTokenOfAnotherCluster,
 		},
 		"a token that another member used": {
-			change: func(in *Input) { in.Token.UsedBy, in.Token.UsedFor = otherID, "csr-0" },
-			want:   Deny, wantReason: contract.ReasonTokenUsed,
+			change: func(in *Input) {
+				in.Token.Uses = []bootstrap.Use{{Cluster: "edge-1", Member: otherID, Request: "csr-0"}}
+			},
+			want: Deny, wantReason: contract.ReasonTokenUsed,
 		},
 		"a token that the member used for another request": {
-			change: func(in *Input) { in.Token.UsedBy, in.Token.UsedFor = memberID, "csr-0" },
-			want:   Deny, wantReason: contract.ReasonTokenUsed,
+			change: func(in *Input) {
+				in.Token.Uses = []bootstrap.Use{{Cluster: "edge-1", Member: memberID, Request: "csr-0"}}
+			},
+			want: Deny, wantReason: contract.ReasonTokenUsed,
 		},
-		"a used token of which is not known for what": {
-			change: func(in *Input) { in.Token.UsedBy = memberID },
-			want:   Deny, wantReason: contract.ReasonTokenUsed,
+		"a token for many that has a use left": {
+			change: func(in *Input) {
+				in.Token.Cluster, in.Token.MaxUses, in.Token.Uses = "edge-*", 2, []bootstrap.Use{{Cluster: "edge-9", Request: "csr-9"}}
+			},
+			want: Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"a token for many that has none left": {
+			change: func(in *Input) {
+				in.Token.Cluster, in.Token.MaxUses, in.Token.Uses = "edge-*", 2, []bootstrap.Use{{Request: "csr-8"}, {Request: "csr-9"}}
+			},
+			want: Deny, wantReason: contract.ReasonTokenUsed,
+		},
+		"a token for many others": {
+			change: func(in *Input) { in.Token.Cluster, in.Token.MaxUses = "shop-*", 2 },
+			want:   Deny, wantReason: contract.ReasonTokenOfAnotherCluster,
+		},
+		"a token for this member only": {
+			change: func(in *Input) { in.Token.Member = memberID },
+			want:   Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"a token for another member only": {
+			change: func(in *Input) { in.Token.Member = otherID },
+			want:   Deny, wantReason: contract.ReasonTokenOfAnotherMember,
+		},
+		"a hub on which operators accept": {
+			change: func(in *Input) { in.Manual = true },
+			want:   Wait, wantReason: contract.ReasonAwaitingApproval,
+		},
+		"a token whose joins operators accept": {
+			change: func(in *Input) { in.Token.Manual = true },
+			want:   Wait, wantReason: contract.ReasonAwaitingApproval,
+		},
+		"a join that an operator accepted": {
+			change: func(in *Input) {
+				in.Token.Manual, in.Token.Accepted = true, []bootstrap.Acceptance{{Request: in.UID, By: "ann"}}
+			},
+			want: Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"a join when an operator accepted another": {
+			change: func(in *Input) {
+				in.Token.Manual, in.Token.Accepted = true, []bootstrap.Acceptance{{Request: "csr-0", By: "ann"}}
+			},
+			want: Wait, wantReason: contract.ReasonAwaitingApproval,
+		},
+		"a join that nobody need be asked to refuse": {
+			change: func(in *Input) { in.Manual, in.Cluster = true, &Cluster{ID: otherID} },
+			want:   Deny, wantReason: contract.ReasonNameTaken,
+		},
+		"another signer": {
+			change: func(in *Input) { in.Request.signer = certificatesv1.KubeletServingSignerName },
+			want:   Deny, wantReason: contract.ReasonMalformedRequest,
+		},
+		"a name that is kept for another member": {
+			change: func(in *Input) { in.ReservedFor = otherID },
+			want:   Deny, wantReason: contract.ReasonNameReserved,
+		},
+		"a name that is kept for this member": {
+			change: func(in *Input) { in.ReservedFor = memberID },
+			want:   Approve, wantReason: contract.ReasonJoinApproved, wantJoin: true,
+		},
+		"an agent that was forgotten asks again": {
+			change: func(in *Input) {
+				asAgent(in, "edge-1")
+				in.ReservedFor, in.Cluster = memberID, &Cluster{ID: memberID}
+			},
+			want: Deny, wantReason: contract.ReasonNameReserved,
 		},
 		"a member without an id": {
 			change: func(in *Input) { in.MemberID = "" },
@@ -288,7 +384,7 @@ func TestDecide(t *testing.T) {
 		"somebody has the name of an agent without its group": {
 			change: func(in *Input) {
 				asAgent(in, "edge-1")
-				in.Groups, in.Cluster = []string{"system:authenticated"}, &Cluster{ID: memberID}
+				in.Request.Groups, in.Cluster = []string{"system:authenticated"}, &Cluster{ID: memberID}
 			},
 			want: Deny, wantReason: contract.ReasonNotAToken,
 		},
@@ -331,6 +427,36 @@ func TestDecideRefusesARequestThatIsNotSignedWithItsKey(t *testing.T) {
 }
 
 func asAgent(in *Input, cluster string) {
-	in.User, in.Groups = contract.AgentUser(cluster), []string{contract.AgentGroup, "system:authenticated"}
+	in.Request.User, in.Request.Groups = contract.AgentUser(cluster), []string{contract.AgentGroup, "system:authenticated"}
 	in.Token = nil
+}
+
+func TestAQuestionIsAnsweredAndNothingIsIssued(t *testing.T) {
+	t.Parallel()
+	token := func(manual bool) *bootstrap.Token {
+		return &bootstrap.Token{ID: "abc123", Cluster: "edge-1", MaxUses: 1, Expires: now().Add(time.Hour), Manual: manual}
+	}
+	tests := map[string]struct {
+		in   Input
+		want string
+		says string
+	}{
+		"it could join":                     {in: Input{Token: token(false)}, want: contract.ReasonJoinPossible, says: "can join as cluster edge-1."},
+		"it could once somebody accepts it": {in: Input{Token: token(true)}, want: contract.ReasonJoinPossible, says: "once an operator of the hub accepts it"},
+		"the name is taken":                 {in: Input{Token: token(false), Cluster: &Cluster{ID: otherID}}, want: contract.ReasonNameTaken, says: "taken"},
+		"the token is unknown":              {want: contract.ReasonTokenUnknown, says: "abc123"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			in := tc.in
+			in.Now, in.Request, in.UID, in.MemberID, in.AskOnly = now(), read(t, nil), "u", memberID, true
+			got := Decide(in)
+			g.Expect(got.Verdict).To(Equal(Deny))
+			g.Expect(got.Join).To(BeFalse(), "the token is not used up")
+			g.Expect(got.Reason).To(Equal(tc.want))
+			g.Expect(got.Message).To(ContainSubstring(tc.says))
+		})
+	}
 }

@@ -95,8 +95,13 @@ func clusterRules(cluster string) []rbacv1.PolicyRule {
 			Verbs: []string{"get", "patch", "update"},
 		},
 		{
+			// The right to create cannot be given for one name only; an admission policy holds
+			// that there is no other.
+			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"},
+		},
+		{
 			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"},
-			Verbs: []string{"create", "get"},
+			ResourceNames: []string{contract.RenewalRequest(cluster)}, Verbs: []string{"get", "delete"},
 		},
 		{
 			APIGroups: []string{"config.karmada.io"}, Resources: []string{"resourceinterpretercustomizations", "resourceinterpreterwebhookconfigurations"},

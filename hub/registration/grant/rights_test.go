@@ -53,7 +53,9 @@ func TestNothingIsGivenForEveryName(t *testing.T) {
 	rights := To(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}, "karmada-es-edge-1")
 	for _, rule := range slices.Concat(rights.Works.Rules, rights.Lease.Rules, rights.Cluster.Rules) {
 		g.Expect(rule.Verbs).NotTo(ContainElement(rbacv1.VerbAll))
-		g.Expect(rule.Verbs).NotTo(ContainElement("delete"))
+		if slices.Contains(rule.Verbs, "delete") {
+			g.Expect(rule.ResourceNames).To(Equal([]string{"edge-1.renewal"}))
+		}
 		g.Expect(rule.Resources).NotTo(ContainElement(rbacv1.ResourceAll))
 		if slices.Contains(rule.Resources, "clusters") || slices.Contains(rule.Resources, "clusters/status") || slices.Contains(rule.Resources, "leases") {
 			g.Expect(rule.ResourceNames).To(Equal([]string{"edge-1"}))

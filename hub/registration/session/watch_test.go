@@ -1,0 +1,47 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestHear(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		heard string
+		want  bool
+	}{
+		"one agent":                                       {heard: "a"},
+		"an agent that was started again":                 {heard: "a b"},
+		"an agent that is started again and again":        {heard: "a b c d e f g h i j k"},
+		"two agents":                                      {heard: "a b a", want: true},
+		"two agents, of which one was started again":      {heard: "a b c a", want: true},
+		"an agent that says nothing of itself":            {heard: "a  a"},
+		"three agents":                                    {heard: "a b c a b c", want: true},
+		"two agents until one was stopped":                {heard: "a b a b a " + strings.Repeat("a ", 13)},
+		"two agents until one was stopped a moment ago":   {heard: "a b a b a " + strings.Repeat("a ", 5), want: true},
+		"two agents until both were stopped and replaced": {heard: "a b a b c " + strings.Repeat("c ", 13)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, now := Memory{}, time.Unix(0, 0)
+			for heard := range strings.SplitSeq(tc.heard, " ") {
+				m, now = Hear(m, heard, now), now.Add(10*time.Second)
+			}
+			NewWithT(t).Expect(m.Conflict).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	t.Parallel()
+	m := Memory{}
+	for i := range 100 {
+		m = Hear(m, time.Duration(i).String(), time.Unix(int64(i), 0))
+	}
+	NewWithT(t).Expect(m.Earlier).To(HaveLen(memorySize))
+}
