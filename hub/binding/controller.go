@@ -68,6 +68,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			Watches(&workv1alpha1.Work{}, r.onWork()).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster(), builder.WithPredicates(clusterChanged())).
 			Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged()))
+		b = b.WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged))
 		if r.namespaced() {
 			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged()))
 		}
@@ -107,8 +108,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	id := kube.BindingID(binding)
 	if id == "" {
-		ctrl.LoggerFrom(ctx).V(1).Info("Waiting for the permanent id of the binding")
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, client.IgnoreNotFound(r.identify(ctx, binding)) // the label brings us back
 	}
 	s, err := r.gather(ctx, id, binding)
 	if err != nil {
@@ -119,18 +119,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect,
 	})
 	done := r.execute(ctx, id, plan)
-	r.report(ctx, s, desired, plan, done)
-	return reconcile.Result{}, done.err()
+	failed, notes := r.report(ctx, s, desired, plan, done)
+	return reconcile.Result{}, errors.Join(desired.err(), done.err(), r.keepCondition(ctx, binding, failed, notes))
 }
 
 // cleanUp deletes the Works of a binding that is being deleted, then lets it go. It
 // does not wait for the agents: the Works stay until they have done their part.
 func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
-	finalizer := contract.ClusterBindingFinalizer
-	if r.namespaced() {
-		finalizer = contract.BindingFinalizer
-	}
-	if !controllerutil.ContainsFinalizer(binding, finalizer) {
+	if !controllerutil.ContainsFinalizer(binding, r.finalizer()) {
 		return nil
 	}
 	if id := kube.BindingID(binding); id != "" {
@@ -153,7 +149,7 @@ func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
 	if err != nil {
 		return err
 	}
-	controllerutil.RemoveFinalizer(binding, finalizer)
+	controllerutil.RemoveFinalizer(binding, r.finalizer())
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerBinding); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("letting %q go: %w", binding.GetName(), err)
 	}

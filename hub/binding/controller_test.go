@@ -3,10 +3,12 @@ package binding_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,22 +24,22 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/binding"
 	"fairlead.dev/hub/setup"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 const (
@@ -52,8 +55,9 @@ type stage struct {
 	cluster *cluster.Cluster
 	hub     client.Client
 
+	events stagetest.Events
+
 	mu     sync.Mutex
-	events []kube.Event
 	writes []write
 }
 
@@ -76,28 +80,13 @@ func start(t *testing.T) *stage {
 	s := &stage{cluster: api, hub: api.Client(t)}
 	cfg := rest.CopyConfig(api.Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next: next, stage: s} })
-	mgr, err := manager.New(cfg, manager.Options{
-		Scheme:     s.hub.Scheme(),
-		Cache:      setup.CacheOptions(),
-		Client:     setup.ClientOptions(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(t.Context())
-	g.Expect(kube.IndexWorks(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
-		Interpreter:              native.New(), Events: s.record, Clock: clock.RealClock{},
+		Interpreter:              &flaky{Interpreter: native.New()}, Events: s.events.Record, Clock: clock.RealClock{},
 	})).To(Succeed())
-	stopped := make(chan error, 1)
-	go func() { stopped <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-stopped; err != nil {
-			t.Error(err)
-		}
-	})
+	stagetest.Run(t, mgr)
 	return s
 }
 
@@ -109,6 +98,53 @@ func (s *stage) world(t *testing.T, members ...string) *world {
 		w.join(t, name)
 	}
 	return w
+}
+
+// flaky sets no replicas of what is named flaky the first times that it is asked, like a
+// webhook that is down.
+type flaky struct {
+	interpreter.Interpreter
+
+	asked atomic.Int32
+}
+
+func (f *flaky) ReviseReplicas(ctx context.Context, obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+	if obj.GetName() == "flaky" && f.asked.Add(1) <= 2 {
+		return nil, errors.New("connection refused")
+	}
+	return f.Interpreter.ReviseReplicas(ctx, obj, replicas)
+}
+
+func rulesThatDoNotAnswer(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w := s.world(t, "one")
+	template := builder.MakeDeployment(w.namespace, "flaky").Replicas(2).Obj()
+	w.create(t, template, "one")
+	g.Eventually(func() []string { return w.works(t, "flaky") }, soon, often).Should(Equal([]string{"one"}))
+	g.Expect(w.told("flaky")).To(ContainElement(ContainSubstring("setting the replicas to 2: connection refused")))
+}
+
+func aBindingMadeByHand(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w := s.world(t, "one")
+	template := builder.MakeConfigMap(w.namespace, "hand").Obj()
+	g.Expect(w.hub.Create(t.Context(), template)).To(Succeed())
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "hand-made"},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "hand"},
+			Clusters: w.shares("one"),
+		},
+	}
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	g.Eventually(func() []string { return w.works(t, "hand") }, soon, often).Should(Equal([]string{"one"}))
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+	g.Expect(b.Labels).To(HaveKeyWithValue(contract.ResourceBindingPermanentIDLabel, string(b.UID)))
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, soon, often).Should(Satisfy(apierrors.IsNotFound), "its finalizer is taken off")
+	g.Expect(w.work(t, "one", template).DeletionTimestamp).NotTo(BeNil(), "and its Works go with it")
 }
 
 func TestStage(t *testing.T) {
@@ -123,6 +159,8 @@ func TestStage(t *testing.T) {
 		"what is missing deletes nothing":                  whatIsMissingDeletesNothing,
 		"other namespaces' objects stay where they are":    otherNamespacesObjects,
 		"a copied binding deletes no Works of the first":   aCopiedBinding,
+		"rules that do not answer are asked again":         rulesThatDoNotAnswer,
+		"a binding that somebody made by hand is rendered": aBindingMadeByHand,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,18 +201,10 @@ func (w *world) wrote() []string {
 	return out
 }
 
-func (s *stage) record(e kube.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = append(s.events, e)
-}
-
 // told returns the events about a template of this world.
 func (w *world) told(template string) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var out []string
-	for _, e := range w.events {
+	for _, e := range w.events.All() {
 		ref, ok := e.Regarding.(*corev1.ObjectReference)
 		if ok && ref.Name == template && !e.Detail && (ref.Namespace == "" || ref.Namespace == w.namespace) {
 			out = append(out, e.Type+" "+e.Reason+": "+e.Note)
@@ -403,7 +433,11 @@ func overridePolicies(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	template := builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
-	w.create(t, template, "a", "b")
+	b := w.create(t, template, "a", "b")
+	rendered := func() *metav1.Condition {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingRendered)
+	}
 	replicas := func(member string) func() any {
 		return func() any { return manifest(t, w.work(t, member, template), "spec", "replicas") }
 	}
@@ -423,9 +457,12 @@ func overridePolicies(t *testing.T, s *stage) {
 		ContainSubstring("Warning ApplyOverridePolicyFailed"), ContainSubstring(w.namespace+"/more"), ContainSubstring(w.member("b")), ContainSubstring("/spec/no/such/field")))
 	g.Consistently(func() int { return strings.Count(strings.Join(w.told("web"), "\n"), "Warning") }, while, often).Should(Equal(1))
 	g.Expect(replicas("b")()).To(BeEquivalentTo(2))
+	g.Eventually(rendered, soon, often).Should(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Reason", workv1alpha2.ReasonOverrideFailed), HaveField("Message", ContainSubstring("/spec/no/such/field"))))
 
 	g.Expect(w.hub.Delete(t.Context(), policy)).To(Succeed())
 	g.Eventually(replicas("b"), soon, often).Should(BeEquivalentTo(1))
+	g.Eventually(rendered, soon, often).Should(BeNil())
 	g.Expect(w.work(t, "b", template).Annotations).NotTo(HaveKey(contract.AppliedOverridesAnnotation))
 
 	// A policy that goes by the cluster's labels follows them.

@@ -3,7 +3,8 @@
 //   - Reads: bindings, the template (live, whole), Clusters, OverridePolicies and
 //     ClusterOverridePolicies, Works without their manifests.
 //   - Writes: Works in the execution namespaces, but for their status; removes its
-//     finalizer from a binding that is being deleted. Events on the template and the
+//     finalizer from a binding that is being deleted; gives one that somebody made
+//     by hand its permanent id and that finalizer. Events on the template and the
 //     binding.
 //   - Owns: the spec, labels and annotations of the Works of bindings.
 //   - Invariant: a cluster has a Work of a binding if and only if it is one of its

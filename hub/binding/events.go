@@ -61,8 +61,9 @@ func (f *failures) news(key types.NamespacedName, what string) bool {
 
 func (f *failures) forget(key types.NamespacedName) { f.news(key, "") }
 
-// report tells people what was written and what could not be.
-func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan fanout.Plan, done outcome) {
+// report tells people what was written and what could not be, and returns the sentences
+// about the latter.
+func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan fanout.Plan, done outcome) (failed []failure, notes []string) {
 	log := ctrl.LoggerFrom(ctx)
 	if len(done.written)+len(done.deleted) > 0 {
 		log.Info("Wrote the Works of a binding", "created", len(plan.Create)-done.skipped, "updated", len(plan.Update),
@@ -80,10 +81,10 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 		}
 	}
 
-	failed := slices.Concat(made.failures, done.failures)
+	failed = slices.Concat(made.failures, done.failures)
 	failed = slices.DeleteFunc(failed, func(f failure) bool { return apierrors.IsConflict(f.err) })
 	slices.SortFunc(failed, func(a, b failure) int { return strings.Compare(a.cluster, b.cluster) })
-	notes := make([]string, len(failed))
+	notes = make([]string, len(failed))
 	for i, f := range failed {
 		notes[i] = f.note()
 	}
@@ -97,6 +98,7 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	if len(failed) == 0 && len(done.written) > 0 {
 		r.tell(s.binding, kube.Event{Type: corev1.EventTypeNormal, Reason: reasonSynced, Action: actionSync, Note: r.syncedNote(s.binding)}, true)
 	}
+	return failed, notes
 }
 
 // warn tells what is wrong: of each cluster whose override policies cannot be applied,

@@ -39,9 +39,20 @@ type failure struct {
 	override bool
 }
 
+// err joins what is to be tried again. Most is not: all that goes into a rendering is
+// watched, but for what a webhook answers.
+func (r rendering) err() error {
+	var errs []error
+	for _, f := range r.failures {
+		if errors.Is(f.err, render.ErrRevise) {
+			errs = append(errs, fmt.Errorf("rendering for cluster %q: %w", f.cluster, f.err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // render makes the Works of all targets. A cluster that fails keeps what it has; the
-// others are served. Nothing that fails here is tried again: all that goes into it is
-// watched.
+// others are served.
 func (r *reconciler) render(ctx context.Context, s *scope) rendering {
 	out := rendering{keep: s.keep.Clone()}
 	if s.template == nil {
@@ -52,6 +63,10 @@ func (r *reconciler) render(ctx context.Context, s *scope) rendering {
 	}
 	overrides := override.Select(s.policies, selector.TargetOf(s.template))
 	revise := r.revise(ctx, s.template.GroupVersionKind())
+	live := s.live()
+	purging := render.Purging(s.binding.BindingSpec(), func(cluster string) bool {
+		return live[contract.ExecutionNamespace(r.prefix, cluster)] != nil
+	})
 	for _, target := range s.targets {
 		namespace := contract.ExecutionNamespace(r.prefix, target.Name)
 		cluster := s.clusters[target.Name]
@@ -60,6 +75,7 @@ func (r *reconciler) render(ctx context.Context, s *scope) rendering {
 			out.keep.Insert(namespace)
 			continue
 		}
+		target.Replicas = render.Hold(target.Replicas, live[namespace], purging)
 		work, err := render.Work(render.Input{
 			Template: s.template, Binding: s.binding, Target: target, Cluster: cluster, Revise: revise,
 			Overrides: overrides, ExecutionNamespacePrefix: r.prefix,

@@ -86,6 +86,15 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	return s, r.readPolicies(ctx, s)
 }
 
+// live returns the Works that there are, by namespace.
+func (s *scope) live() map[string]*workv1alpha1.Work {
+	out := make(map[string]*workv1alpha1.Work, len(s.works))
+	for _, w := range s.works {
+		out[w.Namespace] = w
+	}
+	return out
+}
+
 // worksOf lists the Works of a binding.
 func (r *reconciler) worksOf(ctx context.Context, id string) ([]*workv1alpha1.Work, error) {
 	var list workv1alpha1.WorkList

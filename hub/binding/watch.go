@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -187,6 +188,14 @@ func concerns(policy client.Object, b kube.Binding) bool {
 	return len(selectors) == 0 || slices.ContainsFunc(selectors, func(s policyv1alpha1.ResourceSelector) bool {
 		return s.APIVersion == ref.APIVersion && s.Kind == ref.Kind &&
 			(s.Namespace == "" || s.Namespace == ref.Namespace) && (s.Name == "" || s.Name == ref.Name)
+	})
+}
+
+// rulesChanged has the bindings looked at again whose templates mean something else now.
+func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q queue) {
+	r.enqueue(ctx, q, func(b kube.Binding) bool {
+		ref := &b.BindingSpec().Resource
+		return affects(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	})
 }
 

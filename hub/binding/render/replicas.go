@@ -11,6 +11,10 @@ import (
 	"fairlead.dev/common/division"
 )
 
+// ErrRevise says that the rules of the kind could not set the replicas. They may be those
+// of a webhook, which answers another time.
+var ErrRevise = errors.New("setting the replicas")
+
 // reviseReplicas returns a copy of the template with the cluster's share of replicas,
 // if it is a workload: also where every cluster gets all of them, so that a template
 // that was scaled waits for the scheduler everywhere alike.
@@ -26,7 +30,7 @@ func reviseReplicas(in Input) (*unstructured.Unstructured, error) {
 	}
 	obj, err := in.Revise(base, in.Target.Replicas)
 	if err != nil {
-		return nil, fmt.Errorf("setting %d replicas: %w", in.Target.Replicas, err)
+		return nil, fmt.Errorf("%w to %d: %w", ErrRevise, in.Target.Replicas, err)
 	}
 	return obj, nil
 }

@@ -3,7 +3,6 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -95,7 +94,10 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 		return nil, err
 	}
 	maps.Copy(work.Annotations, applied)
-	manifest, err := json.Marshal(obj.Object)
+	if in.Revise != nil && Divided(in.Binding.BindingSpec()) {
+		work.Annotations[contract.ReplicasAnnotation] = strconv.FormatInt(int64(in.Target.Replicas), 10)
+	}
+	manifest, err := encode(obj.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the manifest: %w", err)
 	}
