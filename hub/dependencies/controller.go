@@ -26,8 +26,9 @@ import (
 const (
 	// workers is how many bindings are worked on at once; they wait for the API server.
 	workers = 4
-	// untilSynced is when to look again whether the first list of a kind is here.
-	untilSynced = 50 * time.Millisecond
+	// firstLook and lastLook are when to look again whether the first list of a kind is
+	// here: most come within milliseconds, some never do.
+	firstLook, lastLook = 50 * time.Millisecond, 10 * time.Second
 	// untilServed is when to ask again for a kind that the hub does not know.
 	untilServed = 10 * time.Second
 )
@@ -59,6 +60,7 @@ type Reconciler struct {
 
 	wants *attach.Wants
 	read  *memory
+	said  kube.Said[request]
 	kinds *kinds
 	wrote *kube.Written[types.NamespacedName, kube.Binding]
 }
@@ -74,7 +76,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		wants: &attach.Wants{}, read: newMemory(),
 		wrote: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
 	}
-	r.kinds = newKinds(deps.Informers, mgr.GetCache(), mgr.GetRESTMapper(), r.wants)
+	r.kinds = newKinds(deps.Informers, mgr.GetCache(), mgr.GetRESTMapper(), r.wants, deps.Clock)
 	c, err := kube.NewTypedController(mgr, "dependencies", workers, r, func(req request) []any {
 		return []any{"namespace", req.Namespace, "name", req.Name}
 	})
@@ -106,9 +108,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, nil // its binding goes next, and wakes us
 	}
 	if err != nil {
-		r.tellFailed(b, err)
+		r.tellFailed(req, b, err)
 		return reconcile.Result{}, err
 	}
+	r.said.Mended(req, reasonGetDependenciesFailed)
 	if err := r.wants.Set(req, refs); err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
@@ -120,11 +123,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	case err != nil:
 		return reconcile.Result{}, err
 	case found.syncing:
-		return reconcile.Result{RequeueAfter: untilSynced}, nil // what is not listed yet is not gone
+		return reconcile.Result{RequeueAfter: lookAgain(found.waited)}, nil // what is not listed yet is not gone
 	}
 	if err := r.follow(ctx, req, b, found); err != nil {
+		r.tellNotFollowing(req, b, err)
 		return reconcile.Result{}, err
 	}
+	r.said.Mended(req, reasonSyncFailed)
 	if len(found.unserved) > 0 {
 		return reconcile.Result{RequeueAfter: untilServed}, nil
 	}
@@ -171,6 +176,7 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 		return err
 	}
 	r.read.forget(req)
+	r.said.Forget(req)
 	if err := r.wants.Set(req, nil); err != nil {
 		return err
 	}
@@ -262,6 +268,10 @@ func (r *Reconciler) detach(ctx context.Context, b kube.Binding, independent req
 	}
 	return nil
 }
+
+// lookAgain returns when to look again for what did not come for so long: the longer, the
+// longer.
+func lookAgain(waited time.Duration) time.Duration { return min(max(waited/8, firstLook), lastLook) }
 
 // errGone means that the template of a binding is not there any more.
 var errGone = errors.New("the template is gone")

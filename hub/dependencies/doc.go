@@ -1,9 +1,10 @@
 // Package dependencies lets what a workload needs follow it: the ConfigMaps, Secrets and
 // the like that its kind's rules name, to the clusters that the scheduler picked. So does the
-// namespace of whatever goes anywhere.
+// namespace of whatever goes anywhere, parts of quotas among it.
 //
 //   - Reads: bindings with propagateDeps, their templates (live, whole), the metadata of the
-//     kinds that those name, and of namespaces.
+//     kinds that those name, and of namespaces; FederatedResourceQuotas, and which Clusters
+//     there are.
 //   - Writes: the bindings of such objects where no policy selects them, and requiredBy and
 //     the label depended-by of all of them; on the binding of the workload a finalizer and
 //     the annotation with its dependencies. Events on the template and the binding.

@@ -1,9 +1,14 @@
 package dependencies
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/kube"
@@ -37,16 +42,33 @@ func gotDependencies(b kube.Binding, refs []configv1alpha1.DependentObjectRefere
 }
 
 // tellFailed says why it cannot be known what a template needs.
-func (r *Reconciler) tellFailed(b kube.Binding, err error) {
+func (r *Reconciler) tellFailed(req request, b kube.Binding, err error) {
+	if !r.said.First(req, reasonGetDependenciesFailed, err.Error()) {
+		return
+	}
 	r.events(kube.Event{
 		Regarding: template(b), Type: corev1.EventTypeWarning, Reason: reasonGetDependenciesFailed, Action: actionGetDependencies,
 		Note: fmt.Sprintf("What this object needs cannot be told, so nothing new follows it: %v", err),
 	})
 }
 
+// tellNotFollowing says that not all that a workload needs could be sent after it.
+func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
+	if apierrors.IsConflict(err) || errors.Is(err, context.Canceled) || !r.said.First(req, reasonSyncFailed, err.Error()) {
+		return
+	}
+	r.events(kube.Event{
+		Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
+		Note: fmt.Sprintf("Not all that this object needs could be sent after it; it is tried again: %v.", err),
+	})
+}
+
 // tellTaken says that the binding of a name is that of another object.
 func (r *Reconciler) tellTaken(independent, b kube.Binding, o object) {
 	ref := b.BindingSpec().Resource
+	if !r.said.First(client.ObjectKeyFromObject(independent), reasonSyncFailed+" "+b.GetName(), string(ref.UID)) {
+		return
+	}
 	r.events(kube.Event{
 		Regarding: independent, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
 		Note: fmt.Sprintf("%s %q does not follow yet: binding %q is that of %s %s %q with uid %s. If that object is gone, it will be "+

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,14 +137,14 @@ func (r *Reconciler) referrers(ctx context.Context, b kube.Binding, more kube.Bi
 func referrersOf(b kube.Binding) []workv1alpha2.Binding { return []workv1alpha2.Binding{b} }
 
 // references returns what the template of a binding needs. It is asked once for each
-// version of the template that the binding is about.
+// version of the template that the binding is about, and of the rules.
 func (r *Reconciler) references(ctx context.Context, b kube.Binding) ([]configv1alpha1.DependentObjectReference, error) {
 	key, ref := client.ObjectKeyFromObject(b), b.BindingSpec().Resource
 	kind := kindOf(b)
 	if !r.interpreter.Has(kind, interpreter.InterpretDependency) {
 		return nil, nil
 	}
-	version := string(ref.UID) + "/" + ref.ResourceVersion
+	version := string(ref.UID) + "/" + ref.ResourceVersion + "/" + interpreter.Version(r.interpreter, kind)
 	if refs, ok := r.read.get(key, version); ok {
 		return refs, nil
 	}
@@ -169,8 +170,10 @@ func (r *Reconciler) references(ctx context.Context, b kube.Binding) ([]configv1
 // finding is what references mean.
 type finding struct {
 	objects []object
-	// syncing says that the first list of some kind is not here yet.
+	// syncing says that the first list of some kind is not here yet, and waited since when
+	// it is waited for.
 	syncing bool
+	waited  time.Duration
 	// unserved are kinds that the hub does not know, or not any more.
 	unserved []schema.GroupVersionKind
 }
@@ -192,7 +195,7 @@ func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentOb
 		case err != nil:
 			return finding{}, err
 		case found == nil:
-			return finding{syncing: true}, nil
+			return finding{syncing: true, waited: r.kinds.waited(kind)}, nil
 		}
 		for _, meta := range *found {
 			o := object{kind: kind, meta: meta}

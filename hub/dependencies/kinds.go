@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +31,7 @@ type kinds struct {
 	reader    client.Reader
 	mapper    meta.RESTMapper
 	wants     *attach.Wants
+	clock     clock.PassiveClock
 	// wake asks for bindings; it is set before the first worker runs.
 	wake func(...request)
 
@@ -42,10 +45,23 @@ type watchedKind struct {
 	informer   cache.Informer
 	handler    toolscache.ResourceEventHandlerRegistration
 	namespaced bool
+	since      time.Time
 }
 
-func newKinds(informers *kube.MetadataInformers, reader client.Reader, mapper meta.RESTMapper, wants *attach.Wants) *kinds {
-	return &kinds{informers: informers, reader: reader, mapper: mapper, wants: wants, watched: map[schema.GroupVersionKind]*watchedKind{}}
+func newKinds(informers *kube.MetadataInformers, reader client.Reader, mapper meta.RESTMapper, wants *attach.Wants, now clock.PassiveClock) *kinds {
+	return &kinds{
+		informers: informers, reader: reader, mapper: mapper, wants: wants, clock: now, watched: map[schema.GroupVersionKind]*watchedKind{},
+	}
+}
+
+// waited returns for how long a kind has been watched.
+func (k *kinds) waited(kind schema.GroupVersionKind) time.Duration {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if w := k.watched[kind]; w != nil {
+		return k.clock.Since(w.since)
+	}
+	return 0
 }
 
 // find returns the objects that a reference means, not to be changed; nil if the first
@@ -99,9 +115,9 @@ func (k *kinds) ensure(ctx context.Context, kind schema.GroupVersionKind) error 
 	if ok {
 		return nil
 	}
-	mapping, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := kube.Mapping(k.mapper, kind)
 	if err != nil {
-		return fmt.Errorf("looking up kind %q: %w", kind, err)
+		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,6 +134,7 @@ func (k *kinds) ensure(ctx context.Context, kind schema.GroupVersionKind) error 
 	}
 	k.watched[kind] = &watchedKind{
 		informer: informer, handler: registration, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+		since: k.clock.Now(),
 	}
 	return nil
 }

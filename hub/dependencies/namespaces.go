@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -55,6 +57,21 @@ func registerNamespaces(mgr manager.Manager, r *Reconciler, informers *kube.Meta
 				}
 			},
 		}),
+		source.TypedKind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, handler.TypedFuncs[*policyv1alpha1.FederatedResourceQuota, string]{
+			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*policyv1alpha1.FederatedResourceQuota], q namespaceQueue) {
+				q.Add(e.Object.Namespace)
+			},
+			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota], q namespaceQueue) {
+				if e.ObjectOld.Generation != e.ObjectNew.Generation {
+					q.Add(e.ObjectNew.Namespace)
+				}
+			},
+		}),
+		source.TypedKind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, handler.TypedFuncs[*clusterv1alpha1.Cluster, string]{
+			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q namespaceQueue) {
+				r.askForQuotas(ctx, e.Object.Name, q)
+			},
+		}),
 		source.TypedKind(mgr.GetCache(), &workv1alpha2.ClusterResourceBinding{}, handler.TypedFuncs[*workv1alpha2.ClusterResourceBinding, string]{
 			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha2.ClusterResourceBinding], q namespaceQueue) {
 				if drifted(e.ObjectOld, e.ObjectNew) {
@@ -77,6 +94,21 @@ func registerNamespaces(mgr manager.Manager, r *Reconciler, informers *kube.Meta
 func askForNamespace(b *workv1alpha2.ClusterResourceBinding, q namespaceQueue) {
 	if kindOf(b) == namespaceKind() {
 		q.Add(b.Spec.Resource.Name)
+	}
+}
+
+// askForQuotas asks for the namespaces of which a new cluster has a part of the quota.
+func (r *Reconciler) askForQuotas(ctx context.Context, cluster string, q namespaceQueue) {
+	var list policyv1alpha1.FederatedResourceQuotaList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for FederatedResourceQuotas after a Cluster came")
+		return
+	}
+	for i := range list.Items {
+		if _, ok := assigned(&list.Items[i])[cluster]; ok {
+			q.Add(list.Items[i].Namespace)
+		}
 	}
 }
 
@@ -163,7 +195,8 @@ func (n *namespaces) stays(ns *metav1.PartialObjectMetadata) bool {
 		n.exclusions.Excludes(targetOf(object{kind: namespaceKind(), meta: ns}))
 }
 
-// clusters returns where anything of a namespace is to be.
+// clusters returns where anything of a namespace is to be: objects, or a part of its quota,
+// which the quotas stage brings without a binding.
 func (n *namespaces) clusters(ctx context.Context, namespace string) (map[string]struct{}, error) {
 	bindings, err := kube.ResourceBindings().List(ctx, n.hubClient, client.InNamespace(namespace))
 	if err != nil {
@@ -184,5 +217,35 @@ func (n *namespaces) clusters(ctx context.Context, namespace string) (map[string
 			}
 		}
 	}
-	return out, nil
+	return out, n.addQuotas(ctx, namespace, out)
+}
+
+// addQuotas adds the clusters that have a part of the quota of a namespace. One that does
+// not exist would be waited for in vain.
+func (n *namespaces) addQuotas(ctx context.Context, namespace string, to map[string]struct{}) error {
+	var list policyv1alpha1.FederatedResourceQuotaList
+	if err := n.hubClient.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the quotas of %q: %w", namespace, err)
+	}
+	for i := range list.Items {
+		for name := range assigned(&list.Items[i]) {
+			err := n.hubClient.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{}, client.UnsafeDisableDeepCopy)
+			switch {
+			case err == nil:
+				to[name] = struct{}{}
+			case !apierrors.IsNotFound(err):
+				return fmt.Errorf("reading cluster %q: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// assigned are the clusters that a quota names.
+func assigned(quota *policyv1alpha1.FederatedResourceQuota) map[string]struct{} {
+	out := make(map[string]struct{}, len(quota.Spec.StaticAssignments))
+	for i := range quota.Spec.StaticAssignments {
+		out[quota.Spec.StaticAssignments[i].ClusterName] = struct{}{}
+	}
+	return out
 }

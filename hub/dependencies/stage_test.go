@@ -3,24 +3,21 @@ package dependencies_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -31,7 +28,9 @@ import (
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/dependencies"
+	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 const (
@@ -51,6 +50,9 @@ type elsewhere struct {
 
 func (e elsewhere) Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	refs, err := e.Interpreter.Dependencies(ctx, template)
+	if template.GetAnnotations()["broken"] != "" {
+		return nil, errors.New("the rule does not know")
+	}
 	if class := template.GetAnnotations()["class"]; class != "" {
 		refs = append(refs,
 			configv1alpha1.DependentObjectReference{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass", Name: class},
@@ -67,8 +69,7 @@ type world struct {
 	hub              client.Client
 	namespace, other string
 
-	mu     sync.Mutex
-	events []kube.Event
+	events stagetest.Events
 }
 
 func start(t *testing.T) *world {
@@ -76,47 +77,32 @@ func start(t *testing.T) *world {
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{hub: c.Client(t), namespace: c.Namespace(t), other: c.Namespace(t)}
-	mgr, err := ctrl.NewManager(c.Config, ctrl.Options{
-		Scheme: w.hub.Scheme(), Logger: logr.Discard(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
+	mgr := stagetest.Manager(t, c.Config, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
 	g.Expect(dependencies.Register(mgr, dependencies.Deps{
 		Exclusions:  selector.NewExclusions("karmada-es-", nil, selector.SkippedKinds{}),
 		Interpreter: elsewhere{native.New(), w.other}, Informers: kube.NewMetadataInformers(mgr.GetCache()),
 		Events: w.record, Clock: clock.RealClock{},
 	})).To(Succeed())
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-	})
+	stagetest.Run(t, mgr)
 	return w
 }
 
+// record keeps an event, unless it is about what an earlier test left behind.
 func (w *world) record(e kube.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.events = append(w.events, e)
+	namespace := ""
+	switch about := e.Regarding.(type) {
+	case *corev1.ObjectReference:
+		namespace = about.Namespace
+	case metav1.Object:
+		namespace = about.GetNamespace()
+	}
+	if namespace != w.namespace && namespace != w.other {
+		return
+	}
+	w.events.Record(e)
 }
 
-func (w *world) told(reason string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	for _, e := range w.events {
-		if e.Reason == reason {
-			n++
-		}
-	}
-	return n
-}
+func (w *world) told(reason string) int { return len(w.events.Notes(reason)) }
 
 func (w *world) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
@@ -243,6 +229,14 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 	g.Expect(w.hub.Patch(t.Context(), attached, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
 
+	// What somebody else writes about what it needs is put right.
+	said := b.Annotations[contract.DependenciesAnnotation]
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Annotations[contract.DependenciesAnnotation] = "nonsense" })
+	g.Eventually(func() string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return b.Annotations[contract.DependenciesAnnotation]
+	}, soon, often).Should(Equal(said))
+
 	// When it settles nothing is written.
 	var quiet string
 	g.Eventually(func() bool {
@@ -260,6 +254,13 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 		return b.Finalizers
 	}, soon, often).ShouldNot(ContainElement(contract.DependenciesFinalizer))
 	g.Expect(b.Annotations).NotTo(HaveKey(contract.DependenciesAnnotation))
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Annotations = map[string]string{contract.DependenciesAnnotation: said}
+	})
+	g.Eventually(func() map[string]string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return b.Annotations
+	}, soon, often).ShouldNot(HaveKey(contract.DependenciesAnnotation), "nothing follows it")
 }
 
 // versions tells the bindings of the namespace apart from what they were.
@@ -347,6 +348,30 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(BeNil())
 }
 
+func TestWhatCannotBeToldIsSaidOnce(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"))
+	u, b := w.deployment(t, "web", "settings")
+	settings := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
+	annotate := func(value string) {
+		u.SetAnnotations(map[string]string{"broken": value})
+		g.Expect(w.hub.Update(t.Context(), u)).To(Succeed())
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = u.GetResourceVersion() })
+	}
+	failed := func() int { return w.told("GetDependenciesFailed") }
+	annotate("yes")
+	g.Eventually(failed, soon, often).Should(Equal(1))
+	g.Consistently(failed, while, often).Should(Equal(1), "it is tried again, and not told again")
+	g.Expect(settings()).To(HaveKey("web-deployment"), "what followed stays")
+	before := w.told("GetDependenciesSucceed")
+	annotate("")
+	g.Eventually(func() int { return w.told("GetDependenciesSucceed") }, soon, often).Should(BeNumerically(">", before))
+	annotate("yes")
+	g.Eventually(failed, soon, often).Should(Equal(2), "but it is news when it was well in between")
+}
+
 func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
@@ -379,6 +404,24 @@ func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
 
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Consistently(where, while, often).Should(Equal(everything("edge-2")))
+}
+
+func TestANamespaceFollowsPartsOfItsQuota(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	where := w.attached(t, "", w.namespace+"-namespace")
+	there, late := w.namespace+"-there", w.namespace+"-late"
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(there).Obj())).To(Succeed())
+	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fair"}}
+	hard := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	quota.Spec.Overall = hard
+	for _, name := range []string{there, late} {
+		quota.Spec.StaticAssignments = append(quota.Spec.StaticAssignments, policyv1alpha1.StaticClusterAssignment{ClusterName: name, Hard: hard})
+	}
+	g.Expect(w.hub.Create(t.Context(), quota)).To(Succeed())
+	g.Eventually(where, soon, often).Should(Equal(map[string][]string{"": {there}}), "nothing waits for a cluster that is not there")
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
+	g.Eventually(where, soon, often).Should(Equal(map[string][]string{"": {late, there}}))
 }
 
 func TestANamespaceThatIsToStay(t *testing.T) {

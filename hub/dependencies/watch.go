@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
@@ -40,6 +42,22 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 		}),
 		bindingSource(c, r, &workv1alpha2.ResourceBinding{}),
 		bindingSource(c, r, &workv1alpha2.ClusterResourceBinding{}),
+		kube.RulesChanged(r.interpreter, r.reread),
+	}
+}
+
+// reread asks for the bindings of workloads whose rules changed.
+func (r *Reconciler) reread(ctx context.Context, affects func(schema.GroupVersionKind) bool, q requests) {
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		found, err := kind.List(ctx, r.hubClient)
+		if err != nil {
+			return // the cache is stopping
+		}
+		for _, b := range found {
+			if concerned(b) && affects(kindOf(b)) {
+				q.Add(client.ObjectKeyFromObject(b))
+			}
+		}
 	}
 }
 
@@ -74,8 +92,13 @@ func referring(b workv1alpha2.Binding) []request {
 	return out
 }
 
-// concerned says whether others follow a binding, or did.
-func concerned(b kube.Binding) bool { return b.BindingSpec().PropagateDeps || marked(b) }
+// concerned says whether others follow a binding, or did, or it says so.
+func concerned(b kube.Binding) bool {
+	return b.BindingSpec().PropagateDeps || marked(b) || noted(b) != ""
+}
+
+// noted is what a binding says that its workload needs.
+func noted(b kube.Binding) string { return b.GetAnnotations()[contract.DependenciesAnnotation] }
 
 // bindingSource asks for a binding whose workload lets others follow, and for those that
 // need one which somebody else changed.
@@ -96,7 +119,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
 			r.wrote.Seen(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew)
 			if (concerned(e.ObjectOld) || concerned(e.ObjectNew)) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-				marked(e.ObjectOld) != marked(e.ObjectNew) {
+				marked(e.ObjectOld) != marked(e.ObjectNew) || noted(e.ObjectOld) != noted(e.ObjectNew) {
 				q.Add(client.ObjectKeyFromObject(e.ObjectNew))
 			}
 			if drifted(e.ObjectOld, e.ObjectNew) {

@@ -57,7 +57,7 @@ type Reconciler struct {
 	queue    *queue
 	kinds    *kinds
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
-	said     *said
+	said     kube.Said[request]
 }
 
 // Register adds the stage to a manager.
@@ -98,7 +98,6 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 		queue:       q,
 		kinds:       newKinds(deps.Informers, mgr.GetCache(), mgr.GetRESTMapper(), q, deps.Clock),
 		bindings:    kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
-		said:        newSaid(),
 	}, nil
 }
 

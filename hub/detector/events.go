@@ -25,6 +25,9 @@ const (
 	reasonPreemptPolicyFailed  = "PreemptPolicyFailed"
 	reasonWaitForEdit          = "WaitForEdit"
 	reasonGetReplicasSucceed   = "GetReplicasSucceed"
+	reasonGetReplicasFailed    = "GetReplicasFailed"
+	reasonGetComponentsSucceed = "GetComponentsSucceed"
+	reasonGetComponentsFailed  = "GetComponentsFailed"
 	reasonFieldNotSupported    = "FieldNotSupported"
 	reasonInvalidSelector      = "InvalidSelector"
 	reasonKindNotServed        = "KindNotServed"
@@ -44,27 +47,37 @@ const (
 func (r *Reconciler) reportOutcome(req request, t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy, err error) {
 	switch {
 	case err == nil:
-		r.said.forget(req)
+		r.said.Forget(req)
 		if c, _ := claim.On(t); victim != nil && c == claim.By(p) {
 			r.events(preempted(t, p, victim))
 		}
 	case apierrors.IsConflict(err), errors.Is(err, context.Canceled):
-	case r.said.first(req, reasonApplyPolicyFailed, err.Error()):
+	case r.said.First(req, reasonApplyPolicyFailed, err.Error()):
 		r.events(notApplied(t, p, err.Error()))
+		switch {
+		case errors.Is(err, errReplicas):
+			r.events(notRead(t, reasonGetReplicasFailed, err))
+		case errors.Is(err, errComponents):
+			r.events(notRead(t, reasonGetComponentsFailed, err))
+		}
 		if victim != nil {
 			r.events(notPreempted(t, p, victim, err.Error()))
 		}
 	}
 }
 
-// reportKind tells the author of a policy that a kind is named in vain.
-func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind schema.GroupVersionKind) {
+// reportKind tells the author of a policy that a kind is named in vain, and why if there
+// is an error that says more.
+func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind schema.GroupVersionKind, why error) {
 	var note string
-	switch reason {
-	case reasonKindNotServed:
+	var misspelt *kube.MisspeltKindError
+	switch {
+	case errors.As(why, &misspelt):
+		note = fmt.Sprintf("The hub has no kind %s of %s, but %s. Correct it in resourceSelectors.", kind.Kind, kind.GroupVersion(), misspelt.Served)
+	case reason == reasonKindNotServed:
 		note = fmt.Sprintf("The hub has no kind %s of %s. Install its CustomResourceDefinition on the hub; what the policy selects is then propagated.",
 			kind.Kind, kind.GroupVersion())
-	case reasonKindNotNamespaced:
+	case reason == reasonKindNotNamespaced:
 		note = fmt.Sprintf("%s of %s is not namespaced, and a PropagationPolicy selects only objects of its own namespace. Select it in a ClusterPropagationPolicy.",
 			kind.Kind, kind.GroupVersion())
 	default:
@@ -76,7 +89,7 @@ func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind sch
 
 // tellAuthor emits an event about a policy unless it was emitted for this generation.
 func (r *Reconciler) tellAuthor(p policyv1alpha1.Policy, key string, e kube.Event) {
-	if r.said.first(policyRequest(p), key, fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())) {
+	if r.said.First(policyRequest(p), key, fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())) {
 		r.events(e)
 	}
 }
@@ -120,6 +133,23 @@ func gotReplicas(t *metav1.PartialObjectMetadata, replicas int32) kube.Event {
 	return kube.Event{
 		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonGetReplicasSucceed, Action: actionApplyPolicy,
 		Note:   fmt.Sprintf("Get replicas(%d) succeed", replicas),
+		Detail: true,
+	}
+}
+
+func gotComponents(t *metav1.PartialObjectMetadata, components int) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonGetComponentsSucceed, Action: actionApplyPolicy,
+		Note:   fmt.Sprintf("Get components(%d) succeed", components),
+		Detail: true,
+	}
+}
+
+// notRead says of a template what notApplied says of its policy, for who waits for that.
+func notRead(t *metav1.PartialObjectMetadata, reason string, err error) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reason, Action: actionApplyPolicy,
+		Note:   capitalized(err.Error()) + ".",
 		Detail: true,
 	}
 }

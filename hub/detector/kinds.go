@@ -85,9 +85,9 @@ func (k *kinds) ensure(ctx context.Context, kind schema.GroupVersionKind) (names
 	if w := k.get(kind); w != nil {
 		return w.namespaced, nil
 	}
-	mapping, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := kube.Mapping(k.mapper, kind)
 	if err != nil {
-		return false, fmt.Errorf("looking up kind %q: %w", kind, err)
+		return false, err
 	}
 	informer, err := k.informers.Hold(ctx, kind)
 	if err != nil {

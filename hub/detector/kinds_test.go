@@ -18,3 +18,11 @@ func TestAKindThatNeverAnswersIsNotAskedAllTheTime(t *testing.T) {
 	}
 	g.Expect(looks).To(BeNumerically("<", 1000))
 }
+
+func TestAPolicyThatIsNotReleasedIsNotAskedForAllTheTime(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(untilReleased(-time.Second)).To(Equal(soonReleased), "the clock of the API server may be ahead")
+	g.Expect(untilReleased(0)).To(Equal(soonReleased))
+	g.Expect(untilReleased(time.Hour)).To(Equal(lastLook))
+}

@@ -2,7 +2,6 @@ package detector
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +28,7 @@ func (r *Reconciler) activation(
 		return bind.Activation{}, err
 	}
 	if whole == nil {
-		return bind.Activation{}, fmt.Errorf("reading %s %q: it is not there any more", t.Kind, t.Name) // the watch will say so
+		return bind.Activation{}, errGone
 	}
 	edit, err := bind.Edit(whole)
 	if err != nil {

@@ -23,9 +23,13 @@ import (
 	"fairlead.dev/hub/detector/claim"
 )
 
-// untilReleased is the delay between two looks at whether the templates of a policy
+// soonReleased is the first delay between two looks at whether the templates of a policy
 // that is being deleted are released.
-const untilReleased = 100 * time.Millisecond
+const soonReleased = 100 * time.Millisecond
+
+// untilReleased returns the next: the longer the policy waits, the longer. Somebody may
+// forbid for good that its claim is taken off a template.
+func untilReleased(waited time.Duration) time.Duration { return max(soonReleased, lookAgain(waited)) }
 
 // reconcilePolicy marks a policy, watches the kinds that it names, and asks for the
 // templates that it selects and for those that it has.
@@ -35,7 +39,7 @@ func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcil
 		return reconcile.Result{}, err
 	}
 	if p == nil {
-		r.said.forget(req)
+		r.said.Forget(req)
 		_, err := r.askForClaimed(ctx, claim.Claim{Namespace: req.Namespace, Name: req.Name})
 		r.askForKinds()
 		return reconcile.Result{}, err
@@ -95,7 +99,7 @@ func (r *Reconciler) retire(ctx context.Context, p policyv1alpha1.Policy) (recon
 		return reconcile.Result{}, err
 	}
 	if left > 0 {
-		return reconcile.Result{RequeueAfter: untilReleased}, nil
+		return reconcile.Result{RequeueAfter: untilReleased(r.kinds.clock.Since(p.GetDeletionTimestamp().Time))}, nil
 	}
 	edit, err := kube.Begin(obj)
 	if err != nil {
@@ -113,19 +117,19 @@ func (r *Reconciler) retire(ctx context.Context, p policyv1alpha1.Policy) (recon
 // vain.
 func (r *Reconciler) watchFor(ctx context.Context, kind schema.GroupVersionKind, p policyv1alpha1.Policy) error {
 	if r.exclusions.ExcludesKind(kind) {
-		r.reportKind(p, reasonKindNotPropagated, kind)
+		r.reportKind(p, reasonKindNotPropagated, kind, nil)
 		return nil
 	}
 	namespaced, err := r.kinds.ensure(ctx, kind)
 	switch {
 	case isUnserved(err):
-		r.reportKind(p, reasonKindNotServed, kind)
+		r.reportKind(p, reasonKindNotServed, kind, err)
 		r.queue.after(r.kinds.askAgain(kind), request{Kind: kind})
 		return nil
 	case err != nil:
 		return err
 	case !namespaced && p.GetNamespace() != "":
-		r.reportKind(p, reasonKindNotNamespaced, kind)
+		r.reportKind(p, reasonKindNotNamespaced, kind, nil)
 	}
 	return nil
 }

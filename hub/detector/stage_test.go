@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,20 +24,20 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/detector/claim"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -60,7 +59,7 @@ type recorder struct {
 	mu      sync.Mutex
 	writes  []string
 	watches []string
-	events  []kube.Event
+	events  stagetest.Events
 }
 
 func (r *recorder) watched(suffix string) int {
@@ -86,9 +85,7 @@ func (r *recorder) emit(e kube.Event) {
 			return
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e)
+	r.events.Record(e)
 }
 
 func (r *recorder) requests() []string {
@@ -97,17 +94,7 @@ func (r *recorder) requests() []string {
 	return append([]string(nil), r.writes...)
 }
 
-func (r *recorder) notes(reason string) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []string
-	for _, e := range r.events {
-		if e.Reason == reason {
-			out = append(out, e.Note)
-		}
-	}
-	return out
-}
+func (r *recorder) notes(reason string) []string { return r.events.Notes(reason) }
 
 type transport struct {
 	next http.RoundTripper
@@ -126,6 +113,16 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
+// forgetful has rules that fail for templates which say so.
+type forgetful struct{ interpreter.Interpreter }
+
+func (f forgetful) Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	if why := template.GetAnnotations()["fails"]; why != "" {
+		return 0, nil, errors.New(why)
+	}
+	return f.Interpreter.Replicas(ctx, template)
+}
+
 // start runs the stage until the end of the test.
 func start(t *testing.T) *stage {
 	t.Helper()
@@ -142,34 +139,15 @@ func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
 	t.Helper()
 	cfg := rest.CopyConfig(to)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, to: s.writes} })
-	scheme, err := kube.NewScheme()
-	g.Expect(err).NotTo(HaveOccurred())
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:     scheme,
-		Logger:     logr.Discard(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
 	g.Expect(Register(mgr, Deps{
 		Exclusions:  selector.NewExclusions(contract.DefaultExecutionNamespacePrefix, []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{}),
-		Interpreter: native.New(),
+		Interpreter: forgetful{native.New()},
 		Informers:   kube.NewMetadataInformers(mgr.GetCache()),
 		Events:      s.writes.emit,
 		Clock:       clock.RealClock{},
 	})).To(Succeed())
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stopped := sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("manager: %v", err)
-		}
-	})
-	t.Cleanup(stopped)
-	return stopped
+	return stagetest.Run(t, mgr)
 }
 
 // create creates objects. A policy is waited for until the stage has adopted it: a template
@@ -402,7 +380,7 @@ func TestARestartWritesNothing(t *testing.T) {
 	for _, write := range s.writes.requests() {
 		g.Expect(write).To(Or(ContainSubstring("canary"), HaveSuffix("/resourcebindings")), "only the canary is written")
 	}
-	g.Expect(s.writes.notes(reasonApplyPolicySucceed)).To(HaveLen(1))
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicySucceed) }, "10s", "10ms").Should(HaveLen(1), "it is told after it is written")
 }
 
 func TestAPolicyThatNoLongerSelectsATemplateLetsItGo(t *testing.T) {
@@ -524,21 +502,31 @@ func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
 	g.Expect(s.writes.notes(reasonKindNotServed)).To(HaveLen(1), "people hear it once")
 }
 
+func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	s.create(t, s.policy("web", named("apps/v1", "deployment", "web")), s.deployment("web", 2))
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "10s", "10ms").
+		Should(ConsistOf("The hub has no kind deployment of apps/v1, but Deployment. Correct it in resourceSelectors."))
+	s.settle(t)
+	_, err := s.binding(t.Context(), "web-deployment")
+	g.Expect(err).To(HaveOccurred(), "it would have no replicas")
+}
+
 func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	p := s.policy("web", named("v1", "ConfigMap", "a"))
 	p.Spec.PropagateDeps = true
 	p.Spec.Association = true
-	p.Spec.Failover = &policyv1alpha1.FailoverBehavior{}
 	s.create(t, p, s.configMap("a"))
 	b := s.eventually(t, "a-configmap", claimedBy("web"))
 	g.Expect(b.Spec.PropagateDeps).To(BeTrue(), "it is copied all the same")
 	s.settle(t)
-	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("association, failover")))
+	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("association")))
 
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
-	p.Spec.Association = false
+	p.Spec.Priority = new(int32(1))
 	g.Expect(s.client.Update(t.Context(), p)).To(Succeed())
 	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "10s", "10ms").Should(HaveLen(2))
 }
@@ -559,6 +547,23 @@ func TestATemplateWaitsForDependentOverrides(t *testing.T) {
 		Spec:       policyv1alpha1.OverrideSpec{OverrideRules: []policyv1alpha1.RuleWithCluster{}},
 	})
 	s.eventually(t, "a-configmap", claimedBy("web"))
+}
+
+func TestATemplateThatCannotBeReadSaysSoOnce(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	web := s.deployment("web", 2)
+	web.SetAnnotations(map[string]string{"fails": "the rule does not know"})
+	s.create(t, s.policy("web", named("apps/v1", "Deployment", "web")), web)
+	g.Eventually(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "10s", "10ms").
+		Should(ConsistOf(And(ContainSubstring(`Reading the replicas of Deployment "web"`), ContainSubstring("the rule does not know"))))
+	g.Expect(s.writes.notes(reasonApplyPolicyFailed)).To(ConsistOf(ContainSubstring("the rule does not know")))
+	g.Consistently(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "300ms", "50ms").Should(HaveLen(1), "it is tried again, and not told again")
+
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"fails":null}}}`))
+	g.Expect(s.client.Patch(t.Context(), web, patch)).To(Succeed())
+	b := s.eventually(t, "web-deployment", claimedBy("web"))
+	g.Expect(b.Spec.Replicas).To(BeEquivalentTo(2))
 }
 
 func TestABindingThatWasTamperedWithIsMended(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,6 +32,12 @@ var (
 	// errWaiting means that the policy depends on an override policy that is yet to
 	// come, and that wakes us.
 	errWaiting = errors.New("waiting for dependent overrides")
+	// errComponents and errReplicas mean that the rules of the kind could not tell what the
+	// template asks for.
+	errComponents = errors.New("reading the components")
+	errReplicas   = errors.New("reading the replicas")
+	// errGone means that the template is not there any more, which its watch will say.
+	errGone = errors.New("the template is gone")
 )
 
 // reconcileTemplate gives a template the binding that its policy asks for, or takes
@@ -46,7 +53,7 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconc
 	case state == syncing:
 		return reconcile.Result{RequeueAfter: r.kinds.untilSynced(req.Kind)}, nil
 	case state == gone:
-		r.said.forget(req)
+		r.said.Forget(req)
 		return reconcile.Result{}, r.releaseOrphan(ctx, req)
 	case t.Labels[contract.ClaimedByLabel] != "", r.exclusions.Excludes(targetOf(t)):
 		return reconcile.Result{}, r.releaseExcluded(ctx, t)
@@ -57,10 +64,13 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconc
 		return reconcile.Result{}, err
 	}
 	if p == nil {
-		r.said.forget(req)
+		r.said.Forget(req)
 		return reconcile.Result{}, r.release(ctx, t)
 	}
 	err = r.apply(ctx, req, t, p)
+	if errors.Is(err, errGone) {
+		return reconcile.Result{}, nil
+	}
 	r.reportOutcome(req, t, p, victim, err)
 	if errors.Is(err, errWaiting) {
 		err = nil
@@ -109,17 +119,16 @@ func (r *Reconciler) apply(ctx context.Context, req request, t *metav1.PartialOb
 	}
 
 	template := bind.Template{Kind: t.GroupVersionKind(), Meta: t}
-	current := exists && bind.Current(b, t)
-	if !current && r.interpreter.Has(template.Kind, interpreter.InterpretReplica) {
+	template.Rules = interpreter.Version(r.interpreter, template.Kind)
+	current := exists && bind.Current(b, t, template.Rules)
+	if !current && r.isWorkload(template.Kind) {
 		if whole == nil {
 			if whole, err = r.whole(ctx, t); whole == nil || err != nil {
 				return err
 			}
 		}
-		template.Meta = whole
-		template.Replicas, template.Requirements, err = r.interpreter.Replicas(ctx, whole)
-		if err != nil {
-			return fmt.Errorf("reading the replicas of %s %q: %w", t.Kind, t.Name, err)
+		if err := r.readWorkload(ctx, &template, whole); err != nil {
+			return err
 		}
 	}
 	template.ReturnToPreferred = p.GetAnnotations()[contract.ReturnToPreferredAnnotation]
@@ -139,6 +148,27 @@ func (r *Reconciler) apply(ctx context.Context, req request, t *metav1.PartialOb
 		return nil
 	}
 	return r.mark(ctx, req, t, func(obj metav1.Object) { setSeen(obj, activation.Seen) })
+}
+
+// isWorkload says whether a rule tells what the templates of a kind ask for.
+func (r *Reconciler) isWorkload(kind schema.GroupVersionKind) bool {
+	return r.interpreter.Has(kind, interpreter.InterpretComponent) || r.interpreter.Has(kind, interpreter.InterpretReplica)
+}
+
+// readWorkload reads what a template asks for: its components, or its replicas if its
+// kind has no rule for those.
+func (r *Reconciler) readWorkload(ctx context.Context, template *bind.Template, whole *unstructured.Unstructured) (err error) {
+	template.Meta = whole
+	if r.interpreter.Has(template.Kind, interpreter.InterpretComponent) {
+		if template.Components, err = r.interpreter.Components(ctx, whole); err != nil {
+			return fmt.Errorf("%w of %s %q: %w", errComponents, whole.GetKind(), whole.GetName(), err)
+		}
+		return nil
+	}
+	if template.Replicas, template.Requirements, err = r.interpreter.Replicas(ctx, whole); err != nil {
+		return fmt.Errorf("%w of %s %q: %w", errReplicas, whole.GetKind(), whole.GetName(), err)
+	}
+	return nil
 }
 
 // write creates or changes a binding, and tells of it if it was written.
@@ -168,7 +198,9 @@ func (r *Reconciler) write(
 	r.bindings.Put(client.ObjectKeyFromObject(b), b)
 	ctrl.LoggerFrom(ctx).Info("Applied policy to template", "policy", p.GetName(), "binding", b.GetName(), "created", !exists)
 	r.events(applied(t, p))
-	if r.interpreter.Has(t.GroupVersionKind(), interpreter.InterpretReplica) {
+	if r.interpreter.Has(t.GroupVersionKind(), interpreter.InterpretComponent) {
+		r.events(gotComponents(t, len(b.BindingSpec().Components)))
+	} else if r.interpreter.Has(t.GroupVersionKind(), interpreter.InterpretReplica) {
 		r.events(gotReplicas(t, b.BindingSpec().Replicas))
 	}
 	return nil
@@ -181,7 +213,7 @@ func (r *Reconciler) claim(ctx context.Context, req request, t *metav1.PartialOb
 	if has, ok := claim.On(t); ok && has == c {
 		return nil, nil
 	}
-	if !r.interpreter.Has(t.GroupVersionKind(), interpreter.InterpretReplica) {
+	if !r.isWorkload(t.GroupVersionKind()) {
 		return nil, r.mark(ctx, req, t, func(obj metav1.Object) { claim.Set(obj, c) })
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
@@ -51,6 +52,18 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 		bindingSource(c, r, &workv1alpha2.ClusterResourceBinding{}),
 		overrideSource(c, r, &policyv1alpha1.OverridePolicy{}),
 		overrideSource(c, r, &policyv1alpha1.ClusterOverridePolicy{}),
+		kube.RulesChanged(r.interpreter, r.reread),
+	}
+}
+
+// reread asks for all templates of the kinds whose rules changed.
+func (r *Reconciler) reread(ctx context.Context, affects func(schema.GroupVersionKind) bool, _ requests) {
+	for _, kind := range r.kinds.all() {
+		if !affects(kind) {
+			continue
+		}
+		// An error means that the cache is stopping.
+		_ = r.kinds.each(ctx, kind, "", func(t *metav1.PartialObjectMetadata) { r.queue.last(requestFor(kind, t)) })
 	}
 }
 

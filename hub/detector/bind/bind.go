@@ -24,6 +24,11 @@ type Template struct {
 	Replicas int32
 	// Requirements is what one replica needs; may be nil.
 	Requirements *workv1alpha2.ReplicaRequirements
+	// Components are the parts of a workload with several pod templates, which has no
+	// replicas then.
+	Components []workv1alpha2.Component
+	// Rules is the version of the rules by which it was read.
+	Rules string
 	// Priority is that of the PriorityClass that the policy names; nil if it names none.
 	Priority *int32
 	// ReturnToPreferred is what the policy's annotation of this name says; empty if it has
@@ -38,7 +43,7 @@ type Template struct {
 // annotations of other keys.
 func Update(b workv1alpha2.Binding, t Template, c claim.Claim, p *policyv1alpha1.PropagationSpec) {
 	spec := b.BindingSpec()
-	if !Current(b, t.Meta) {
+	if !Current(b, t.Meta, t.Rules) {
 		spec.Resource = workv1alpha2.ObjectReference{
 			APIVersion:      t.Kind.GroupVersion().String(),
 			Kind:            t.Kind.Kind,
@@ -49,6 +54,7 @@ func Update(b workv1alpha2.Binding, t Template, c claim.Claim, p *policyv1alpha1
 		}
 		spec.Replicas = t.Replicas
 		spec.ReplicaRequirements = t.Requirements
+		spec.Components = t.Components
 	}
 	b.SetName(contract.BindingName(t.Kind.Kind, t.Meta.GetName()))
 	b.SetNamespace(t.Meta.GetNamespace())
@@ -58,7 +64,7 @@ func Update(b workv1alpha2.Binding, t Template, c claim.Claim, p *policyv1alpha1
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[contract.TemplateFingerprintAnnotation] = Fingerprint(t.Meta)
+	annotations[contract.TemplateFingerprintAnnotation] = made(t.Meta, t.Rules)
 	delete(annotations, contract.ReturnToPreferredAnnotation)
 	if t.ReturnToPreferred != "" {
 		annotations[contract.ReturnToPreferredAnnotation] = t.ReturnToPreferred
@@ -143,10 +149,19 @@ func withFinalizer(b workv1alpha2.Binding) []string {
 	return append(slices.Clone(b.GetFinalizers()), finalizer)
 }
 
+// importsServices says whether a policy selects imported Services, which are of no use
+// without the endpoints that they need. An API server that cannot fill in defaults
+// stores such a policy as it was written.
+func importsServices(p *policyv1alpha1.PropagationSpec) bool {
+	return slices.ContainsFunc(p.ResourceSelectors, func(s policyv1alpha1.ResourceSelector) bool {
+		return s.APIVersion == "multicluster.x-k8s.io/v1alpha1" && s.Kind == "ServiceImport"
+	})
+}
+
 // fromPolicy copies what the policy asks for.
 func fromPolicy(spec *workv1alpha2.ResourceBindingSpec, p *policyv1alpha1.PropagationSpec) {
 	p = p.DeepCopy()
-	spec.PropagateDeps = p.PropagateDeps
+	spec.PropagateDeps = p.PropagateDeps || importsServices(p)
 	spec.SchedulerName = p.SchedulerName
 	spec.Placement = &p.Placement
 	spec.Failover = p.Failover

@@ -73,7 +73,7 @@ func TestUpdateOfANewBinding(t *testing.T) {
 		ConflictResolution:          policyv1alpha1.ConflictOverwrite,
 		PreserveResourcesOnDeletion: new(true),
 	}))
-	g.Expect(Current(b, deployment().Meta)).To(BeTrue())
+	g.Expect(Current(b, deployment().Meta, "")).To(BeTrue())
 }
 
 func TestUpdateOfAClusterScopedTemplate(t *testing.T) {
@@ -263,7 +263,7 @@ func TestIgnored(t *testing.T) {
 	g.Expect(Ignored(&policyv1alpha1.PropagationSpec{
 		Association: true,
 		Failover:    &policyv1alpha1.FailoverBehavior{},
-	})).To(Equal([]string{"association", "failover"}))
+	})).To(Equal([]string{"association"}))
 }
 
 func TestGroupsAndPriority(t *testing.T) {
@@ -289,4 +289,16 @@ func TestGroupsAndPriority(t *testing.T) {
 	g.Expect(b.Spec.WorkloadAffinityGroups).To(BeNil(), "the template has no such label")
 	g.Expect(b.Spec.SchedulePriority).To(BeNil())
 	g.Expect(b.Annotations).NotTo(HaveKey(contract.ReturnToPreferredAnnotation))
+}
+
+func TestTheEndpointsOfAnImportedServiceFollowIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := &policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "multicluster.x-k8s.io/v1alpha1", Kind: "ServiceImport"}}}
+	b := &workv1alpha2.ResourceBinding{}
+	Update(b, deployment(), claimOf(), p)
+	g.Expect(b.Spec.PropagateDeps).To(BeTrue())
+	p.ResourceSelectors[0].APIVersion = "example.com/v1"
+	Update(b, deployment(), claimOf(), p)
+	g.Expect(b.Spec.PropagateDeps).To(BeFalse())
 }

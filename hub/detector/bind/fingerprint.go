@@ -37,8 +37,16 @@ func Fingerprint(template metav1.Object) string {
 	return hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// Current says whether a binding was made of a template as it is, so that there is no
-// need to look at the template again.
-func Current(b metav1.Object, template metav1.Object) bool {
-	return b.GetAnnotations()[contract.TemplateFingerprintAnnotation] == Fingerprint(template)
+// Current says whether a binding was made of a template as it is, by the rules as they
+// are, so that there is no need to look at the template again.
+func Current(b metav1.Object, template metav1.Object, rules string) bool {
+	return b.GetAnnotations()[contract.TemplateFingerprintAnnotation] == made(template, rules)
+}
+
+// made is what a binding says that it was made of.
+func made(template metav1.Object, rules string) string {
+	if rules == "" {
+		return Fingerprint(template)
+	}
+	return Fingerprint(template) + "-" + rules
 }

@@ -10,7 +10,6 @@ func Ignored(p *policyv1alpha1.PropagationSpec) []string {
 		set  bool
 	}{
 		{"association", p.Association},
-		{"failover", p.Failover != nil},
 	}
 	var names []string
 	for _, field := range fields {
