@@ -1,0 +1,3 @@
+// Package ask decides what a WorkloadRebalancer asks of bindings, and what is said about
+// it.
+package ask

@@ -1,0 +1,2 @@
+// Package prescribe decides which Remedies are about a Cluster.
+package prescribe

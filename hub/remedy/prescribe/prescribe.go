@@ -1,0 +1,62 @@
+package prescribe
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
+)
+
+// Prescription is what is to be done about a cluster.
+type Prescription struct {
+	// Actions, each once, sorted.
+	Actions []string
+	// By are the names of the Remedies that ask for them, sorted.
+	By []string
+}
+
+// Decide returns what Remedies ask for about a cluster as it is now.
+func Decide(c *clusterv1alpha1.Cluster, remedies []remedyv1alpha1.Remedy) Prescription {
+	var p Prescription
+	for i := range remedies {
+		r := &remedies[i]
+		if len(r.Spec.Actions) == 0 || !r.DeletionTimestamp.IsZero() || !Selects(&r.Spec, c.Name) || !Matches(&r.Spec, c) {
+			continue
+		}
+		p.By = append(p.By, r.Name)
+		for _, action := range r.Spec.Actions {
+			p.Actions = append(p.Actions, string(action))
+		}
+	}
+	slices.Sort(p.By)
+	slices.Sort(p.Actions)
+	p.Actions = slices.Compact(p.Actions)
+	return p
+}
+
+// Selects says whether a Remedy is for a cluster of this name: for all, if it names none
+// at all.
+func Selects(r *remedyv1alpha1.RemedySpec, cluster string) bool {
+	return r.ClusterAffinity == nil || slices.Contains(r.ClusterAffinity.ClusterNames, cluster)
+}
+
+// Matches says whether a cluster is in one of the conditions that a Remedy is for. A
+// Remedy that says nothing about conditions is for every one; an empty list is for none.
+func Matches(r *remedyv1alpha1.RemedySpec, c *clusterv1alpha1.Cluster) bool {
+	if r.DecisionMatches == nil {
+		return true
+	}
+	return slices.ContainsFunc(r.DecisionMatches, func(m remedyv1alpha1.DecisionMatch) bool {
+		if m.ClusterConditionMatch == nil {
+			return false
+		}
+		condition := meta.FindStatusCondition(c.Status.Conditions, m.ClusterConditionMatch.ConditionType)
+		if condition == nil {
+			return false // nobody knows
+		}
+		same := string(condition.Status) == m.ClusterConditionMatch.ConditionStatus
+		return same == (m.ClusterConditionMatch.Operator == remedyv1alpha1.ClusterConditionEqual)
+	})
+}
