@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -39,6 +43,8 @@ type Deps struct {
 	Events kube.EventSink
 	// Clock says when conditions change.
 	Clock clock.PassiveClock
+	// Registry gets the metrics; that of the process if nil.
+	Registry prometheus.Registerer
 	// Workers is the number of concurrent reconciles; 0 is a sensible default.
 	Workers int
 }
@@ -56,6 +62,7 @@ type Reconciler struct {
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
 	owed     *owed
 	partial  *partial
+	awaited  *awaited
 }
 
 // Register adds the stage to a manager.
@@ -66,6 +73,9 @@ func Register(mgr manager.Manager, deps Deps) error {
 	prefix := deps.ExecutionNamespacePrefix
 	if prefix == "" {
 		prefix = contract.DefaultExecutionNamespacePrefix
+	}
+	if deps.Registry == nil {
+		deps.Registry = metrics.Registry
 	}
 	workers := deps.Workers
 	if workers == 0 {
@@ -81,6 +91,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		bindings:    kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
 		owed:        newOwed(),
 		partial:     newPartial(),
+		awaited:     newAwaited(newAggregation(deps.Registry)),
 	}
 	if err := r.watch(kube.NewController(mgr, "status", workers)).Complete(kube.QuietConflicts(r)); err != nil {
 		return fmt.Errorf("registering the status stage: %w", err)
@@ -97,15 +108,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if b == nil || b.GetDeletionTimestamp() != nil || kube.BindingID(b) == "" {
 		r.owed.forget(req.NamespacedName)
 		r.partial.forget(req.NamespacedName)
+		r.awaited.drop(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	reports, err := r.reports(ctx, b)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	silent, err := r.silent(ctx, reports)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	out := aggregate.Decide(aggregate.Input{
 		Generation: b.GetGeneration(), Spec: b.BindingSpec(), Status: b.BindingStatus(),
-		Reports: reports, Now: r.clock.Now(),
+		Reports: reports, Silent: silent, Now: r.clock.Now(),
 	})
 	if out.Early {
 		return reconcile.Result{RequeueAfter: out.Wait}, nil
@@ -114,6 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if !out.Changed && !r.owed.has(req.NamespacedName) {
+		r.awaited.drop(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 
@@ -127,6 +144,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	r.settle(req.NamespacedName, b, templateErr)
+	if templateErr == nil {
+		r.awaited.end(req.NamespacedName, r.clock.Now())
+	}
 	return reconcile.Result{}, templateErr
 }
 
@@ -140,8 +160,17 @@ func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName
 		return err
 	}
 	status := b.BindingStatus()
+	before := slices.Clone(status.Conditions)
 	status.AggregatedStatus = out.Items
 	meta.SetStatusCondition(&status.Conditions, out.FullyApplied)
+	meta.RemoveStatusCondition(&status.Conditions, workv1alpha2.BindingStale)
+	if out.Stale != nil {
+		c := *out.Stale
+		if before := meta.FindStatusCondition(before, c.Type); before != nil {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus)
 	if !wrote || err != nil {
 		return client.IgnoreNotFound(err)
@@ -179,6 +208,9 @@ func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, items [
 		return err
 	}
 	if status, ok := result.Object["status"]; ok {
+		if made, ok := status.(map[string]any); ok {
+			aggregate.MarkTemplate(ref.Kind, ref.APIVersion, made, items, r.clock.Now())
+		}
 		template.Object["status"] = status
 	}
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus)
@@ -233,6 +265,13 @@ func (o *owed) owe(key types.NamespacedName, why string) bool {
 	o.why[key] = why
 	o.settled.Delete(key)
 	return !ok || before != why
+}
+
+// doubt has the template of a binding seen to again.
+func (o *owed) doubt(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.settled.Delete(key)
 }
 
 func (o *owed) settle(key types.NamespacedName) {

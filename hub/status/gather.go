@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -50,6 +52,25 @@ func (r *Reconciler) reports(ctx context.Context, b kube.Binding) ([]aggregate.R
 		}
 		if cluster, ok := contract.ClusterOf(r.prefix, works.Items[i].Namespace); ok {
 			out = append(out, aggregate.Report{Cluster: cluster, Work: &works.Items[i]})
+		}
+	}
+	return out, nil
+}
+
+// silent says since when the clusters of these reports are silent, of those that are.
+func (r *Reconciler) silent(ctx context.Context, reports []aggregate.Report) (map[string]time.Time, error) {
+	out := map[string]time.Time{}
+	for i := range reports {
+		c := &clusterv1alpha1.Cluster{}
+		err := r.hubClient.Get(ctx, client.ObjectKey{Name: reports[i].Cluster}, c, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) {
+			continue // its Works are about to go
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading cluster %q: %w", reports[i].Cluster, err)
+		}
+		if since := aggregate.SilentSince(c); !since.IsZero() {
+			out[c.Name] = since
 		}
 	}
 	return out, nil

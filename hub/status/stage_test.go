@@ -2,13 +2,12 @@ package status
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,18 +19,19 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -46,27 +46,10 @@ type stage struct {
 
 // recorder keeps the writes that the stage sends and the events that it emits.
 type recorder struct {
+	events stagetest.Events
+
 	mu     sync.Mutex
 	writes []string
-	events []kube.Event
-}
-
-func (r *recorder) emit(e kube.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e)
-}
-
-func (r *recorder) notes(reason string) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []string
-	for _, e := range r.events {
-		if e.Reason == reason {
-			out = append(out, e.Note)
-		}
-	}
-	return out
 }
 
 // count counts the writes to paths with a suffix. Bindings of other tests are there
@@ -117,32 +100,15 @@ func (s *stage) run(t *testing.T, to *rest.Config) {
 	g := NewWithT(t)
 	cfg := rest.CopyConfig(to)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, to: s.seen} })
-	scheme, err := kube.NewScheme()
-	g.Expect(err).NotTo(HaveOccurred())
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:     scheme,
-		Logger:     logr.Discard(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
 	g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	g.Expect(Register(mgr, Deps{
 		ExecutionNamespacePrefix: s.prefix,
 		Interpreter:              native.New(),
-		Events:                   s.seen.emit,
+		Events:                   s.seen.events.Record,
 		Clock:                    clock.RealClock{},
 	})).To(Succeed())
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("manager: %v", err)
-		}
-	})
+	stagetest.Run(t, mgr)
 }
 
 func (s *stage) create(t *testing.T, objects ...client.Object) {
@@ -320,12 +286,12 @@ func TestARefusalIsToldOnceAndHeals(t *testing.T) {
 		To(HavePrefix("Failed in 1 of 2 clusters: edge-2. edge-2 says: "))
 	want := "Failed to create or update resource(" + s.namespace + "/web) in member cluster(edge-2): " +
 		"Failed to apply all manifests (0/1): namespace is terminating"
-	g.Eventually(func() []string { return s.seen.notes(reasonSyncFailed) }, "5s", "10ms").Should(Equal([]string{want, want}))
+	g.Eventually(func() []string { return s.seen.events.Notes(reasonSyncFailed) }, "5s", "10ms").Should(Equal([]string{want, want}))
 
 	bad.Status.Conditions[0].ObservedGeneration++
 	g.Expect(s.client.Status().Update(t.Context(), bad)).To(Succeed())
 	s.settle(t)
-	g.Expect(s.seen.notes(reasonSyncFailed)).To(HaveLen(2))
+	g.Expect(s.seen.events.Notes(reasonSyncFailed)).To(HaveLen(2))
 
 	s.report(t, bad, b, "", one)
 	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
@@ -428,4 +394,51 @@ func TestATemplateInAnotherNamespaceIsLeftAlone(t *testing.T) {
 	s.report(t, s.work(t, b, "edge-1"), b, "", one)
 	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
 	g.Expect(s.seen.count(s.namespace + "/deployments/web/status")).To(BeZero())
+}
+
+func TestWhatASilentClusterSaidIsShownAsStale(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	b := s.binding(t, template, "edge-2", "edge-1")
+	silent := builder.MakeCluster("edge-1").Obj()
+	g.Expect(s.client.Create(t.Context(), silent)).To(Succeed())
+	t.Cleanup(func() { g.Expect(s.client.Delete(context.Background(), silent)).To(Succeed()) })
+	s.report(t, s.work(t, b, "edge-2"), b, "", one)
+	s.report(t, s.work(t, b, "edge-1"), b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	since := metav1.NewTime(time.Now().Truncate(time.Second))
+	ready := func(status metav1.ConditionStatus, reason string) {
+		g.Eventually(func() error {
+			c := &clusterv1alpha1.Cluster{}
+			if err := s.client.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c); err != nil {
+				return err
+			}
+			c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status, Reason: reason, LastTransitionTime: since}}
+			return s.client.Status().Update(t.Context(), c)
+		}).WithTimeout(20 * time.Second).Should(Succeed())
+	}
+	current := func(want string) {
+		g.Eventually(func(g Gomega) {
+			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+			conditions, _, err := unstructured.NestedSlice(template.Object, "status", "conditions")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(conditions).To(ContainElement(And(HaveKeyWithValue("type", "fairlead.dev/Current"), HaveKeyWithValue("status", want))))
+		}).WithTimeout(20 * time.Second).Should(Succeed())
+	}
+	current("True")
+	ready(metav1.ConditionUnknown, "ClusterStatusUnknown")
+	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		g.Expect(meta.IsStatusConditionTrue(status.Conditions, workv1alpha2.BindingStale)).To(BeTrue())
+		g.Expect(status.AggregatedStatus[0].StaleSince.Equal(&since)).To(BeTrue())
+		g.Expect(status.AggregatedStatus[0].Health).To(Equal(workv1alpha1.Healthy), "what it said last is shown")
+		g.Expect(status.AggregatedStatus[1].StaleSince).To(BeNil())
+	})
+	current("False")
+	ready(metav1.ConditionTrue, "ClusterReady")
+	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		g.Expect(meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingStale)).To(BeNil())
+		g.Expect(status.AggregatedStatus[0].StaleSince).To(BeNil())
+	})
+	current("True")
 }

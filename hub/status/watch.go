@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -40,18 +42,64 @@ type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // watch says what wakes the stage.
 func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
 	return b.
-		Watches(&workv1alpha1.Work{}, workHandler()).
+		Watches(&workv1alpha1.Work{}, r.workHandler()).
+		Watches(&clusterv1alpha1.Cluster{}, r.clusterHandler()).
 		Watches(&workv1alpha2.ResourceBinding{}, r.bindingHandler()).
-		Watches(&workv1alpha2.ClusterResourceBinding{}, r.bindingHandler())
+		Watches(&workv1alpha2.ClusterResourceBinding{}, r.bindingHandler()).
+		WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged))
+}
+
+// rulesChanged asks for the bindings whose templates are added up in another way now.
+func (r *Reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q requests) {
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		found, err := kind.List(ctx, r.hubClient)
+		if err != nil {
+			return // the cache is stopping
+		}
+		for _, b := range found {
+			if affects(kindOf(b.BindingSpec().Resource)) {
+				r.owed.doubt(client.ObjectKeyFromObject(b))
+				kube.EnqueueLast(q, requestFor(b))
+			}
+		}
+	}
+}
+
+// clusterHandler asks for the bindings that a cluster has reported on, when it falls silent
+// or is heard from again. What people and members change comes before them.
+func (r *Reconciler) clusterHandler() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+		before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
+		after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
+		if !ok || !ok2 || aggregate.SilentSince(before).Equal(aggregate.SilentSince(after)) {
+			return
+		}
+		for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+			found, err := kind.List(ctx, r.hubClient)
+			if err != nil {
+				return // the cache is stopping
+			}
+			for _, b := range found {
+				if reported(b, after.Name) {
+					kube.EnqueueLast(q, requestFor(b))
+				}
+			}
+		}
+	}}
+}
+
+// reported says whether a binding shows what a cluster said.
+func reported(b kube.Binding, cluster string) bool {
+	return slices.ContainsFunc(b.BindingStatus().AggregatedStatus, func(i workv1alpha2.AggregatedStatusItem) bool { return i.ClusterName == cluster })
 }
 
 // workHandler asks for the binding of a Work when the cluster reported something, or
 // the Work is gone. A Work that was just made says nothing yet.
-func workHandler() handler.EventHandler {
+func (r *Reconciler) workHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
 			if work, ok := e.Object.(*workv1alpha1.Work); ok && len(work.Status.Conditions) > 0 {
-				ask(q, work)
+				ask(q, work) // reported before this hub began to look: since when is not known
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
@@ -65,6 +113,7 @@ func workHandler() handler.EventHandler {
 			}
 			if !apiequality.Semantic.DeepEqual(before.Status, after.Status) ||
 				(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) {
+				r.awaited.begin(bindingOf(after), r.clock.Now())
 				ask(q, after)
 			}
 		},

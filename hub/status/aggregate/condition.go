@@ -11,6 +11,7 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/prose"
 )
 
 // Bounds of a message.
@@ -102,7 +103,7 @@ func (v verdicts) message(targets int) string {
 	if len(v.failed) > 0 {
 		part := fmt.Sprintf("Failed in %d of %d clusters: %s.", len(v.failed), targets, list(v.failed))
 		if v.reason != "" {
-			part += fmt.Sprintf(" %s says: %s", v.failed[0], cut(v.reason, maxReason))
+			part += fmt.Sprintf(" %s says: %s", v.failed[0], prose.Cut(v.reason, maxReason))
 		}
 		parts = append(parts, part)
 	}
@@ -127,12 +128,4 @@ func list(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
-}
-
-// cut bounds a text at the boundary of a character.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + " …"
 }

@@ -35,6 +35,8 @@ type Input struct {
 	Status *workv1alpha2.ResourceBindingStatus
 	// Reports are the Works of the binding, in any order.
 	Reports []Report
+	// Silent is since when clusters are silent, by name.
+	Silent map[string]time.Time
 	// Now is the time.
 	Now time.Time
 }
@@ -55,6 +57,8 @@ type Decision struct {
 	Items []workv1alpha2.AggregatedStatusItem
 	// FullyApplied is the condition.
 	FullyApplied metav1.Condition
+	// Stale is the condition of this name; nil if nothing is.
+	Stale *metav1.Condition
 	// Refused are the items that are not applied for a reason that is news.
 	Refused []workv1alpha2.AggregatedStatusItem
 }
@@ -74,13 +78,17 @@ func Decide(in Input) Decision {
 		}
 	}
 
+	age(items, in.Silent)
 	condition := fullyApplied(in, reports, items, before)
+	stale := stale(in, items)
+	staleBefore := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingStale)
 	return Decision{
 		Partial: before == nil && len(in.Status.AggregatedStatus) == 0 && !reportedAll(in.Spec, reports),
-		Changed: !same(before, condition) ||
+		Changed: !same(before, condition) || (stale == nil) != (staleBefore == nil) || stale != nil && stale.Message != staleBefore.Message ||
 			!apiequality.Semantic.DeepEqual(in.Status.AggregatedStatus, items),
 		Items:        items,
 		FullyApplied: condition,
+		Stale:        stale,
 		Refused:      refused(in.Status.AggregatedStatus, items),
 	}
 }

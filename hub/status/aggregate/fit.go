@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/prose"
 )
 
 // Bounds of what a binding holds of its clusters, in bytes. The API server refuses an
@@ -24,7 +25,7 @@ func fit(items []workv1alpha2.AggregatedStatusItem) {
 	most := min(maxMessage, maxMessages/len(items))
 	total := 0
 	for i := range items {
-		items[i].AppliedMessage = cut(items[i].AppliedMessage, most)
+		items[i].AppliedMessage = prose.Cut(items[i].AppliedMessage, most)
 		total += size(items[i])
 	}
 	for total > maxStatuses {
@@ -37,7 +38,7 @@ func fit(items []workv1alpha2.AggregatedStatusItem) {
 		n := size(items[largest])
 		total -= n
 		items[largest].Status = nil
-		items[largest].AppliedMessage = cut(fmt.Sprintf("It is applied, but its status of %d bytes is too large to be shown here; look at the Work.", n), most)
+		items[largest].AppliedMessage = prose.Cut(fmt.Sprintf("It is applied, but its status of %d bytes is too large to be shown here; look at the Work.", n), most)
 	}
 }
 
