@@ -1,0 +1,2 @@
+// Package happen tells what happened, from the events on a hub. It is pure.
+package happen
