@@ -1,0 +1,112 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/logging"
+)
+
+// TLS is how the dashboard shows who it is, and whom it believes.
+type TLS struct {
+	// CertFile and KeyFile are read again when they change.
+	CertFile, KeyFile string
+	// Clients verifies client certificates; nil asks for none.
+	Clients *x509.CertPool
+
+	pair *reloaded
+}
+
+// reloaded is a key pair as it is in its files.
+type reloaded struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	cert  *tls.Certificate
+	of    time.Time
+	asked time.Time
+}
+
+// reloadEvery is how often the files are looked at.
+const reloadEvery = 10 * time.Second
+
+// certificate returns the key pair; the last good one while the files are being replaced.
+func (t TLS) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p := t.pair
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := p.clock.Now(); p.cert == nil || now.Sub(p.asked) >= reloadEvery {
+		p.asked = now
+		info, err := os.Stat(t.CertFile)
+		if err == nil && !info.ModTime().Equal(p.of) {
+			var cert tls.Certificate
+			if cert, err = tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err == nil {
+				p.cert, p.of = &cert, info.ModTime()
+			}
+		}
+		if p.cert == nil {
+			return nil, fmt.Errorf("reading the dashboard's certificate: %w", err)
+		}
+	}
+	return p.cert, nil
+}
+
+// Limits of connections.
+const (
+	headerTimeout  = 10 * time.Second
+	requestTimeout = 30 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaders     = 32 << 10
+	shutdownGrace  = 3 * time.Second
+)
+
+// Serve serves on a listener until the context ends; t is nil for Plain.
+func (s *Server) Serve(ctx context.Context, l net.Listener, t *TLS) error {
+	if t != nil {
+		t.pair = &reloaded{clock: s.clock}
+		if _, err := t.certificate(nil); err != nil {
+			return err
+		}
+	}
+	streams, end := context.WithCancel(ctx)
+	defer end()
+	server := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaders,
+		BaseContext:       func(net.Listener) context.Context { return streams },
+		ErrorLog:          logging.Standard(s.log.V(1)),
+	}
+	served := make(chan error, 1)
+	go func() {
+		if t == nil {
+			served <- server.Serve(l)
+			return
+		}
+		server.TLSConfig = tlsConfig(*t)
+		served <- server.ServeTLS(l, "", "")
+	}()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serving the dashboard: %w", err)
+	case <-ctx.Done():
+	}
+	end() // the streams would never come to an end by themselves
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		return errors.Join(server.Close())
+	}
+	return nil
+}
