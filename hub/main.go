@@ -22,7 +22,14 @@ func run() int {
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 	return cli.Run(ctx, cli.Environment{
-		Out: os.Stdout, Err: os.Stderr, Random: rand.Reader, Clock: clock.RealClock{},
-		SetLogger: logging.Install, Getenv: os.Getenv,
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Random: rand.Reader, Clock: clock.RealClock{},
+		SetLogger: logging.Install, Getenv: os.Getenv, Color: inColor(),
 	}, os.Args[1:])
+}
+
+// inColor says whether results go to a terminal whose user has not asked for none
+// (NO_COLOR) and that can show any.
+func inColor() bool {
+	info, err := os.Stdout.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

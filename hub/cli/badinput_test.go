@@ -19,7 +19,7 @@ func TestBadInputIsOneSentence(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = l.Close() })
 	serveIn := func(args ...string) []string {
-		return append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--metrics-bind-address", "0"}, args...)
+		return append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--metrics-bind-address", "0", "--dashboard-bind-address", "0"}, args...)
 	}
 	tests := map[string]struct {
 		args []string
@@ -45,14 +45,27 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"less than no detail":                    {serveIn("-v", "-1"), "--verbosity"},
 		"a port for somebody else's API":         {[]string{"serve", "--kubeconfig", file, "--secure-port", "1"}, "--secure-port is for the embedded API"},
 		"a context without a kubeconfig":         {serveIn("--context", "x"), "--admin-context"},
-		"a kubeconfig that is not there":         {[]string{"serve", "--metrics-bind-address", "0", "--kubeconfig", filepath.Join(dir, "absent")}, "there is no kubeconfig"},
-		"a kubeconfig that is empty":             {[]string{"serve", "--metrics-bind-address", "0", "--kubeconfig", file}, "cannot be used"},
+		"a kubeconfig that is not there":         {[]string{"serve", "--metrics-bind-address", "0", "--dashboard-bind-address", "0", "--kubeconfig", filepath.Join(dir, "absent")}, "there is no kubeconfig"},
+		"a kubeconfig that is empty":             {[]string{"serve", "--metrics-bind-address", "0", "--dashboard-bind-address", "0", "--kubeconfig", file}, "cannot be used"},
 		"a metrics port that is taken":           {serveIn("--metrics-bind-address", l.Addr().String()), "address already in use; choose another, or 0 for none"},
 		"a program that is not there":            {serveIn("--controlplane-binary", filepath.Join(dir, "absent")), "--controlplane-binary"},
-		"a data directory that is a file":        {[]string{"serve", "--metrics-bind-address", "0", "--data-dir", file, "--controlplane-binary", "sh"}, "cannot be written"},
+		"a data directory that is a file":        {[]string{"serve", "--metrics-bind-address", "0", "--dashboard-bind-address", "0", "--data-dir", file, "--controlplane-binary", "sh"}, "cannot be written"},
 		"a token for nobody":                     {[]string{"token", "create"}, "--cluster is missing"},
 		"a token for a name that is none":        {[]string{"token", "create", "--cluster", "Edge_1"}, "cluster name \"Edge_1\""},
 		"a token for ever":                       {[]string{"token", "create", "--cluster", "edge-1", "--ttl", "0s"}, "--ttl 0s"},
+		"a token for a name and a pattern":       {[]string{"token", "create", "--cluster", "a", "--cluster-pattern", "a-*"}, "exclude each other"},
+		"a token for every name":                 {[]string{"token", "create", "--cluster-pattern", "*"}, "every name"},
+		"a token for a name, often":              {[]string{"token", "create", "--cluster", "a", "--max-uses", "2"}, "--max-uses is for --cluster-pattern"},
+		"a token for too many":                   {[]string{"token", "create", "--cluster-pattern", "a-*", "--max-uses", "1001"}, "between 1 and 1000"},
+		"a token with a label that is none":      {[]string{"token", "create", "--cluster", "a", "--labels", "a b=c"}, "--labels: the key \"a b\""},
+		"a token with a region that is none":     {[]string{"token", "create", "--cluster", "a", "--region", "a b"}, "--region \"a b\""},
+		"a token that nobody approves":           {[]string{"token", "create", "--cluster", "a", "--approval", "later"}, "neither auto nor manual"},
+		"a hub that nobody approves":             {serveIn("--approval", "later"), "neither auto nor manual"},
+		"a revocation of nothing":                {[]string{"token", "revoke"}, "the token is missing"},
+		"an approval of nobody":                  {[]string{"clusters", "approve"}, "the cluster is missing"},
+		"a description of nothing":               {[]string{"clusters", "describe"}, "name one cluster"},
+		"a command about clusters that is none":  {[]string{"clusters", "remove"}, "unknown command \"remove\""},
+		"a cluster to forget without a name":     {[]string{"forget"}, "name one cluster"},
 		"a token of a hub that nobody started":   {[]string{"token", "create", "--cluster", "edge-1", "--data-dir", dir}, "start one with `hub serve`"},
 		"a token of a kubeconfig not there":      {[]string{"token", "create", "--cluster", "edge-1", "--kubeconfig", filepath.Join(dir, "absent")}, "there is no kubeconfig"},
 		"a token of a context that is not there": {[]string{"token", "create", "--cluster", "edge-1", "--kubeconfig", file, "--context", "x"}, "cannot be used"},

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/pflag"
+
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -49,6 +51,13 @@ func fromRules(rules *clientcmd.ClientConfigLoadingRules, source, context string
 // hubFlags say which hub an operator's command talks to.
 type hubFlags struct {
 	kubeconfig, context, dataDir string
+}
+
+// add adds the flags to a command.
+func (f *hubFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the hub (default: $KUBECONFIG, or else admin.kubeconfig in the data directory)")
+	flags.StringVar(&f.context, "context", "", "context in that kubeconfig (default: the current one)")
+	flags.StringVar(&f.dataDir, "data-dir", defaultDataDir, "data directory of a hub on this machine")
 }
 
 // config returns the way to the hub: the kubeconfig that the flag names, or else that of

@@ -9,16 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/restmapper"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/hub/scheduler/explain"
+	"fairlead.dev/hub/view"
 )
 
 // Values of -o.
@@ -52,9 +47,7 @@ func newExplain(env Environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.hub.kubeconfig, "kubeconfig", "", "kubeconfig of the hub (default: $KUBECONFIG, or else admin.kubeconfig in the data directory)")
-	fs.StringVar(&f.hub.context, "context", "", "context in that kubeconfig (default: the current one)")
-	fs.StringVar(&f.hub.dataDir, "data-dir", defaultDataDir, "data directory of a hub on this machine")
+	f.hub.add(fs)
 	fs.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the object")
 	fs.StringVarP(&f.output, "output", "o", outputText, "text, json or yaml")
 	fs.BoolVar(&f.whatIf, "what-if", false, "explain the policies in the files of -f, as if they were on the hub")
@@ -73,39 +66,37 @@ func (f *explainFlags) run(ctx context.Context, env Environment, args []string) 
 	if err != nil {
 		return err
 	}
-	cfg, err := f.hub.config(env)
+	hub, err := f.hub.open(env)
 	if err != nil {
 		return err
 	}
-	hubClient, err := f.hub.connect(env)
+	var ref *view.Ref
+	if kind != "" {
+		named, err := hub.ref(kind, f.namespace, name)
+		if err != nil {
+			return err
+		}
+		ref = &named
+	}
+	if !f.whatIf {
+		report, err := hub.Explain(ctx, *ref)
+		if err != nil {
+			return err
+		}
+		return f.print(env, []*explain.Report{report})
+	}
+	policies, err := readPolicies(f.files)
 	if err != nil {
 		return err
 	}
-	dc, err := discovery.NewDiscoveryClientForConfig(cfg)
+	for _, p := range policies {
+		if namespaced, ok := p.(*policyv1alpha1.PropagationPolicy); ok && namespaced.Namespace == "" {
+			namespaced.Namespace = f.namespace
+		}
+	}
+	reports, err := hub.WhatIf(ctx, policies, ref)
 	if err != nil {
-		return fmt.Errorf("connecting to the hub at %s: %w", cfg.Host, err)
-	}
-	cached := memory.NewMemCacheClient(dc)
-	e := &explainer{
-		hub: hubClient, namespace: f.namespace,
-		mapper: restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, func(string) {}),
-	}
-	var reports []*explain.Report
-	if f.whatIf {
-		policies, err := readPolicies(f.files)
-		if err != nil {
-			return err
-		}
-		reports, err = e.whatIf(ctx, policies, kind, name)
-		if err != nil {
-			return err
-		}
-	} else {
-		report, err := e.object(ctx, kind, name)
-		if err != nil {
-			return err
-		}
-		reports = []*explain.Report{report}
+		return err
 	}
 	return f.print(env, reports)
 }
@@ -158,32 +149,4 @@ func objectArgument(args []string, optional bool) (kind, name string, err error)
 		return "", "", errors.New("name the object as KIND/NAME, such as deployment/web")
 	}
 	return kind, name, nil
-}
-
-// mapping finds the kind that a person means.
-func (e *explainer) mapping(kind string) (*meta.RESTMapping, error) {
-	full, group := schema.ParseResourceArg(strings.ToLower(kind))
-	var gvk schema.GroupVersionKind
-	var err error
-	if full != nil {
-		gvk, err = e.mapper.KindFor(*full)
-	}
-	if gvk.Empty() {
-		gvk, err = e.mapper.KindFor(group.WithVersion(""))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the hub knows no kind %q; see `kubectl api-resources`: %w", kind, err)
-	}
-	mapping, err := e.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return nil, fmt.Errorf("looking up kind %q: %w", kind, err)
-	}
-	return mapping, nil
-}
-
-// explainer reads what an explanation is made of.
-type explainer struct {
-	hub       client.Client
-	mapper    meta.RESTMapper
-	namespace string
 }

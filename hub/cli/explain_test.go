@@ -96,7 +96,7 @@ spec:
 		"name the object as KIND/NAME":                           {"settings"},
 		"--what-if and -f go together":                           {"--what-if", "cm/settings"},
 		"--output \"xml\"":                                       {"cm/settings", "-o", "xml"},
-		"reading the policies":                                   {"--what-if", "-f", file + ".none"},
+		"reading the file":                                       {"--what-if", "-f", file + ".none"},
 	} {
 		e.out, e.err = output{}, output{}
 		g.Expect(e.run(t.Context(), append([]string{"explain"}, args...)...)).To(Equal(1))

@@ -13,6 +13,8 @@ import (
 
 // Environment is what the subcommands have of the outside world.
 type Environment struct {
+	// In is what the program is given; nil is nothing.
+	In io.Reader
 	// Out is for results, Err for everything else.
 	Out, Err io.Writer
 	// Random is a source of random bytes that is fit for secrets.
@@ -23,6 +25,8 @@ type Environment struct {
 	SetLogger func(logr.Logger)
 	// Getenv reads an environment variable.
 	Getenv func(string) string
+	// Color says that results may be in colour, as on a terminal.
+	Color bool
 }
 
 // Run runs the subcommand that the arguments name, and returns the exit status.
@@ -31,11 +35,12 @@ func Run(ctx context.Context, env Environment, args []string) int {
 	cmd.SetArgs(args)
 	cmd.SetOut(env.Out)
 	cmd.SetErr(env.Err)
-	if err := cmd.ExecuteContext(ctx); err != nil {
-		_, _ = fmt.Fprintf(env.Err, "Error: %v\n", err)
-		return 1
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return ExitDone
 	}
-	return 0
+	_, _ = fmt.Fprintf(env.Err, "Error: %v\n", advise(err))
+	return exitOf(err)
 }
 
 func newRoot(env Environment) *cobra.Command {
@@ -43,15 +48,14 @@ func newRoot(env Environment) *cobra.Command {
 		Use:   "hub",
 		Short: "Lead work out to Kubernetes clusters that nobody can reach from outside",
 		Long: "The hub decides which cluster runs what, from ordinary Kubernetes objects and the policies beside them.\n" +
-			"Clusters join with a token; their agents dial the hub, never the other way round.",
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+			"Clusters join with a token; their agents dial the hub, never the other way round.\n\n" + exitHelp,
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServe(env), newToken(env), newExplain(env), newVersion(env))
+	root.AddCommand(newServe(env), newToken(env), newClusters(env), newForget(env), newCA(env), newGet(env), newTree(env), newDiff(env), newEvents(env), newTop(env), newWait(env), newExplain(env), newInterpret(env), newCordon(env), newUncordon(env), newDashboard(env), newBackup(env), newRestore(env), newVersion(env))
 	group(root)
 	return root
 }

@@ -49,7 +49,7 @@ func serve(ctx context.Context, env Environment, f serveFlags) error {
 	ctx = ctrl.LoggerInto(ctx, log)
 
 	// Better now than after the API is up.
-	for flag, address := range map[string]string{"metrics-bind-address": f.metricsAddress, "health-probe-bind-address": f.probeAddress} {
+	for flag, address := range map[string]string{"metrics-bind-address": f.metricsAddress, "health-probe-bind-address": f.probeAddress, "dashboard-bind-address": f.dashboard.address} {
 		if err := probe(ctx, address); err != nil {
 			return fmt.Errorf("--%s %s cannot be listened on: %w; choose another, or 0 for none", flag, address, err)
 		}
@@ -170,6 +170,13 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 	mgr, err := setup.New(ctx, cfg, o)
 	if err != nil {
 		return err
+	}
+	at, err := f.dashboard.addDashboard(ctx, env, mgr, cfg)
+	if err != nil {
+		return err
+	}
+	if at != "" {
+		say(env.Err, "The dashboard:     https://%s\n", at)
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the hub stopped: %w", err)

@@ -36,11 +36,13 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 	go func() {
 		status <- hub.run(ctx, "serve", "--data-dir", dir, "--secure-port", "0", "--controlplane-binary", binary,
 			"--advertise-url", "https://hub.example.com:8443", "--admin-kubeconfig", admin, "--admin-context", "mine",
-			"--metrics-bind-address", "0")
+			"--metrics-bind-address", "0", "--dashboard-bind-address", "127.0.0.1:0")
 	}()
 	g.Eventually(hub.err.String).WithTimeout(patience).Should(ContainSubstring("Hub is ready"))
 	g.Expect(hub.err.String()).To(ContainSubstring("https://hub.example.com:8443"))
 	g.Expect(hub.err.String()).To(ContainSubstring("hub token create --cluster NAME --kubeconfig " + admin))
+
+	expectDashboard(t, hub.err.String(), filepath.Join(dir, "pki", "ca.crt"))
 
 	var token execution
 	g.Expect(token.run(ctx, "token", "create", "--cluster", "edge-1", "--kubeconfig", admin, "--context", "mine")).To(BeZero(), token.err.String())
@@ -58,7 +60,7 @@ func TestServeEndsWithItsAPI(t *testing.T) {
 	fake := filepath.Join(dir, "controlplane")
 	g.Expect(os.WriteFile(fake, []byte("#!/bin/sh\necho 'controlplane: cannot serve: the port is taken' >&2\nexit 1\n"), 0o700)).To(Succeed())
 	var hub execution
-	g.Expect(hub.run(t.Context(), "serve", "--data-dir", filepath.Join(dir, "data"), "--controlplane-binary", fake, "--metrics-bind-address", "0")).To(Equal(1))
+	g.Expect(hub.run(t.Context(), "serve", "--data-dir", filepath.Join(dir, "data"), "--controlplane-binary", fake, "--metrics-bind-address", "0", "--dashboard-bind-address", "0")).To(Equal(1))
 	g.Expect(hub.lastLine()).To(Equal("Error: the embedded API does not start: cannot serve: the port is taken"))
 }
 

@@ -15,9 +15,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/logging"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/failover"
+	"fairlead.dev/hub/failover/evict"
+	"fairlead.dev/hub/operate"
 	"fairlead.dev/hub/setup"
 )
 
@@ -25,6 +29,12 @@ import (
 const (
 	eventsSummary = "summary"
 	eventsAll     = "all"
+)
+
+// Values of --approval.
+const (
+	approvalAuto   = "auto"
+	approvalManual = contract.ApprovalManual
 )
 
 // serveFlags are the flags of `hub serve`, in the order of its help.
@@ -45,10 +55,15 @@ type serveFlags struct {
 	monitorPeriod   time.Duration
 	monitorGrace    time.Duration
 	startupGrace    time.Duration
+	evictionRate    float64
+	evictionGrace   time.Duration
+	evictionPurge   string
 	skipped         []string
+	approval        string
 	events          string
 	metricsAddress  string
 	probeAddress    string
+	dashboard       dashboardFlags
 	logFormat       string
 	verbosity       int
 	skippedPatterns []*regexp.Regexp
@@ -76,12 +91,17 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.monitorPeriod, "cluster-monitor-period", 5*time.Second, "how often the leases of the agents are looked at")
 	fs.DurationVar(&f.monitorGrace, "cluster-monitor-grace-period", 40*time.Second, "how long an agent may be silent before its cluster is Unknown")
 	fs.DurationVar(&f.startupGrace, "cluster-startup-grace-period", 60*time.Second, "the same for an agent that was never heard of")
+	fs.Float64Var(&f.evictionRate, "resource-eviction-rate", failover.DefaultRate, "how many applications leave the failed clusters of a region each second; 0 for no limit")
+	fs.DurationVar(&f.evictionGrace, "graceful-eviction-timeout", evict.DefaultGrace, "how long the old copy of an application waits for the new one where its policy does not say")
+	fs.StringVar(&f.evictionPurge, "no-execute-taint-eviction-purge-mode", string(policyv1alpha1.PurgeGracefully), "what becomes of the old copy where the policy does not say: Gracefully or Directly")
 	fs.StringSliceVar(&f.skipped, "skipped-propagating-namespaces", []string{"kube-.*"}, "regular expressions of namespaces whose objects are never propagated")
 	fs.StringVar(&f.skippedAPIs, "skipped-propagating-apis", "", "kinds whose objects are never propagated, separated by semicolons: group, group/version, group/version/Kind,Kind, or v1/Kind,Kind for the core group")
+	fs.StringVar(&f.approval, "approval", approvalAuto, "auto lets whoever has a join token join, manual leaves it to `hub clusters approve`")
 	fs.StringVar(&f.events, "events", eventsSummary, "summary emits what tells an author something new, all emits every event")
 
 	fs.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "address of the metrics; 0 for none")
 	fs.StringVar(&f.probeAddress, "health-probe-bind-address", "0", "address of /healthz and /readyz; 0 for none")
+	f.dashboard.add(fs)
 	fs.StringVar(&f.logFormat, "log-format", logging.FormatText, "text or json")
 	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "0 logs what changed, 1 also why something did not")
 }
@@ -105,12 +125,16 @@ func (f *serveFlags) complete(fs *pflag.FlagSet) error {
 	if !fs.Changed("leader-elect") {
 		f.leaderElect = f.kubeconfig != ""
 	}
-	for _, check := range []func() error{f.completePaths, f.checkAddresses, f.checkPrefix, f.checkPeriods, f.compileSkipped, f.checkOutput} {
+	for _, check := range []func() error{f.completePaths, f.checkAddresses, f.checkPrefix, f.checkPeriods, f.compileSkipped, f.checkApproval, f.checkOutput} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	return nil
+	dataDir := f.dataDir
+	if f.kubeconfig != "" {
+		dataDir = ""
+	}
+	return f.dashboard.complete(fs, dataDir)
 }
 
 func (f *serveFlags) completePaths() (err error) {
@@ -142,7 +166,7 @@ func (f *serveFlags) checkAddresses() error {
 	if f.advertiseURL == "" {
 		return nil
 	}
-	if _, err := endpoint(f.advertiseURL); err != nil {
+	if _, err := operate.Endpoint(f.advertiseURL); err != nil {
 		return fmt.Errorf("--advertise-url %q is not of the form https://HOST:PORT", f.advertiseURL)
 	}
 	return nil
@@ -176,6 +200,15 @@ func (f *serveFlags) checkPeriods() error {
 			return fmt.Errorf("--%s %s is not positive", name, value)
 		}
 	}
+	if f.evictionGrace <= 0 {
+		return fmt.Errorf("--graceful-eviction-timeout %s is not positive", f.evictionGrace)
+	}
+	if f.evictionRate < 0 {
+		return fmt.Errorf("--resource-eviction-rate %v is negative", f.evictionRate)
+	}
+	if mode := policyv1alpha1.PurgeMode(f.evictionPurge); mode != policyv1alpha1.PurgeGracefully && mode != policyv1alpha1.PurgeDirectly {
+		return fmt.Errorf("--no-execute-taint-eviction-purge-mode %q is neither %s nor %s", f.evictionPurge, policyv1alpha1.PurgeGracefully, policyv1alpha1.PurgeDirectly)
+	}
 	return nil
 }
 
@@ -191,6 +224,13 @@ func (f *serveFlags) compileSkipped() error {
 	var err error
 	if f.skippedKinds, err = selector.ParseSkippedKinds(f.skippedAPIs); err != nil {
 		return fmt.Errorf("--skipped-propagating-apis: %w", err)
+	}
+	return nil
+}
+
+func (f *serveFlags) checkApproval() error {
+	if f.approval != approvalAuto && f.approval != approvalManual {
+		return fmt.Errorf("--approval %q is neither %s nor %s", f.approval, approvalAuto, approvalManual)
 	}
 	return nil
 }
@@ -216,6 +256,10 @@ func (f *serveFlags) options(env Environment) setup.Options {
 		ClusterMonitorPeriod:      f.monitorPeriod,
 		ClusterMonitorGracePeriod: f.monitorGrace,
 		ClusterStartupGracePeriod: f.startupGrace,
+		ManualApproval:            f.approval == approvalManual,
+		EvictionRate:              f.evictionRate,
+		EvictionGrace:             f.evictionGrace,
+		EvictionPurgeMode:         policyv1alpha1.PurgeMode(f.evictionPurge),
 		AllEvents:                 f.events == eventsAll,
 		MetricsBindAddress:        f.metricsAddress,
 		HealthProbeBindAddress:    f.probeAddress,

@@ -4,149 +4,189 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/bootstrap"
-	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/operate"
 )
 
 func newToken(env Environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "token", Short: "Let clusters join the hub"}
 	var f hubFlags
-	fs := cmd.PersistentFlags()
-	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the hub (default: $KUBECONFIG, or else admin.kubeconfig in the data directory)")
-	fs.StringVar(&f.context, "context", "", "context in that kubeconfig (default: the current one)")
-	fs.StringVar(&f.dataDir, "data-dir", defaultDataDir, "data directory of a hub on this machine")
-	cmd.AddCommand(newTokenCreate(env, &f))
+	f.add(cmd.PersistentFlags())
+	cmd.AddCommand(newTokenCreate(env, &f), newTokenList(env, &f), newTokenRevoke(env, &f))
 	group(cmd)
 	return cmd
 }
 
+// tokenFlags say for what a token is.
+type tokenFlags struct {
+	cluster  string
+	pattern  string
+	rejoin   string
+	maxUses  int
+	ttl      time.Duration
+	approval string
+	labels   map[string]string
+	region   string
+	zones    []string
+	provider string
+}
+
 func newTokenCreate(env Environment, hub *hubFlags) *cobra.Command {
-	var cluster string
-	var ttl time.Duration
+	var f tokenFlags
 	cmd := &cobra.Command{
 		Use:   "create --cluster NAME",
 		Short: "Make a token with which one cluster can join, once, and print the command that does it",
-		Args:  noArguments,
+		Long: "Make a token with which one cluster can join, once, and print the command that does it. With --cluster-pattern and\n" +
+			"--max-uses it is one for as many clusters as that. With --rejoin it is for the member that has the name already: an\n" +
+			"agent whose certificate ended while it was off finds it by itself.",
+		Example: "  hub token create --cluster edge-1 --region eu --zone eu-1 --labels tier=gold\n" +
+			"  hub token create --cluster-pattern 'shop-*' --max-uses 200 --ttl 72h\n" +
+			"  hub token create --rejoin edge-1",
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cluster == "" {
-				return errors.New("--cluster is missing: name the cluster that is to join")
-			}
-			if err := bootstrap.ValidateClusterName(cluster); err != nil {
+			if err := f.validate(); err != nil {
 				return err
-			}
-			if ttl <= 0 {
-				return fmt.Errorf("--ttl %s is not positive: a token must be valid for a while, and not for ever", ttl)
 			}
 			hubClient, err := hub.connect(env)
 			if err != nil {
 				return err
 			}
-			return createToken(cmd.Context(), env, hubClient, cluster, ttl)
+			return f.create(cmd.Context(), env, hubClient)
 		},
 	}
-	cmd.Flags().StringVar(&cluster, "cluster", "", "name of the cluster that is to join")
-	cmd.Flags().DurationVar(&ttl, "ttl", 24*time.Hour, "how long the token is valid")
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.cluster, "cluster", "", "name of the cluster that is to join")
+	fs.StringVar(&f.pattern, "cluster-pattern", "", "pattern of the names of clusters that are to join, in which * stands for any characters; needs --max-uses")
+	fs.StringVar(&f.rejoin, "rejoin", "", "name of a cluster on the hub whose agent is to get a new certificate")
+	fs.IntVar(&f.maxUses, "max-uses", 1, "how many clusters can join with the token")
+	fs.DurationVar(&f.ttl, "ttl", 24*time.Hour, "how long the token is valid")
+	fs.StringVar(&f.approval, "approval", approvalAuto, "auto lets whoever has the token join, manual leaves it to `hub clusters approve`")
+	fs.StringToStringVar(&f.labels, "labels", nil, "labels that the Cluster gets, as KEY=VALUE")
+	fs.StringVar(&f.region, "region", "", "region that the Cluster gets")
+	fs.StringSliceVar(&f.zones, "zone", nil, "zone that the Cluster gets; may be given more than once")
+	fs.StringVar(&f.provider, "provider", "", "provider that the Cluster gets")
 	return cmd
 }
 
-// How long the controller of Kubernetes that signs cluster-info may take.
-const (
-	signTimeout = 10 * time.Second
-	signPoll    = 50 * time.Millisecond
-)
+// validate says what is wrong with the flags.
+func (f *tokenFlags) validate() error {
+	given := 0
+	for _, name := range []string{f.cluster, f.pattern, f.rejoin} {
+		if name != "" {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return errors.New("--cluster is missing: name the cluster that is to join")
+	case given > 1:
+		return errors.New("--cluster, --cluster-pattern and --rejoin exclude each other")
+	case f.maxUses < 1 || f.maxUses > bootstrap.MaxUses:
+		return fmt.Errorf("--max-uses %d is not between 1 and %d", f.maxUses, bootstrap.MaxUses)
+	case f.pattern == "" && f.maxUses > 1:
+		return errors.New("--max-uses is for --cluster-pattern: one cluster joins once")
+	case f.ttl <= 0:
+		return fmt.Errorf("--ttl %s is not positive: a token must be valid for a while, and not for ever", f.ttl)
+	case f.approval != approvalAuto && f.approval != approvalManual:
+		return fmt.Errorf("--approval %q is neither %s nor %s", f.approval, approvalAuto, approvalManual)
+	case f.rejoin != "" && (len(f.labels) > 0 || f.region != "" || len(f.zones) > 0 || f.provider != ""):
+		return errors.New("--labels, --region, --zone and --provider are for clusters that are new: change those of a cluster that has joined with kubectl")
+	}
+	if err := f.validateGifts(); err != nil {
+		return err
+	}
+	if f.pattern != "" {
+		return bootstrap.ValidatePattern(f.pattern)
+	}
+	return bootstrap.ValidateClusterName(f.cluster + f.rejoin)
+}
 
-// createToken makes a token and prints the command for its holder once it works.
-func createToken(ctx context.Context, env Environment, hubClient client.Client, cluster string, ttl time.Duration) error {
-	info, err := hubInfo(ctx, hubClient)
+// validateGifts says what no Cluster can have.
+func (f *tokenFlags) validateGifts() error {
+	err := operate.ValidateGifts(f.gifts())
+	if err != nil {
+		return fmt.Errorf("--%w", err) // it names the field as the flag is called
+	}
+	return nil
+}
+
+func (f *tokenFlags) gifts() bootstrap.Gifts {
+	return bootstrap.Gifts{Labels: f.labels, Region: f.region, Zones: f.zones, Provider: f.provider}
+}
+
+// create makes a token and prints the command for its holder once it works. It is the only
+// time that the secret is printed.
+func (f *tokenFlags) create(ctx context.Context, env Environment, hubClient client.Client) error {
+	lead, err := operate.HubOf(ctx, hubClient)
 	if err != nil {
 		return err
 	}
-	endpoint, err := endpoint(info.Server)
+	var returning *clusterv1alpha1.Cluster
+	if f.rejoin != "" {
+		if returning, err = joinedCluster(ctx, hubClient, f.rejoin); err != nil {
+			return err
+		}
+	}
+	token, err := f.token(ctx, env, hubClient, returning)
 	if err != nil {
 		return err
 	}
-	hashes, err := bootstrap.CAHash(info.CA)
-	if err != nil {
-		return fmt.Errorf("the hub tells agents no certificate authority to check it by: %w", err)
-	}
-	token, err := bootstrap.New(env.Random, cluster, env.Clock.Now().Add(ttl))
-	if err != nil {
+	if err := operate.Issue(ctx, hubClient, token); err != nil {
 		return err
 	}
-	secret := bootstrap.NewSecret(token)
-	if err := hubClient.Create(ctx, secret, client.FieldOwner(contract.FieldManagerRegistration)); err != nil {
-		return fmt.Errorf("making a token: %w", err)
+	found := false
+	if returning != nil {
+		if found, err = callBack(ctx, hubClient, returning, token, env.Clock.Now()); err != nil {
+			return err
+		}
 	}
-	if err := awaitSigned(ctx, hubClient, token.ID); err != nil {
-		// Nobody has seen it, so it should not stay.
-		return errors.Join(err, client.IgnoreNotFound(hubClient.Delete(ctx, secret)))
-	}
-	_, _ = fmt.Fprintf(env.Err, "With this token cluster %s can join once, until %s. Run where its kubeconfig is:\n",
-		cluster, token.Expires.Local().Format(time.RFC1123Z))
-	_, err = fmt.Fprintln(env.Out, joinCommand(endpoint, token, hashes))
+	say(env.Err, "%s", f.explain(token, found))
+	_, err = fmt.Fprintln(env.Out, lead.JoinCommand(token))
 	return err
 }
 
-// hubInfo returns what agents are told, and says what to do if this is no hub.
-func hubInfo(ctx context.Context, hubClient client.Client) (apiserver.ClusterInfo, error) {
-	var info apiserver.ClusterInfo
-	kind := clusterv1alpha1.GroupVersion.WithKind("Cluster").GroupKind()
-	if _, err := hubClient.RESTMapper().RESTMapping(kind); meta.IsNoMatchError(err) {
-		return info, errors.New("the API server that the kubeconfig names is not a hub's: it knows no Cluster; name another with --kubeconfig")
-	} else if err != nil {
-		return info, fmt.Errorf("connecting to the hub: %w", err)
+// token returns a new token as the flags say. One for a member that comes back is good for
+// that member only.
+func (f *tokenFlags) token(
+	ctx context.Context, env Environment, hubClient client.Client, returning *clusterv1alpha1.Cluster,
+) (bootstrap.Token, error) {
+	token, err := bootstrap.New(env.Random, f.cluster+f.pattern+f.rejoin, env.Clock.Now().Add(f.ttl))
+	if err != nil {
+		return bootstrap.Token{}, err
 	}
-	info, err := apiserver.GetClusterInfo(ctx, hubClient)
-	if errors.Is(err, apiserver.ErrNoClusterInfo) {
-		return info, fmt.Errorf("%w, by which agents find it; `hub serve` makes one", err)
+	token.MaxUses = f.maxUses
+	token.Manual = f.approval == approvalManual
+	token.Gives = f.gifts()
+	if returning != nil {
+		token.Member = returning.Spec.ID
 	}
-	return info, err
+	token.CreatedBy, err = operate.WhoAmI(ctx, hubClient)
+	return token, err
 }
 
-// endpoint returns the HOST:PORT of a server's URL.
-func endpoint(server string) (string, error) {
-	u, err := url.Parse(server)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || (u.Path != "" && u.Path != "/") {
-		return "", fmt.Errorf("the hub tells agents to dial %q, which is not of the form https://HOST:PORT; mend it with `hub serve --advertise-url`", server)
+// explain says what the printed command is for.
+func (f *tokenFlags) explain(token bootstrap.Token, found bool) string {
+	until := token.Expires.Local().Format(time.RFC1123Z)
+	accepted := ""
+	if token.Manual {
+		accepted = " An operator is to accept it: `hub clusters approve`."
 	}
-	if u.Port() == "" {
-		u.Host += ":443"
+	switch {
+	case found:
+		return fmt.Sprintf("The agent of cluster %s finds this token by itself, until %s, if it trusts this hub still.%s Otherwise run where its kubeconfig is:",
+			f.rejoin, until, accepted)
+	case f.pattern != "":
+		return fmt.Sprintf("With this token %d clusters whose names are like %s can join, until %s.%s Run where their kubeconfigs are, with their names:",
+			f.maxUses, f.pattern, until, accepted)
+	default:
+		return fmt.Sprintf("With this token cluster %s can join once, until %s.%s Run where its kubeconfig is:", token.Cluster, until, accepted)
 	}
-	return u.Host, nil
-}
-
-// awaitSigned waits until the holder of a token can verify what agents are told.
-func awaitSigned(ctx context.Context, hubClient client.Client, id string) error {
-	err := wait.PollUntilContextTimeout(ctx, signPoll, signTimeout, true, func(ctx context.Context) (bool, error) {
-		info, err := apiserver.GetClusterInfo(ctx, hubClient)
-		return err == nil && info.Signed[id], err
-	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("the token is withdrawn, since ConfigMap kube-public/cluster-info was not signed for it within %s: "+
-			"the hub's kube-controller-manager must run the controllers bootstrapsigner and tokencleaner", signTimeout)
-	}
-	return err
-}
-
-// joinCommand returns what the operator of a cluster runs.
-func joinCommand(endpoint string, token bootstrap.Token, hashes []string) string {
-	var out strings.Builder
-	out.WriteString("agent join " + endpoint + " --token " + token.String())
-	for _, hash := range hashes {
-		out.WriteString(" --discovery-token-ca-cert-hash " + hash)
-	}
-	return out.String() + " --cluster-name " + token.Cluster
 }

@@ -115,25 +115,3 @@ func TestTokenCreateWhenNobodyAnswers(t *testing.T) {
 	g.Expect(e.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", path)).To(Equal(1))
 	g.Expect(e.lastLine()).To(And(HavePrefix("Error: connecting to the hub"), ContainSubstring("connection refused")))
 }
-
-func TestEndpoint(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct{ server, want string }{
-		"a host and a port":             {"https://hub.example.com:6443", "hub.example.com:6443"},
-		"a host alone has the port 443": {"https://hub.example.com", "hub.example.com:443"},
-		"a slash at the end is nothing": {"https://hub.example.com:6443/", "hub.example.com:6443"},
-		"an address of version 6":       {"https://[2001:db8::1]:6443", "[2001:db8::1]:6443"},
-		"a path cannot be dialled":      {"https://hub.example.com/k8s", ""},
-		"a server without TLS":          {"http://hub.example.com", ""},
-		"nothing":                       {"", ""},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			got, err := endpoint(tc.server)
-			g.Expect(got).To(Equal(tc.want))
-			g.Expect(err != nil).To(Equal(tc.want == ""))
-		})
-	}
-}

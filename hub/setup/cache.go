@@ -1,10 +1,8 @@
 package setup
 
 import (
-	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -15,8 +13,7 @@ import (
 )
 
 // CacheOptions returns what the hub's cache keeps: nothing has managed fields; Works
-// have no manifests; of the leases there are those of the agents, and of the
-// certificate requests those for clients of the API server.
+// have no manifests; of the leases there are those of the agents.
 func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -24,10 +21,6 @@ func CacheOptions() cache.Options {
 			&workv1alpha1.Work{}: {Transform: stripManifests()},
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{contract.ClusterNamespace: {Transform: cache.TransformStripManagedFields()}},
-			},
-			&certificatesv1.CertificateSigningRequest{}: {
-				Field:     fields.OneTermEqualSelector("spec.signerName", certificatesv1.KubeAPIServerClientSignerName),
-				Transform: cache.TransformStripManagedFields(),
 			},
 		},
 	}

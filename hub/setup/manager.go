@@ -15,10 +15,13 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/monitoring"
 )
 
 // Options say how the hub works. The zero value of a field means nothing else is said
@@ -36,10 +39,22 @@ type Options struct {
 	ClusterMonitorGracePeriod time.Duration
 	// ClusterStartupGracePeriod is the same for a cluster that never reported.
 	ClusterStartupGracePeriod time.Duration
+	// ManualApproval has an operator accept every cluster that joins.
+	ManualApproval bool
+	// EvictionRate is how many applications leave the failed clusters of a zone each
+	// second; 0 is no limit.
+	EvictionRate float64
+	// EvictionGrace is how long an old copy waits for the new one where nothing else is
+	// said.
+	EvictionGrace time.Duration
+	// EvictionPurgeMode is what becomes of the old copy where nothing else is said.
+	EvictionPurgeMode policyv1alpha1.PurgeMode
 	// AllEvents emits every event, also those that tell an author nothing new.
 	AllEvents bool
 	// MetricsBindAddress and HealthProbeBindAddress are served nowhere if "0".
 	MetricsBindAddress, HealthProbeBindAddress string
+	// Registry gets the hub's own metrics; if nil, that of the process, which is served.
+	Registry metrics.RegistererGatherer
 	// LeaderElection lets one of several hubs of an API work at a time.
 	LeaderElection bool
 	// Clock is the hub's time.
@@ -63,6 +78,9 @@ const shutdownTimeout = 10 * time.Second
 func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, error) {
 	if o.Clock == nil || o.ExecutionNamespacePrefix == "" {
 		return nil, errors.New("setting up the hub: the clock and the prefix of execution namespaces must be given")
+	}
+	if o.Registry == nil {
+		o.Registry = metrics.Registry
 	}
 	scheme, err := kube.NewScheme()
 	if err != nil {
@@ -95,6 +113,9 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 		return nil, err
 	}
 	if err := register(ctx, mgr, o); err != nil {
+		return nil, err
+	}
+	if err := monitoring.Register(mgr, monitoring.Deps{Registry: o.Registry, Clock: o.Clock}); err != nil {
 		return nil, err
 	}
 	return mgr, addProbes(mgr, o.Ready)

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/hub/operate"
+)
+
+func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
+	var member string
+	cmd := &cobra.Command{
+		Use:   "approve NAME...",
+		Short: "Accept clusters that ask to join",
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return errors.New("the cluster is missing: `hub clusters` shows those that ask to join")
+			case member != "" && len(args) > 1:
+				return errors.New("--member is for one cluster")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hubClient, err := hub.connect(env)
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				if err := approveCluster(cmd.Context(), env, hubClient, name, member); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&member, "member", "", "accept the member with this id only, when several ask for one name")
+	return cmd
+}
+
+// approveCluster accepts the join of one cluster and waits for what the hub makes of it.
+func approveCluster(ctx context.Context, env Environment, hubClient client.Client, name, member string) error {
+	request, err := operate.WaitingFor(ctx, hubClient, name, member)
+	if err != nil {
+		return err
+	}
+	by, err := operate.WhoAmI(ctx, hubClient)
+	if err != nil {
+		return err
+	}
+	if err := operate.Accept(ctx, hubClient, request, by, env.Clock.Now()); err != nil {
+		return err
+	}
+	decided, err := operate.AwaitDecision(ctx, hubClient, request)
+	if err != nil {
+		return err
+	}
+	if decided.Type != certificatesv1.CertificateApproved {
+		return fmt.Errorf("the hub refuses cluster %s nonetheless: %s", name, decided.Message)
+	}
+	say(env.Out, "Cluster %s is accepted: %s", name, decided.Message)
+	return nil
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"k8s.io/client-go/rest"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"fairlead.dev/common/logging"
+	"fairlead.dev/hub/dashboard"
+)
+
+// localDashboardFlags are those of `hub dashboard`.
+type localDashboardFlags struct {
+	hub       hubFlags
+	port      int
+	namespace string
+	open      bool
+}
+
+func newDashboard(env Environment) *cobra.Command {
+	var f localDashboardFlags
+	cmd := &cobra.Command{
+		Use:   "dashboard",
+		Short: "Open the dashboard on this machine, with your kubeconfig",
+		Long: "Serve the dashboard on this machine only, as the user of your kubeconfig, and open it in the browser. The link that is\n" +
+			"printed signs in once. The dashboard runs until it is interrupted; nothing needs to be open on the hub but its API.",
+		Example: "  hub dashboard\n  hub dashboard --kubeconfig hub.kubeconfig --namespace shop --open=false",
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
+	}
+	fs := cmd.Flags()
+	f.hub.add(fs)
+	fs.IntVar(&f.port, "port", 0, "port on this machine; 0 takes a free one")
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "follow the applications of this namespace only, for those who may not see all")
+	fs.BoolVar(&f.open, "open", true, "open the browser")
+	return cmd
+}
+
+func (f *localDashboardFlags) run(ctx context.Context, env Environment) error {
+	log, err := logging.New(env.Err, logging.FormatText, 0)
+	if err != nil {
+		return err
+	}
+	env.SetLogger(log)
+	ctx = ctrl.LoggerInto(ctx, log)
+	cfg, err := f.hub.config(env)
+	if err != nil {
+		return err
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(f.port)))
+	if err != nil {
+		return fmt.Errorf("--port %d cannot be listened on: %w", f.port, err)
+	}
+	defer func() { _ = l.Close() }()
+	g, ctx := errgroup.WithContext(ctx)
+	server, err := f.server(ctx, env, cfg, l, g)
+	if err != nil {
+		return err
+	}
+	g.Go(func() error { return server.Run(ctx) })
+	g.Go(func() error { return server.Serve(ctx, l, nil) })
+	link := "http://" + l.Addr().String() + server.SignInLink()
+	say(env.Err, "Open this link within two minutes; it is good once. Interrupt this command to end the dashboard.")
+	say(env.Out, "%s", link)
+	if f.open {
+		openBrowser(ctx, link)
+	}
+	return g.Wait()
+}
+
+// server returns the dashboard, and has the group run what it is made from.
+func (f *localDashboardFlags) server(ctx context.Context, env Environment, cfg *rest.Config, l net.Listener, g *errgroup.Group) (*dashboard.Server, error) {
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub at %s: %w", cfg.Host, err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub at %s: %w", cfg.Host, err)
+	}
+	follows, err := dashboard.MayFollow(cfg, mapper, f.namespace)
+	if err != nil {
+		return nil, err
+	}
+	c, err := dashboard.NewCache(cfg, mapper, f.namespace)
+	if err != nil {
+		return nil, err
+	}
+	g.Go(func() error { return c.Start(ctx) })
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return nil, fmt.Errorf("reading the port of %s: %w", l.Addr(), err)
+	}
+	return dashboard.New(dashboard.Deps{
+		Config: cfg, Mapper: mapper, Cache: c, MayFollow: follows, Clock: env.Clock, Log: ctrl.LoggerFrom(ctx).WithName("dashboard"),
+		Local: true, Plain: true, Hosts: []string{"127.0.0.1:" + port, "localhost:" + port},
+	})
+}
+
+// openBrowser opens a link, if this machine knows how to.
+func openBrowser(ctx context.Context, link string) {
+	program := map[string]string{"linux": "xdg-open", "darwin": "open"}[runtime.GOOS]
+	path, err := exec.LookPath(program)
+	if program == "" || err != nil {
+		return // the link is printed
+	}
+	_ = exec.CommandContext(ctx, path, link).Start() //nolint:gosec // The program is one of two, the link our own.
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Exit statuses, for scripts. They are in the help of the program.
+const (
+	// ExitDone : it was done, or the answer is yes.
+	ExitDone = 0
+	// ExitFailed : it could not be done, or could not be found out.
+	ExitFailed = 1
+	// ExitNo : it was found out, and the answer is no: something differs, or is not ready.
+	ExitNo = 2
+	// ExitTimeout : what was waited for did not come about in time.
+	ExitTimeout = 3
+)
+
+// exitHelp is what the program's help says of them.
+const exitHelp = "Exit status: 0 it was done, or the answer is yes; 1 it failed; 2 the answer is no (`diff` found a\n" +
+	"difference, `get --check` an application that is not ready); 3 `wait` ran out of time."
+
+// statusError is an error that says with which status the program ends.
+type statusError struct {
+	status int
+	text   string
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return e.text }
+
+// exitOf returns the status that an error stands for.
+func exitOf(err error) int {
+	if said, ok := errors.AsType[*statusError](err); ok {
+		return said.status
+	}
+	return ExitFailed
+}
+
+// advise adds to an error what to do next, where its text does not say so.
+func advise(err error) error {
+	network, isNetwork := errors.AsType[*url.Error](err)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%w: the hub does not know who you are; is the credential in your kubeconfig of this hub, and has it expired?", err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w; ask whoever runs the hub for that right, or try `kubectl auth can-i --list`", err)
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("%w; is this the hub? `kubectl api-resources` says what it serves", err)
+	case isNetwork && network.Timeout():
+		return fmt.Errorf("%w; the hub did not answer in time, try again or look at its log", err)
+	case isNetwork:
+		if _, dial := errors.AsType[*net.OpError](err); dial {
+			return fmt.Errorf("%w; is the hub running, and is its address in your kubeconfig right?", err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/operate"
+	"fairlead.dev/hub/registration"
+	"fairlead.dev/hub/registration/record"
+)
+
+// forgetPoll is how often `hub forget` looks whether the Cluster is gone.
+const forgetPoll = 100 * time.Millisecond
+
+// forgetFlags say what to forget and how.
+type forgetFlags struct {
+	hub     hubFlags
+	force   bool
+	release bool
+	timeout time.Duration
+}
+
+func newForget(env Environment) *cobra.Command {
+	var f forgetFlags
+	cmd := &cobra.Command{
+		Use:   "forget NAME",
+		Short: "Remove a cluster that will not come back, and lock its agent out at once",
+		Long: "Remove a cluster that will not come back. Its agent is refused at once, even with a valid certificate; its Works\n" +
+			"and its namespace go without waiting for it. The name is kept for that member until it is released: should its agent\n" +
+			"come back, it is told that it was retired. A cluster that is alive rather leaves with `agent leave`.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("name one cluster, as `hub clusters` shows it")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hubClient, err := f.hub.connect(env)
+			if err != nil {
+				return err
+			}
+			if f.release {
+				return f.releaseName(cmd.Context(), env, hubClient, args[0])
+			}
+			return f.forget(cmd.Context(), env, hubClient, args[0])
+		},
+	}
+	fs := cmd.Flags()
+	f.hub.add(fs)
+	fs.BoolVar(&f.force, "force", false, "do it even though the agent is alive; with --release, even though its certificate still holds")
+	fs.BoolVar(&f.release, "release", false, "give up the name of a cluster that was forgotten")
+	fs.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait until the cluster is gone")
+	return cmd
+}
+
+func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient client.Client, name string) error {
+	cluster := &clusterv1alpha1.Cluster{}
+	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster)
+	if apierrors.IsNotFound(err) {
+		if kept, err := keptName(ctx, hubClient, name); err != nil || kept != nil {
+			if err == nil {
+				say(env.Out, "Cluster %s was forgotten already, at %s by %s; the name is kept for member %s until `hub forget %s --release`",
+					name, kept.Data[contract.RetiredAtKey], kept.Data[contract.RetiredByKey], kept.Data[contract.RetiredMemberKey], name)
+			}
+			return err
+		}
+		return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", name)
+	}
+	if err != nil {
+		return fmt.Errorf("reading cluster %s: %w", name, err)
+	}
+	if meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterReady) && !f.force {
+		return fmt.Errorf("cluster %s is alive: run `agent leave` there, which cleans up, or forget it with --force, which leaves everything where it is", name)
+	}
+	by, err := operate.WhoAmI(ctx, hubClient)
+	if err != nil {
+		return err
+	}
+	if err := registration.Forget(ctx, hubClient, cluster, by, env.Clock.Now()); err != nil {
+		return err
+	}
+	say(env.Err, "The agent of cluster %s is locked out; waiting until its Works and its namespace are gone", name)
+	err = wait.PollUntilContextTimeout(ctx, forgetPoll, f.timeout, true, func(ctx context.Context) (bool, error) {
+		err := hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("cluster %s is locked out, but not gone after %s: look whether `hub serve` runs, and what `hub clusters describe %s` says", name, f.timeout, name)
+	}
+	if err != nil {
+		return err
+	}
+	say(env.Out, "Cluster %s is forgotten; the name is kept for member %s until `hub forget %s --release`", name, cmp.Or(cluster.Spec.ID, "nobody"), name)
+	return nil
+}
+
+// keptName returns what keeps the name of a cluster; nil if nothing does.
+func keptName(ctx context.Context, hubClient client.Client, name string) (*corev1.ConfigMap, error) {
+	kept := &corev1.ConfigMap{}
+	err := hubClient.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName(name)}, kept)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking whether the name %s is kept: %w", name, err)
+	}
+	return kept, nil
+}
+
+func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClient client.Client, name string) error {
+	kept, err := keptName(ctx, hubClient, name)
+	if err != nil {
+		return err
+	}
+	if kept == nil {
+		return fmt.Errorf("the name %s is not kept for anybody", name)
+	}
+	last := record.Read[record.Certificate](kept.Data, contract.RetiredCertificateKey)
+	if last != nil && last.Expires.After(env.Clock.Now()) && !f.force {
+		return fmt.Errorf("the certificate of the agent that was %s holds until %s, and whoever has it would have the rights of the next cluster of this name: "+
+			"choose another name for that one, wait, or release it with --force", name, last.Expires.Format(time.RFC3339))
+	}
+	if err := registration.Release(ctx, hubClient, name); err != nil {
+		return err
+	}
+	say(env.Out, "The name %s is free", name)
+	return nil
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/hub/cli/table"
+	"fairlead.dev/hub/view/app"
+	"fairlead.dev/hub/view/fleet"
+)
+
+// Values of -o for lists.
+const (
+	outputTable = "table"
+	outputWide  = "wide"
+)
+
+// output is how a command prints what it found.
+type outputFlag struct{ format string }
+
+// add adds the flag to a command.
+func (o *outputFlag) add(cmd *cobra.Command) {
+	formats := []string{outputTable, outputWide, outputJSON, outputYAML}
+	cmd.Flags().StringVarP(&o.format, "output", "o", outputTable, strings.Join(formats, ", "))
+	complete(cmd, "output", formats)
+}
+
+// complete has a shell complete the values of a flag.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is not the command's own
+	}
+}
+
+// check refuses what is no format.
+func (o *outputFlag) check() error {
+	if slices.Contains([]string{outputTable, outputWide, outputJSON, outputYAML}, o.format) {
+		return nil
+	}
+	return fmt.Errorf("--output %q is none of %s, %s, %s and %s", o.format, outputTable, outputWide, outputJSON, outputYAML)
+}
+
+// text says whether people are to read it.
+func (o *outputFlag) text() bool { return o.format == outputTable || o.format == outputWide }
+
+// print prints a value for programs, or a table for people.
+func (o *outputFlag) print(env Environment, value any, t *table.Table) error {
+	if o.text() {
+		if err := t.Write(env.Out, table.Options{Wide: o.format == outputWide, Color: env.Color}); err != nil {
+			return fmt.Errorf("printing the table: %w", err)
+		}
+		return nil
+	}
+	return o.encode(env, value)
+}
+
+// encode prints a value for programs.
+func (o *outputFlag) encode(env Environment, value any) error {
+	var data []byte
+	var err error
+	if o.format == outputJSON {
+		data, err = json.MarshalIndent(value, "", "  ")
+		data = append(data, '\n')
+	} else {
+		data, err = yaml.Marshal(value)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the result: %w", err)
+	}
+	_, err = env.Out.Write(data)
+	return err
+}
+
+// items is how lists are printed for programs.
+type items[T any] struct {
+	Items []T `json:"items"`
+}
+
+// listOf returns a list that is never null.
+func listOf[T any](list []T) items[T] {
+	if list == nil {
+		list = []T{}
+	}
+	return items[T]{Items: list}
+}
+
+// toneOf is how the state of an application is felt.
+func toneOf(s app.State) table.Tone {
+	switch s {
+	case app.Healthy:
+		return table.Good
+	case app.Failing, app.Unscheduled, app.Unhealthy:
+		return table.Bad
+	case app.Stale, app.Waiting, app.Moving, app.Suspended, app.Deleting:
+		return table.Warn
+	default:
+		return table.Plain
+	}
+}
+
+// toneOfCluster is how the state of a cluster is felt.
+func toneOfCluster(s fleet.State) table.Tone {
+	switch s {
+	case fleet.Ready:
+		return table.Good
+	case fleet.Silent, fleet.NotReady:
+		return table.Bad
+	case fleet.Joining, fleet.Cordoned, fleet.Removing:
+		return table.Warn
+	default:
+		return table.Faint
+	}
+}
+
+// since says how long ago something was; empty if it never was.
+func since(now, at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(at))
+}
