@@ -302,12 +302,5 @@ func countReady(nodes []corev1.Node) int {
 func (c *Cluster) stop() error {
 	c.process.Kill() // nobody reads its data again
 	// The kernel ends the components when the supervisor is gone, but not in the same instant.
-	var last error
-	for range 250 {
-		if last = os.RemoveAll(c.DataDir); last == nil {
-			return nil
-		}
-		time.Sleep(poll)
-	}
-	return fmt.Errorf("removing what control plane %q wrote: %w", c.Name, last)
+	return process.Remove(c.DataDir)
 }

@@ -8,11 +8,14 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 )
 
@@ -49,31 +52,57 @@ func installCRDs(ctx context.Context, config *rest.Config) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
-	var served []string
+	var served []resource
 	for _, file := range files {
-		paths, err := applyCRD(ctx, api, file)
+		resources, err := applyCRD(ctx, api, file)
 		if err != nil {
 			return fmt.Errorf("applying %q: %w", filepath.Base(file), err)
 		}
-		served = append(served, paths...)
+		served = append(served, resources...)
 	}
-	// That a CRD is established is known a moment before its resource is served, so the
-	// resource itself is asked for.
-	for _, path := range served {
+	mapper, err := newMapper(config)
+	if err != nil {
+		return err
+	}
+	// That a CRD is established is known a moment before its resource is served, and that
+	// a moment before discovery tells of it, without which clients do not find it. So it
+	// is looked up, and asked for.
+	for _, r := range served {
 		var last error
 		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-			last = api.Get().AbsPath(path).Param("limit", "1").Do(ctx).Error()
+			if _, last = mapper.RESTMapping(r.kind.GroupKind(), r.kind.Version); last == nil {
+				last = api.Get().AbsPath(r.path).Param("limit", "1").Do(ctx).Error()
+			}
 			return last == nil, nil
 		})
 		if err != nil {
-			return fmt.Errorf("waiting for %q to be served: %w", path, last)
+			return fmt.Errorf("waiting for %q to be served: %w", r.path, last)
 		}
 	}
 	return nil
 }
 
-// applyCRD returns the paths under which the versions of a CRD will be served.
-func applyCRD(ctx context.Context, api rest.Interface, file string) ([]string, error) {
+// newMapper returns one that asks discovery again for what it does not know.
+func newMapper(config *rest.Config) (meta.RESTMapper, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("making a mapper: %w", err)
+	}
+	return mapper, nil
+}
+
+// resource is a version of a CRD.
+type resource struct {
+	kind schema.GroupVersionKind
+	path string
+}
+
+// applyCRD returns the resources that will be served.
+func applyCRD(ctx context.Context, api rest.Interface, file string) ([]resource, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -89,11 +118,14 @@ func applyCRD(ctx context.Context, api rest.Interface, file string) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	var paths []string
+	var out []resource
 	for _, v := range crd.Spec.Versions {
 		if v.Served {
-			paths = append(paths, fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, v.Name, crd.Spec.Names.Plural))
+			out = append(out, resource{
+				kind: schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
+				path: fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, v.Name, crd.Spec.Names.Plural),
+			})
 		}
 	}
-	return paths, nil
+	return out, nil
 }

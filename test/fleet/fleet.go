@@ -138,6 +138,9 @@ func (f *Fleet) Up(ctx context.Context) error {
 	return g.Wait()
 }
 
+// StartHub starts the hub, and nothing else, and returns when it makes tokens again.
+func (f *Fleet) StartHub(ctx context.Context) error { return f.upHub(ctx) }
+
 // Down stops all processes, also those of members that Options no longer count.
 func (f *Fleet) Down(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(f.Dir, "run", "*.pid"))
@@ -178,7 +181,7 @@ func (f *Fleet) upHub(ctx context.Context) error {
 		args: append([]string{
 			"serve", "--data-dir", filepath.Join(f.Dir, HubName), "--bind-address", "127.0.0.1", "--secure-port", "0",
 			"--admin-kubeconfig", f.Kubeconfig(HubName), "--admin-context", HubName,
-			"--metrics-bind-address", "0",
+			"--metrics-bind-address", "0", "--dashboard-bind-address", "0",
 		}, f.HubArgs...),
 		timeout: startTimeout,
 		ready:   func(ctx context.Context) error { return f.hubReady(ctx) },

@@ -11,21 +11,31 @@ import (
 
 // upAgent starts the agent of a member, which joins with a token the first time.
 func (f *Fleet) upAgent(ctx context.Context, member string) error {
-	name := AgentName(member)
-	dir := filepath.Join(f.Dir, name)
-	args := append([]string{"run", "--kubeconfig", f.Kubeconfig(member), "--state-dir", dir}, f.AgentArgs...)
-	if _, err := os.Stat(filepath.Join(dir, "hub.kubeconfig")); errors.Is(err, fs.ErrNotExist) {
+	s := f.agent(member)
+	if _, err := os.Stat(filepath.Join(f.StateDir(member), "hub.kubeconfig")); errors.Is(err, fs.ErrNotExist) {
 		flags, err := f.CreateToken(ctx, member)
 		if err != nil {
 			return err
 		}
-		args = append(args, flags...)
+		s.args = append(s.args, flags...)
 	}
-	return f.up(ctx, service{
-		name: name, program: "agent", args: args, timeout: joinTimeout,
-		ready: func(ctx context.Context) error { return f.clusterReady(ctx, member) },
-	})
+	return f.up(ctx, s)
 }
+
+func (f *Fleet) agent(member string) service {
+	return service{
+		name: AgentName(member), program: "agent", timeout: joinTimeout,
+		args:  append([]string{"run", "--kubeconfig", f.Kubeconfig(member), "--state-dir", f.StateDir(member)}, f.AgentArgs...),
+		ready: func(ctx context.Context) error { return f.clusterReady(ctx, member) },
+	}
+}
+
+// StateDir returns the state directory of the agent of a member.
+func (f *Fleet) StateDir(member string) string { return filepath.Join(f.Dir, AgentName(member)) }
+
+// StartAgent starts the agent of a member that has joined, and waits for nothing: the hub
+// may be away.
+func (f *Fleet) StartAgent(member string) error { return f.start(f.agent(member)) }
 
 // CreateToken makes a token for a member and returns the arguments of the command that it
 // printed, after "agent join".

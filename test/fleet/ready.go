@@ -6,12 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
 )
 
@@ -57,6 +59,13 @@ func (f *Fleet) hubReady(ctx context.Context) error {
 	var info corev1.ConfigMap
 	if err := c.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, &info); err != nil {
 		return fmt.Errorf("reading what agents are told: %w", err)
+	}
+	// After a restart all of that is there before the API server can apply the defaults of
+	// policies, and until then it refuses them.
+	policy := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "fleet-probe"}}
+	policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Namespace", Name: "fleet-probe"}}
+	if err := c.Create(ctx, policy, client.DryRunAll); err != nil {
+		return fmt.Errorf("trying a policy: %w", err)
 	}
 	return nil
 }

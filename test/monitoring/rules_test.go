@@ -1,0 +1,183 @@
+package monitoring
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// Values of synthetic series.
+func always(value float64) func(time.Duration) float64 {
+	return func(time.Duration) float64 { return value }
+}
+
+func growing(perSecond float64) func(time.Duration) float64 {
+	return func(since time.Duration) float64 { return perSecond * since.Seconds() }
+}
+
+func metric(name string, value func(time.Duration) float64, labels ...string) series {
+	return series{labels: append([]string{"__name__", name}, labels...), value: value}
+}
+
+// histogram grows by one observation a second, all of which are in the bucket le.
+func histogram(name, le string, labels ...string) []series {
+	var out []series
+	for _, bound := range []string{"1", "10", "60", "+Inf"} {
+		rate := 0.0
+		if bound == le || bound == "+Inf" || (le == "1") || (le == "10" && bound == "60") {
+			rate = 1
+		}
+		out = append(out, metric(name, growing(rate), append([]string{"le", bound}, labels...)...))
+	}
+	return out
+}
+
+// TestEachAlertFires has each alert fire where it should, for as long as it says, and not
+// where all is well.
+func TestEachAlertFires(t *testing.T) {
+	t.Parallel()
+	const day = 86400
+	hub := []string{"job", "fairlead-hub"}
+	calm := []series{
+		metric("fairlead_hub_applications", always(5), "state", "Healthy"),
+		metric("fairlead_hub_clusters", always(10), "state", "Ready"),
+		metric("fairlead_hub_clusters", always(0), "state", "Silent"),
+	}
+	cases := map[string]struct {
+		fires, quiet []series
+		text         string
+	}{
+		"FairleadHubAbsent": {fires: []series{metric("up", always(1))}, quiet: calm, text: "No hub has told"},
+		"FairleadHubFailing": {
+			fires: []series{metric("controller_runtime_reconcile_errors_total", growing(1), append(hub, "controller", "binding")...)},
+			quiet: []series{
+				metric("controller_runtime_reconcile_errors_total", growing(0.01), append(hub, "controller", "binding")...),
+				metric("controller_runtime_reconcile_errors_total", growing(9), "job", "somebody-else", "controller", "binding"),
+			}, text: "binding",
+		},
+		"FairleadHubBehind": {
+			fires: histogram("workqueue_queue_duration_seconds_bucket", "60", append(hub, "name", "status")...),
+			quiet: histogram("workqueue_queue_duration_seconds_bucket", "1", append(hub, "name", "status")...), text: "status",
+		},
+		"FairleadPropagationSlow": {
+			fires: histogram("fairlead_hub_propagation_seconds_bucket", "60"), quiet: histogram("fairlead_hub_propagation_seconds_bucket", "10"), text: "One of a hundred",
+		},
+		"FairleadPropagationStuck": {
+			fires: []series{metric("fairlead_hub_propagation_oldest_seconds", growing(1))},
+			quiet: []series{metric("fairlead_hub_propagation_oldest_seconds", always(3))}, text: "hub get --unready",
+		},
+		"FairleadClusterSilent": {
+			fires: []series{metric("fairlead_hub_cluster_heartbeat_age_seconds", growing(1), "cluster", "edge-1")},
+			quiet: []series{metric("fairlead_hub_cluster_heartbeat_age_seconds", always(9), "cluster", "edge-1")}, text: "hub clusters describe edge-1",
+		},
+		"FairleadManyClustersSilent": {
+			fires: []series{
+				metric("fairlead_hub_clusters", always(6), "state", "Ready"), metric("fairlead_hub_clusters", always(4), "state", "Silent"),
+			}, quiet: calm, text: "40% of the clusters",
+		},
+		"FairleadClusterNotReady": {
+			fires: []series{metric("fairlead_hub_clusters", always(1), "state", "NotReady")}, quiet: calm, text: "1 clusters",
+		},
+		"FairleadCertificateEndsSoon": {
+			fires: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(3*day), "cluster", "edge-1")},
+			quiet: []series{
+				metric("fairlead_hub_cluster_certificate_remaining_seconds", always(30*day), "cluster", "edge-1"),
+				metric("fairlead_hub_cluster_certificate_remaining_seconds", always(-1), "cluster", "edge-2"),
+			}, text: "3d",
+		},
+		"FairleadCertificateExpired": {
+			fires: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(-5), "cluster", "edge-1")},
+			quiet: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(5), "cluster", "edge-1")}, text: "--rejoin edge-1",
+		},
+		"FairleadUnclaimedObjects": {
+			fires: []series{metric("fairlead_hub_unclaimed_objects", always(3))}, quiet: []series{metric("fairlead_hub_unclaimed_objects", always(0))}, text: "3 objects",
+		},
+		"FairleadObjectsRefused": {
+			fires: []series{metric("fairlead_hub_refused_objects", always(2), "reason", "Denied")},
+			quiet: []series{metric("fairlead_hub_refused_objects", always(0), "reason", "Denied")}, text: "2 objects",
+		},
+		"FairleadApplicationsUnscheduled": {
+			fires: []series{metric("fairlead_hub_applications", always(2), "state", "Unscheduled")}, quiet: calm, text: "hub explain",
+		},
+		"FairleadApplicationsUnhealthy": {
+			fires: []series{metric("fairlead_hub_applications", always(2), "state", "Unhealthy")}, quiet: calm, text: "2 applications",
+		},
+		"FairleadDriftFought": {
+			fires: []series{metric("fairlead_agent_execution_drift_total", growing(1), "instance", "edge-1")},
+			quiet: []series{metric("fairlead_agent_execution_drift_total", growing(0.001), "instance", "edge-1")}, text: "1 changes a second",
+		},
+		"FairleadObjectsStuck": {
+			fires: []series{metric("fairlead_agent_execution_stuck_objects", always(1), "instance", "edge-1")},
+			quiet: []series{metric("fairlead_agent_execution_stuck_objects", always(0), "instance", "edge-1")}, text: "1 objects",
+		},
+		"FairleadJournalFailing": {
+			fires: []series{metric("fairlead_agent_journal_failing", always(1), "instance", "edge-1")},
+			quiet: []series{metric("fairlead_agent_journal_failing", always(0), "instance", "edge-1")}, text: "edge-1",
+		},
+	}
+	rules, err := Rules()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(rules).To(HaveLen(len(cases)), "each rule has a case")
+	for _, r := range rules {
+		t.Run(r.Alert, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			tc, ok := cases[r.Alert]
+			g.Expect(ok).To(BeTrue(), "each rule has a case")
+			holds, err := time.ParseDuration(r.For)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(r.Labels["severity"]).To(BeElementOf("info", "warning", "critical"))
+
+			// What is growing needs some time until it is too much.
+			const warm = 20 * time.Minute
+			p := newPrometheus(t, warm+holds, tc.fires)
+			for since := warm; since <= warm+holds; since += time.Minute {
+				g.Expect(p.at(t, r.Expr, since)).NotTo(BeEmpty(), "it is pending for %s", since-warm)
+			}
+			fired := p.at(t, r.Expr, warm+holds)[0]
+			values := fired.Metric.Map()
+			for _, annotation := range []string{"summary", "description"} {
+				g.Expect(Text(r.Annotations[annotation], values, fired.F)).NotTo(Or(BeEmpty(), ContainSubstring("no value")))
+			}
+			summary, err := Text(r.Annotations["summary"]+" "+r.Annotations["description"], values, fired.F)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(summary).To(ContainSubstring(tc.text))
+
+			q := newPrometheus(t, warm+holds, tc.quiet)
+			g.Expect(q.at(t, r.Expr, warm+holds)).To(BeEmpty(), "all is well")
+		})
+	}
+}
+
+func TestDashboardsCanBeRead(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dashboards, err := Dashboards()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(dashboards).To(HaveLen(2))
+	for _, d := range dashboards {
+		g.Expect(d.UID).NotTo(BeEmpty())
+		ids, cells := map[int]bool{}, map[[2]int]string{}
+		for _, p := range d.Panels {
+			g.Expect(ids[p.ID]).To(BeFalse(), "panel %d of %s is there twice", p.ID, d.Title)
+			ids[p.ID] = true
+			g.Expect(p.Title).NotTo(BeEmpty())
+			g.Expect(p.Description).NotTo(BeEmpty(), "panel %s says what it shows", p.Title)
+			g.Expect(p.Targets).NotTo(BeEmpty())
+			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+					g.Expect(cells).NotTo(HaveKey([2]int{x, y}), "panel %s lies on another", p.Title)
+					cells[[2]int{x, y}] = p.Title
+				}
+			}
+		}
+	}
+	queries, err := Queries()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, q := range queries {
+		asked, err := q.Asks()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(asked).NotTo(BeEmpty(), q.Where)
+	}
+}

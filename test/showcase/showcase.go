@@ -1,0 +1,198 @@
+package showcase
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/dashboard"
+	"fairlead.dev/test/cluster"
+)
+
+// Showcase is a hub's API with a dashboard in front of it.
+type Showcase struct {
+	Hub *cluster.Cluster
+	// Client has the rights of an administrator.
+	Client client.Client
+	// Server is the dashboard, URL where it is served.
+	Server *dashboard.Server
+	URL    string
+	// Authority is what its certificate is signed by.
+	Authority *x509.CertPool
+}
+
+// Start starts a hub's API of the test's own, fills it, and serves the dashboard over TLS, as
+// `hub serve` does.
+func Start(tb testing.TB) *Showcase {
+	tb.Helper()
+	hub := cluster.Start(tb, cluster.Options{})
+	s := &Showcase{Hub: hub, Client: hub.Client(tb)}
+	check(tb, apiserver.Install(tb.Context(), hub.Config, apiserver.Options{
+		ClusterInfo: &apiserver.ClusterInfo{Server: hub.Config.Host, CA: authority(tb, hub.Config)},
+	}))
+	fill(tb, s.Client)
+	s.serve(tb)
+	return s
+}
+
+func authority(tb testing.TB, cfg *rest.Config) []byte {
+	tb.Helper()
+	if len(cfg.CAData) > 0 {
+		return cfg.CAData
+	}
+	raw, err := os.ReadFile(cfg.CAFile)
+	check(tb, err)
+	return raw
+}
+
+// serve serves the dashboard with the certificate of the hub's API.
+func (s *Showcase) serve(tb testing.TB) {
+	tb.Helper()
+	s.Authority = x509.NewCertPool()
+	s.Authority.AppendCertsFromPEM(authority(tb, s.Hub.Config))
+	httpClient, err := rest.HTTPClientFor(s.Hub.Config)
+	check(tb, err)
+	mapper, err := apiutil.NewDynamicRESTMapper(s.Hub.Config, httpClient)
+	check(tb, err)
+	cached, err := dashboard.NewCache(s.Hub.Config, mapper, "")
+	check(tb, err)
+	s.Server, err = dashboard.New(dashboard.Deps{
+		Config: s.Hub.Config, Mapper: mapper, Cache: cached, Clock: clock.RealClock{}, Log: logr.Discard(), Certificates: true,
+	})
+	check(tb, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(tb, err)
+	s.URL = "https://" + l.Addr().String()
+	ctx := tb.Context()
+	done := make(chan error, 3)
+	go func() { done <- cached.Start(ctx) }()
+	go func() { done <- s.Server.Run(ctx) }()
+	pki := filepath.Join(s.Hub.DataDir, "pki")
+	go func() {
+		done <- s.Server.Serve(ctx, l, &dashboard.TLS{
+			CertFile: filepath.Join(pki, "apiserver.crt"), KeyFile: filepath.Join(pki, "apiserver.key"), Clients: s.Authority,
+		})
+	}()
+	tb.Cleanup(func() { // the context has ended
+		for range cap(done) {
+			if err := <-done; err != nil {
+				tb.Errorf("the dashboard stopped: %v", err)
+			}
+		}
+	})
+}
+
+// HTTP returns a client that trusts the dashboard and follows no redirects; certificates are
+// those that it shows. It calls from this address of the loopback network, since the
+// dashboard counts the tries of each.
+func (s *Showcase) HTTP(from string, certificates ...tls.Certificate) *http.Client {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	return &http.Client{
+		Timeout: time.Minute,
+		Transport: &http.Transport{
+			DialContext:     dialer.DialContext,
+			TLSClientConfig: &tls.Config{RootCAs: s.Authority, Certificates: certificates, MinVersion: tls.VersionTLS12},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Token returns one of a service account that has these rules, everywhere if the namespace
+// is empty.
+func (s *Showcase) Token(tb testing.TB, name, namespace string, rules ...rbacv1.PolicyRule) string {
+	tb.Helper()
+	name = "showcase-" + name // some names are those of roles that every API server has
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	if err := s.Client.Create(tb.Context(), account); !apierrors.IsAlreadyExists(err) {
+		check(tb, err)
+	}
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: account.Namespace, Name: name}}
+	var objects []client.Object
+	if len(rules) > 0 && namespace == "" {
+		objects = append(objects,
+			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
+			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}, Subjects: subjects})
+	} else if len(rules) > 0 {
+		objects = append(objects,
+			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: rules},
+			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, Subjects: subjects})
+	}
+	for _, obj := range objects {
+		if err := s.Client.Create(tb.Context(), obj); !apierrors.IsAlreadyExists(err) {
+			check(tb, err)
+		}
+	}
+	request := &authenticationv1.TokenRequest{}
+	scheme := s.Client.Scheme()
+	check(tb, authenticationv1.AddToScheme(scheme))
+	check(tb, s.Client.SubResource("token").Create(tb.Context(), account, request))
+	s.awaitRights(tb, request.Status.Token, namespace, rules)
+	return request.Status.Token
+}
+
+// awaitRights returns when the API server grants what it was told to.
+func (s *Showcase) awaitRights(tb testing.TB, token, namespace string, rules []rbacv1.PolicyRule) {
+	tb.Helper()
+	if len(rules) == 0 {
+		return
+	}
+	cfg := rest.AnonymousClientConfig(s.Hub.Config)
+	cfg.BearerToken = token
+	scheme := s.Client.Scheme()
+	check(tb, authorizationv1.AddToScheme(scheme))
+	them, err := client.New(cfg, client.Options{Scheme: scheme})
+	check(tb, err)
+	last := rules[len(rules)-1]
+	check(tb, wait.PollUntilContextTimeout(tb.Context(), settlePoll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: last.Verbs[0], Group: last.APIGroups[0], Resource: last.Resources[0],
+		}}}
+		err := them.Create(ctx, review)
+		return review.Status.Allowed, err
+	}))
+}
+
+// Everything are the rules of an administrator.
+func Everything() rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}
+}
+
+func check(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(fmt.Errorf("setting up the showcase: %w", err))
+	}
+}
+
+// Reads are the rules of somebody who may look at the applications of a namespace.
+func Reads() []rbacv1.PolicyRule {
+	look := []string{"get", "list", "watch"}
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"policy.karmada.io"}, Resources: []string{"propagationpolicies"}, Verbs: look},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: look},
+		{APIGroups: []string{"work.karmada.io"}, Resources: []string{"resourcebindings"}, Verbs: []string{"list", "get", "watch"}},
+	}
+}
