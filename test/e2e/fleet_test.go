@@ -1,21 +1,15 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/fleet/fleettest"
 )
 
 // How long things may take on a machine that does other work too.
@@ -24,58 +18,13 @@ const (
 	poll     = 100 * time.Millisecond
 )
 
-// theFleet is started by the first test that needs it.
-var theFleet = sync.OnceValues(func() (*fleet.Fleet, error) {
-	root, err := cluster.Root()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("/tmp", "fairlead-e2e-")
-	if err != nil {
-		return nil, err
-	}
-	f, err := fleet.New(fleet.Options{
-		Bin: filepath.Join(root, "bin"), Dir: dir, Clusters: 3, Nodes: 2,
-		Report: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	started = f
-	return f, f.Up(context.Background())
-})
+var shared = fleettest.Of(fleet.Options{Clusters: 3, Nodes: 2})
 
-// started is the fleet to stop, ready or not.
-var started *fleet.Fleet
-
-func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // the programs have logs of their own
-	code := m.Run()
-	if started != nil {
-		if err := stop(started); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
-	}
-	os.Exit(code)
-}
-
-func stop(f *fleet.Fleet) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := f.Down(ctx); err != nil {
-		return err
-	}
-	return os.RemoveAll(f.Dir)
-}
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 func up(t *testing.T) *fleet.Fleet {
 	t.Helper()
-	f, err := theFleet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return shared.Up(t)
 }
 
 func eventually(t *testing.T, check func(g Gomega)) {

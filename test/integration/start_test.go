@@ -26,7 +26,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/interpreter/builtin"
+	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/logging"
 	"fairlead.dev/hub/apiserver"
 	hubsetup "fairlead.dev/hub/setup"
@@ -73,6 +74,7 @@ func (s *system) startHub(ctx context.Context, t *testing.T) {
 			ClusterMonitorGracePeriod: 40 * time.Second,
 			ClusterStartupGracePeriod: time.Minute,
 			Clock:                     clock.RealClock{},
+			Registry:                  s.registry,
 		})
 		if err != nil {
 			return err
@@ -95,9 +97,13 @@ func (s *system) startAgent(ctx context.Context, t *testing.T, name string) {
 			t.Fatalf("joining %q: %v", name, err)
 		}
 	}
+	kinds, err := builtin.New(vm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.run(ctx, name, func(ctx context.Context) error {
 		return agentsetup.Run(ctx, agentsetup.Options{
-			Hub: hub, Member: member.Config, Cluster: name, Interpreter: native.New(), Clock: clock.RealClock{},
+			Hub: hub, Member: member.Config, Cluster: name, Interpreter: kinds, Clock: clock.RealClock{}, Version: "test",
 			StatusFrequency:    agentsetup.DefaultStatusFrequency,
 			LeaseDuration:      agentsetup.DefaultLeaseDuration,
 			LeaseRenewFraction: agentsetup.DefaultLeaseRenewFraction,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -44,6 +45,8 @@ func eventually(t *testing.T, check func(g Gomega)) {
 type system struct {
 	hub     *cluster.Cluster
 	members []*cluster.Cluster
+	// registry has the hub's own metrics: several hubs run in this process.
+	registry *prometheus.Registry
 
 	mu      sync.Mutex
 	running map[string]running
@@ -103,6 +106,7 @@ func own(t *testing.T) *system {
 func (s *system) start(ctx context.Context, t *testing.T) {
 	t.Helper()
 	s.running = map[string]running{}
+	s.registry = prometheus.NewRegistry()
 	s.startHub(ctx, t)
 	for _, member := range s.members {
 		s.startAgent(ctx, t, member.Name)

@@ -43,9 +43,10 @@ func TestTheAPIServerTakesWhatIsAggregated(t *testing.T) {
 			{item("a", `{"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"observedGeneration":1,"generation":1,"resourceTemplateGeneration":1}`)},
 			{},
 		}},
-		"ReplicaSet":  {`{"apiVersion":"apps/v1","kind":"ReplicaSet","spec":{` + selected + `}}`, []step{{item("a", `{"replicas":1}`)}, {}}},
-		"StatefulSet": {`{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"serviceName":"x",` + selected + `}}`, []step{{item("a", `{"replicas":1,"availableReplicas":0,"currentReplicas":1}`)}, {}}},
-		"DaemonSet":   {`{"apiVersion":"apps/v1","kind":"DaemonSet","spec":{` + selected + `}}`, []step{{item("a", `{"desiredNumberScheduled":2,"numberUnavailable":2}`)}, {}}},
+		"ReplicaSet":            {`{"apiVersion":"apps/v1","kind":"ReplicaSet","spec":{` + selected + `}}`, []step{{item("a", `{"replicas":1}`)}, {}}},
+		"ReplicationController": {`{"apiVersion":"v1","kind":"ReplicationController","spec":{` + template + `}}`, []step{{item("a", `{"replicas":2,"readyReplicas":1,"availableReplicas":1}`)}, {}}},
+		"StatefulSet":           {`{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"serviceName":"x",` + selected + `}}`, []step{{item("a", `{"replicas":1,"availableReplicas":0,"currentReplicas":1}`)}, {}}},
+		"DaemonSet":             {`{"apiVersion":"apps/v1","kind":"DaemonSet","spec":{` + selected + `}}`, []step{{item("a", `{"desiredNumberScheduled":2,"numberUnavailable":2}`)}, {}}},
 		"Job that completes": {`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"nginx"}]}}}}`, []step{
 			{item("a", `{"active":1,`+jobStart+`}`), item("b", "")},
 			{item("a", `{"active":1,`+jobStart+`}`), item("b", `{"active":1,`+jobStart+`}`)},

@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/test/fleet"
+)
+
+// uids returns the ConfigMaps with a label in a member, with the UID of each: one that was
+// deleted and made again has another.
+func uids(t *testing.T, g Gomega, f *fleet.Fleet, member, label string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for line := range strings.Lines(kubectl(t, g, f, member, "get", "configmaps", "-l", "test="+label, "-o",
+		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)) {
+		name, uid, _ := strings.Cut(strings.TrimSpace(line), " ")
+		out[name] = uid
+	}
+	return out
+}
+
+// TestAHubIsRestoredFromABackup backs a hub up while it runs, changes things, loses the hub
+// with all that it had, and restores it: what was deleted since comes back, what was made
+// since is unclaimed, and nothing in a member is deleted.
+func TestAHubIsRestoredFromABackup(t *testing.T) {
+	g := NewWithT(t)
+	f := up(t)
+	data := filepath.Join(f.Dir, fleet.HubName)
+	file := filepath.Join(t.TempDir(), "hub.backup")
+	hub := func(what, name string) error {
+		_, err := f.Run(t.Context(), "hub", what, "--data-dir", data, name)
+		return err
+	}
+	everywhere := func(want int) {
+		t.Helper()
+		eventually(t, func(g Gomega) {
+			for _, member := range f.Members() {
+				g.Expect(count(t, g, f, member, "backup")).To(Equal(want), member)
+			}
+		})
+	}
+	apply(t, f, configMaps("backup", 1, 20))
+	everywhere(20)
+
+	g.Expect(hub("backup", file)).To(Succeed())
+	info, err := os.Stat(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o600), "it holds the keys of the hub")
+	g.Expect(hub("backup", file)).To(MatchError(ContainSubstring("exists")), "a backup is not overwritten")
+	g.Expect(hub("restore", file)).To(MatchError(ContainSubstring("in use")), "the hub is running")
+
+	kubectl(t, g, f, fleet.HubName, "delete", "configmaps", "backup-1", "backup-2", "backup-3")
+	apply(t, f, configMaps("backup", 21, 30))
+	everywhere(27)
+	before := map[string]map[string]string{}
+	for _, member := range f.Members() {
+		before[member] = uids(t, g, f, member, "backup")
+	}
+
+	g.Expect(f.Kill(t.Context(), fleet.HubName)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(hub("restore", file)).To(MatchError(ContainSubstring("is not empty")), "what there is may be wanted yet")
+	})
+	g.Expect(hub("backup", filepath.Join(t.TempDir(), "dead.backup"))).To(MatchError(ContainSubstring("not running")))
+	g.Expect(os.RemoveAll(data)).To(Succeed())
+	whole, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	cut := filepath.Join(t.TempDir(), "cut.backup")
+	g.Expect(os.WriteFile(cut, whole[:len(whole)*9/10], 0o600)).To(Succeed())
+	g.Expect(hub("restore", cut)).To(MatchError(ContainSubstring("backup")), "a part is not restored")
+	g.Expect(hub("restore", file)).To(Succeed(), "and leaves the directory as it was")
+	g.Expect(f.Up(t.Context())).To(Succeed(), "with agents that come back by themselves")
+
+	everywhere(30)
+	for _, member := range f.Members() {
+		after := uids(t, g, f, member, "backup")
+		for name, uid := range before[member] {
+			g.Expect(after).To(HaveKeyWithValue(name, uid), "%s is still the same object in %s", name, member)
+		}
+	}
+	eventually(t, func(g Gomega) {
+		for _, member := range f.Members() {
+			unclaimed := kubectl(t, g, f, fleet.HubName, "get", "cluster", member, "-o", "jsonpath={.status.unclaimedObjects}")
+			g.Expect(unclaimed).To(Equal("10"), "made since: no Work of the hub is about them, in %s", member)
+		}
+		applied := strings.Fields(kubectl(t, g, f, fleet.HubName, "get", "resourcebindings", "-o",
+			`jsonpath={range .items[?(@.spec.resource.kind=="ConfigMap")]}{.metadata.name}={.status.conditions[?(@.type=="FullyApplied")].status} {end}`))
+		for i := 1; i <= 20; i++ {
+			g.Expect(applied).To(ContainElement(fmt.Sprintf("backup-%d-configmap=True", i)))
+		}
+	})
+
+	// It goes on from there, and people who have them again claim what they made.
+	kubectl(t, g, f, fleet.HubName, "delete", "configmap", "backup-4")
+	apply(t, f, configMaps("backup", 21, 31))
+	everywhere(30)
+	eventually(t, func(g Gomega) {
+		g.Expect(kubectl(t, g, f, fleet.HubName, "get", "clusters", "-o", "jsonpath={.items[*].status.unclaimedObjects}")).NotTo(ContainSubstring("1"))
+	})
+	kubectl(t, g, f, fleet.HubName, "delete", "configmaps", "-l", "test=backup")
+	everywhere(0)
+}

@@ -1,0 +1,52 @@
+package failover
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/fleet"
+)
+
+// BenchmarkALostClusterIsUnknown measures, with the timing that people get, how long it
+// takes from the death of an agent until the hub says that its cluster is Unknown.
+func BenchmarkALostClusterIsUnknown(b *testing.B) {
+	g, ctx := NewWithT(b), b.Context()
+	root, err := cluster.Root()
+	g.Expect(err).NotTo(HaveOccurred())
+	f, err := fleet.New(fleet.Options{Bin: filepath.Join(root, "bin"), Dir: b.TempDir(), Clusters: 2, Nodes: 1})
+	g.Expect(err).NotTo(HaveOccurred())
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := f.Down(ctx); err != nil {
+			b.Error(err)
+		}
+	})
+	g.Expect(f.Up(ctx)).To(Succeed())
+	hub, err := f.Client(fleet.HubName)
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &world{Fleet: f, g: g, hub: hub}
+	var longest, sum time.Duration
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		g.Expect(f.Up(ctx)).To(Succeed())
+		g.Expect(f.Kill(ctx, fleet.AgentName("edge-1"))).To(Succeed())
+		from := time.Now()
+		b.StartTimer()
+		g.Eventually(func(g Gomega) {
+			g.Expect(w.ready(b, g, "edge-1")).To(Equal(metav1.ConditionUnknown))
+		}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+		took := time.Since(from)
+		longest, sum, n = max(longest, took), sum+took, n+1
+	}
+	b.ReportMetric(longest.Seconds(), "s-longest")
+	b.ReportMetric(sum.Seconds()/float64(n), "s-mean")
+}

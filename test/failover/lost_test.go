@@ -1,0 +1,130 @@
+package failover
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/test/fleet"
+)
+
+// silence is a policy that has clusters left that are not heard from.
+const silence = `
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterTaintPolicy
+metadata: {name: silence}
+spec:
+  addOnConditions: [{conditionType: Ready, operator: NotIn, statusValues: ["True"]}]
+  removeOnConditions: [{conditionType: Ready, operator: In, statusValues: ["True"]}]
+  taints: [{key: lost, effect: NoExecute}]
+`
+
+// deployment is YAML of one with two replicas, which need nodes with a label, and of its
+// policy: in the first group of clusters that has a place.
+func deployment(name, tolerations string, groups ...string) string {
+	var terms strings.Builder
+	for _, g := range groups {
+		fmt.Fprintf(&terms, "{affinityName: %[1]s, clusterNames: [%[1]s]},", g)
+	}
+	return fmt.Sprintf(`
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s, namespace: default}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      nodeSelector: {pool: shop}
+      containers: [{name: main, image: example.com/main}]
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: %[1]s, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: %[1]s}]
+  placement:
+    clusterAffinities: [%[2]s]
+    clusterTolerations: [%[3]s]
+    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted}
+`, name, terms.String(), tolerations)
+}
+
+// TestAClusterIsLostAndComesBack follows three applications of a cluster whose agent dies:
+// one that moves, one that tolerates it, and one that can go nowhere else. The hub is killed
+// in the middle.
+func TestAClusterIsLostAndComesBack(t *testing.T) {
+	w := start(t)
+	g, ctx := w.g, t.Context()
+	w.pool(t, "edge-1", true)
+	w.pool(t, "edge-2", false)
+	w.apply(t, silence+
+		deployment("moves", "", "edge-1", "edge-2")+
+		deployment("waits", `{key: lost, operator: Exists, effect: NoExecute, tolerationSeconds: 3600}`, "edge-1", "edge-2")+
+		deployment("pinned", "", "edge-1"))
+	w.eventually(t, func(g Gomega) {
+		for _, name := range []string{"moves", "waits", "pinned"} {
+			d := w.deployment(t, g, "edge-1", name)
+			g.Expect(d).NotTo(BeNil(), name)
+			g.Expect(d.Status.ReadyReplicas).To(BeEquivalentTo(2), name)
+			items := w.binding(t, g, name).Status.AggregatedStatus
+			g.Expect(items).To(HaveLen(1), name)
+			g.Expect(items[0].Health).To(Equal(workv1alpha1.Healthy), name)
+		}
+	})
+	before := w.uids(t, g, "edge-1")
+
+	g.Expect(w.Kill(ctx, fleet.AgentName("edge-1"))).To(Succeed())
+	w.eventually(t, func(g Gomega) {
+		g.Expect(w.ready(t, g, "edge-1")).To(Equal(metav1.ConditionUnknown))
+		g.Expect(w.where(t, g, "moves")).To(Equal([]string{"edge-2"}))
+		g.Expect(w.deployment(t, g, "edge-2", "moves")).NotTo(BeNil())
+		g.Expect(w.evicting(t, g, "moves")).To(Equal(workv1alpha2.ReasonWaitingForReplacement))
+		g.Expect(w.evicting(t, g, "pinned")).To(Equal(workv1alpha2.ReasonWaitingForReplacement))
+	})
+
+	// The new copy finds no node yet, and the hub dies: what is in edge-1 stays.
+	g.Expect(w.Kill(ctx, fleet.HubName)).To(Succeed())
+	g.Expect(w.StartHub(ctx)).To(Succeed())
+	all := map[string]bool{"moves-deployment": true, "waits-deployment": true, "pinned-deployment": true}
+	w.eventually(t, func(g Gomega) {
+		b := w.binding(t, g, "moves")
+		g.Expect(b.Status.AggregatedStatus).To(ContainElement(And(
+			HaveField("ClusterName", "edge-2"), HaveField("Health", workv1alpha1.Unhealthy))), "edge-2 reports to the hub that was started again")
+		g.Expect(w.works(t, g, "edge-1")).To(Equal(all))
+	})
+	explained, err := w.Run(ctx, "hub", "explain", "deployment/moves", "-n", "default", "--kubeconfig", w.Kubeconfig(fleet.HubName))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(explained).To(And(ContainSubstring("edge-1 to edge-2"), ContainSubstring("waiting for 2 of 2 replicas")))
+
+	w.pool(t, "edge-2", true)
+	w.eventually(t, func(g Gomega) {
+		g.Expect(w.binding(t, g, "moves").Spec.GracefulEvictionTasks).To(BeEmpty())
+		g.Expect(w.deployment(t, g, "edge-2", "moves").Status.ReadyReplicas).To(BeEquivalentTo(2))
+		g.Expect(w.works(t, g, "edge-1")).To(Equal(map[string]bool{"moves-deployment": false, "waits-deployment": true, "pinned-deployment": true}))
+	})
+	g.Expect(w.uids(t, g, "edge-1")).To(Equal(before), "nobody is there to remove anything")
+	g.Expect(w.where(t, g, "waits")).To(Equal([]string{"edge-1"}))
+
+	g.Expect(w.StartAgent("edge-1")).To(Succeed())
+	delete(before, "moves")
+	w.eventually(t, func(g Gomega) {
+		g.Expect(w.ready(t, g, "edge-1")).To(Equal(metav1.ConditionTrue))
+		g.Expect(w.uids(t, g, "edge-1")).To(Equal(before), "exactly what moved away is removed")
+		g.Expect(w.works(t, g, "edge-1")).To(Equal(map[string]bool{"waits-deployment": true, "pinned-deployment": true}))
+		for _, name := range []string{"waits", "pinned"} {
+			g.Expect(w.where(t, g, name)).To(Equal([]string{"edge-1"}), name)
+			g.Expect(w.evicting(t, g, name)).To(BeEmpty(), name)
+			g.Expect(w.deployment(t, g, "edge-1", name).Status.ReadyReplicas).To(BeEquivalentTo(2), name)
+		}
+		g.Expect(w.where(t, g, "moves")).To(Equal([]string{"edge-2"}), "it stays where it went")
+	})
+}

@@ -1,0 +1,282 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/registration"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/test/builder"
+)
+
+const day = 24 * time.Hour
+
+// ahead is a clock that is ahead of the others.
+type ahead struct {
+	clock.RealClock
+	by time.Duration
+}
+
+func (a ahead) Now() time.Time                  { return time.Now().Add(a.by) }
+func (a ahead) Since(t time.Time) time.Duration { return a.Now().Sub(t) }
+
+// joined is a member that has joined and keeps its credentials.
+type joined struct {
+	*registration.Credentials
+	h     *hub
+	dir   string
+	dials atomic.Int32
+}
+
+// keeps joins as a cluster and opens its credentials on a machine whose clock is ahead.
+func (h *hub) keeps(ctx context.Context, name string, by time.Duration) *joined {
+	h.t.Helper()
+	o := h.options(name, h.created(ctx, "--cluster", name))
+	o.Member = members(h.t)(name)
+	_, err := registration.Join(ctx, o)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	j := &joined{h: h, dir: o.StateDir}
+	j.Credentials, err = registration.OpenCredentials(registration.KeepOptions{
+		StateDir: o.StateDir, Clock: ahead{by: by}, Random: func() float64 { return 0 },
+		Connection: &rest.Config{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			j.dials.Add(1)
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}},
+	})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	return j
+}
+
+// keep looks after the credentials until the test ends, and returns how it ended.
+func (j *joined) keep(ctx context.Context) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- j.Keep(ctx) }()
+	return done
+}
+
+// onDisk returns what the next start would run with.
+func (j *joined) onDisk(g Gomega) *rest.Config {
+	config, err := registration.Load(j.dir, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	return config
+}
+
+// usedCertificate is by which certificate the hub's API recognizes a request.
+func (j *joined) usedCertificate(ctx context.Context, g Gomega) string {
+	scheme := runtime.NewScheme()
+	g.Expect(authenticationv1.AddToScheme(scheme)).To(Succeed())
+	c, err := client.New(j.Config(), client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	review := &authenticationv1.SelfSubjectReview{}
+	g.Expect(c.Create(ctx, review)).To(Succeed())
+	return fmt.Sprint(review.Status.UserInfo.Extra["authentication.kubernetes.io/credential-id"])
+}
+
+func TestACertificateIsRenewedAndNoWatchIsCutOff(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	j := h.keeps(ctx, "renews", 300*day)
+	// Certificates are told apart by the second in which they end.
+	joined := time.Now().Unix()
+	h.g.Eventually(func() int64 { return time.Now().Unix() }).WithTimeout(20 * time.Second).Should(BeNumerically(">", joined))
+	agent, err := client.NewWithWatch(j.Config(), client.Options{Scheme: h.Scheme()})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	var works watch.Interface
+	h.g.Eventually(func() error {
+		works, err = agent.Watch(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-renews"))
+		return err
+	}).WithTimeout(20 * time.Second).Should(Succeed())
+	defer works.Stop()
+	before, first := j.onDisk(h.g), j.usedCertificate(ctx, h.g)
+	h.g.Expect(j.dials.Load()).To(Equal(int32(1)), "one connection for all")
+
+	// The hub goes on writing while the certificate changes.
+	stop, wrote := make(chan struct{}), make(chan int, 1)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-stop:
+				wrote <- n
+				return
+			default:
+			}
+			if err := h.Create(ctx, builder.MakeWork("renews", fmt.Sprintf("w-%d", n)).Obj()); err != nil {
+				t.Error(err)
+			}
+			n++
+		}
+	}()
+	keeping, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := j.keep(keeping)
+	h.g.Eventually(func(g Gomega) {
+		after := j.onDisk(g)
+		g.Expect(after.CertData).NotTo(Equal(before.CertData))
+		g.Expect(after.KeyData).NotTo(Equal(before.KeyData), "a new key each time")
+		g.Expect(j.usedCertificate(ctx, g)).NotTo(Equal(first), "new requests go by the new certificate")
+	}).WithTimeout(30 * time.Second).Should(Succeed())
+	close(stop)
+	count := <-wrote
+	for seen := 0; seen < count; {
+		select {
+		case event, open := <-works.ResultChan():
+			h.g.Expect(open).To(BeTrue(), "the watch was cut off")
+			h.g.Expect(event.Type).To(BeElementOf(watch.Added, watch.Modified))
+			if event.Type == watch.Added {
+				seen++
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("the watch showed %d of %d Works", seen, count)
+		}
+	}
+	t.Logf("%d Works were made while the certificate changed; the one watch showed all", count)
+	h.g.Eventually(func() string { return h.must(ctx, "clusters", "describe", "renews") }).WithTimeout(20*time.Second).
+		Should(ContainSubstring("serial "+serial(t, j.onDisk(h.g))), "the hub knows of it")
+	cancel()
+	h.g.Eventually(done).WithTimeout(10 * time.Second).Should(Receive(BeNil()))
+}
+
+func serial(t *testing.T, config *rest.Config) string {
+	t.Helper()
+	block, _ := pem.Decode(config.CertData)
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert.SerialNumber.Text(16)
+}
+
+func TestAnAgentWhoseCertificateEndedIsCalledBack(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	j := h.keeps(ctx, "was-off", 400*day)
+	before := j.onDisk(h.g)
+	j.keep(ctx)
+	h.g.Consistently(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(time.Second).Should(Equal(before.CertData), "nobody called it yet")
+
+	h.must(ctx, "token", "create", "--rejoin", "was-off")
+	h.g.Eventually(func(g Gomega) {
+		after := j.onDisk(g)
+		g.Expect(after.CertData).NotTo(Equal(before.CertData))
+		g.Expect(after.KeyData).NotTo(Equal(before.KeyData))
+	}).WithTimeout(2 * time.Minute).Should(Succeed())
+	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
+	h.g.Expect(h.must(ctx, "token", "list")).To(MatchRegexp(`was-off +0 of 1`))
+}
+
+// authorities has the hub name certificate authorities until the test ends.
+func (h *hub) authorities(ctx context.Context, ca []byte) {
+	h.t.Helper()
+	info := &corev1.ConfigMap{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, info)).To(Succeed())
+	before := info.DeepCopy()
+	config := clientcmdapi.NewConfig()
+	config.Clusters[""] = &clientcmdapi.Cluster{Server: h.config.Host, CertificateAuthorityData: ca}
+	raw, err := clientcmd.Write(*config)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	info.Data["kubeconfig"] = string(raw)
+	h.g.Expect(h.Patch(ctx, info, client.MergeFrom(before))).To(Succeed())
+}
+
+func TestAnAgentFollowsTheHubToAnotherAuthority(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	j := h.keeps(ctx, "follows", 0)
+	old := j.onDisk(h.g).CAData
+	next := newAuthority(t)
+	defer h.authorities(context.WithoutCancel(ctx), old)
+
+	h.authorities(ctx, append(bytes.Clone(old), next...))
+	keeping, cancel := context.WithCancel(ctx)
+	done := j.keep(keeping)
+	h.g.Eventually(func() string { return string(j.onDisk(h.g).CAData) }).WithTimeout(30 * time.Second).
+		Should(And(ContainSubstring(strings.TrimSpace(string(old))), ContainSubstring(strings.TrimSpace(string(next)))))
+	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
+	cancel()
+	h.g.Eventually(done).WithTimeout(10 * time.Second).Should(Receive(BeNil()))
+
+	// Once another authority is named first, it is the one that signs: the certificate is
+	// renewed long before its time.
+	before := j.onDisk(h.g).CertData
+	h.authorities(ctx, append(bytes.Clone(next), old...))
+	keeping, cancel = context.WithCancel(ctx)
+	done = j.keep(keeping)
+	h.g.Eventually(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(30 * time.Second).ShouldNot(Equal(before))
+	cancel()
+	h.g.Eventually(done).WithTimeout(10 * time.Second).Should(Receive(BeNil()))
+
+	// Whoever names only authorities that do not vouch for the hub is not followed.
+	h.authorities(ctx, next)
+	j.keep(ctx)
+	h.g.Consistently(func() string { return string(j.onDisk(h.g).CAData) }).WithTimeout(12 * time.Second).Should(ContainSubstring(strings.TrimSpace(string(old))))
+}
+
+// newAuthority returns the certificate of an authority that signed nothing.
+func newAuthority(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "next"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(day),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func TestAnAgentIsToldThatItWasRetired(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	j := h.keeps(ctx, "retires", 0)
+	done := j.keep(ctx)
+	h.must(ctx, "forget", "retires", "--force")
+	agent, err := client.New(j.Config(), client.Options{Scheme: h.Scheme()})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Eventually(func() error {
+		// The agent goes on with its work, until the hub refuses it something.
+		return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-retires"))
+	}).ShouldNot(Succeed())
+	var ended error
+	h.g.Eventually(done).WithTimeout(30 * time.Second).Should(Receive(&ended))
+	var told *registration.RetiredError
+	h.g.Expect(errors.As(ended, &told)).To(BeTrue(), "%v", ended)
+	h.g.Expect(told.By).NotTo(BeEmpty())
+	t.Log(ended)
+}

@@ -1,0 +1,204 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/registration"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/cli"
+	"fairlead.dev/test/builder"
+	testcluster "fairlead.dev/test/cluster"
+)
+
+// command runs a command of the operator and returns what it printed.
+func (h *hub) command(ctx context.Context, args ...string) (string, error) {
+	var out, problems bytes.Buffer
+	kubeconfig := testcluster.Shared(h.t, testcluster.Options{Profile: testcluster.Hub}).Kubeconfig
+	code := cli.Run(ctx, cli.Environment{
+		Out: &out, Err: &problems, Random: rand.Reader, Clock: clock.RealClock{},
+		SetLogger: func(logr.Logger) {}, Getenv: func(string) string { return "" },
+	}, append(args, "--kubeconfig", kubeconfig))
+	if code != 0 {
+		return out.String(), errors.New(problems.String())
+	}
+	return out.String(), nil
+}
+
+// must is command for one that succeeds.
+func (h *hub) must(ctx context.Context, args ...string) string {
+	h.t.Helper()
+	out, err := h.command(ctx, args...)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// created returns the token that `hub token create` prints.
+func (h *hub) created(ctx context.Context, args ...string) string {
+	words := strings.Fields(h.must(ctx, append([]string{"token", "create"}, args...)...))
+	for i, word := range words {
+		if word == "--token" {
+			return words[i+1]
+		}
+	}
+	h.t.Fatal("no token was printed")
+	return ""
+}
+
+// members is an API that passes for as many members as there are paths.
+func members(t *testing.T) func(name string) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"member-of-%s"}}`, name)
+	}))
+	t.Cleanup(server.Close)
+	return func(name string) *rest.Config { return &rest.Config{Host: server.URL + "/" + name} }
+}
+
+func TestTokensAreListedWithoutTheirSecretsAndRevoked(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	member := members(t)
+	token := h.created(ctx, "--cluster-pattern", "shop-*", "--max-uses", "3", "--ttl", "2h", "--region", "eu", "--labels", "tier=gold")
+	id, secret, _ := strings.Cut(token, ".")
+
+	for _, name := range []string{"shop-1", "shop-2"} {
+		o := h.options(name, token)
+		o.Member = member(name)
+		_, err := registration.Join(ctx, o)
+		h.g.Expect(err).NotTo(HaveOccurred())
+	}
+	list := h.must(ctx, "token", "list")
+	h.g.Expect(list).To(MatchRegexp(id + ` +shop-\* +1 of 3 +in 11\dm +auto +\S+ +shop-1,shop-2\n`))
+	h.g.Expect(list).NotTo(ContainSubstring(secret))
+	cluster := &clusterv1alpha1.Cluster{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: "shop-2"}, cluster)).To(Succeed())
+	h.g.Expect(cluster.Labels).To(HaveKeyWithValue("tier", "gold"))
+	h.g.Expect(cluster.Spec.Region).To(Equal("eu"))
+
+	h.g.Expect(h.must(ctx, "token", "revoke", token)).To(And(ContainSubstring(id), Not(ContainSubstring(secret))))
+	h.g.Expect(h.must(ctx, "token", "list")).NotTo(ContainSubstring(id))
+	_, err := h.command(ctx, "token", "revoke", id)
+	h.g.Expect(err).To(MatchError(ContainSubstring("there is no join token " + id)))
+	o := h.options("shop-3", token)
+	o.Member, o.Deadline = member("shop-3"), 10*time.Second
+	_, err = registration.Join(ctx, o)
+	h.g.Expect(err).To(HaveOccurred())
+	t.Log(err)
+}
+
+func TestAnOperatorAcceptsAClusterThatWaits(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	o := h.options("waits", h.created(ctx, "--cluster", "waits", "--approval", "manual"))
+	o.Member = members(t)("waits")
+	joined := make(chan error, 1)
+	go func() {
+		_, err := registration.Join(ctx, o)
+		joined <- err
+	}()
+	h.g.Eventually(func() string { return h.must(ctx, "clusters") }).WithTimeout(time.Minute).
+		Should(MatchRegexp("waits +asks to join .*hub clusters approve waits"))
+	_, err := h.command(ctx, "clusters", "approve", "nobody")
+	h.g.Expect(err).To(MatchError(ContainSubstring("nobody waits to join as cluster nobody")))
+
+	h.g.Expect(h.must(ctx, "clusters", "approve", "waits")).To(ContainSubstring("Cluster waits is accepted"))
+	h.g.Eventually(joined).WithTimeout(time.Minute).Should(Receive(Not(HaveOccurred())))
+	h.g.Eventually(func() string { return h.must(ctx, "clusters") }).WithTimeout(time.Minute).
+		Should(MatchRegexp(`waits .* in 36\dd `), "until when the certificate holds")
+	h.g.Expect(h.must(ctx, "clusters", "describe", "waits")).To(MatchRegexp(`Joined: .* with token \S+ of \S+, accepted by \S+`))
+}
+
+func TestAForgottenClusterIsGoneAndItsNameKept(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	member := members(t)
+	o := h.options("lost", h.created(ctx, "--cluster", "lost"))
+	o.Member = member("lost")
+	config, err := registration.Join(ctx, o)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	agent, err := client.New(config, client.Options{Scheme: h.Scheme()})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	works := func() error { return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-lost")) }
+	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(Succeed())
+	h.g.Expect(h.Create(ctx, builder.MakeWork("lost", "web").Obj())).To(Succeed())
+
+	h.g.Expect(h.must(ctx, "forget", "lost")).To(ContainSubstring("Cluster lost is forgotten; the name is kept for member member-of-lost"))
+	h.g.Expect(works()).To(MatchError(ContainSubstring("forbidden")), "although its certificate holds")
+	err = h.Get(ctx, client.ObjectKey{Name: "karmada-es-lost"}, &corev1.Namespace{})
+	h.g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the Work with its finalizer held nothing up")
+	h.g.Expect(h.must(ctx, "forget", "lost")).To(ContainSubstring("was forgotten already"))
+	h.g.Expect(h.must(ctx, "clusters", "describe", "lost")).To(ContainSubstring("Forgotten:"))
+
+	another := h.options("lost", h.created(ctx, "--cluster", "lost"))
+	another.Member = member("other")
+	_, err = registration.Join(ctx, another)
+	var denied *registration.DeniedError
+	h.g.Expect(errors.As(err, &denied)).To(BeTrue())
+	h.g.Expect(denied.Reason).To(Equal(contract.ReasonNameReserved))
+
+	_, err = h.command(ctx, "forget", "lost", "--release")
+	h.g.Expect(err).To(MatchError(ContainSubstring("--force")), "a certificate is about that would hold for the next of the name")
+	h.g.Expect(h.must(ctx, "forget", "lost", "--release", "--force")).To(ContainSubstring("The name lost is free"))
+	another.Token = h.created(ctx, "--cluster", "lost")
+	_, err = registration.Join(ctx, another)
+	h.g.Expect(err).NotTo(HaveOccurred())
+}
+
+// TestManyJoinAtOnce has 200 members join with one token that is good for 150.
+func TestManyJoinAtOnce(t *testing.T) {
+	const many, allowed = 200, 150
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	member := members(t)
+	token := h.created(ctx, "--cluster-pattern", "crowd-*", "--max-uses", fmt.Sprint(allowed))
+	began := time.Now()
+	errs := make([]error, many)
+	var all sync.WaitGroup
+	for i := range many {
+		o := h.options(fmt.Sprintf("crowd-%d", i), token)
+		o.Member, o.Progress, o.Deadline = member(o.Cluster), nil, 4*time.Minute
+		all.Go(func() { _, errs[i] = registration.Join(ctx, o) })
+	}
+	all.Wait()
+	succeeded := 0
+	for _, err := range errs {
+		if err == nil {
+			succeeded++
+			continue
+		}
+		var denied *registration.DeniedError
+		h.g.Expect(errors.As(err, &denied)).To(BeTrue(), "%v", err)
+		h.g.Expect(denied.Reason).To(Equal(contract.ReasonTokenUsed))
+	}
+	h.g.Expect(succeeded).To(Equal(allowed))
+	t.Logf("%d members asked at once; %d were let in within %.1f s", many, succeeded, time.Since(began).Seconds())
+	h.g.Expect(h.must(ctx, "token", "list")).To(ContainSubstring("0 of 150"))
+}

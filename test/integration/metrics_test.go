@@ -1,0 +1,134 @@
+package integration
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"fairlead.dev/agent/journal"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/monitoring"
+)
+
+// scrape returns what Prometheus would get of a hub and its agents, by name.
+func (s *system) scrape(g Gomega) map[string]*dto.MetricFamily {
+	families, err := prometheus.Gatherers{ctrlmetrics.Registry, s.registry}.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	out := map[string]*dto.MetricFamily{}
+	for _, f := range families {
+		out[f.GetName()] = f
+	}
+	return out
+}
+
+// addedLabels are those that Prometheus adds to what it scrapes.
+func addedLabels() []string { return []string{"job", "instance", "le"} }
+
+func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	namespace := s.namespace(t)
+	template := builder.MakeDeployment(namespace, "measured").Replicas(1).Obj()
+	s.create(t, template, builder.MakePolicy(namespace, "measured").Select("apps/v1", "Deployment", "measured").Clusters("edge-1", "edge-2").Obj())
+	s.create(t, builder.MakePolicy(namespace, "idle").Select("v1", "ConfigMap", "absent").Obj())
+	// The agents of these tests keep no journal; those of people do.
+	journal.Open(journal.Options{Directory: t.TempDir(), Cluster: "edge-1", Clock: clock.RealClock{}, Registry: s.registry})
+	queries, err := monitoring.Queries()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+
+	eventually(t, func(g Gomega) {
+		there := s.scrape(g)
+		for _, q := range queries {
+			asked, err := q.Asks()
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, series := range asked {
+				family := there[strings.TrimSuffix(series.Metric, "_bucket")]
+				g.Expect(family).NotTo(BeNil(), "%s asks for %s", q.Where, series.Metric)
+				g.Expect(strings.HasSuffix(series.Metric, "_bucket")).To(Equal(family.GetType() == dto.MetricType_HISTOGRAM), series.Metric)
+				maps.DeleteFunc(series.Labels, func(key, _ string) bool { return slices.Contains(addedLabels(), key) })
+				g.Expect(slices.ContainsFunc(family.GetMetric(), func(m *dto.Metric) bool { return has(m, series.Labels) })).
+					To(BeTrue(), "%s asks for %s with %v", q.Where, series.Metric, series.Labels)
+			}
+		}
+		g.Expect(value(there, "fairlead_hub_applications", "Healthy")).To(BeNumerically(">=", 1))
+		g.Expect(value(there, "fairlead_hub_clusters", "Ready")).To(BeEquivalentTo(2))
+		g.Expect(value(there, "fairlead_hub_idle_policies")).To(BeNumerically(">=", 1))
+		g.Expect(value(there, "fairlead_hub_cluster_heartbeat_age_seconds", "edge-1")).To(BeNumerically("<", 60))
+		g.Expect(value(there, "fairlead_hub_cluster_certificate_remaining_seconds", "edge-2")).To(BeNumerically(">", 0))
+		g.Expect(value(there, "fairlead_hub_cluster_works", "edge-1", "applied")).To(BeNumerically(">=", 1))
+		for _, name := range []string{"fairlead_hub_propagation_seconds", "fairlead_hub_status_aggregation_seconds", "fairlead_agent_status_report_seconds"} {
+			h := there[name].GetMetric()[0].GetHistogram()
+			g.Expect(h.GetSampleCount()).To(BeNumerically(">=", 1), name)
+			g.Expect(h.GetSampleSum()/float64(h.GetSampleCount())).To(BeNumerically("<", patience.Seconds()), name)
+		}
+	})
+}
+
+func TestMetricsOfOursSayWhatTheyAreAndAreFew(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	allowed := []string{"state", "reason", "result", "cluster"}
+	eventually(t, func(g Gomega) {
+		ours := 0
+		for name, family := range s.scrape(g) {
+			if !strings.HasPrefix(name, "fairlead_") {
+				continue
+			}
+			ours++
+			g.Expect(family.GetHelp()).To(HaveSuffix("."), "%s says what it is", name)
+			for _, m := range family.GetMetric() {
+				for _, label := range m.GetLabel() {
+					g.Expect(label.GetName()).To(BeElementOf(allowed), "label of %s", name)
+				}
+			}
+			g.Expect(len(family.GetMetric())).To(BeNumerically("<=", 40), name)
+		}
+		g.Expect(ours).To(BeNumerically(">", 15))
+	})
+}
+
+func TestAgentsTellTheirVersion(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	eventually(t, func(g Gomega) {
+		lease := &coordinationv1.Lease{}
+		g.Expect(s.hub.Client(t).Get(t.Context(), client.ObjectKey{Namespace: contract.ClusterNamespace, Name: "edge-1"}, lease)).To(Succeed())
+		g.Expect(lease.Annotations).To(HaveKeyWithValue(contract.AgentVersionAnnotation, "test"))
+	})
+}
+
+// has says whether a series has labels of these values.
+func has(m *dto.Metric, labels map[string]string) bool {
+	for name, value := range labels {
+		if !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == name && l.GetValue() == value }) {
+			return false
+		}
+	}
+	return true
+}
+
+// value returns the gauge whose labels have these values, in the order of their names; -1 if there is none.
+func value(there map[string]*dto.MetricFamily, name string, labels ...string) float64 {
+	for _, m := range there[name].GetMetric() {
+		var values []string
+		for _, l := range m.GetLabel() {
+			values = append(values, l.GetValue())
+		}
+		if slices.Equal(values, labels) {
+			return m.GetGauge().GetValue()
+		}
+	}
+	return -1
+}
