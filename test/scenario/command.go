@@ -1,0 +1,169 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/test/builder"
+)
+
+// setUp does what a line of the setup says.
+func (w *world) setUp(words []string) error {
+	if len(words) < 2 {
+		return fmt.Errorf("%s has no name", words[0])
+	}
+	if words[0] == "app" {
+		a, err := newApp(words)
+		if err == nil {
+			w.apps[a.name] = a
+		}
+		return err
+	}
+	o := options(words[2:])
+	room := int64(100)
+	if o["room"] != "" {
+		var err error
+		if room, err = strconv.ParseInt(o["room"], 10, 64); err != nil {
+			return fmt.Errorf("room: %w", err)
+		}
+	}
+	w.clusters[words[1]] = builder.MakeCluster(words[1]).Region(o["region"]).Obj()
+	w.members[words[1]] = &member{name: words[1], alive: true, connected: true, room: room, objects: map[string]*object{}, sick: map[string]bool{}}
+	return nil
+}
+
+// do does what a line says.
+func (w *world) do(words []string) error {
+	verb, args := words[0], words[1:]
+	switch verb {
+	case "expect":
+		return w.expect(args)
+	case "restart", "stop", "start":
+		w.tell("— the hub: %s", verb)
+		w.hub = nil
+		if verb != "stop" {
+			w.hub = newHub()
+		}
+		return nil
+	case "sicken", "heal", "template", "release", "scale":
+		return w.doToApp(verb, args)
+	}
+	w.tell("— %s %v", verb, args)
+	if verb == "room" {
+		if len(args) != 2 || w.members[args[0]] == nil {
+			return fmt.Errorf("room needs a cluster and a number")
+		}
+		n, err := strconv.ParseInt(args[1], 10, 64)
+		w.members[args[0]].room = n
+		return err
+	}
+	for _, name := range args {
+		if w.members[name] == nil {
+			return fmt.Errorf("there is no cluster %q", name)
+		}
+		if err := w.doToCluster(verb, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) doToCluster(verb, name string) error {
+	m := w.members[name]
+	c := w.clusters[name]
+	if c == nil && verb != "lose" && verb != "cut" && verb != "back" {
+		return fmt.Errorf("the hub has no Cluster %s any more", name)
+	}
+	if c != nil {
+		c = c.DeepCopy()
+	}
+	switch verb {
+	case "lose":
+		m.alive, m.connected = false, false
+	case "cut":
+		m.connected = false
+	case "back":
+		m.alive, m.connected, m.renews = true, true, w.now
+	case "delete", "forget":
+		c.DeletionTimestamp = &metav1.Time{Time: w.now}
+		if verb == "forget" {
+			retire(c)
+			m.connected = false
+		}
+	case "cordon":
+		taintByHand(c, "NoSchedule")
+	case "evict":
+		taintByHand(c, "NoSchedule", "NoExecute")
+	case "uncordon":
+		taintByHand(c)
+	default:
+		return fmt.Errorf("nobody can %s", verb)
+	}
+	if c != nil {
+		w.clusters[name] = c
+	}
+	return nil
+}
+
+func (w *world) doToApp(verb string, args []string) error {
+	w.tell("— %s %v", verb, args)
+	if len(args) == 0 || w.apps[args[0]] == nil {
+		return fmt.Errorf("%s needs an app", verb)
+	}
+	a := w.apps[args[0]]
+	switch verb {
+	case "sicken", "heal":
+		for _, name := range args[1:] {
+			if w.members[name] == nil {
+				return fmt.Errorf("there is no cluster %q", name)
+			}
+			w.members[name].sick[a.name] = verb == "sicken"
+			if o := w.members[name].objects[a.name]; o != nil && verb == "heal" {
+				o.readyAt = w.now.Add(a.startup)
+			}
+		}
+		return nil
+	}
+	b := a.binding.DeepCopy()
+	b.Generation++
+	switch verb {
+	case "template":
+		b.Spec.Resource.ResourceVersion += "1"
+	case "release":
+		for i := range b.Spec.GracefulEvictionTasks {
+			b.Spec.GracefulEvictionTasks[i].SuppressDeletion = new(false)
+		}
+	case "scale":
+		n, err := strconv.ParseInt(args[1], 10, 32)
+		if err != nil {
+			return err
+		}
+		b.Spec.Replicas, a.most = int32(n), max(a.most, int32(n))
+		a.template = a.template.DeepCopy()
+		a.template.Object["spec"].(map[string]any)["replicas"] = n //nolint:errcheck,forcetypeassert // It is a Deployment of ours.
+	}
+	a.binding = b
+	return nil
+}
+
+// flap returns the lines that a line of this kind stands for.
+func flap(l line) ([]line, error) {
+	if len(l.words) != 5 {
+		return nil, fmt.Errorf("line %d: flap needs a cluster, two durations and how often", l.number)
+	}
+	off, err1 := time.ParseDuration(l.words[2])
+	on, err2 := time.ParseDuration(l.words[3])
+	times, err3 := strconv.Atoi(l.words[4])
+	if err1 != nil || err2 != nil || err3 != nil {
+		return nil, fmt.Errorf("line %d: flap needs a cluster, two durations and how often", l.number)
+	}
+	var out []line
+	for i := range times {
+		at := l.at + time.Duration(i)*(off+on)
+		out = append(out, line{l.number, at, []string{"cut", l.words[1]}}, line{l.number, at + off, []string{"back", l.words[1]}})
+	}
+	return out, nil
+}

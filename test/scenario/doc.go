@@ -1,0 +1,33 @@
+// Package scenario tells stories of clusters that fail: text files in which people,
+// members and the hub do something at some time, and what is to be seen then.
+//
+// The world of a story has a clock of its own, members that run what their agents apply,
+// and a hub that decides with the same packages as the real one: cluster/health,
+// cluster/taint, cluster/drain, failover/suspect, pace and evict, scheduler/decide,
+// binding/render and fanout, status/aggregate. Only what reads and writes is its own.
+// The stages take turns in an order that chance decides, until none has anything to do.
+//
+// After every write of every stage it is checked that nothing happened that must never
+// happen: see property.go. Every story is told as it stands, then with other orders, and
+// then once for each of its lines with a hub that is restarted there.
+//
+// A story, by lines; # begins a comment:
+//
+//	cluster NAME [region=R] [room=PODS]
+//	app NAME replicas=N [as=divided|aggregated|dynamic|duplicated] [on=A,B] [groups=A,B/C,D]
+//	    [overflow=E,F/G] [returns=true] [spread=MIN-MAX] [purge=MODE] [tolerate=DURATION] [failover=DURATION] [failpurge=MODE]
+//	    [grace=DURATION] [state] [startup=DURATION]
+//	TIME lose|cut|back|delete|forget|cordon|evict|uncordon CLUSTER…
+//	TIME flap CLUSTER OFF ON TIMES
+//	TIME restart | stop | start           the hub
+//	TIME sicken|heal APP CLUSTER…         TIME template|release APP    TIME scale APP N
+//	TIME room CLUSTER PODS
+//	TIME expect APP CLUSTER=N… [leaving CLUSTER…]    the targets, and what is being left
+//	TIME expect APP runs CLUSTER=N…                  what really runs
+//	TIME expect APP says REASON|nothing              the condition Evicting
+//	TIME expect APP label CLUSTER=VALUE              the state that came along
+//	TIME expect CLUSTER STATUS                       Ready, or gone
+//
+// A line --- ends it; what follows is what happened, which `go test ./test/scenario
+// -update` writes.
+package scenario

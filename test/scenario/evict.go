@@ -1,0 +1,170 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/failover/evict"
+	"fairlead.dev/hub/failover/lapse"
+	"fairlead.dev/hub/failover/suspect"
+	"fairlead.dev/hub/scheduler/decide"
+)
+
+// evict is the stage that takes applications out of clusters.
+func (w *world) evict() bool {
+	changed := false
+	for _, name := range names(w.apps) {
+		changed = w.evictOne(w.apps[name]) || changed
+	}
+	return changed
+}
+
+func (w *world) evictOne(a *app) bool {
+	b := a.binding.DeepCopy()
+	in := w.evictInput(a, b)
+	waited := w.hub.waiting[a.name]
+	w.hub.waiting[a.name] = map[string]string{}
+	d := evict.Decide(in)
+	for cluster, region := range waited {
+		if _, still := w.hub.waiting[a.name][cluster]; !still {
+			w.hub.pace.Forget(region, a.name+"/"+cluster)
+		}
+	}
+	w.after(d.RecheckAfter)
+	w.hub.evict[a.name] = d.Memory
+	if d.Changes() {
+		past := evict.Remember(&in, &d)
+		b.Spec.Clusters, b.Spec.GracefulEvictionTasks = evict.Apply(&a.binding.Spec, &d, w.now)
+		if err := workv1alpha2.SetEvictions(b, past); err != nil {
+			panic(err)
+		}
+		b.Generation++
+	}
+	meta.RemoveStatusCondition(&b.Status.Conditions, workv1alpha2.BindingEvicting)
+	if d.Condition != nil {
+		c := *d.Condition
+		if before := meta.FindStatusCondition(a.binding.Status.Conditions, c.Type); before != nil && before.Status == c.Status {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+		meta.SetStatusCondition(&b.Status.Conditions, c)
+	}
+	if equality.Semantic.DeepEqual(b, a.binding) {
+		return false
+	}
+	for _, e := range d.Evictions {
+		a.allowed[e.Cluster] = "evicted"
+		if e.Task.PurgeMode == policyv1alpha1.PurgeDirectly {
+			a.allowed[e.Cluster] = "at once"
+		}
+		w.tell("%s leaves %s (%s): %s", a.name, e.Cluster, e.Task.PurgeMode, e.Task.Message)
+	}
+	for _, e := range d.Ended {
+		if e.How == workv1alpha2.EvictionReturned {
+			delete(a.allowed, e.Cluster)
+		} else if a.allowed[e.Cluster] != "at once" {
+			a.allowed[e.Cluster] = e.How
+		}
+		w.tell("%s: the task of %s is over: %s", a.name, e.Cluster, e.How)
+	}
+	if said, says := evicting(a.binding), evicting(b); said != says {
+		w.tell("%s says %s", a.name, says)
+	}
+	a.binding = b
+	w.place(a)
+	return true
+}
+
+func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input {
+	verdict := suspect.Decide(w.list(), w.now)
+	in := evict.Input{
+		Now: w.now, Generation: b.Generation, Namespaced: true, ByRule: true, Spec: &b.Spec, Status: &b.Status, Tolerations: b.Spec.Placement.ClusterTolerations,
+		Clusters: w.clusters, Works: map[string]evict.Work{}, Unbelieved: map[string]evict.Doubt{}, ByCondition: sets.New("lost"), Lapsed: map[string]sets.Set[string]{},
+		Past: workv1alpha2.EvictionsOf(b), Memory: w.hub.evict[a.name],
+	}
+	for cluster, work := range w.worksOf(a) {
+		applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+		in.Works[cluster] = evict.Work{Observed: applied != nil && applied.ObservedGeneration >= work.Generation}
+	}
+	policies := lapse.Compile(w.policies)
+	for name := range w.clusters {
+		in.Lapsed[name] = policies.Lapsed(w.clusters[name])
+		if verdict.Unbelieved(name) {
+			in.Unbelieved[name] = evict.Doubt{Reason: verdict.Reason(name), Message: verdict.Message(name)}
+		}
+	}
+	in.Turn = func(cluster string) time.Duration {
+		region := w.clusters[cluster].Spec.Region
+		w.hub.waiting[a.name][cluster] = region
+		return w.hub.pace.Ask(region, a.name+"/"+cluster, w.now)
+	}
+	in.Elsewhere = func(without []string) bool { return w.elsewhere(a, without) }
+	in.State = func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
+		for _, item := range b.Status.AggregatedStatus {
+			if item.ClusterName == cluster && item.Status != nil {
+				return map[string]string{rules[0].AliasLabelName: a.name + "-" + cluster}, nil
+			}
+		}
+		return nil, fmt.Errorf("%s has not reported", cluster)
+	}
+	return in
+}
+
+// elsewhere asks the scheduler whether it would find another place.
+func (w *world) elsewhere(a *app, without []string) bool {
+	spec := *a.binding.Spec.DeepCopy()
+	var left []workv1alpha2.TargetCluster
+	out := sets.New(without...)
+	for _, t := range spec.Clusters {
+		if !out.Has(t.Name) {
+			left = append(left, t)
+		}
+	}
+	spec.Clusters = left
+	for _, name := range without {
+		spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: name})
+	}
+	d := decide.Decide(w.placing(a, &spec))
+	if d.Outcome != decide.Scheduled {
+		return false
+	}
+	have := map[string]int32{}
+	for _, t := range left {
+		have[t.Name] = t.Replicas
+	}
+	for _, t := range d.Targets {
+		if n, ok := have[t.Name]; !ok || t.Replicas > n {
+			return true
+		}
+	}
+	return false
+}
+
+func evicting(b *workv1alpha2.ResourceBinding) string {
+	if c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingEvicting); c != nil {
+		return c.Reason
+	}
+	return "nothing"
+}
+
+// taintByHand does what `hub cordon --evict` does, and its opposite.
+func taintByHand(c *clusterv1alpha1.Cluster, effects ...corev1.TaintEffect) {
+	var kept []corev1.Taint
+	for _, t := range c.Spec.Taints {
+		if t.Key != "cluster.karmada.io/unschedulable" {
+			kept = append(kept, t)
+		}
+	}
+	for _, effect := range effects {
+		kept = append(kept, corev1.Taint{Key: "cluster.karmada.io/unschedulable", Effect: effect})
+	}
+	c.Spec.Taints = kept
+}

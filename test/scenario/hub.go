@@ -1,0 +1,161 @@
+package scenario
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/cluster/drain"
+	"fairlead.dev/hub/cluster/health"
+	"fairlead.dev/hub/cluster/taint"
+	"fairlead.dev/hub/failover/evict"
+	"fairlead.dev/hub/failover/pace"
+	"fairlead.dev/hub/failover/suspect"
+)
+
+// hub is what a hub keeps in memory. A restarted one has forgotten it.
+type hub struct {
+	health map[string]health.Memory
+	evict  map[string]evict.Memory
+	pace   *pace.Pace
+	// waiting are the clusters that an application waits for its turn to leave.
+	waiting map[string]map[string]string
+	// better is since when there is a better place for an application.
+	better map[string]time.Time
+}
+
+func newHub() *hub {
+	return &hub{health: map[string]health.Memory{}, evict: map[string]evict.Memory{}, pace: pace.New(5), waiting: map[string]map[string]string{}, better: map[string]time.Time{}}
+}
+
+// judge is the stage that keeps Clusters: who is heard from, and which taints follow.
+func (w *world) judge() bool {
+	changed := false
+	policies, _ := taint.Compile(w.policies)
+	for _, shared := range w.list() {
+		c := shared.DeepCopy()
+		in := health.Input{
+			Now: w.now, Ready: meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady), Generation: c.Generation, Renewed: w.leases[c.Name],
+			Options: health.Options{Period: 5 * time.Second, Grace: 40 * time.Second, StartupGrace: 60 * time.Second},
+		}
+		if memory, ok := w.hub.health[c.Name]; ok {
+			in.Memory = &memory
+		}
+		d := health.Decide(in)
+		w.after(d.RecheckAfter)
+		w.hub.health[c.Name] = d.Memory
+		if d.Ready != nil {
+			meta.SetStatusCondition(&c.Status.Conditions, *d.Ready)
+			w.tell("%s is silent", c.Name)
+		}
+		believed := taint.Believed(c.Status.Conditions, d.Settling)
+		c.Spec.Taints = taint.Decide(c.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), w.now)
+		c.Spec.Taints = taint.ByPolicy(c, believed, policies, w.now)
+		if !equality.Semantic.DeepEqual(c, shared) {
+			if !equality.Semantic.DeepEqual(c.Spec.Taints, shared.Spec.Taints) {
+				w.tell("%s %s", c.Name, tainted(c.Spec.Taints))
+			}
+			w.clusters[c.Name], changed = c, true
+		}
+	}
+	return changed
+}
+
+func tainted(taints []corev1.Taint) string {
+	if len(taints) == 0 {
+		return "has no taints"
+	}
+	words := []string{"has taints"}
+	for i := range taints {
+		words = append(words, taints[i].ToString())
+	}
+	return strings.Join(words, " ")
+}
+
+// suspect says on Clusters what the hub thinks of itself.
+func (w *world) suspect() bool {
+	changed := false
+	verdict := suspect.Decide(w.list(), w.now)
+	for _, until := range verdict.Awaited {
+		w.again(until)
+	}
+	for _, shared := range w.list() {
+		said := meta.FindStatusCondition(shared.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
+		doubted := verdict.Unbelieved(shared.Name)
+		if (said != nil) == doubted && (said == nil || said.Reason == verdict.Reason(shared.Name)) {
+			continue
+		}
+		c := shared.DeepCopy()
+		meta.RemoveStatusCondition(&c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
+		if doubted {
+			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+				Type: clusterv1alpha1.ClusterEvictionSuspended, Status: metav1.ConditionTrue, Reason: verdict.Reason(c.Name), LastTransitionTime: metav1.NewTime(w.now),
+			})
+			w.tell("%s: %s", c.Name, verdict.Reason(c.Name))
+		} else {
+			w.tell("%s: its silence is believed", c.Name)
+		}
+		w.clusters[c.Name], changed = c, true
+	}
+	return changed
+}
+
+// remove lets Clusters go that are being deleted.
+func (w *world) remove() bool {
+	changed := false
+	for _, c := range w.list() {
+		if c.DeletionTimestamp.IsZero() {
+			continue
+		}
+		abandoned := drain.Abandoned(c, false)
+		needed := false
+		for _, name := range names(w.apps) {
+			needed = needed || drain.Needs(&w.apps[name].binding.Spec, c.Name, abandoned)
+		}
+		if needed {
+			continue
+		}
+		left := 0
+		for _, name := range names(w.apps) {
+			a := w.apps[name]
+			work := w.worksOf(a)[c.Name]
+			if work == nil {
+				continue
+			}
+			left++
+			if work.DeletionTimestamp.IsZero() {
+				if abandoned {
+					a.allowed[c.Name] = workv1alpha2.EvictionGone // what runs there stays there
+				} else if _, ok := a.allowed[c.Name]; !ok {
+					a.allowed[c.Name] = "the cluster is being removed"
+				}
+				w.deleteWork(a, c.Name, work)
+				changed = true
+			}
+			if abandoned {
+				delete(w.works, keyOf(work))
+				changed = true
+			}
+		}
+		if left == 0 {
+			w.tell("%s is gone", c.Name)
+			delete(w.clusters, c.Name)
+			delete(w.leases, c.Name)
+			delete(w.hub.health, c.Name)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// forget retires a cluster.
+func retire(c *clusterv1alpha1.Cluster) {
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, contract.RetiredAnnotation, "{}")
+}

@@ -1,0 +1,166 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// lease is how often an agent renews its own.
+const lease = 10 * time.Second
+
+// member is a cluster as it really is.
+type member struct {
+	name string
+	// alive says that it runs, connected that its agent reaches the hub.
+	alive, connected bool
+	room             int64
+	renews           time.Time
+	objects          map[string]*object
+	// sick are the applications that do not work here.
+	sick map[string]bool
+}
+
+// object is a workload in a member.
+type object struct {
+	replicas, ready int32
+	// readyAt is when all of them are ready.
+	readyAt time.Time
+	state   string
+	// wellAt is when it last worked with at least so many replicas.
+	wellAt map[int32]time.Time
+}
+
+// agents lets every member do its part.
+func (w *world) agents() bool {
+	changed := false
+	for _, name := range names(w.members) {
+		m := w.members[name]
+		changed = m.run(w) || changed
+		if m.alive && m.connected && w.clusters[name] != nil {
+			changed = m.report(w) || changed
+		}
+	}
+	return changed
+}
+
+// run lets what is in a member become ready.
+func (m *member) run(w *world) bool {
+	changed := false
+	for _, name := range names(m.objects) {
+		o := m.objects[name]
+		ready := o.ready
+		switch {
+		case !m.alive || m.sick[name]:
+			ready, o.readyAt = 0, w.now.Add(w.apps[name].startup)
+		case ready > o.replicas:
+			ready = o.replicas
+		case ready < o.replicas && !w.now.Before(o.readyAt):
+			ready = o.replicas
+		case ready < o.replicas:
+			w.again(o.readyAt)
+		}
+		if ready != o.ready {
+			o.ready, changed = ready, true
+			w.tell("  %s: %s %d/%d", m.name, name, o.ready, o.replicas)
+		}
+		if o.ready >= o.replicas {
+			o.wellAt[o.replicas] = w.now
+		}
+	}
+	return changed
+}
+
+// report is what an agent does that reaches the hub.
+func (m *member) report(w *world) bool {
+	changed := false
+	if !w.now.Before(m.renews) {
+		m.renews = w.now.Add(lease)
+		w.leases[m.name] = w.now
+	}
+	w.again(m.renews)
+	c := w.clusters[m.name].DeepCopy()
+	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "fine", LastTransitionTime: metav1.NewTime(w.now),
+	})
+	var allocated int64
+	for _, o := range m.objects {
+		allocated += int64(o.replicas)
+	}
+	pods := func(n int64) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
+	}
+	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: pods(m.room), Allocated: pods(allocated)}
+	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
+	if !equality.Semantic.DeepEqual(c, w.clusters[m.name]) {
+		w.clusters[m.name], changed = c, true
+	}
+	for _, app := range names(w.apps) {
+		if work := w.worksOf(w.apps[app])[m.name]; work != nil {
+			changed = m.execute(w, w.apps[app], work) || changed
+		}
+	}
+	return changed
+}
+
+// execute applies a Work and says what became of it, or removes what it carried.
+func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
+	if !work.DeletionTimestamp.IsZero() {
+		w.tell("  %s: %s removed", m.name, a.name)
+		delete(m.objects, a.name)
+		delete(w.works, keyOf(work))
+		return true
+	}
+	manifest := &unstructured.Unstructured{}
+	if err := manifest.UnmarshalJSON(work.Spec.Workload.Manifests[0].Raw); err != nil {
+		panic(err)
+	}
+	replicas, _, _ := unstructured.NestedInt64(manifest.Object, "spec", "replicas")
+	o := m.objects[a.name]
+	if o == nil {
+		o = &object{wellAt: map[int32]time.Time{}}
+		m.objects[a.name] = o
+	}
+	if int32(replicas) != o.replicas {
+		if int32(replicas) > o.replicas {
+			o.readyAt = w.now.Add(a.startup)
+			w.again(o.readyAt)
+		}
+		o.replicas, o.ready = int32(replicas), min(o.ready, int32(replicas))
+	}
+	o.state = manifest.GetLabels()["state"]
+	status := work.Status.DeepCopy()
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedSuccessful", Message: "done",
+		ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(w.now),
+	})
+	health := workv1alpha1.Healthy
+	if o.ready < o.replicas || m.sick[a.name] {
+		health = workv1alpha1.Unhealthy
+	}
+	status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
+		Identifier: workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: a.name},
+		Health:     health,
+		Status:     &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"replicas":%d,"readyReplicas":%d,"job":"%s-%s"}`, o.replicas, o.ready, a.name, m.name)},
+	}}
+	if equality.Semantic.DeepEqual(status, &work.Status) {
+		return false
+	}
+	work.Status = *status
+	return true
+}
+
+func namespaceOf(cluster string) string {
+	return contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, cluster)
+}

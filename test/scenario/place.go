@@ -1,0 +1,236 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/binding/fanout"
+	"fairlead.dev/hub/binding/override"
+	"fairlead.dev/hub/binding/render"
+	"fairlead.dev/hub/scheduler/decide"
+	"fairlead.dev/hub/scheduler/explain"
+	"fairlead.dev/hub/status/aggregate"
+)
+
+// schedule is the stage that finds clusters.
+func (w *world) schedule() bool {
+	changed := false
+	for _, name := range names(w.apps) {
+		a := w.apps[name]
+		b := a.binding.DeepCopy()
+		d := w.decide(a, b)
+		w.leave(a, b, d)
+		w.record(b, d)
+		if equality.Semantic.DeepEqual(b, a.binding) {
+			continue
+		}
+		if b.Generation != a.binding.Generation {
+			w.tell("%s is scheduled to %s", a.name, explain.Targets(b.Spec.Clusters))
+		}
+		if said := scheduled(a.binding); said != scheduled(b) {
+			w.tell("%s is scheduled: %s", a.name, scheduled(b))
+		}
+		a.binding, changed = b, true
+		w.place(a)
+	}
+	return changed
+}
+
+// decide decides, and goes to a better place when it has been there for long enough.
+func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) decide.Decision {
+	in := w.placing(a, &b.Spec)
+	d := decide.Decide(in)
+	if !d.Better {
+		delete(w.hub.better, a.name)
+		return d
+	}
+	since, known := w.hub.better[a.name]
+	if !known {
+		since = w.now
+		w.hub.better[a.name] = since
+	}
+	if at := since.Add(settle); w.now.Before(at) {
+		w.again(at)
+		return d
+	}
+	in.Settled = true
+	delete(w.hub.better, a.name)
+	return decide.Decide(in)
+}
+
+// settle is for how long there must have been a better place.
+const settle = time.Minute
+
+// leave puts down what the scheduler leaves, as that does.
+func (w *world) leave(a *app, b *workv1alpha2.ResourceBinding, d decide.Decision) {
+	mode := policyv1alpha1.PurgeGracefully
+	if f := b.Spec.Failover; f != nil && f.Cluster != nil && f.Cluster.PurgeMode != "" {
+		mode = f.Cluster.PurgeMode
+	}
+	for _, l := range d.Leave {
+		b.Spec.GracefulEvictionTasks = append(b.Spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{
+			FromCluster: l.Cluster, Replicas: new(l.Replicas), PurgeMode: mode, Message: l.Why, CreationTimestamp: new(seen(w.now)),
+			Reason: workv1alpha2.EvictionPreferred, Producer: workv1alpha2.ProducerScheduler,
+		})
+		a.allowed[l.Cluster] = "evicted"
+		if mode == policyv1alpha1.PurgeDirectly {
+			a.allowed[l.Cluster] = "at once"
+		}
+		w.tell("%s leaves %s (%s): %s", a.name, l.Cluster, mode, l.Why)
+	}
+}
+
+func (w *world) placing(a *app, spec *workv1alpha2.ResourceBindingSpec) decide.Input {
+	return decide.Input{
+		Spec: spec, AppliedPlacement: a.binding.Annotations[contract.AppliedPlacementAnnotation],
+		ObservedAffinity: a.binding.Status.SchedulerObservedAffinityName, LastScheduled: a.binding.Status.LastScheduledTime, Clusters: w.list(),
+		GivenUp:           workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(a.binding), spec.Resource.ResourceVersion, w.now),
+		ReturnToPreferred: a.returns,
+	}
+}
+
+// record writes a decision, as the scheduler does.
+func (w *world) record(b *workv1alpha2.ResourceBinding, d decide.Decision) {
+	moved := false
+	if d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit {
+		byName := slices.SortedFunc(slices.Values(b.Spec.Clusters), func(a, b workv1alpha2.TargetCluster) int { return strings.Compare(a.Name, b.Name) })
+		if !equality.Semantic.DeepEqual(byName, d.Targets) {
+			b.Spec.Clusters, moved = d.Targets, true
+			b.Generation++
+		}
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.AppliedPlacementAnnotation, d.Placement)
+	}
+	c := metav1.Condition{
+		Type: workv1alpha2.BindingScheduled, Status: metav1.ConditionFalse, ObservedGeneration: b.Generation, Message: d.Message, LastTransitionTime: metav1.NewTime(w.now),
+	}
+	switch d.Outcome {
+	case decide.NoClusterFit:
+		c.Reason = workv1alpha2.ReasonNoClusterFit
+	case decide.Unschedulable:
+		c.Reason = workv1alpha2.ReasonUnschedulable
+	case decide.Refused:
+		c.Reason = workv1alpha2.ReasonSchedulerError
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, workv1alpha2.ReasonScheduledSuccess
+		b.Status.SchedulerObservedGeneration, b.Status.SchedulerObservedAffinityName = b.Generation, d.Affinity
+	}
+	meta.SetStatusCondition(&b.Status.Conditions, c)
+	if c.Status == metav1.ConditionTrue && (moved || b.Status.LastScheduledTime == nil) {
+		b.Status.LastScheduledTime = new(seen(w.now))
+	}
+}
+
+func scheduled(b *workv1alpha2.ResourceBinding) string {
+	if c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingScheduled); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// bind is the stage that renders Works.
+func (w *world) bind() bool {
+	changed := false
+	for _, name := range names(w.apps) {
+		changed = w.bindOne(w.apps[name]) || changed
+	}
+	return changed
+}
+
+func (w *world) bindOne(a *app) bool {
+	live := w.worksOf(a)
+	in := fanout.Input{ID: a.id(), Keep: sets.Set[string]{}, Purge: sets.Set[string]{}}
+	for _, cluster := range names(live) {
+		in.Live = append(in.Live, live[cluster])
+	}
+	for i := range a.binding.Spec.GracefulEvictionTasks {
+		task := &a.binding.Spec.GracefulEvictionTasks[i]
+		if task.PurgeMode.Canonical() == policyv1alpha1.PurgeDirectly {
+			in.Purge.Insert(namespaceOf(task.FromCluster))
+		} else {
+			in.Keep.Insert(namespaceOf(task.FromCluster))
+		}
+	}
+	purging := render.Purging(&a.binding.Spec, func(cluster string) bool { return live[cluster] != nil })
+	for _, target := range render.Targets(&a.binding.Spec) {
+		c := w.clusters[target.Name]
+		if c == nil || !c.DeletionTimestamp.IsZero() {
+			in.Keep.Insert(namespaceOf(target.Name))
+			continue
+		}
+		target.Replicas = render.Hold(target.Replicas, live[target.Name], purging)
+		work, err := render.Work(render.Input{
+			Template: a.template, Binding: a.binding, Target: target, Cluster: c, ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
+			Overrides: override.Plan{}, Revise: revise,
+		})
+		if err != nil {
+			panic(err)
+		}
+		in.Desired = append(in.Desired, work)
+	}
+	return w.execute(a, fanout.Decide(in))
+}
+
+func revise(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+	out := obj.DeepCopy()
+	return out, unstructured.SetNestedField(out.Object, int64(replicas), "spec", "replicas")
+}
+
+// execute does what a plan says.
+func (w *world) execute(a *app, plan fanout.Plan) bool {
+	for _, work := range plan.Delete {
+		cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, work.Namespace)
+		w.deleteWork(a, cluster, work)
+	}
+	for _, u := range plan.Update {
+		work := u.Desired.DeepCopy()
+		work.Status, work.Generation = u.Live.Status, u.Live.Generation
+		if u.Spec {
+			work.Generation++
+		}
+		w.works[keyOf(work)] = work
+	}
+	for _, work := range plan.Create {
+		work = work.DeepCopy()
+		work.Generation = 1
+		w.works[keyOf(work)] = work
+	}
+	return len(plan.Delete)+len(plan.Update)+len(plan.Create) > 0
+}
+
+// report is the stage that adds up what clusters say.
+func (w *world) report() bool {
+	changed := false
+	for _, name := range names(w.apps) {
+		a := w.apps[name]
+		in := aggregate.Input{Generation: a.binding.Generation, Spec: &a.binding.Spec, Status: &a.binding.Status, Now: w.now}
+		for cluster, work := range w.worksOf(a) {
+			in.Reports = append(in.Reports, aggregate.Report{Cluster: cluster, Work: work})
+		}
+		d := aggregate.Decide(in)
+		w.after(d.Wait)
+		if d.Early || !d.Changed {
+			continue
+		}
+		b := a.binding.DeepCopy()
+		b.Status.AggregatedStatus = d.Items
+		meta.SetStatusCondition(&b.Status.Conditions, d.FullyApplied)
+		a.binding, changed = b, true
+	}
+	return changed
+}
+
+func keyOf(work *workv1alpha1.Work) types.NamespacedName {
+	return types.NamespacedName{Namespace: work.Namespace, Name: work.Name}
+}

@@ -1,0 +1,144 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/failover/evict"
+)
+
+// What must never happen:
+//
+//  1. Deletion where nobody evicted: a Work is deleted only in a cluster that the
+//     application was evicted from, or that is being removed.
+//  2. Fewer copies by our own doing: a Work that is left gracefully is deleted only after
+//     every target has really worked with its share since it got that, and all replicas
+//     have a target; or its grace period is over, or a person let it go.
+//  3. Two copies where the old one was to go first: never do more replicas run, in all
+//     members, heard from or not, than there are to be.
+//  4. Lost replicas: once the stages have come to rest, every replica has a target, or the
+//     binding says that it has none.
+//  5. No end: the stages come to rest.
+
+// place remembers since when clusters have their shares.
+func (w *world) place(a *app) {
+	before := a.assigned
+	a.assigned = map[string]share{}
+	for _, t := range a.binding.Spec.Clusters {
+		s := share{replicas: t.Replicas, since: w.now}
+		if had, ok := before[t.Name]; ok && had.replicas == t.Replicas {
+			s = had
+		}
+		a.assigned[t.Name] = s
+	}
+}
+
+// deleteWork deletes a Work, if it may be.
+func (w *world) deleteWork(a *app, cluster string, work *workv1alpha1.Work) {
+	w.tell("%s: the Work in %s is deleted", a.name, cluster)
+	w.mayDelete(a, cluster)
+	work = work.DeepCopy()
+	work.DeletionTimestamp = &metav1.Time{Time: w.now}
+	w.works[keyOf(work)] = work
+}
+
+func (w *world) mayDelete(a *app, cluster string) {
+	why, ok := a.allowed[cluster]
+	if !ok {
+		w.breaks("1. %s is deleted in %s, which it was not evicted from%s", a.name, cluster, w.tail())
+		return
+	}
+	if why == "at once" {
+		return
+	}
+	if w.members[cluster].objects[a.name] == nil || w.members[cluster].objects[a.name].ready == 0 {
+		return // there is nothing to lose
+	}
+	switch why {
+	case workv1alpha2.EvictionReleased, workv1alpha2.EvictionAbandoned, workv1alpha2.EvictionGone:
+	case workv1alpha2.EvictionTimedOut:
+		if early := w.early(a); early != "" {
+			w.breaks("2. %s is given up in %s although %s%s", a.name, cluster, early, w.tail())
+		}
+	default:
+		if lacking := w.lacking(a); lacking != "" {
+			w.breaks("2. %s goes from %s (%s) although %s%s", a.name, cluster, why, lacking, w.tail())
+		}
+	}
+}
+
+// early says what has not had its time yet.
+func (w *world) early(a *app) string {
+	if evict.Missing(&a.binding.Spec) > 0 {
+		return "part of it has no other place"
+	}
+	for _, t := range a.binding.Spec.Clusters {
+		if s := a.assigned[t.Name]; w.now.Sub(s.since) < a.grace {
+			return t.Name + " has not had its time"
+		}
+	}
+	return ""
+}
+
+// lacking says what of an application does not really run.
+func (w *world) lacking(a *app) string {
+	if evict.Missing(&a.binding.Spec) > 0 {
+		return "part of it has no other place"
+	}
+	for _, t := range a.binding.Spec.Clusters {
+		o := w.members[t.Name].objects[a.name]
+		if o == nil {
+			return "it is not in " + t.Name + " yet"
+		}
+		well := time.Time{}
+		for replicas, at := range o.wellAt {
+			if replicas >= t.Replicas && at.After(well) {
+				well = at
+			}
+		}
+		if well.Before(a.assigned[t.Name].since) {
+			return fmt.Sprintf("%s has never had %d that work", t.Name, t.Replicas)
+		}
+	}
+	return ""
+}
+
+// check is made after every write.
+func (w *world) check() {
+	for _, name := range names(w.apps) {
+		a := w.apps[name]
+		if !a.directly || a.most == 0 {
+			continue
+		}
+		var runs int32
+		for _, m := range names(w.members) {
+			if c := w.clusters[m]; c == nil || !c.DeletionTimestamp.IsZero() {
+				continue // a person said that it is gone
+			}
+			if o := w.members[m].objects[name]; o != nil {
+				runs += o.replicas
+			}
+		}
+		if runs > a.most {
+			w.breaks("3. %d replicas of %s are there, %d are to be%s", runs, name, a.most, w.tail())
+			a.most = runs // said once
+		}
+	}
+}
+
+// checkSettled is made when the stages have come to rest.
+func (w *world) checkSettled() {
+	if w.hub == nil {
+		return
+	}
+	for _, name := range names(w.apps) {
+		a := w.apps[name]
+		if evict.Missing(&a.binding.Spec) > 0 && scheduled(a.binding) == workv1alpha2.ReasonScheduledSuccess {
+			w.breaks("4. %d replicas of %s have no cluster, and nobody says so%s", evict.Missing(&a.binding.Spec), name, w.tail())
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// begin is when every story begins.
+func begin() time.Time { return time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC) }
+
+// world is all that there is: what the hub's API server holds, the members, and the hub.
+type world struct {
+	now      time.Time
+	rand     *rand.Rand // nil for the order of the flow
+	clusters map[string]*clusterv1alpha1.Cluster
+	leases   map[string]time.Time
+	policies []policyv1alpha1.ClusterTaintPolicy
+	works    map[types.NamespacedName]*workv1alpha1.Work
+	apps     map[string]*app
+	members  map[string]*member
+	hub      *hub // nil while it is down
+	// due are the times at which somebody wants to look again.
+	due    []time.Time
+	trace  strings.Builder
+	broken []string
+}
+
+func newWorld(r *rand.Rand) *world {
+	return &world{
+		now: begin(), rand: r, clusters: map[string]*clusterv1alpha1.Cluster{}, leases: map[string]time.Time{},
+		policies: []policyv1alpha1.ClusterTaintPolicy{{ObjectMeta: metav1.ObjectMeta{Name: "lost"}, Spec: policyv1alpha1.ClusterTaintPolicySpec{
+			AddOnConditions:    []policyv1alpha1.MatchCondition{{ConditionType: "Ready", Operator: policyv1alpha1.MatchConditionNotIn, StatusValues: []metav1.ConditionStatus{"True"}}},
+			RemoveOnConditions: []policyv1alpha1.MatchCondition{{ConditionType: "Ready", Operator: policyv1alpha1.MatchConditionIn, StatusValues: []metav1.ConditionStatus{"True"}}},
+			Taints:             []policyv1alpha1.ClusterTaint{{Key: "lost", Effect: "NoExecute"}},
+		}}},
+		works: map[types.NamespacedName]*workv1alpha1.Work{}, apps: map[string]*app{}, members: map[string]*member{}, hub: newHub(),
+	}
+}
+
+// advance lets time pass until then, stopping whenever somebody has something to do.
+func (w *world) advance(until time.Time) {
+	for {
+		w.settle()
+		next := until
+		for _, at := range w.due {
+			if at.After(w.now) && at.Before(next) {
+				next = at
+			}
+		}
+		if !next.After(w.now) {
+			return
+		}
+		w.now, w.due = next, nil
+	}
+}
+
+// again asks for another look at a time.
+func (w *world) again(at time.Time) { w.due = append(w.due, at) }
+
+func (w *world) after(wait time.Duration) {
+	if wait > 0 {
+		w.again(w.now.Add(wait))
+	}
+}
+
+// rounds is after how many rounds at one instant it is clear that they do not end.
+const rounds = 60
+
+// settle lets everybody take turns until nobody changes anything.
+func (w *world) settle() {
+	for range rounds {
+		turns := []func() bool{w.agents}
+		if w.hub != nil {
+			turns = append(turns, w.judge, w.suspect, w.evict, w.schedule, w.bind, w.report, w.remove)
+		}
+		if w.rand != nil {
+			w.rand.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+		}
+		changed := false
+		for _, turn := range turns {
+			if turn() {
+				changed = true
+				w.check()
+			}
+		}
+		if !changed {
+			w.checkSettled()
+			return
+		}
+	}
+	w.breaks("the stages do not come to an end: %s", w.tail())
+}
+
+// tell writes down what happened.
+func (w *world) tell(format string, args ...any) {
+	fmt.Fprintf(&w.trace, "%8s  %s\n", w.now.Sub(begin()), fmt.Sprintf(format, args...))
+}
+
+// tail is the end of what happened.
+func (w *world) tail() string {
+	lines := strings.Split(strings.TrimSpace(w.trace.String()), "\n")
+	return "\n" + strings.Join(lines[max(0, len(lines)-12):], "\n")
+}
+
+func (w *world) breaks(format string, args ...any) {
+	w.broken = append(w.broken, fmt.Sprintf("at %s: ", w.now.Sub(begin()))+fmt.Sprintf(format, args...))
+}
+
+func (w *world) list() []*clusterv1alpha1.Cluster {
+	out := make([]*clusterv1alpha1.Cluster, 0, len(w.clusters))
+	for _, name := range names(w.clusters) {
+		out = append(out, w.clusters[name])
+	}
+	return out
+}
+
+// worksOf returns the Works of an application, by cluster.
+func (w *world) worksOf(a *app) map[string]*workv1alpha1.Work {
+	out := map[string]*workv1alpha1.Work{}
+	for key, work := range w.works {
+		if work.Labels[contract.ResourceBindingPermanentIDLabel] == a.id() {
+			cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, key.Namespace)
+			out[cluster] = work
+		}
+	}
+	return out
+}
+
+func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
