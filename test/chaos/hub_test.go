@@ -1,0 +1,97 @@
+package chaos
+
+import (
+	"maps"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/process"
+)
+
+// TestTheHubIsRestoredFromAnOlderSnapshot has the hub forget what was done since: what was
+// deleted comes back, what was changed goes back, and what it does not know of any more is
+// left alone.
+func TestTheHubIsRestoredFromAnOlderSnapshot(t *testing.T) {
+	f, w := begin(t)
+	g := NewWithT(t)
+	w.act(t, 60)
+	w.isWell(t)
+
+	restore := snapshot(t, f, fleet.HubName)
+	before := maps.Clone(w.model)
+	g.Expect(f.Up(t.Context())).To(Succeed())
+	w.act(t, 60)
+	w.create(t)
+	w.isWell(t)
+
+	restore()
+	forgotten := w.goBack(before)
+	g.Expect(forgotten).NotTo(BeEmpty())
+	g.Expect(f.Up(t.Context())).To(Succeed())
+	w.isWell(t, forgotten...)
+	eventually(t, func(g Gomega) { g.Expect(unclaimed(t, g, w.hub)).To(BeNumerically(">=", len(forgotten))) })
+	w.act(t, 20)
+	w.isWell(t, forgotten...)
+}
+
+// TestWorksVanish takes the Works away behind the agent's back, as no user of the API
+// can: when it comes back they are not there, and it never saw them being deleted.
+func TestWorksVanish(t *testing.T) {
+	f, w := begin(t)
+	g := NewWithT(t)
+	w.act(t, 40)
+	w.create(t)
+	w.isWell(t)
+	all, before := len(w.model), unclaimed(t, g, w.hub) // other tests leave some
+
+	// The API of the hub without its stages, which would render the Works anew.
+	g.Expect(f.Kill(t.Context(), fleet.AgentName(member))).To(Succeed())
+	g.Expect(f.Stop(t.Context(), fleet.HubName)).To(Succeed())
+	api, err := process.Start(process.Spec{
+		Executable: f.Program("controlplane"), Log: f.Log("api"),
+		Args: []string{
+			"--profile=hub", "--data-dir=" + filepath.Join(f.Dir, fleet.HubName), "--bind-address=127.0.0.1", "--secure-port=0",
+			"--kubeconfig=" + f.Kubeconfig(fleet.HubName), "--context=" + fleet.HubName,
+		},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(api.Kill)
+	works := client.InNamespace(contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, member))
+	eventually(t, func(g Gomega) {
+		var list workv1alpha1.WorkList
+		g.Expect(w.hub.List(t.Context(), &list, works)).To(Succeed())
+		for i := range list.Items {
+			work := &list.Items[i]
+			work.Finalizers = nil
+			g.Expect(w.hub.Update(t.Context(), work)).To(Succeed())
+			g.Expect(client.IgnoreNotFound(w.hub.Delete(t.Context(), work))).To(Succeed())
+		}
+		g.Expect(w.hub.List(t.Context(), &list, works)).To(Succeed())
+		g.Expect(list.Items).To(BeEmpty())
+	})
+
+	g.Expect(f.StartAgent(member)).To(Succeed())
+	eventually(t, func(g Gomega) { g.Expect(unclaimed(t, g, w.hub)).To(BeNumerically(">=", int(before)+all)) })
+	g.Expect(w.look(t, g)).To(HaveLen(all), "what is merely absent deletes nothing")
+
+	api.Kill()
+	g.Expect(f.Up(t.Context())).To(Succeed())
+	w.isWell(t)
+	eventually(t, func(g Gomega) { g.Expect(unclaimed(t, g, w.hub)).To(Equal(before), "claimed again") })
+}
+
+// unclaimed returns how many objects of the member name a Work that the hub does not have.
+func unclaimed(t *testing.T, g Gomega, hub client.Client) int32 {
+	t.Helper()
+	c := &clusterv1alpha1.Cluster{}
+	g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: member}, c)).To(Succeed())
+	return c.Status.UnclaimedObjects
+}
