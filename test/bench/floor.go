@@ -23,7 +23,9 @@ const floorNamespace = "bench-floor"
 // measureFloor writes what no system can do without: for each template itself, its
 // binding, and for each member a Work, the member's object and the Work's status.
 func (b *bench) measureFloor(ctx context.Context, w workload) (*Floor, error) {
-	time.Sleep(settle)
+	if err := pause(ctx, settle); err != nil {
+		return nil, err
+	}
 	progress("%s: the floor, %d times the bare writes by %d writers", w.Name, b.n, b.writers)
 	all := append([]api{b.bare}, b.members...)
 	for _, a := range all {

@@ -96,14 +96,19 @@ func (b *bench) single(ctx context.Context, w workload) (Latencies, error) {
 		case <-time.After(time.Minute):
 			return Latencies{}, fmt.Errorf("template %q is not done after a minute", name)
 		}
-		time.Sleep(200 * time.Millisecond) // events and the like shall not meet the next one
+		// Events and the like shall not meet the next one.
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return Latencies{}, err
+		}
 	}
 	return t.latencies(), nil
 }
 
 // load brings out all templates at once.
 func (b *bench) load(ctx context.Context, w workload) (Load, error) {
-	time.Sleep(settle)
+	if err := pause(ctx, settle); err != nil {
+		return Load{}, err
+	}
 	progress("%s: %d templates to %d clusters, %d writers", w.Name, b.n, len(b.members), b.writers)
 	t := newTracker(len(b.members))
 	stop, err := b.observe(ctx, w, t)
@@ -132,7 +137,9 @@ func (b *bench) load(ctx context.Context, w workload) (Load, error) {
 	out.TotalSeconds = time.Since(began).Seconds()
 	stopProgress()
 	// Events and the last status writes are part of the cost.
-	time.Sleep(settle)
+	if err := pause(ctx, settle); err != nil {
+		return Load{}, err
+	}
 	out.Latencies = t.latencies()
 	if out.Usage, err = meter.stop(context.WithoutCancel(ctx)); err != nil {
 		return Load{}, err
@@ -244,4 +251,15 @@ func (b *bench) deleteAll(ctx context.Context, a api, kind client.Object, namesp
 		})
 	}
 	return g.Wait()
+}
+
+// pause leaves everything alone for a time: what is measured next is not to meet what came
+// before, and quiet is nothing that could be waited for.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -42,12 +42,8 @@ func ownFleet(ctx context.Context, o *options) (func(), error) {
 			progress("%v", err)
 			return
 		}
-		// The components of what was killed go a moment later.
-		for range 50 {
-			if os.RemoveAll(f.Dir) == nil {
-				return
-			}
-			time.Sleep(100 * time.Millisecond)
+		if err := process.Remove(f.Dir); err != nil {
+			progress("%v", err)
 		}
 	}
 	if err := f.Up(ctx); err != nil {

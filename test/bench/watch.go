@@ -68,10 +68,8 @@ func (a api) follow(ctx context.Context, group *sync.WaitGroup, list client.Obje
 				if current, err = open(); err == nil {
 					break
 				}
-				if ctx.Err() == nil {
-					progress("%v", err)
-					time.Sleep(time.Second)
-				}
+				progress("%v", err)
+				_ = pause(ctx, time.Second) // the context is looked at next
 			}
 		}
 	})

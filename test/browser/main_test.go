@@ -1,0 +1,9 @@
+package browser
+
+import (
+	"testing"
+
+	"fairlead.dev/test/cluster"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
