@@ -251,7 +251,7 @@ func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live
 	if err != nil {
 		return nil, fmt.Errorf("taking over what belongs to the member: %w", err)
 	}
-	plan.Strip(retained)
+	retained = plan.Stripped(retained)
 	if !equality.Semantic.DeepEqual(retained.Object, m.Desired.Object) {
 		// What was taken over must still be so when it arrives: the informer may be behind
 		// an autoscaler, and we would undo what it did.

@@ -35,8 +35,9 @@ func Operations() []Operation {
 }
 
 // Interpreter answers the questions. It is safe for use by many goroutines. No method
-// changes its arguments; whoever gets an object back may change it. The context bounds
-// the time that an answer may take; layers that run code of others have limits of their
+// changes its arguments. An object that a method returns may share with the arguments
+// whatever the method did not change: copy what you change of it. The context bounds the
+// time that an answer may take; layers that run code of others have limits of their
 // own below that.
 type Interpreter interface {
 	// Has says whether there is a rule for the kind and the operation. Ask before

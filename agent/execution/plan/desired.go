@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -8,12 +10,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Desired turns a manifest into what is sent to the member, in place: without what
-// only the member's API server may set, without owners and finalizers, which would
+// Desired turns a manifest, which is not to be used afterwards, into what is sent to the
+// member: without what only the member's API server may set, without owners and finalizers, which would
 // name objects and controllers of the hub, without what kubectl notes for itself on the
 // hub, and with the marks of its Work.
 func Desired(obj *unstructured.Unstructured, work types.NamespacedName) *unstructured.Unstructured {
-	Strip(obj)
+	obj = Stripped(obj)
 	metadata := nested(obj.Object, "metadata")
 	nested(metadata, "labels")[contract.ManagedLabel] = contract.LabelTrue
 	annotations := nested(metadata, "annotations")
@@ -24,16 +26,20 @@ func Desired(obj *unstructured.Unstructured, work types.NamespacedName) *unstruc
 	return obj
 }
 
-// Strip removes from an object, in place, what a server-side apply must not carry.
-func Strip(obj *unstructured.Unstructured) {
-	delete(obj.Object, "status")
-	metadata := nested(obj.Object, "metadata")
+// Stripped returns an object without what a server-side apply must not carry. Top level
+// and metadata are copies, the rest is shared.
+func Stripped(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: maps.Clone(obj.Object)}
+	delete(out.Object, "status")
+	metadata := maps.Clone(nested(out.Object, "metadata"))
+	out.Object["metadata"] = metadata
 	for _, field := range []string{
 		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generateName",
 		"generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
 	} {
 		delete(metadata, field)
 	}
+	return out
 }
 
 // nested returns the map at a key, and puts one there if there is none.

@@ -2,6 +2,7 @@ package lua
 
 import (
 	"context"
+	goruntime "runtime"
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
@@ -157,16 +158,24 @@ func compileAll(tb testing.TB, customizations ...configv1alpha1.ResourceInterpre
 	return c.Compile(customizations)
 }
 
-func BenchmarkHealth(b *testing.B) {
+// BenchmarkSixteen asks from sixteen goroutines; with -cpu 1,2,4 it shows how the states of
+// a script are shared.
+func BenchmarkSixteen(b *testing.B) {
 	i, obj := compileAll(b, customization("a", everyRule())), deployed(b)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := i.Health(context.Background(), obj); err != nil {
-				b.Error(err)
-			}
-		}
-	})
+	for _, op := range []interpreter.Operation{interpreter.InterpretHealth, interpreter.ReviseReplica} {
+		b.Run(string(op), func(b *testing.B) {
+			q := questionTo(op, obj)
+			b.SetParallelism(max(1, 16/goruntime.GOMAXPROCS(0)))
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := q.Ask(context.Background(), i); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // BenchmarkOperations asks each question once per turn.

@@ -3,6 +3,7 @@ package lua
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -226,7 +227,7 @@ func (i *Interpreter) AggregateStatus(ctx context.Context, template *unstructure
 		if equality.Semantic.DeepEqual(template.Object["status"], status) {
 			return nil
 		}
-		out = template.DeepCopy()
+		out = &unstructured.Unstructured{Object: maps.Clone(template.Object)}
 		out.Object["status"] = status
 		return nil
 	}, template.Object, list)

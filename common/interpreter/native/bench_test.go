@@ -99,8 +99,7 @@ func ofKinds() []ofAll {
 	}
 }
 
-// BenchmarkOperations is what each rule costs on an object of usual size. Whatever
-// returns an object has to copy it; what that alone costs is the floor of these.
+// BenchmarkOperations is what each rule costs on an object of usual size.
 func BenchmarkOperations(b *testing.B) {
 	kinds := native.New()
 	for _, k := range ofKinds() {
@@ -132,12 +131,6 @@ func BenchmarkOperations(b *testing.B) {
 		if kinds.Has(obj.GroupVersionKind(), interpreter.AggregateStatus) {
 			measure("AggregateStatus of ten clusters", interpreter.AggregateStatus, items)
 		}
-		b.Run(k.kind+"/a copy alone", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = bare.DeepCopy()
-			}
-		})
 	}
 }
 

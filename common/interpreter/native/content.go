@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,14 +24,16 @@ func contentAt(c content, path ...string) content {
 	return c
 }
 
-// ensure returns the object at a path, and makes what is missing on the way.
-func ensure(c content, path ...string) content {
+// own returns the object at a path after it put copies in the place of what is on the way,
+// and empty objects where nothing is: a change of what it returns changes c alone, and not
+// what c is a copy of.
+func own(c content, path ...string) content {
 	for _, field := range path {
-		next, ok := c[field].(content)
-		if !ok {
+		next, _ := c[field].(content)
+		if next = maps.Clone(next); next == nil {
 			next = content{}
-			c[field] = next
 		}
+		c[field] = next
 		c = next
 	}
 	return c
@@ -89,10 +92,10 @@ func setList(c content, field string, entries []content) {
 	c[field] = out
 }
 
-// take copies a field from live to desired if live has it.
+// take puts a field of live into desired if live has it; from then on both share it.
 func take(desired, live content, field string) {
 	if value, ok := live[field]; ok {
-		desired[field] = runtime.DeepCopyJSONValue(value)
+		desired[field] = value
 	}
 }
 

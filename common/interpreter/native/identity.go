@@ -2,7 +2,6 @@ package native
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 func serviceAccount() rules {
@@ -11,7 +10,7 @@ func serviceAccount() rules {
 			entries := list(desired, field)
 			for _, entry := range list(live, field) {
 				if named(entries, text(entry, "name")) == nil {
-					entries = append(entries, runtime.DeepCopyJSON(entry))
+					entries = append(entries, entry)
 				}
 			}
 			if len(entries) > 0 {

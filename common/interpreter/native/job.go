@@ -89,10 +89,10 @@ func lastRunHealthy(live content) bool {
 // retainJob keeps what the member's Job controller has generated and nobody may change.
 func retainJob(desired, live content) error {
 	if labels := contentAt(live, "spec", "selector", "matchLabels"); labels != nil {
-		take(ensure(desired, "spec", "selector"), contentAt(live, "spec", "selector"), "matchLabels")
+		take(own(desired, "spec", "selector"), contentAt(live, "spec", "selector"), "matchLabels")
 	}
 	if labels := contentAt(live, "spec", "template", "metadata", "labels"); labels != nil {
-		take(ensure(desired, "spec", "template", "metadata"), contentAt(live, "spec", "template", "metadata"), "labels")
+		take(own(desired, "spec", "template", "metadata"), contentAt(live, "spec", "template", "metadata"), "labels")
 	}
 	return nil
 }

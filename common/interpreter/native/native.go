@@ -23,9 +23,11 @@ import (
 type rules struct {
 	// replicas returns how many replicas a template asks for, and what one needs.
 	replicas func(template content) (int32, *workv1alpha2.ReplicaRequirements, error)
-	// revise changes obj to ask for this many replicas.
+	// revise changes obj to ask for this many replicas. Of obj it may change the top level;
+	// what is below that it makes its own first.
 	revise func(obj content, replicas int32) error
-	// retain changes desired to have what live has and the member owns.
+	// retain changes desired, of which the same holds, to have what live has and the
+	// member owns.
 	retain func(desired, live content) error
 	// reflect returns what the hub is told of the status of live; nil means nothing.
 	// Kinds without this rule have their whole status reflected.
@@ -142,7 +144,7 @@ func (n *native) ReviseReplicas(_ context.Context, obj *unstructured.Unstructure
 	if rule == nil {
 		return nil, noRule(obj, interpreter.ReviseReplica)
 	}
-	out := obj.DeepCopy()
+	out := &unstructured.Unstructured{Object: maps.Clone(obj.Object)}
 	if err := rule(out.Object, replicas); err != nil {
 		return nil, fmt.Errorf("setting the replicas of %s %q: %w", obj.GetKind(), obj.GetName(), err)
 	}
@@ -155,7 +157,7 @@ func (n *native) Retain(_ context.Context, desired, live *unstructured.Unstructu
 	if rule == nil {
 		return nil, noRule(desired, interpreter.Retain)
 	}
-	out := desired.DeepCopy()
+	out := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
 	if err := rule(out.Object, live.Object); err != nil {
 		return nil, fmt.Errorf("retaining what the member owns of %s %q: %w", desired.GetKind(), desired.GetName(), err)
 	}
@@ -191,7 +193,6 @@ func (n *native) AggregateStatus(_ context.Context, template *unstructured.Unstr
 	if err != nil {
 		return nil, fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
 	}
-	// Most reports change nothing, and the rest of the template is large.
 	before := contentAt(template.Object, "status")
 	draft := maps.Clone(template.Object)
 	draft["status"] = runtime.DeepCopyJSON(before)
@@ -201,14 +202,10 @@ func (n *native) AggregateStatus(_ context.Context, template *unstructured.Unstr
 	if err := rule(draft, decoded); err != nil {
 		return nil, fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
 	}
-	after := contentAt(draft, "status")
-	if equal(before, after) {
+	if equal(before, contentAt(draft, "status")) {
 		return template, nil
 	}
-	delete(draft, "status")
-	out := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(draft)}
-	out.Object["status"] = after
-	return out, nil
+	return &unstructured.Unstructured{Object: draft}, nil
 }
 
 // Health says how a live object fares.

@@ -12,10 +12,10 @@ func service() rules {
 		retain: func(desired, live content) error {
 			liveSpec := contentAt(live, "spec")
 			if number(liveSpec, "healthCheckNodePort") > 0 {
-				take(ensure(desired, "spec"), liveSpec, "healthCheckNodePort")
+				take(own(desired, "spec"), liveSpec, "healthCheckNodePort")
 			}
 			if text(liveSpec, "clusterIP") != "" {
-				take(ensure(desired, "spec"), liveSpec, "clusterIP")
+				take(own(desired, "spec"), liveSpec, "clusterIP")
 			}
 			return nil
 		},

@@ -3,6 +3,7 @@ package native
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,19 +44,33 @@ func podReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, er
 // retainPod keeps what the member's scheduler and admission have added.
 func retainPod(desired, live content) error {
 	liveSpec := contentAt(live, "spec")
-	spec := ensure(desired, "spec")
+	spec := own(desired, "spec")
 	for _, field := range []string{"nodeName", "serviceAccountName", "volumes"} {
 		take(spec, liveSpec, field)
 	}
 	for _, field := range []string{"containers", "initContainers"} {
-		liveContainers := list(liveSpec, field)
-		for _, container := range list(spec, field) {
-			if other := named(liveContainers, text(container, "name")); other != nil {
-				take(container, other, "volumeMounts")
-			}
+		if containers, ok := spec[field].([]any); ok {
+			spec[field] = mountedAs(containers, list(liveSpec, field))
 		}
 	}
 	return nil
+}
+
+// mountedAs returns containers with the mounts of those among live of the same name.
+func mountedAs(containers []any, live []content) []any {
+	out := slices.Clone(containers)
+	for i := range out {
+		container, ok := out[i].(content)
+		if !ok {
+			continue
+		}
+		if other := named(live, text(container, "name")); other != nil {
+			container = maps.Clone(container)
+			take(container, other, "volumeMounts")
+			out[i] = container
+		}
+	}
+	return out
 }
 
 // aggregatePod lists the containers of all clusters, and concludes the phase of the

@@ -10,7 +10,7 @@ func persistentVolumeClaim() rules {
 	return rules{
 		retain: func(desired, live content) error {
 			if liveSpec := contentAt(live, "spec"); text(liveSpec, "volumeName") != "" {
-				take(ensure(desired, "spec"), liveSpec, "volumeName")
+				take(own(desired, "spec"), liveSpec, "volumeName")
 			}
 			return nil
 		},
@@ -48,7 +48,7 @@ func claimPhase(items []item) corev1.PersistentVolumeClaimPhase {
 func persistentVolume() rules {
 	return rules{
 		retain: func(desired, live content) error {
-			take(ensure(desired, "spec"), contentAt(live, "spec"), "claimRef")
+			take(own(desired, "spec"), contentAt(live, "spec"), "claimRef")
 			return nil
 		},
 		aggregate: func(template content, items []item) error {

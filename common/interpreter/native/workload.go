@@ -112,9 +112,8 @@ func replicaCount(n int64) (int32, error) {
 // that leaves the number to somebody else keeps doing so.
 func reviseField(field string) func(content, int32) error {
 	return func(obj content, replicas int32) error {
-		spec := contentAt(obj, "spec")
-		if _, ok := lookupNumber(spec, field); ok {
-			spec[field] = int64(replicas)
+		if _, ok := lookupNumber(contentAt(obj, "spec"), field); ok {
+			own(obj, "spec")[field] = int64(replicas)
 		}
 		return nil
 	}
@@ -130,7 +129,7 @@ func retainReplicas(desired, live content) error {
 	if !ok {
 		return errors.New("the label " + contract.RetainReplicasLabel + " asks to keep spec.replicas, which the object in the member has not got")
 	}
-	ensure(desired, "spec")["replicas"] = replicas
+	own(desired, "spec")["replicas"] = replicas
 	return nil
 }
 

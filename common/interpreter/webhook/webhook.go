@@ -3,6 +3,7 @@ package webhook
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -95,7 +96,7 @@ func (i *Interpreter) Dependencies(ctx context.Context, template *unstructured.U
 func (i *Interpreter) ReviseReplicas(ctx context.Context, obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
 	a, err := i.ask(ctx, question{op: interpreter.ReviseReplica, object: obj, replicas: replicas})
 	if a.patched == nil && err == nil {
-		return obj.DeepCopy(), nil
+		return obj, nil
 	}
 	return a.patched, err
 }
@@ -104,7 +105,7 @@ func (i *Interpreter) ReviseReplicas(ctx context.Context, obj *unstructured.Unst
 func (i *Interpreter) Retain(ctx context.Context, desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	a, err := i.ask(ctx, question{op: interpreter.Retain, object: desired, observed: live})
 	if a.patched == nil && err == nil {
-		return desired.DeepCopy(), nil
+		return desired, nil
 	}
 	return a.patched, err
 }
@@ -125,7 +126,7 @@ func (i *Interpreter) AggregateStatus(ctx context.Context, template *unstructure
 	if a.patched == nil || equality.Semantic.DeepEqual(template.Object["status"], a.patched.Object["status"]) {
 		return template, nil
 	}
-	out := template.DeepCopy()
+	out := &unstructured.Unstructured{Object: maps.Clone(template.Object)}
 	if out.Object["status"] = a.patched.Object["status"]; out.Object["status"] == nil {
 		delete(out.Object, "status")
 	}

@@ -32,7 +32,8 @@ func reviseReplicas(in Input) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w to %d: %w", ErrRevise, in.Target.Replicas, err)
 	}
-	return obj, nil
+	// A rule copies only what it changes, and overrides change anything.
+	return obj.DeepCopy(), nil
 }
 
 // withoutManagedFields saves the copying of what is often half of an object.
