@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/apiserver"
@@ -72,6 +74,26 @@ func TestExplain(t *testing.T) {
 	g.Expect(explained("configmap", "settings", "-o", "json")).To(ContainSubstring(`"cluster": "edge-1"`))
 	g.Expect(explained("configmaps/settings", "-o", "yaml")).To(ContainSubstring("filter: TaintToleration"))
 	g.Expect(explained("cm/alone")).To(ContainSubstring("Next: No policy selects this object."))
+
+	// It fits again where it would rather be.
+	template = builder.MakeConfigMap("default", "spare", "k", "v").Obj()
+	groups := &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+		{AffinityName: "near", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-1"}}},
+		{AffinityName: "far", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-2"}}},
+	}}
+	applied, err := json.Marshal(groups)
+	g.Expect(err).NotTo(HaveOccurred())
+	away := b.DeepCopy()
+	away.ObjectMeta = metav1.ObjectMeta{
+		Namespace: "default", Name: contract.BindingName("ConfigMap", "spare"),
+		Annotations: map[string]string{contract.AppliedPlacementAnnotation: string(applied), contract.ReturnToPreferredAnnotation: "true"},
+	}
+	away.Spec.Resource.Name, away.Spec.Placement, away.Spec.Clusters = "spare", groups, []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+	create(template, away)
+	away.Status.SchedulerObservedAffinityName = "far"
+	g.Expect(c.Status().Update(t.Context(), away)).To(Succeed())
+	g.Expect(explained("cm/spare")).To(ContainSubstring(
+		`Group "near" of clusterAffinities is preferred, and has room. It goes there, and leaves where it is once it is healthy there`))
 
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	g.Expect(os.WriteFile(file, []byte(`# what if

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -36,8 +37,9 @@ const Name = "default-scheduler"
 // microseconds; the workers wait for the API server.
 const defaultWorkers = 8
 
-// lookAgain is how long a binding waits for room before it is looked at without any
-// news: reservations that no report ever confirmed have ended by then.
+// lookAgain is how long a binding waits for room, or for room where it would rather be,
+// before it is looked at without any news: reservations that no report ever confirmed have
+// ended by then.
 const lookAgain = reserve.Lifetime
 
 // DefaultSettle is for how long there must have been a better place for an application: room
@@ -73,7 +75,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
 			snapshot: snapshot.New(), ledger: reserve.New(), settle: deps.Settle,
-			placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, better: map[types.NamespacedName]time.Time{},
+			placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, away: sets.Set[types.NamespacedName]{}, better: map[types.NamespacedName]time.Time{},
 		}
 		c := kube.NewController(mgr, name, deps.Workers).
 			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
@@ -101,10 +103,12 @@ type reconciler struct {
 	// deciding lets one decision after the other see what those before it assigned.
 	deciding sync.Mutex
 	// placed are the targets of decisions that the cache does not show yet, waiting the
-	// bindings that the last decision did not place, with the reason, and better since when
-	// there is a better place for a binding. The lock deciding guards them.
+	// bindings that the last decision did not place, with the reason, away those that it
+	// placed where others would be preferred, and better since when there is a better place
+	// for a binding. The lock deciding guards them.
 	placed  map[types.NamespacedName]placement
 	waiting map[types.NamespacedName]string
+	away    sets.Set[types.NamespacedName]
 	better  map[types.NamespacedName]time.Time
 }
 
@@ -142,7 +146,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.arrived(req.NamespacedName)
 	}
 	r.report(ctx, binding, decision, change, wrote)
-	if decision.Outcome == decide.Unschedulable {
+	if decision.Outcome == decide.Unschedulable || decision.Away && wait == 0 {
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	}
 	return reconcile.Result{RequeueAfter: wait}, nil

@@ -58,14 +58,19 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 	}
 	key := client.ObjectKeyFromObject(b)
 	d := decide.Decide(in)
-	wait := r.settled(key, d.Better, now)
-	if d.Better && wait == 0 {
+	wait := r.settled(key, d.Better != "", now)
+	if d.Better != "" && wait == 0 {
 		in.Settled = true
 		d = decide.Decide(in)
 	}
 	r.ledger.Assign(key, in.Spec.Clusters, d.Targets, requestOf(in.Spec), now)
 	if (d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit) && !sameTargets(in.Spec.Clusters, d.Targets) {
 		r.placed[key] = placement{generation: b.GetGeneration(), targets: d.Targets}
+	}
+	if d.Away {
+		r.away.Insert(key)
+	} else {
+		r.away.Delete(key)
 	}
 	if reason := reasonOf(d); reason == workv1alpha2.ReasonScheduledSuccess {
 		delete(r.waiting, key)

@@ -75,5 +75,5 @@ func TestWhatOverflowedComesBackGracefully(t *testing.T) {
 	g.Expect(task.CreationTimestamp).NotTo(BeNil())
 	g.Expect(workv1alpha2.EvictionsOf(b)).To(HaveLen(1))
 	g.Eventually(func() []string { return w.told("web") }, soon, often).Should(ContainElement(
-		"Normal EvictWorkloadFromCluster: Leaving cluster away-1. Clusters that are preferred to it have room for what overflowed."))
+		"Normal EvictWorkloadFromCluster: Leaving cluster away-1. Preferred clusters have room for what overflowed."))
 }

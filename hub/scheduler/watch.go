@@ -103,6 +103,7 @@ func (r *reconciler) forget(key types.NamespacedName) bool {
 	defer r.deciding.Unlock()
 	delete(r.placed, key)
 	delete(r.waiting, key)
+	r.away.Delete(key)
 	delete(r.better, key)
 	return r.ledger.Forget(key)
 }
@@ -180,7 +181,7 @@ func (r *reconciler) wake(ctx context.Context, change queue.Change, q requests) 
 	// Whoever decides at this moment decides before us, and is known by now, or after us,
 	// and knows the cluster as it is.
 	r.deciding.Lock()
-	waiting, placed := maps.Clone(r.waiting), maps.Clone(r.placed)
+	waiting, placed, away := maps.Clone(r.waiting), maps.Clone(r.placed), r.away.Clone()
 	r.deciding.Unlock()
 	for _, b := range bindings {
 		if !ours(b) {
@@ -193,7 +194,8 @@ func (r *reconciler) wake(ctx context.Context, change queue.Change, q requests) 
 		if reason, ok := waiting[key]; ok {
 			at.Waits = reason
 		}
-		if returns(b) || change.Concerns(b.BindingSpec(), at) {
+		at.Away = away.Has(key)
+		if change.Concerns(b.BindingSpec(), at) {
 			enqueue(q, true, b)
 		}
 	}

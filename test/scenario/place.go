@@ -52,7 +52,7 @@ func (w *world) schedule() bool {
 func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) decide.Decision {
 	in := w.placing(a, &b.Spec)
 	d := decide.Decide(in)
-	if !d.Better {
+	if d.Better == "" {
 		delete(w.hub.better, a.name)
 		return d
 	}

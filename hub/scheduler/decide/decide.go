@@ -14,13 +14,13 @@ import (
 // there rather than nowhere.
 func Decide(in Input) Decision {
 	d := decide(in)
-	if len(in.GivenUp) == 0 || d.Outcome == Keep || d.Outcome == Scheduled || d.Outcome == Refused {
-		return d
+	if len(in.GivenUp) > 0 && d.Outcome != Keep && d.Outcome != Scheduled && d.Outcome != Refused {
+		in.GivenUp = nil
+		if again := decide(in); again.Outcome == Scheduled {
+			d = again
+		}
 	}
-	in.GivenUp = nil
-	if again := decide(in); again.Outcome == Scheduled {
-		return again
-	}
+	d.Away = away(in, d)
 	return d
 }
 
@@ -50,7 +50,10 @@ func decide(in Input) Decision {
 		if err != nil {
 			return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
 		}
-		if d.Better = b != nil; d.Better && in.Settled {
+		if b != nil {
+			d.Better = b.why
+		}
+		if b != nil && in.Settled {
 			d.Outcome, d.Trigger, d.Attempts = Scheduled, TriggerPreferred, []Attempt{b.attempt}
 			d.Targets, d.Leave, d.Affinity = b.targets, b.leave, b.group
 			return d

@@ -151,9 +151,12 @@ type Decision struct {
 	Targets []workv1alpha2.TargetCluster
 	// Leave are targets that are left in their own time, by name.
 	Leave []Departure
-	// Better says that there is a better place, to which the application goes once that
-	// has settled.
-	Better bool
+	// Away says that there are clusters that are preferred to the targets: whatever makes
+	// room there is news.
+	Away bool
+	// Better says in sentences why there is a better place, to which the application goes
+	// once that has settled; empty if there is none.
+	Better string
 	// Affinity is the group in use; empty without clusterAffinities.
 	Affinity string
 	// Attempts in the order in which they were made. The last one is that which

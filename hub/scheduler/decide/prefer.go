@@ -18,7 +18,15 @@ type better struct {
 	targets []workv1alpha2.TargetCluster
 	leave   []Departure
 	group   string
+	// why is a sentence.
+	why string
 }
+
+// Why there is a better place.
+const (
+	whyGroup   = "Group %q of clusterAffinities is preferred, and has room."
+	whyRetract = "Preferred clusters have room for what overflowed."
+)
 
 // prefer looks for a better place for an application that is well placed as it is: in a
 // group of clusterAffinities before the one in use, or in the clusters that a group means
@@ -57,14 +65,18 @@ func onRequest(spec *workv1alpha2.ResourceBindingSpec) bool {
 // already, in clusters that two groups have in common: then only the group is another.
 func preferGroup(in Input, g group) (*better, error) {
 	q, clusters := queryOf(&in, g), byName(in.Clusters)
-	why := fmt.Sprintf("Group %q of clusterAffinities is preferred, and has room.", g.name)
+	why := fmt.Sprintf(whyGroup, g.name)
 	var leave []Departure
 	for _, t := range in.Spec.Clusters {
 		if c := clusters[t.Name]; c == nil || q.Tier(c) < 0 {
 			leave = append(leave, Departure{Cluster: t.Name, Replicas: t.Replicas, Why: why})
 		}
 	}
-	return move(in, g, leave)
+	b, err := move(in, g, leave)
+	if b != nil {
+		b.why = why
+	}
+	return b, err
 }
 
 // retract says which shares of clusters that take what overflows fit into the clusters
@@ -84,7 +96,7 @@ func retract(in Input, g group) (*better, error) {
 	var out *better
 	var leave []Departure
 	for _, s := range strays {
-		next := append(slices.Clone(leave), Departure{Cluster: s.Name, Replicas: s.Replicas, Why: "Clusters that are preferred to it have room for what overflowed."})
+		next := append(slices.Clone(leave), Departure{Cluster: s.Name, Replicas: s.Replicas, Why: whyRetract})
 		b, err := move(in, g, next)
 		if err != nil {
 			return nil, err
@@ -95,8 +107,31 @@ func retract(in Input, g group) (*better, error) {
 			continue
 		}
 		out, leave = b, next
+		out.why = whyRetract
 	}
 	return out, nil
+}
+
+// away says whether prefer has anything to look for after a decision.
+func away(in Input, d Decision) bool {
+	if d.Outcome == Refused || len(d.Targets) == 0 || in.Spec.Placement == nil || len(in.Spec.Placement.ClusterAffinities) == 0 || onRequest(in.Spec) {
+		return false
+	}
+	in.Spec = withDefaults(in.Spec)
+	groups, current, err := compile(in.Spec, d.Affinity)
+	switch {
+	case err != nil:
+		return false
+	case in.ReturnToPreferred && current > 0:
+		return true
+	case in.StayInOverflow || len(groups[current].overflow) == 0:
+		return false
+	}
+	q, clusters := queryOf(&in, groups[current]), byName(in.Clusters)
+	return slices.ContainsFunc(d.Targets, func(t workv1alpha2.TargetCluster) bool {
+		c := clusters[t.Name]
+		return c != nil && q.Tier(c) > 0
+	})
 }
 
 // move returns how an application would be placed if it left some clusters for a group;

@@ -125,7 +125,8 @@ func TestWhatIsPreferredIsGoneBackTo(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			before := decide.Decide(tt.in)
-			g.Expect(before.Better).To(Equal(tt.want != nil))
+			g.Expect(before.Better != "").To(Equal(tt.want != nil))
+			g.Expect(before.Away || before.Better == "").To(BeTrue(), "whatever is better is worth to be told of")
 			g.Expect(before.Leave).To(BeEmpty())
 			g.Expect(before.Targets).To(BeComparableTo(tt.in.Spec.Clusters), "it waits until that has settled")
 			tt.in.Settled = true
@@ -144,6 +145,39 @@ func TestWhatIsPreferredIsGoneBackTo(t *testing.T) {
 				leaves = append(leaves, l.Cluster)
 			}
 			g.Expect(leaves).To(Equal(tt.wantLeaves))
+		})
+	}
+}
+
+func TestNewsOfRoomAreForWhatWouldRatherBeElsewhere(t *testing.T) {
+	t.Parallel()
+	full := with(member("a", pods(0)), member("b", pods(9)))
+	groups := func(in *decide.Input) {
+		byRoom(in)
+		in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"})
+		in.ReturnToPreferred = true
+	}
+	stays := func(in *decide.Input) { in.ReturnToPreferred, in.StayInOverflow = false, true }
+	tests := map[string]struct {
+		in   decide.Input
+		want bool
+	}{
+		"placed in the second group":          {in: input(groups, full), want: true},
+		"in the second group by choice":       {in: input(groups, full, stays)},
+		"placed in the first group":           {in: input(groups, with(member("a", pods(9))))},
+		"overflowed":                          {in: input(overflowing, full), want: true},
+		"overflowed, and stays":               {in: input(overflowing, full, stays)},
+		"overflowed, and stayed where it was": {in: input(overflowing, full, applied, has(target("b", 6))), want: true},
+		"not overflowed":                      {in: input(overflowing, with(member("a", pods(9)), member("b", pods(9))))},
+		"of one group":                        {in: input(divided, with(member("a")))},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got := decide.Decide(tt.in)
+			g.Expect(got.Targets).NotTo(BeEmpty())
+			g.Expect(got.Away).To(Equal(tt.want))
 		})
 	}
 }

@@ -113,6 +113,10 @@ func (p *printer) clusters(r *Report) {
 		p.line("")
 		p.line("%s", r.Now)
 	}
+	if r.Better != "" {
+		p.line("")
+		p.line("%s It goes there, and leaves where it is once it is healthy there, when there has been room for a while.", r.Better)
+	}
 }
 
 func verdictOf(v Verdict) string {

@@ -59,6 +59,8 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 type Standing struct {
 	// Waits is the reason why it was not placed; empty if it was.
 	Waits string
+	// Away says that it would rather be elsewhere, and goes there when there is room.
+	Away bool
 	// Targets are the clusters that it has.
 	Targets []workv1alpha2.TargetCluster
 }
@@ -79,29 +81,22 @@ func StandingOf(b workv1alpha2.Binding) Standing {
 // Concerns says whether a change may be one for where a binding goes. One whose targets
 // are found has nothing to gain from room elsewhere, nor from a cluster that it does not
 // pick; and one whose replicas are divided stays where it is, wherever else it would fit,
-// unless some may have overflowed, and come back.
+// unless it would rather be elsewhere.
 func (c Change) Concerns(spec *workv1alpha2.ResourceBindingSpec, at Standing) bool {
 	switch c.News {
 	case None:
 		return false
 	case Room:
-		return at.Waits == workv1alpha2.ReasonUnschedulable || overflows(spec)
+		return at.Waits == workv1alpha2.ReasonUnschedulable || at.Away && c.picked(spec.Placement)
 	case Fit:
 	}
-	if at.Waits != "" || spec.Placement == nil || overflows(spec) || slices.ContainsFunc(at.Targets, c.is) {
+	if at.Waits != "" || spec.Placement == nil || slices.ContainsFunc(at.Targets, c.is) {
 		return true
 	}
-	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated {
+	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated && !at.Away {
 		return false
 	}
 	return c.picked(spec.Placement)
-}
-
-// overflows says whether a placement has clusters for what does not fit into others.
-func overflows(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return spec.Placement != nil && slices.ContainsFunc(spec.Placement.ClusterAffinities, func(t policyv1alpha1.ClusterAffinityTerm) bool {
-		return len(t.OverflowAffinities) > 0
-	})
 }
 
 // is says whether a target is the cluster that changed.
@@ -109,22 +104,35 @@ func (c Change) is(t workv1alpha2.TargetCluster) bool {
 	return c.Before != nil && t.Name == c.Before.Name || c.After != nil && t.Name == c.After.Name
 }
 
-// picked says whether a placement picks the cluster, as it was or as it is.
+// picked says whether a placement picks the cluster, as it was or as it is. It may be any
+// cluster if it is not told which.
 func (c Change) picked(p *policyv1alpha1.Placement) bool {
-	affinities := []*policyv1alpha1.ClusterAffinity{p.ClusterAffinity}
-	if len(p.ClusterAffinities) > 0 {
-		affinities = affinities[:0]
-		for i := range p.ClusterAffinities {
-			affinities = append(affinities, &p.ClusterAffinities[i].ClusterAffinity)
-		}
+	if p == nil || c.Before == nil && c.After == nil {
+		return true
 	}
-	for _, a := range affinities {
+	for _, a := range affinities(p) {
 		matcher, err := selector.CompileCluster(a)
 		if err != nil || c.Before != nil && matcher.Matches(c.Before) || c.After != nil && matcher.Matches(c.After) {
 			return true
 		}
 	}
 	return false
+}
+
+// affinities returns all that a placement has, those of what overflows among them.
+func affinities(p *policyv1alpha1.Placement) []*policyv1alpha1.ClusterAffinity {
+	if len(p.ClusterAffinities) == 0 {
+		return []*policyv1alpha1.ClusterAffinity{p.ClusterAffinity}
+	}
+	var out []*policyv1alpha1.ClusterAffinity
+	for i := range p.ClusterAffinities {
+		term := &p.ClusterAffinities[i]
+		out = append(out, &term.ClusterAffinity)
+		for j := range term.OverflowAffinities {
+			out = append(out, &term.OverflowAffinities[j].ClusterAffinity)
+		}
+	}
+	return out
 }
 
 // Priority orders bindings: by the priority of their policy first, and of equals those

@@ -72,11 +72,19 @@ func TestConcerns(t *testing.T) {
 	moved := func(from, to string) queue.Change {
 		return queue.Change{News: queue.Fit, Before: builder.MakeCluster("m").Label("site", from).Obj(), After: builder.MakeCluster("m").Label("site", to).Obj()}
 	}
+	overflowing := func(s *workv1alpha2.ResourceBindingSpec) {
+		divided(s)
+		s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{
+			ClusterAffinity:    policyv1alpha1.ClusterAffinity{ClusterNames: []string{"b"}},
+			OverflowAffinities: []policyv1alpha1.OverflowAffinityTerm{{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m"}}}},
+		}}
+	}
 	room := queue.Change{News: queue.Room, After: builder.MakeCluster("m").Obj()}
 	tests := map[string]struct {
 		change  queue.Change
 		spec    func(*workv1alpha2.ResourceBindingSpec)
 		waits   string
+		away    bool
 		targets []string
 		want    bool
 	}{
@@ -84,9 +92,11 @@ func TestConcerns(t *testing.T) {
 		"room to who waits for it":             {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
 		"room to who waits for something else": {change: room, waits: workv1alpha2.ReasonNoClusterFit},
 		"room to who is placed":                {change: room, waits: placed, targets: []string{"m"}},
-		"room to what may have overflowed": {change: room, waits: placed, targets: []string{"a"}, want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
-			s.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{{OverflowAffinities: make([]policyv1alpha1.OverflowAffinityTerm, 1)}}}
-		}},
+		"room somewhere to who would rather be elsewhere": {change: queue.Change{News: queue.Room}, away: true, targets: []string{"a"}, want: true},
+		"room where it would rather be":                   {change: queue.Change{News: queue.Room, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
+		"room where it does not go":                       {change: room, away: true, targets: []string{"a"}},
+		"room in what takes what overflows":               {change: room, away: true, targets: []string{"a"}, want: true, spec: overflowing},
+		"a cluster to what overflowed":                    {change: moved("x", "south"), away: true, targets: []string{"a"}, want: true, spec: overflowing},
 		"a cluster that fits to who has none":       {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
 		"whatever changes to who waits":             {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
 		"a target to who has it":                    {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
@@ -112,7 +122,7 @@ func TestConcerns(t *testing.T) {
 			if tt.spec != nil {
 				tt.spec(spec)
 			}
-			at := queue.Standing{Waits: tt.waits}
+			at := queue.Standing{Waits: tt.waits, Away: tt.away}
 			for _, name := range tt.targets {
 				at.Targets = append(at.Targets, workv1alpha2.TargetCluster{Name: name})
 			}
