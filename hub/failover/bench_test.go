@@ -119,7 +119,8 @@ func run(b *testing.B, to *rest.Config) (*atomic.Int64, client.Reader, func()) {
 	mgr := stagetest.Manager(b, cfg)
 	g.Expect(kube.IndexWorks(b.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	events := func(kube.Event) {}
-	g.Expect(scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: clock.RealClock{}})).To(Succeed())
+	_, err := scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: clock.RealClock{}})
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(failover.Register(mgr, failover.Deps{
 		Events: events, Clock: clock.RealClock{}, ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 		Judged:    func(schema.GroupVersionKind) bool { return true },

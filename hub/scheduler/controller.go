@@ -60,14 +60,15 @@ type Deps struct {
 }
 
 // Register adds the scheduler to a manager: one controller for each kind of binding.
-func Register(mgr manager.Manager, deps Deps) error {
+func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 	if deps.Events == nil || deps.Clock == nil {
-		return errors.New("the scheduler needs a sink for events and a clock")
+		return nil, errors.New("the scheduler needs a sink for events and a clock")
 	}
 	if deps.Workers == 0 {
 		deps.Workers = defaultWorkers
 	}
 	deps.Settle = cmp.Or(deps.Settle, DefaultSettle)
+	out := &Scheduler{kinds: map[bool]*reconciler{}}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		name := "scheduler-" + strings.ToLower(kind.Kind)
 		// Each kind has a snapshot of its own, which is as new as what wakes its
@@ -77,17 +78,19 @@ func Register(mgr manager.Manager, deps Deps) error {
 			snapshot: snapshot.New(), ledger: reserve.New(), settle: deps.Settle,
 			placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, away: sets.Set[types.NamespacedName]{}, better: map[types.NamespacedName]time.Time{},
 		}
+		namespaced := kind.Kind == kube.ResourceBindings().Kind
+		out.kinds[namespaced] = r
 		c := kube.NewController(mgr, name, deps.Workers).
 			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
 			Watches(&clusterv1alpha1.Cluster{}, r.clusters())
-		if kind.Kind == kube.ResourceBindings().Kind { // quotas are of namespaces
+		if namespaced { // as quotas are
 			c = c.Watches(&policyv1alpha1.FederatedResourceQuota{}, r.quotas())
 		}
 		if err := c.Complete(kube.QuietConflicts(r)); err != nil {
-			return fmt.Errorf("making the controller %q: %w", name, err)
+			return nil, fmt.Errorf("making the controller %q: %w", name, err)
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // reconciler places the bindings of one kind.

@@ -44,6 +44,7 @@ type world struct {
 	namespace string
 	config    *rest.Config
 	stop      func()
+	scheduler *scheduler.Scheduler
 
 	events stagetest.Events
 }
@@ -61,7 +62,9 @@ func (w *world) run(t *testing.T) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
 	mgr := stagetest.Manager(t, w.config, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
-	g.Expect(scheduler.Register(mgr, scheduler.Deps{Events: w.events.Record, Clock: clock.RealClock{}, Settle: settle})).To(Succeed())
+	var err error
+	w.scheduler, err = scheduler.Register(mgr, scheduler.Deps{Events: w.events.Record, Clock: clock.RealClock{}, Settle: settle})
+	g.Expect(err).NotTo(HaveOccurred())
 	return stagetest.Run(t, mgr)
 }
 
@@ -253,6 +256,29 @@ func TestScheduler(t *testing.T) {
 		g.Eventually(func() string { return summary(read(t, w, third)) }, soon, often).Should(Equal("island-1 Success"), "the other is of no group any more")
 	})
 
+	t.Run("others are told whether there is a place elsewhere", func(t *testing.T) {
+		g := NewWithT(t)
+		w.join(t, "reef-1", "reef")
+		w.join(t, "reef-2", "reef")
+		second, both := w.binding("on-second", "reef"), w.binding("on-both", "reef")
+		for _, b := range []*workv1alpha2.ResourceBinding{second, both} {
+			b.Spec.WorkloadAffinityGroups = &workv1alpha2.WorkloadAffinityGroups{AntiAffinityGroup: "app=reef"}
+		}
+		second.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"reef-2"}}
+		g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("reef-2 Success"))
+		g.Expect(w.hub.Create(t.Context(), both)).To(Succeed())
+		g.Eventually(func() string { return summary(read(t, w, both)) }, soon, often).Should(Equal("reef-1 Success"))
+
+		g.Expect(w.scheduler.Elsewhere(t.Context(), both, []string{"reef-1"})).To(BeFalse(), "it is to be apart from what is there")
+		alone := both.DeepCopy()
+		alone.Spec.WorkloadAffinityGroups = nil
+		g.Expect(w.scheduler.Elsewhere(t.Context(), alone, []string{"reef-1"})).To(BeTrue())
+		g.Expect(w.scheduler.Elsewhere(t.Context(), alone, []string{"reef-1", "reef-2"})).To(BeFalse())
+		alone.Spec.Placement = nil
+		g.Expect(w.scheduler.Elsewhere(t.Context(), alone, nil)).To(BeFalse(), "it follows others")
+	})
+
 	t.Run("replicas are divided by weight", func(t *testing.T) {
 		g := NewWithT(t)
 		b := w.binding("divided", "shop")
@@ -358,5 +384,6 @@ func TestScheduler(t *testing.T) {
 
 func TestRegisterSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	NewWithT(t).Expect(scheduler.Register(nil, scheduler.Deps{})).NotTo(Succeed())
+	_, err := scheduler.Register(nil, scheduler.Deps{})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("needs a sink for events and a clock")))
 }

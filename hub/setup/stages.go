@@ -40,6 +40,7 @@ type stage struct {
 // stages lists the stages in the order in which data flows.
 func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known meanings) []stage {
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
+	var placing *scheduler.Scheduler
 	return []stage{
 		{"interpretation", func(mgr manager.Manager, events kube.EventSink) error {
 			return interpretation.Register(mgr, interpretation.Deps{Compiler: known.compiler, Failures: known.failures, Events: events})
@@ -55,7 +56,9 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 			})
 		}},
 		{"scheduler", func(mgr manager.Manager, events kube.EventSink) error {
-			return scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: o.Clock})
+			var err error
+			placing, err = scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: o.Clock})
+			return err
 		}},
 		{"binding", func(mgr manager.Manager, events kube.EventSink) error {
 			return binding.Register(mgr, binding.Deps{
@@ -75,7 +78,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		}},
 		{"failover", func(mgr manager.Manager, events kube.EventSink) error {
 			return failover.Register(mgr, failover.Deps{
-				Events: events, Clock: o.Clock, Elsewhere: elsewhere(mgr.GetClient(), o.Clock), Rate: o.EvictionRate,
+				Events: events, Clock: o.Clock, Elsewhere: placing.Elsewhere, Rate: o.EvictionRate,
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix,
 				Judged:                   func(kind schema.GroupVersionKind) bool { return known.kinds.Has(kind, interpreter.InterpretHealth) },
 				Options:                  evict.Options{Grace: o.EvictionGrace, PurgeMode: o.EvictionPurgeMode},
