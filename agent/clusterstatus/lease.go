@@ -167,9 +167,10 @@ func (h *heart) news() map[string]string {
 	if h.trust != nil && left > 0 {
 		left--
 	} else if h.trust != nil {
-		trust := h.trust()
-		told[contract.TrustAnnotation] = strings.Join(trust.Authorities, ",")
-		told[contract.IssuerAnnotation] = trust.Issuer
+		if trust := h.trust(); len(trust.Authorities) > 0 {
+			told[contract.TrustAnnotation] = strings.Join(trust.Authorities, ",")
+			told[contract.IssuerAnnotation] = trust.Issuer
+		}
 	}
 	if h.version != "" && left == 0 {
 		told[contract.AgentVersionAnnotation] = h.version

@@ -41,8 +41,7 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	if err := c.keep(ca, encodeCertificate(now.cert), now.key); err != nil {
 		return err
 	}
-	hashes, _ := c.Trust()
-	ctrl.LoggerFrom(ctx).Info("Trusting the certificate authorities that the hub names", "Cluster", c.who.Cluster, "hashes", hashes)
+	ctrl.LoggerFrom(ctx).Info("Trusting the certificate authorities that the hub names", "Cluster", c.who.Cluster, "hashes", c.now().trusts)
 	return nil
 }
 

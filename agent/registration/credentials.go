@@ -50,6 +50,8 @@ type Credentials struct {
 
 	mu      sync.RWMutex
 	current held
+	// safe is what is kept wherever it is to be kept: of that the hub may be told.
+	safe held
 }
 
 // held is what the agent has at a time.
@@ -81,7 +83,13 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	}
 	c.who = *who
 	c.who.Server = config.Host
-	return c, c.take(config)
+	if err := c.take(config); err != nil {
+		return nil, err
+	}
+	if c.mirror == nil || c.mirror.has(c.state.dir) {
+		c.safe = c.current
+	}
+	return c, nil
 }
 
 // take begins to use what is in a configuration.
@@ -121,7 +129,17 @@ func (c *Credentials) take(config *rest.Config) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.current = held{ca: config.CAData, cert: cert, key: key, transport: transport, trusts: trusts, issuer: issuer}
+	if c.mirror == nil {
+		c.safe = c.current
+	}
 	return nil
+}
+
+// mirrored says that what the agent has is in the member as well.
+func (c *Credentials) mirrored() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.safe = c.current
 }
 
 // keep writes other authorities or another certificate to the disk, and begins to use them.
@@ -150,10 +168,13 @@ func (c *Credentials) now() held {
 func (c *Credentials) Cluster() string { return c.who.Cluster }
 
 // Trust returns the hashes of the certificate authorities that the agent trusts, and that of
-// the one of its certificate, which is empty if it is none of them.
+// the one of its certificate, which is empty if it is none of them. With a mirror it is what
+// that has, and nothing before anything is known of it: on what is told here a hub gives its
+// old authority up, and whoever starts from an older Secret then would be cut off.
 func (c *Credentials) Trust() (authorities []string, issuer string) {
-	now := c.now()
-	return now.trusts, now.issuer
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.safe.trusts, c.safe.issuer
 }
 
 // Config reaches the hub as the agent, with the credentials of the moment.

@@ -173,7 +173,9 @@ func (k *keeper) reflect(ctx context.Context) {
 	if err := k.mirror.Save(ctx, k.state.dir); err != nil {
 		k.say(ctx, err, "The credentials are on this disk only; it is tried until the member has them")
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
+		return
 	}
+	k.mirrored()
 }
 
 // renewRound renews, or says when to try again.

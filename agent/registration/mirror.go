@@ -54,6 +54,12 @@ func (m *Mirror) Restore(ctx context.Context, stateDir string) error {
 	return WriteFiles(stateDir, secret.Data)
 }
 
+// has says whether the Secret is known to have what the directory has.
+func (m *Mirror) has(stateDir string) bool {
+	files, err := Files(stateDir)
+	return err == nil && maps.EqualFunc(files, m.saved, bytes.Equal)
+}
+
 // Save brings the Secret to what the directory has.
 func (m *Mirror) Save(ctx context.Context, stateDir string) error {
 	files, err := Files(stateDir)
