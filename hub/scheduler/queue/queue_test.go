@@ -88,22 +88,22 @@ func TestConcerns(t *testing.T) {
 		targets []string
 		want    bool
 	}{
-		"nothing is news to nobody":            {change: queue.Change{}, waits: workv1alpha2.ReasonUnschedulable},
-		"room to who waits for it":             {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
-		"room to who waits for something else": {change: room, waits: workv1alpha2.ReasonNoClusterFit},
-		"room to who is placed":                {change: room, waits: placed, targets: []string{"m"}},
+		"nothing is news to nobody":                       {change: queue.Change{}, waits: workv1alpha2.ReasonUnschedulable},
+		"room to who waits for it":                        {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"room to who waits for something else":            {change: room, waits: workv1alpha2.ReasonNoClusterFit},
+		"room to who is placed":                           {change: room, waits: placed, targets: []string{"m"}},
 		"room somewhere to who would rather be elsewhere": {change: queue.Change{News: queue.Room}, away: true, targets: []string{"a"}, want: true},
 		"room where it would rather be":                   {change: queue.Change{News: queue.Room, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
 		"room where it does not go":                       {change: room, away: true, targets: []string{"a"}},
 		"room in what takes what overflows":               {change: room, away: true, targets: []string{"a"}, want: true, spec: overflowing},
 		"a cluster to what overflowed":                    {change: moved("x", "south"), away: true, targets: []string{"a"}, want: true, spec: overflowing},
-		"a cluster that fits to who has none":       {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
-		"whatever changes to who waits":             {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
-		"a target to who has it":                    {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
-		"a cluster to what is divided among others": {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
-		"a cluster that is picked now":              {change: moved("x", "south"), targets: []string{"a"}, want: true},
-		"a cluster that was picked":                 {change: moved("south", "x"), targets: []string{"a"}, want: true},
-		"a cluster that nobody picks":               {change: moved("x", "y"), targets: []string{"a"}},
+		"a cluster that fits to who has none":             {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"whatever changes to who waits":                   {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a target to who has it":                          {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
+		"a cluster to what is divided among others":       {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
+		"a cluster that is picked now":                    {change: moved("x", "south"), targets: []string{"a"}, want: true},
+		"a cluster that was picked":                       {change: moved("south", "x"), targets: []string{"a"}, want: true},
+		"a cluster that nobody picks":                     {change: moved("x", "y"), targets: []string{"a"}},
 		"a cluster of another group than the first": {change: moved("x", "south"), targets: []string{"a"}, want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
 				{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}, {ClusterAffinity: *south},

@@ -26,61 +26,61 @@ func TestTheAuthorityIsExchangedWhileClustersAreJoined(t *testing.T) {
 	w := up(t)
 	w.stay(stays)
 	w.stop(fleet.AgentName(away))
-	old := w.hashes(w.g)
-	w.g.Expect(old).To(HaveLen(1))
+	old := w.hashes(w.G)
+	w.G.Expect(old).To(HaveLen(1))
 	copied := w.copyAdmin()
-	w.g.Expect(w.status(w.g)).To(And(ContainSubstring("Phase: Steady"), MatchRegexp(stays+` +fairlead-ca +fairlead-ca`)))
+	w.G.Expect(w.status(w.G)).To(And(ContainSubstring("Phase: Steady"), MatchRegexp(stays+` +fairlead-ca +fairlead-ca`)))
 	w.refused("there is no other certificate authority yet", "switch")
-	w.g.Expect(w.ca("finish")).To(ContainSubstring("Nothing to do"))
+	w.G.Expect(w.ca("finish")).To(ContainSubstring("Nothing to do"))
 	w.joinsAndWorks("steady", old)
 
 	w.ca("begin")
 	w.refused("restart `hub serve` first", "switch")
 	w.restartHub()
 	var both []string
-	w.eventually(func(g Gomega) {
+	w.Eventually(func(g Gomega) {
 		both = w.hashes(g)
 		g.Expect(both).To(And(HaveLen(2), HaveExactElements(old[0], Not(Equal(old[0])))), "the one that signs is first")
 	})
-	w.g.Expect(w.ca("begin")).To(ContainSubstring("Nothing to do"))
-	w.g.Expect(w.hashes(w.g)).To(Equal(both), "nothing was made again")
+	w.G.Expect(w.ca("begin")).To(ContainSubstring("Nothing to do"))
+	w.G.Expect(w.hashes(w.G)).To(Equal(both), "nothing was made again")
 	next := both[1]
 	w.refused("the old certificate authority signs still", "finish")
 	w.joinsAndWorks("overlap", both)
-	w.eventually(func(g Gomega) {
+	w.Eventually(func(g Gomega) {
 		g.Expect(w.waitedFor(g)).To(ConsistOf(away), "all but the one that is away learned of it")
 	})
 	w.refused(away+": it has not told that it trusts "+next, "switch")
 
 	w.ca("switch", "--force")
 	w.restartHub()
-	w.g.Expect(w.ca("switch", "--force")).To(ContainSubstring("Nothing to do"))
-	w.eventually(func(g Gomega) { g.Expect(w.hashes(g)).To(Equal([]string{next, old[0]}), "the one that signs is first") })
+	w.G.Expect(w.ca("switch", "--force")).To(ContainSubstring("Nothing to do"))
+	w.Eventually(func(g Gomega) { g.Expect(w.hashes(g)).To(Equal([]string{next, old[0]}), "the one that signs is first") })
 	w.refused("the exchange of before is not at its end", "begin")
 	w.joinsAndWorks("switched", []string{next, old[0]})
-	w.eventually(func(g Gomega) {
+	w.Eventually(func(g Gomega) {
 		g.Expect(w.waitedFor(g)).To(ConsistOf(away), "all but the one that is away have certificates of it")
 	})
 	w.refused(away, "finish")
-	w.g.Expect(w.reaches(copied)).To(HaveOccurred(), "a copy of before trusts the old one only")
+	w.G.Expect(w.reaches(copied)).To(HaveOccurred(), "a copy of before trusts the old one only")
 
 	w.ca("finish", "--force")
 	w.restartHub()
-	w.g.Expect(w.ca("finish")).To(ContainSubstring("Nothing to do"))
-	w.eventually(func(g Gomega) { g.Expect(w.hashes(g)).To(Equal([]string{next})) })
-	w.g.Expect(w.status(w.g)).To(ContainSubstring("Phase: Steady"))
+	w.G.Expect(w.ca("finish")).To(ContainSubstring("Nothing to do"))
+	w.Eventually(func(g Gomega) { g.Expect(w.hashes(g)).To(Equal([]string{next})) })
+	w.G.Expect(w.status(w.G)).To(ContainSubstring("Phase: Steady"))
 	w.joinsAndWorks("finished", []string{next})
 
 	// The one that was away trusts nobody who speaks for the hub now, until somebody tells it.
-	w.g.Expect(w.StartAgent(away)).To(Succeed())
-	w.eventually(func(g Gomega) { g.Expect(w.log(fleet.AgentName(away))).To(ContainSubstring("x509")) })
+	w.G.Expect(w.StartAgent(away)).To(Succeed())
+	w.Eventually(func(g Gomega) { g.Expect(w.log(fleet.AgentName(away))).To(ContainSubstring("x509")) })
 	w.stop(fleet.AgentName(away))
 	args := w.rejoin(away)
-	w.g.Expect(strings.Join(args, " ")).To(ContainSubstring("--discovery-token-ca-cert-hash " + next))
+	w.G.Expect(strings.Join(args, " ")).To(ContainSubstring("--discovery-token-ca-cert-hash " + next))
 	w.mustAgent(append(append([]string{"join"}, args...), "--kubeconfig", w.Kubeconfig(away), "--state-dir", w.StateDir(away))...)
-	w.g.Expect(w.StartAgent(away)).To(Succeed())
-	w.ready(away)
-	w.eventually(func(g Gomega) {
+	w.G.Expect(w.StartAgent(away)).To(Succeed())
+	w.AwaitReady(away)
+	w.Eventually(func(g Gomega) {
 		status := w.status(g)
 		for _, member := range []string{stays, away} {
 			g.Expect(status).To(MatchRegexp(member+` +fairlead-ca-\S+ +fairlead-ca-\S+ +-`), "it trusts the new one only")
@@ -92,30 +92,30 @@ func TestTheAuthorityIsExchangedWhileClustersAreJoined(t *testing.T) {
 
 // joinsAndWorks has a member join and both that are connected apply something.
 func (w *world) joinsAndWorks(phase string, hashes []string) {
-	w.t.Helper()
-	args, err := w.CreateToken(w.t.Context(), phase)
-	w.g.Expect(err).NotTo(HaveOccurred())
+	w.T.Helper()
+	args, err := w.CreateToken(w.T.Context(), phase)
+	w.G.Expect(err).NotTo(HaveOccurred())
 	var pins []string
 	for i, arg := range args {
 		if arg == "--discovery-token-ca-cert-hash" {
 			pins = append(pins, args[i+1])
 		}
 	}
-	w.g.Expect(pins).To(Equal(hashes), "the join command has the hash of each")
-	state := filepath.Join(w.t.TempDir(), "state")
-	agent := w.runAgent(phase, append(args, "--kubeconfig", w.Kubeconfig(joins), "--state-dir", state)...)
-	w.ready(phase)
+	w.G.Expect(pins).To(Equal(hashes), "the join command has the hash of each")
+	state := filepath.Join(w.T.TempDir(), "state")
+	agent := w.RunAgent(w.Log("new-"+phase), append(args, "--kubeconfig", w.Kubeconfig(joins), "--state-dir", state)...)
+	w.AwaitReady(phase)
 	w.send("new-"+phase, phase)
 	w.send("stays-"+phase, stays)
 	agent.Kill()
-	w.hub("forget", phase, "--force")
-	w.hub("forget", phase, "--release", "--force")
+	w.Operate("forget", phase, "--force")
+	w.Operate("forget", phase, "--release", "--force")
 }
 
 // hashes are those that the hub tells of.
 func (w *world) hashes(g Gomega) []string {
-	w.t.Helper()
-	out, err := w.Kubectl(w.t.Context(), fleet.HubName, "get", "configmap", "-n", "kube-public", "cluster-info", "-o", `jsonpath={.data.kubeconfig}`)
+	w.T.Helper()
+	out, err := w.Kubectl(w.T.Context(), fleet.HubName, "get", "configmap", "-n", "kube-public", "cluster-info", "-o", `jsonpath={.data.kubeconfig}`)
 	g.Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.Load([]byte(out))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -136,28 +136,28 @@ func (w *world) waitedFor(g Gomega) []string {
 }
 
 func (w *world) ca(args ...string) string {
-	w.t.Helper()
+	w.T.Helper()
 	out, err := w.tryCA(args...)
-	w.g.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(err).NotTo(HaveOccurred())
 	return out
 }
 
 // status is what `hub ca status` says.
 func (w *world) status(g Gomega) string {
-	w.t.Helper()
+	w.T.Helper()
 	out, err := w.tryCA("status")
 	g.Expect(err).NotTo(HaveOccurred())
 	return out
 }
 
 func (w *world) tryCA(args ...string) (string, error) {
-	w.t.Helper()
-	return w.Run(w.t.Context(), "hub", append(append([]string{"ca"}, args...), "--data-dir", filepath.Join(w.Dir, fleet.HubName), "--kubeconfig", w.Kubeconfig(fleet.HubName))...)
+	w.T.Helper()
+	return w.Run(w.T.Context(), "hub", append(append([]string{"ca"}, args...), "--data-dir", filepath.Join(w.Dir, fleet.HubName), "--kubeconfig", w.Kubeconfig(fleet.HubName))...)
 }
 
 // refused has a step refused for a reason.
 func (w *world) refused(why, step string) {
-	w.t.Helper()
+	w.T.Helper()
 	_, err := w.tryCA(step)
-	w.g.Expect(err).To(MatchError(ContainSubstring(why)), fmt.Sprintf("hub ca %s", step))
+	w.G.Expect(err).To(MatchError(ContainSubstring(why)), fmt.Sprintf("hub ca %s", step))
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/fleet/fleettest"
 	"fairlead.dev/test/process"
 )
 
@@ -25,30 +26,30 @@ func TestAMemberJoinsWhereOnlyAProxyMayGoOut(t *testing.T) {
 	join := append(append([]string{"join"}, args...), "--kubeconfig", w.Kubeconfig(member), "--state-dir", state)
 
 	out, err := w.agent(nil, append(join, "--check")...)
-	w.g.Expect(err).To(HaveOccurred())
-	w.g.Expect(out).To(And(MatchRegexp(`(?m)^FAIL +DNS +`+hubName), MatchRegexp(`(?m)^- +TLS +not looked at`), MatchRegexp(`(?m)^ok +member +`)))
+	w.G.Expect(err).To(HaveOccurred())
+	w.G.Expect(out).To(And(MatchRegexp(`(?m)^FAIL +DNS +`+hubName), MatchRegexp(`(?m)^- +TLS +not looked at`), MatchRegexp(`(?m)^ok +member +`)))
 
 	out, err = w.agent([]string{"HTTPS_PROXY=http://127.0.0.1:1"}, append(join, "--check")...)
-	w.g.Expect(err).To(HaveOccurred())
-	w.g.Expect(out).To(MatchRegexp(`(?m)^FAIL +TCP +127.0.0.1:1 does not answer`))
+	w.G.Expect(err).To(HaveOccurred())
+	w.G.Expect(out).To(MatchRegexp(`(?m)^FAIL +TCP +127.0.0.1:1 does not answer`))
 
 	out, err = w.agent(through, append(join, "--check")...)
-	w.g.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(err).NotTo(HaveOccurred())
 	for _, check := range []string{"DNS", "TCP", "proxy", "clock", "TLS", "token", "member", "rights", "name"} {
-		w.g.Expect(out).To(MatchRegexp(`(?m)^ok +` + check + ` `))
+		w.G.Expect(out).To(MatchRegexp(`(?m)^ok +` + check + ` `))
 	}
-	w.g.Expect(w.hub("token", "list")).To(MatchRegexp(`far +1 of 1`), "the check does not use the token up")
+	w.G.Expect(w.Operate("token", "list")).To(MatchRegexp(`far +1 of 1`), "the check does not use the token up")
 
 	began := time.Now()
 	out, err = w.agent(through, join...)
-	w.g.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(err).NotTo(HaveOccurred())
 	t.Logf("from the command to Ready: %.1f s", time.Since(began).Seconds())
 	for _, step := range []string{"Joining https://" + hubName, "Found the hub", "Asked the hub for a certificate", "Joined as cluster far", "The hub hears the agent", "The hub reports cluster far Ready", "agent run --kubeconfig"} {
-		w.g.Expect(out).To(ContainSubstring(step))
+		w.G.Expect(out).To(ContainSubstring(step))
 	}
-	w.g.Expect(w.hub("clusters")).To(MatchRegexp(`far +Ready +\S+ +v\S+ .*in 36\dd`))
+	w.G.Expect(w.Operate("clusters")).To(MatchRegexp(`far +Ready +\S+ +v\S+ .*in 36\dd`))
 	for _, request := range way.seen() {
-		w.g.Expect(request).To(Equal("CONNECT " + hubName + ":443"))
+		w.G.Expect(request).To(Equal("CONNECT " + hubName + ":443"))
 	}
 
 	t.Run("the token is used, and the check says so", func(t *testing.T) {
@@ -81,24 +82,24 @@ func TestAMemberLeaves(t *testing.T) {
 			name := "leaves-" + objects
 			state := filepath.Join(t.TempDir(), "state")
 			where := []string{"--kubeconfig", w.Kubeconfig(member), "--state-dir", state}
-			agent := w.runAgent(filepath.Join(t.TempDir(), "log"), append(w.joinArguments(name), where...)...)
-			w.ready(name)
+			agent := w.RunAgent(filepath.Join(t.TempDir(), "log"), append(w.joinArguments(name), where...)...)
+			w.AwaitReady(name)
 			w.send(name, name)
 
 			_, err := w.agent(nil, append([]string{"leave", "--objects", objects}, where...)...)
-			w.g.Expect(err).To(HaveOccurred(), "while the agent runs")
+			w.G.Expect(err).To(HaveOccurred(), "while the agent runs")
 			agent.Kill()
 			out, err := w.agent(nil, append([]string{"leave", "--objects", objects}, where...)...)
-			w.g.Expect(err).NotTo(HaveOccurred())
-			w.g.Expect(out).To(ContainSubstring("Cluster " + name + " has left"))
-			w.eventually(func(g Gomega) {
-				g.Expect(w.hub("clusters", "describe", name)).To(MatchRegexp(`Forgotten: .* by system:karmada:agent:` + name))
+			w.G.Expect(err).NotTo(HaveOccurred())
+			w.G.Expect(out).To(ContainSubstring("Cluster " + name + " has left"))
+			w.Eventually(func(g Gomega) {
+				g.Expect(w.Operate("clusters", "describe", name)).To(MatchRegexp(`Forgotten: .* by system:karmada:agent:` + name))
 			})
-			w.eventually(func(g Gomega) { g.Expect(w.hub("clusters")).NotTo(ContainSubstring(name)) })
-			w.g.Expect(w.managed(w.g, name)).To(Equal(left))
+			w.Eventually(func(g Gomega) { g.Expect(w.Operate("clusters")).NotTo(ContainSubstring(name)) })
+			w.G.Expect(w.managed(w.G, name)).To(Equal(left))
 			_, err = os.Stat(state)
-			w.g.Expect(os.IsNotExist(err)).To(BeTrue(), "the key is gone")
-			w.hub("forget", name, "--release", "--force")
+			w.G.Expect(os.IsNotExist(err)).To(BeTrue(), "the key is gone")
+			w.Operate("forget", name, "--release", "--force")
 		})
 	}
 }
@@ -113,20 +114,20 @@ func TestAnAgentThatIsAliveIsToldThatItsClusterWasForgotten(t *testing.T) {
 				args = append(args, "--on-retire", told)
 			}
 			log := filepath.Join(t.TempDir(), "log")
-			agent := w.runAgent(log, args...)
-			w.ready(name)
+			agent := w.RunAgent(log, args...)
+			w.AwaitReady(name)
 			w.send(name, name)
-			w.hub("forget", name, "--force")
-			w.eventually(func(g Gomega) { g.Expect(agent.Ended()).To(BeTrue(), "it stops by itself") })
-			w.g.Expect(w.managed(w.g, name)).To(Equal(left))
+			w.Operate("forget", name, "--force")
+			w.Eventually(func(g Gomega) { g.Expect(agent.Ended()).To(BeTrue(), "it stops by itself") })
+			w.G.Expect(w.managed(w.G, name)).To(Equal(left))
 			raw, err := os.ReadFile(log)
-			w.g.Expect(err).NotTo(HaveOccurred())
-			w.g.Expect(string(raw)).To(ContainSubstring("the hub has retired this cluster"))
+			w.G.Expect(err).NotTo(HaveOccurred())
+			w.G.Expect(string(raw)).To(ContainSubstring("the hub has retired this cluster"))
 
-			again := w.runAgent(log, args...)
-			w.eventually(func(g Gomega) { g.Expect(again.Ended()).To(BeTrue(), "it stops again") })
-			w.g.Expect(w.managed(w.g, name)).To(Equal(left))
-			w.hub("forget", name, "--release", "--force")
+			again := w.RunAgent(log, args...)
+			w.Eventually(func(g Gomega) { g.Expect(again.Ended()).To(BeTrue(), "it stops again") })
+			w.G.Expect(w.managed(w.G, name)).To(Equal(left))
+			w.Operate("forget", name, "--release", "--force")
 		})
 	}
 }
@@ -136,17 +137,17 @@ func TestAClonedMemberIsShown(t *testing.T) {
 	w := up(t)
 	dir := t.TempDir()
 	fast := []string{"--kubeconfig", w.Kubeconfig(member), "--cluster-lease-duration", "4s"}
-	w.runAgent(filepath.Join(dir, "log"), append(append(w.joinArguments("cloned"), fast...), "--state-dir", filepath.Join(dir, "one"))...)
-	w.ready("cloned")
-	w.g.Expect(os.Mkdir(filepath.Join(dir, "two"), 0o700)).To(Succeed())
+	w.RunAgent(filepath.Join(dir, "log"), append(append(w.joinArguments("cloned"), fast...), "--state-dir", filepath.Join(dir, "one"))...)
+	w.AwaitReady("cloned")
+	w.G.Expect(os.Mkdir(filepath.Join(dir, "two"), 0o700)).To(Succeed())
 	for _, file := range []string{"agent.json", "hub.kubeconfig"} {
 		raw, err := os.ReadFile(filepath.Join(dir, "one", file))
-		w.g.Expect(err).NotTo(HaveOccurred())
-		w.g.Expect(os.WriteFile(filepath.Join(dir, "two", file), raw, 0o600)).To(Succeed())
+		w.G.Expect(err).NotTo(HaveOccurred())
+		w.G.Expect(os.WriteFile(filepath.Join(dir, "two", file), raw, 0o600)).To(Succeed())
 	}
-	w.runAgent(filepath.Join(dir, "log"), append(fast, "--state-dir", filepath.Join(dir, "two"))...)
-	w.eventually(func(g Gomega) { g.Expect(w.hub("clusters")).To(MatchRegexp(`cloned .*Several agents pass for it`)) })
-	w.g.Expect(w.hub("clusters", "describe", "cloned")).To(ContainSubstring("Several agents pass for cluster cloned at once"))
+	w.RunAgent(filepath.Join(dir, "log"), append(fast, "--state-dir", filepath.Join(dir, "two"))...)
+	w.Eventually(func(g Gomega) { g.Expect(w.Operate("clusters")).To(MatchRegexp(`cloned .*Several agents pass for it`)) })
+	w.G.Expect(w.Operate("clusters", "describe", "cloned")).To(ContainSubstring("Several agents pass for cluster cloned at once"))
 }
 
 // TestAnAgentInItsMember installs the agent in the member. The member's nodes run nothing, so
@@ -157,8 +158,8 @@ func TestAnAgentInItsMember(t *testing.T) {
 	join := append(append([]string{"join"}, args...), "--kubeconfig", w.Kubeconfig(member), "--namespaces", "default", "--kinds", "configmaps")
 
 	out, err := w.agent(nil, append(join, "--print", "manifests")...)
-	w.g.Expect(err).NotTo(HaveOccurred())
-	w.g.Expect(out).To(And(ContainSubstring("kind: Deployment"), ContainSubstring("--token-file"), Not(ContainSubstring(args[2])), Not(ContainSubstring("- '*'"))))
+	w.G.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(out).To(And(ContainSubstring("kind: Deployment"), ContainSubstring("--token-file"), Not(ContainSubstring(args[2])), Not(ContainSubstring("- '*'"))))
 
 	done := make(chan string, 1)
 	go func() {
@@ -168,76 +169,74 @@ func TestAnAgentInItsMember(t *testing.T) {
 		}
 		done <- out
 	}()
-	w.eventually(func(g Gomega) {
+	w.Eventually(func(g Gomega) {
 		out, err := w.Kubectl(t.Context(), member, "get", "deployment", "-n", "karmada-system", "fairlead-agent", "-o", "name")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(out).NotTo(BeEmpty())
 	})
 	pod := w.playPod("log")
 	var said string
-	w.g.Eventually(done).WithTimeout(patience).Should(Receive(&said))
-	w.g.Expect(said).To(And(ContainSubstring("The hub reports cluster inside Ready"), Not(HavePrefix("FAILED"))))
+	w.G.Eventually(done).WithTimeout(fleettest.Patience).Should(Receive(&said))
+	w.G.Expect(said).To(And(ContainSubstring("The hub reports cluster inside Ready"), Not(HavePrefix("FAILED"))))
 
 	w.send("narrow", "inside")
-	w.kubectl(fleet.HubName, "create", "namespace", "elsewhere")
-	w.kubectl(fleet.HubName, "create", "configmap", "wide", "-n", "elsewhere")
-	policy := filepath.Join(t.TempDir(), "wide.yaml")
-	w.g.Expect(os.WriteFile(policy, []byte(`
+	w.MustKubectl(fleet.HubName, "create", "namespace", "elsewhere")
+	w.MustKubectl(fleet.HubName, "create", "configmap", "wide", "-n", "elsewhere")
+	w.Apply(`
 apiVersion: policy.karmada.io/v1alpha1
 kind: PropagationPolicy
 metadata: {name: wide, namespace: elsewhere}
 spec:
   resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: wide}]
   placement: {clusterAffinity: {clusterNames: [inside]}}
-`), 0o600)).To(Succeed())
-	w.kubectl(fleet.HubName, "apply", "-f", policy)
-	w.eventually(func(g Gomega) {
+`)
+	w.Eventually(func(g Gomega) {
 		works, err := w.Kubectl(t.Context(), fleet.HubName, "get", "works", "-n", "karmada-es-inside", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Applied")].message}{"\n"}{end}`)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(works).To(MatchRegexp(`(?m)^wide.*(forbidden|not found)`), "what it may not do, the Work says")
 	})
-	w.kubectl(fleet.HubName, "delete", "namespace", "elsewhere", "--wait=false")
+	w.MustKubectl(fleet.HubName, "delete", "namespace", "elsewhere", "--wait=false")
 
 	pod.Kill() // nobody else stops what only plays the pod
 	out, err = w.agent(nil, "leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member))
-	w.g.Expect(err).NotTo(HaveOccurred())
-	w.g.Expect(out).To(And(ContainSubstring("Leaving as cluster inside"), ContainSubstring("The hub has let the cluster go"),
+	w.G.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(out).To(And(ContainSubstring("Leaving as cluster inside"), ContainSubstring("The hub has let the cluster go"),
 		ContainSubstring("The Deployment of the agent and its rights are removed")))
-	w.g.Expect(w.managed(w.g, "narrow")).To(Equal("gone"), "what the hub had here is removed")
-	w.eventually(func(g Gomega) {
-		g.Expect(w.kubectl(fleet.HubName, "get", "clusters", "-o", "name")).NotTo(ContainSubstring("inside"))
-		left := w.kubectl(member, "get", "deployments,secrets,serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings", "-A", "-o", "name")
+	w.G.Expect(w.managed(w.G, "narrow")).To(Equal("gone"), "what the hub had here is removed")
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.MustKubectl(fleet.HubName, "get", "clusters", "-o", "name")).NotTo(ContainSubstring("inside"))
+		left := w.MustKubectl(member, "get", "deployments,secrets,serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings", "-A", "-o", "name")
 		g.Expect(left).NotTo(ContainSubstring("fairlead"), "nothing of the agent is left")
 	})
 	out, err = w.agent(nil, "leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member))
-	w.g.Expect(err).To(HaveOccurred(), "there is nothing to leave with")
-	w.g.Expect(out).NotTo(ContainSubstring("panic"))
+	w.G.Expect(err).To(HaveOccurred(), "there is nothing to leave with")
+	w.G.Expect(out).NotTo(ContainSubstring("panic"))
 }
 
 // playPod runs what the Deployment's pod would run.
 func (w *world) playPod(log string) *process.Process {
-	w.t.Helper()
-	dir := w.t.TempDir()
-	raw := w.kubectl(member, "get", "deployment", "-n", "karmada-system", "fairlead-agent", "-o", `jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}`)
+	w.T.Helper()
+	dir := w.T.TempDir()
+	raw := w.MustKubectl(member, "get", "deployment", "-n", "karmada-system", "fairlead-agent", "-o", `jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}`)
 	args := strings.Fields(raw)
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "/var/lib/fairlead/agent", filepath.Join(dir, "state"))
 	}
-	token := strings.TrimSpace(w.kubectl(member, "create", "token", "fairlead-agent", "-n", "karmada-system"))
+	token := strings.TrimSpace(w.MustKubectl(member, "create", "token", "fairlead-agent", "-n", "karmada-system"))
 	config, err := clientcmd.LoadFromFile(w.Kubeconfig(member))
-	w.g.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(err).NotTo(HaveOccurred())
 	for _, user := range config.AuthInfos {
 		user.ClientCertificateData, user.ClientKeyData, user.Token = nil, nil, token
 	}
 	kubeconfig := filepath.Join(dir, "pod.kubeconfig")
-	w.g.Expect(clientcmd.WriteToFile(*config, kubeconfig)).To(Succeed())
-	w.g.Expect(args[0]).To(Equal("run"))
-	p := w.runAgent(filepath.Join(dir, log), append(args[1:], "--kubeconfig", kubeconfig)...)
-	w.t.Cleanup(func() {
+	w.G.Expect(clientcmd.WriteToFile(*config, kubeconfig)).To(Succeed())
+	w.G.Expect(args[0]).To(Equal("run"))
+	p := w.RunAgent(filepath.Join(dir, log), append(args[1:], "--kubeconfig", kubeconfig)...)
+	w.T.Cleanup(func() {
 		p.Kill()
-		if w.t.Failed() {
+		if w.T.Failed() {
 			if raw, err := os.ReadFile(filepath.Join(dir, log)); err == nil {
-				w.t.Log(string(raw))
+				w.T.Log(string(raw))
 			}
 		}
 	})

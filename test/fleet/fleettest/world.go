@@ -1,0 +1,113 @@
+package fleettest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/process"
+)
+
+const (
+	// Patience is how long things may take on a machine that does other work too.
+	Patience = 5 * time.Minute
+	poll     = 100 * time.Millisecond
+)
+
+// World is a fleet as one test sees it: whatever goes wrong fails the test. Its methods may
+// also be called when the test cleans up.
+type World struct {
+	*fleet.Fleet
+	T *testing.T
+	G *WithT
+}
+
+// World returns the fleet for a test. If that fails, it shows the end of the logs of some
+// processes.
+func (s *Shared) World(t *testing.T, logs ...string) *World {
+	t.Helper()
+	w := &World{Fleet: s.Up(t), T: t, G: NewWithT(t)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, name := range logs {
+				t.Log(process.Tail(w.Log(name)))
+			}
+		}
+	})
+	return w
+}
+
+// Eventually checks until it holds.
+func (w *World) Eventually(check func(g Gomega)) {
+	w.T.Helper()
+	w.G.Eventually(check).WithTimeout(Patience).WithPolling(poll).Should(Succeed())
+}
+
+// Operate runs a command of the operator of the hub and returns what it prints.
+func (w *World) Operate(args ...string) string {
+	w.T.Helper()
+	out, err := w.Run(context.Background(), "hub", append(args, "--kubeconfig", w.Kubeconfig(fleet.HubName))...)
+	w.G.Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// MustKubectl runs kubectl on the hub or a member and returns what it prints.
+func (w *World) MustKubectl(name string, args ...string) string {
+	w.T.Helper()
+	out, err := w.Kubectl(context.Background(), name, args...)
+	w.G.Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// Apply applies YAML to the hub, and returns the file that has it.
+func (w *World) Apply(yaml string) string {
+	w.T.Helper()
+	file := filepath.Join(w.T.TempDir(), "objects.yaml")
+	w.G.Expect(os.WriteFile(file, []byte(yaml), 0o600)).To(Succeed())
+	w.MustKubectl(fleet.HubName, "apply", "-f", file)
+	return file
+}
+
+// ApplyConfigMap applies a ConfigMap of the namespace default with a policy that sends it to a
+// cluster, and returns the file that has both.
+func (w *World) ApplyConfigMap(name, target string) string {
+	w.T.Helper()
+	return w.Apply(fmt.Sprintf(`
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: %[1]s, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: %[1]s}]
+  placement: {clusterAffinity: {clusterNames: [%[2]s]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: %[1]s, namespace: default}
+data: {a: "1"}
+`, name, target))
+}
+
+// AwaitReady waits until the hub reports a cluster as alive.
+func (w *World) AwaitReady(name string) {
+	w.T.Helper()
+	w.Eventually(func(g Gomega) {
+		out, err := w.Run(w.T.Context(), "hub", "clusters", "--kubeconfig", w.Kubeconfig(fleet.HubName))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out).To(MatchRegexp(name + ` +Ready `))
+	})
+}
+
+// RunAgent runs an agent until the test ends or it stops by itself.
+func (w *World) RunAgent(log string, args ...string) *process.Process {
+	w.T.Helper()
+	p, err := process.Start(process.Spec{Executable: w.Program("agent"), Args: append([]string{"run"}, args...), Log: log})
+	w.G.Expect(err).NotTo(HaveOccurred())
+	w.T.Cleanup(p.Kill)
+	return p
+}
