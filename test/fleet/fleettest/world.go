@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/process"
@@ -25,14 +25,14 @@ const (
 type World struct {
 	*fleet.Fleet
 	T *testing.T
-	G *WithT
+	G *gomega.WithT
 }
 
 // World returns the fleet for a test. If that fails, it shows the end of the logs of some
 // processes.
 func (s *Shared) World(t *testing.T, logs ...string) *World {
 	t.Helper()
-	w := &World{Fleet: s.Up(t), T: t, G: NewWithT(t)}
+	w := &World{Fleet: s.Up(t), T: t, G: gomega.NewWithT(t)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, name := range logs {
@@ -44,16 +44,16 @@ func (s *Shared) World(t *testing.T, logs ...string) *World {
 }
 
 // Eventually checks until it holds.
-func (w *World) Eventually(check func(g Gomega)) {
+func (w *World) Eventually(check func(g gomega.Gomega)) {
 	w.T.Helper()
-	w.G.Eventually(check).WithTimeout(Patience).WithPolling(poll).Should(Succeed())
+	w.G.Eventually(check).WithTimeout(Patience).WithPolling(poll).Should(gomega.Succeed())
 }
 
 // Operate runs a command of the operator of the hub and returns what it prints.
 func (w *World) Operate(args ...string) string {
 	w.T.Helper()
 	out, err := w.Run(context.Background(), "hub", append(args, "--kubeconfig", w.Kubeconfig(fleet.HubName))...)
-	w.G.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(err).NotTo(gomega.HaveOccurred())
 	return out
 }
 
@@ -61,7 +61,7 @@ func (w *World) Operate(args ...string) string {
 func (w *World) MustKubectl(name string, args ...string) string {
 	w.T.Helper()
 	out, err := w.Kubectl(context.Background(), name, args...)
-	w.G.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(err).NotTo(gomega.HaveOccurred())
 	return out
 }
 
@@ -69,7 +69,7 @@ func (w *World) MustKubectl(name string, args ...string) string {
 func (w *World) Apply(yaml string) string {
 	w.T.Helper()
 	file := filepath.Join(w.T.TempDir(), "objects.yaml")
-	w.G.Expect(os.WriteFile(file, []byte(yaml), 0o600)).To(Succeed())
+	w.G.Expect(os.WriteFile(file, []byte(yaml), 0o600)).To(gomega.Succeed())
 	w.MustKubectl(fleet.HubName, "apply", "-f", file)
 	return file
 }
@@ -96,10 +96,10 @@ data: {a: "1"}
 // AwaitReady waits until the hub reports a cluster as alive.
 func (w *World) AwaitReady(name string) {
 	w.T.Helper()
-	w.Eventually(func(g Gomega) {
+	w.Eventually(func(g gomega.Gomega) {
 		out, err := w.Run(w.T.Context(), "hub", "clusters", "--kubeconfig", w.Kubeconfig(fleet.HubName))
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(out).To(MatchRegexp(name + ` +Ready `))
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(out).To(gomega.MatchRegexp(name + ` +Ready `))
 	})
 }
 
@@ -107,7 +107,7 @@ func (w *World) AwaitReady(name string) {
 func (w *World) RunAgent(log string, args ...string) *process.Process {
 	w.T.Helper()
 	p, err := process.Start(process.Spec{Executable: w.Program("agent"), Args: append([]string{"run"}, args...), Log: log})
-	w.G.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(err).NotTo(gomega.HaveOccurred())
 	w.T.Cleanup(p.Kill)
 	return p
 }
