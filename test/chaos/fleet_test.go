@@ -68,12 +68,14 @@ func begin(t *testing.T) (*fleet.Fleet, *world) {
 	if err := f.Up(t.Context()); err != nil { // what the last test broke
 		t.Fatal(err)
 	}
+	w := newWorld(t, f)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(process.Tail(f.Log(fleet.HubName), f.Log(fleet.AgentName(member))))
+			t.Log(w.show(f))
 		}
 	})
-	return f, newWorld(t, f)
+	return f, w
 }
 
 // eventually checks until it holds.

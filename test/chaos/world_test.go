@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -23,6 +24,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/process"
 )
 
 // mark is the annotation that says which version of an object this is.
@@ -187,6 +189,26 @@ func (w *world) look(t *testing.T, g Gomega) map[string]seen {
 		out["deployment/"+o.Name] = seen{o.UID, version}
 	}
 	return out
+}
+
+// show returns what is of the Deployments and of Works on either side, and what the member's
+// controllers said last.
+func (w *world) show(f *fleet.Fleet) string {
+	var out strings.Builder
+	for _, args := range [][]string{
+		{fleet.HubName, "get", "deployments", "-n", w.namespace, "-o", "wide"},
+		{fleet.HubName, "get", "works", "-n", "karmada-es-" + member, "-o", "wide"},
+		{member, "get", "nodes"},
+		{member, "get", "deployments,replicasets,pods", "-n", w.namespace, "-o", "wide"},
+		{member, "get", "events", "-n", w.namespace, "--sort-by", ".lastTimestamp"},
+	} {
+		said, err := f.Kubectl(context.Background(), args[0], args[1:]...)
+		fmt.Fprintf(&out, "--- %s\n%s\n", strings.Join(args, " "), said)
+		if err != nil {
+			fmt.Fprintln(&out, err)
+		}
+	}
+	return out.String() + process.Tail(f.Log(member))
 }
 
 // isWell waits until the member has what the model says, and nothing else but what is
