@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,7 +38,7 @@ type member struct {
 
 // connect makes the clients and caches of the member. It asks the member nothing, which
 // may be down.
-func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme) (*member, error) {
+func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme, cl clock.Clock) (*member, error) {
 	config = tuned(config)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -54,7 +55,7 @@ func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme) (
 	}
 	shared := true
 	options := cache.Options{
-		HTTPClient:                   httpClient,
+		HTTPClient:                   waiting(httpClient, cl, dialAgain),
 		Scheme:                       scheme,
 		Mapper:                       mapper,
 		DefaultLabelSelector:         labels.SelectorFromSet(labels.Set{contract.ManagedLabel: contract.LabelTrue}),

@@ -1,8 +1,11 @@
 package setup
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,4 +44,50 @@ func TestAServerThatNeverAnswersHoldsUpNobodyForEver(t *testing.T) {
 	c, err := client.New(&rest.Config{Host: server.URL, QPS: -1}, client.Options{HTTPClient: asking, Scheme: scheme, Mapper: workloadMapper()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: "node-1"}, &corev1.Node{})).NotTo(Succeed())
+}
+
+func TestAWatchIsThereAsSoonAsTheMemberIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var dials atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	t.Cleanup(server.Close)
+	var up atomic.Bool
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials.Add(1)
+		if !up.Load() {
+			address = "127.0.0.1:1"
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
+	c := waiting(&http.Client{Transport: transport}, clock.RealClock{}, time.Millisecond)
+	send := func(ctx context.Context, method, url string) error {
+		request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
+		g.Expect(err).NotTo(HaveOccurred())
+		response, err := c.Do(request)
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	}
+
+	answered := make(chan error, 1)
+	go func() { answered <- send(t.Context(), http.MethodGet, server.URL) }()
+	g.Eventually(dials.Load).Should(BeNumerically(">", 3))
+	g.Expect(answered).NotTo(Receive())
+	up.Store(true)
+	g.Eventually(answered).Should(Receive(BeNil()))
+
+	up.Store(false)
+	g.Expect(send(t.Context(), http.MethodPatch, server.URL)).To(MatchError(ContainSubstring("refused")), "who writes is told")
+	ctx, cancel := context.WithCancel(t.Context())
+	before := dials.Load()
+	go func() { answered <- send(ctx, http.MethodGet, server.URL) }()
+	g.Eventually(dials.Load).Should(BeNumerically(">", before))
+	cancel()
+	g.Eventually(answered).Should(Receive(MatchError(context.Canceled)), "nobody waits any more")
+	up.Store(true)
+	before = dials.Load()
+	g.Expect(send(t.Context(), http.MethodGet, "https://"+server.Listener.Addr().String())).NotTo(Succeed(), "it answers, and not as it should")
+	g.Expect(dials.Load()).To(Equal(before + 1))
 }

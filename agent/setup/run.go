@@ -76,7 +76,7 @@ func serve(ctx context.Context, o Options) error {
 	}
 	ctrl.LoggerFrom(ctx).Info("Serving the cluster", "Cluster", o.Cluster, "namespace", namespace, "journaled", len(known.works))
 
-	m, err := connect(o.Member, o.Namespaces, scheme)
+	m, err := connect(o.Member, o.Namespaces, scheme, o.Clock)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func Sweep(ctx context.Context, o Options, works []*workv1alpha1.Work, stay bool
 	if err != nil {
 		return 0, err
 	}
-	m, err := connect(o.Member, o.Namespaces, scheme)
+	m, err := connect(o.Member, o.Namespaces, scheme, o.Clock)
 	if err != nil {
 		return 0, err
 	}
