@@ -95,6 +95,21 @@ func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
 		g.Expect(h.beat(t.Context())).To(Succeed())
 		g.Expect(hub.got[1]).To(Equal(map[string]string{contract.TrustAnnotation: "a,b"}))
 	})
+	t.Run("what the pod before told stands until there is more to tell", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		hub := &leases{takes: all, answered: map[string]string{contract.TrustAnnotation: "a,b", contract.IssuerAnnotation: "a"}}
+		h := &heart{
+			hubClient: hub, cluster: "edge-1", session: "s", interval: time.Minute, clock: clocktesting.NewFakeClock(time.Now()),
+			trust: func() Trust { return Trust{} },
+		}
+		g.Expect(h.beat(t.Context())).To(Succeed())
+		g.Expect(h.beat(t.Context())).To(Succeed())
+		for _, told := range hub.got {
+			g.Expect(told).NotTo(HaveKey(contract.TrustAnnotation))
+			g.Expect(told).NotTo(HaveKey(contract.IssuerAnnotation))
+		}
+	})
 	t.Run("a hub that did not know yet who may do what", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)

@@ -169,7 +169,7 @@ func (c *Credentials) Cluster() string { return c.who.Cluster }
 
 // Trust returns the hashes of the certificate authorities that the agent trusts, and that of
 // the one of its certificate, which is empty if it is none of them. With a mirror it is what
-// that has, and nothing before anything is known of it: on what is told here a hub gives its
+// this process last put there, and nothing before it did: on what is told here a hub gives its
 // old authority up, and whoever starts from an older Secret then would be cut off.
 func (c *Credentials) Trust() (authorities []string, issuer string) {
 	c.mu.RLock()

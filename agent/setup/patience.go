@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // answerPatience is how long one request may take. An API server ends its requests itself
@@ -27,9 +29,9 @@ func bounded(c *http.Client, patience time.Duration) *http.Client {
 }
 
 // waiting returns a client on the same connections whose reads wait while nobody answers at
-// the address, and are made as soon as somebody does. An informer that is refused waits for
-// longer each time, up to a minute: for so long the agent would neither see nor mend what
-// happens in a member whose API server was away for a while and has come back.
+// the address, and are made again and again until somebody does. An informer that is refused
+// waits for longer each time, up to a minute: for so long the agent would neither see nor mend
+// what happens in a member whose API server was away for a while and has come back.
 func waiting(c *http.Client, cl clock.Clock, every time.Duration) *http.Client {
 	out := *c
 	out.Transport = patient{next: c.Transport, clock: cl, every: every}
@@ -47,11 +49,17 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
 		return p.next.RoundTrip(request)
 	}
-	for {
+	log := ctrl.Log.WithName("member").WithValues("host", request.URL.Host, "path", request.URL.Path)
+	for tries := 0; ; tries++ {
 		response, err := p.next.RoundTrip(request)
-		var dialing *net.OpError
-		if err == nil || !errors.As(err, &dialing) || dialing.Op != "dial" {
+		if err == nil || !unanswered(err) {
+			if err == nil && tries > 0 {
+				log.Info("The member answers again", "tries", tries)
+			}
 			return response, err
+		}
+		if tries == 0 {
+			log.Info("The member does not answer; a watch waits until it does", "reason", err.Error())
 		}
 		select {
 		case <-request.Context().Done():
@@ -59,4 +67,18 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 		case <-p.clock.After(wait.Jitter(p.every, 1)):
 		}
 	}
+}
+
+// unanswered says whether there is nobody at the address. That there is no such address is
+// another matter.
+func unanswered(err error) bool {
+	if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) && unknown.IsNotFound {
+		return false
+	}
+	for op := (*net.OpError)(nil); errors.As(err, &op); err = op.Err { // that of a proxy has that of its address in it
+		if op.Op == "dial" {
+			return true
+		}
+	}
+	return false
 }

@@ -2,10 +2,13 @@ package setup
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -90,4 +93,16 @@ func TestAWatchIsThereAsSoonAsTheMemberIs(t *testing.T) {
 	before = dials.Load()
 	g.Expect(send(t.Context(), http.MethodGet, "https://"+server.Listener.Addr().String())).NotTo(Succeed(), "it answers, and not as it should")
 	g.Expect(dials.Load()).To(Equal(before + 1))
+}
+
+func TestThatNobodyAnswersIsToldFromWhatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	g.Expect(unanswered(fmt.Errorf("listing: %w", refused))).To(BeTrue())
+	g.Expect(unanswered(&net.OpError{Op: "proxyconnect", Err: refused})).To(BeTrue())
+	g.Expect(unanswered(&net.OpError{Op: "read", Err: syscall.ECONNRESET})).To(BeFalse())
+	g.Expect(unanswered(&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}})).To(BeFalse(), "the name is wrong")
+	g.Expect(unanswered(&net.OpError{Op: "dial", Err: &net.DNSError{IsTimeout: true}})).To(BeTrue())
+	g.Expect(unanswered(errors.New("x509: certificate signed by unknown authority"))).To(BeFalse())
 }

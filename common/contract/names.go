@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Namespaces on the hub.
+// Namespaces and names on the hub.
 const (
 	// SystemNamespace is the namespace of an agent in its member.
 	SystemNamespace = "karmada-system"
@@ -14,6 +14,8 @@ const (
 	ClusterNamespace = "karmada-cluster"
 	// DefaultExecutionNamespacePrefix is followed by the name of the cluster.
 	DefaultExecutionNamespacePrefix = "karmada-es-"
+	// DefaultSchedulerName is the hub's own scheduler: it places bindings that name it, or none.
+	DefaultSchedulerName = "default-scheduler"
 	// MaxClusterNameLength leaves room for the prefix in a namespace's name.
 	MaxClusterNameLength = 48
 )

@@ -86,6 +86,7 @@ func TestExplain(t *testing.T) {
 	away := b.DeepCopy()
 	away.ObjectMeta = metav1.ObjectMeta{
 		Namespace: "default", Name: contract.BindingName("ConfigMap", "spare"),
+		Labels:      map[string]string{contract.PropagationPolicyPermanentIDLabel: "id"},
 		Annotations: map[string]string{contract.AppliedPlacementAnnotation: string(applied), contract.ReturnToPreferredAnnotation: "true"},
 	}
 	away.Spec.Resource.Name, away.Spec.Placement, away.Spec.Clusters = "spare", groups, []workv1alpha2.TargetCluster{{Name: "edge-2"}}
@@ -94,6 +95,9 @@ func TestExplain(t *testing.T) {
 	g.Expect(c.Status().Update(t.Context(), away)).To(Succeed())
 	g.Expect(explained("cm/spare")).To(ContainSubstring(
 		`Group "near" of clusterAffinities is preferred, and has room. It goes there, and leaves where it is once it is healthy there`))
+	away.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
+	g.Expect(c.Update(t.Context(), away)).To(Succeed())
+	g.Expect(explained("cm/spare")).To(And(ContainSubstring("is suspended"), Not(ContainSubstring("It goes there"))))
 
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	g.Expect(os.WriteFile(file, []byte(`# what if

@@ -26,12 +26,10 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/scheduler/decide"
+	"fairlead.dev/hub/scheduler/queue"
 	"fairlead.dev/hub/scheduler/reserve"
 	"fairlead.dev/hub/scheduler/snapshot"
 )
-
-// Name is the name of this scheduler: it places bindings that name it, or none.
-const Name = "default-scheduler"
 
 // defaultWorkers is how many bindings are placed at a time. A decision takes
 // microseconds; the workers wait for the API server.
@@ -121,7 +119,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !ours(binding) {
+	if !queue.Ours(binding) {
 		return reconcile.Result{}, nil
 	}
 	before := slices.Clone(binding.BindingSpec().Clusters)
@@ -149,10 +147,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.arrived(req.NamespacedName)
 	}
 	r.report(ctx, binding, decision, change, wrote)
-	if decision.Outcome == decide.Unschedulable || decision.Away && wait == 0 {
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	return reconcile.Result{RequeueAfter: recheck(decision, wait)}, nil
+}
+
+// recheck returns after how long a binding is looked at without any news, if a better place
+// will have settled after wait; 0 is never.
+func recheck(d decide.Decision, wait time.Duration) time.Duration {
+	if d.Outcome == decide.Unschedulable || d.Away && wait == 0 {
+		return lookAgain
 	}
-	return reconcile.Result{RequeueAfter: wait}, nil
+	return wait
 }
 
 // report tells people what changed, after it was written.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/scheduler/decide"
@@ -46,9 +49,22 @@ func (s *Scheduler) Elsewhere(ctx context.Context, b kube.Binding, without []str
 	}), nil
 }
 
-// foresee gathers what a decision made now would depend on.
+// foresee gathers what a decision made now would depend on. The clusters are those of the
+// cache: others may ask before our own handlers heard of any.
 func (r *reconciler) foresee(ctx context.Context, b kube.Binding) (decide.Input, error) {
 	r.deciding.Lock()
-	defer r.deciding.Unlock()
-	return r.gather(ctx, b, r.clock.Now())
+	in, err := r.gather(ctx, b, r.clock.Now())
+	r.deciding.Unlock()
+	if err != nil {
+		return in, err
+	}
+	var list clusterv1alpha1.ClusterList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return in, fmt.Errorf("listing clusters: %w", err)
+	}
+	in.Clusters = make([]*clusterv1alpha1.Cluster, len(list.Items))
+	for i := range list.Items {
+		in.Clusters[i] = &list.Items[i]
+	}
+	return in, nil
 }

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,26 +17,6 @@ import (
 	"fairlead.dev/hub/scheduler/decide"
 	"fairlead.dev/hub/scheduler/filter"
 )
-
-// ours says whether a binding is this scheduler's to place: it names no other, is not
-// suspended or being deleted, and belongs to a policy. What only follows other
-// bindings has no policy.
-func ours(b kube.Binding) bool {
-	spec := b.BindingSpec()
-	if spec.SchedulerName != "" && spec.SchedulerName != Name {
-		return false
-	}
-	if spec.Suspension != nil && ptr.Deref(spec.Suspension.Scheduling, false) {
-		return false
-	}
-	if !b.GetDeletionTimestamp().IsZero() {
-		return false
-	}
-	labels := b.GetLabels()
-	return labels[contract.PropagationPolicyPermanentIDLabel] != "" ||
-		labels[contract.ClusterPropagationPolicyPermanentIDLabel] != "" ||
-		labels[contract.BindingManagedByLabel] != ""
-}
 
 // placement is what was decided on a binding of a generation.
 type placement struct {

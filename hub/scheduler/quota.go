@@ -53,7 +53,7 @@ func (r *reconciler) quotas() handler.EventHandler {
 			return
 		}
 		for _, b := range bindings {
-			if ours(b) && queue.StandingOf(b).Waits == workv1alpha2.ReasonQuotaExceeded {
+			if queue.Ours(b) && queue.StandingOf(b).Waits == workv1alpha2.ReasonQuotaExceeded {
 				enqueue(q, true, b)
 			}
 		}

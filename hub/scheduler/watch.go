@@ -90,7 +90,7 @@ func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) 
 	}
 	for _, other := range bindings {
 		together, apart := filter.SameGroup(groups, other.BindingSpec().WorkloadAffinityGroups)
-		if (together || apart) && other.GetName() != b.GetName() && ours(other) {
+		if (together || apart) && other.GetName() != b.GetName() && queue.Ours(other) {
 			enqueue(q, true, other)
 		}
 	}
@@ -184,7 +184,7 @@ func (r *reconciler) wake(ctx context.Context, change queue.Change, q requests) 
 	waiting, placed, away := maps.Clone(r.waiting), maps.Clone(r.placed), r.away.Clone()
 	r.deciding.Unlock()
 	for _, b := range bindings {
-		if !ours(b) {
+		if !queue.Ours(b) {
 			continue
 		}
 		key, at := client.ObjectKeyFromObject(b), queue.StandingOf(b)

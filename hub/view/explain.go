@@ -25,6 +25,7 @@ import (
 	"fairlead.dev/hub/scheduler/decide"
 	"fairlead.dev/hub/scheduler/explain"
 	"fairlead.dev/hub/scheduler/filter"
+	"fairlead.dev/hub/scheduler/queue"
 )
 
 // Explain says why an object that is on the hub is where it is, or why it is not.
@@ -156,9 +157,11 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		d := decide.Decide(in)
 		report.Attempts = explain.Attempts(d, spec.Clusters)
 		report.Now = explain.Now(d, spec.Clusters)
-		// Whether it would be left where it is, if nothing but room had changed.
-		in.Explain, in.AppliedPlacement = false, b.GetAnnotations()[contract.AppliedPlacementAnnotation]
-		report.Better = decide.Decide(in).Better
+		if queue.Ours(b) {
+			// Whether it would be left where it is, if nothing but room had changed.
+			in.Explain, in.AppliedPlacement = false, b.GetAnnotations()[contract.AppliedPlacementAnnotation]
+			report.Better = decide.Decide(in).Better
+		}
 		if d.Outcome == decide.Refused {
 			report.State = append(report.State, d.Message)
 		}

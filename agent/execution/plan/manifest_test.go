@@ -5,6 +5,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"fairlead.dev/agent/execution/plan"
 	"fairlead.dev/common/contract"
 )
@@ -76,6 +78,17 @@ func TestDesiredHasTheMarksAndNothingOfTheHub(t *testing.T) {
 		"number": int64(9007199254740993),
 	}))
 	g.Expect(m.Object.String()).To(Equal("ConfigMap shop/settings"))
+}
+
+func TestStrippedLeavesItsArgumentAsItIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "a", "uid": "1", "resourceVersion": "7"}, "spec": map[string]any{}, "status": map[string]any{},
+	}}
+	before := obj.DeepCopy()
+	g.Expect(plan.Stripped(obj).Object).To(Equal(map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{}}))
+	g.Expect(obj).To(Equal(before))
 }
 
 func TestDesiredOverridesMarksThatAManifestBrings(t *testing.T) {

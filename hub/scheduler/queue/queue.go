@@ -8,13 +8,35 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/scheduler/assign"
 )
+
+// Ours says whether a binding is this scheduler's to place: it names no other, is not
+// suspended or being deleted, and belongs to a policy. What only follows other
+// bindings has no policy.
+func Ours(b workv1alpha2.Binding) bool {
+	spec := b.BindingSpec()
+	if spec.SchedulerName != "" && spec.SchedulerName != contract.DefaultSchedulerName {
+		return false
+	}
+	if spec.Suspension != nil && ptr.Deref(spec.Suspension.Scheduling, false) {
+		return false
+	}
+	if !b.GetDeletionTimestamp().IsZero() {
+		return false
+	}
+	labels := b.GetLabels()
+	return labels[contract.PropagationPolicyPermanentIDLabel] != "" ||
+		labels[contract.ClusterPropagationPolicyPermanentIDLabel] != "" ||
+		labels[contract.BindingManagedByLabel] != ""
+}
 
 // News is what changed about a cluster, as far as decisions go.
 type News int

@@ -97,7 +97,7 @@ data: {a: "1"}
 func (w *World) AwaitReady(name string) {
 	w.T.Helper()
 	w.Eventually(func(g gomega.Gomega) {
-		out, err := w.Run(w.T.Context(), "hub", "clusters", "--kubeconfig", w.Kubeconfig(fleet.HubName))
+		out, err := w.Run(context.Background(), "hub", "clusters", "--kubeconfig", w.Kubeconfig(fleet.HubName))
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(out).To(gomega.MatchRegexp(name + ` +Ready `))
 	})
