@@ -27,7 +27,9 @@ const (
 	defaultAway = 10 * time.Second
 )
 
-var shared = fleettest.Of(fleet.Options{Clusters: 1, Nodes: 1})
+// shared has room for the pods of more than ten rounds: what a round made stays, so that each has
+// more to keep than the one before.
+var shared = fleettest.Of(fleet.Options{Clusters: 1, Nodes: 6})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
