@@ -94,7 +94,7 @@ func TestExplain(t *testing.T) {
 	away.Status.SchedulerObservedAffinityName = "far"
 	g.Expect(c.Status().Update(t.Context(), away)).To(Succeed())
 	g.Expect(explained("cm/spare")).To(ContainSubstring(
-		`Group "near" of clusterAffinities is preferred, and has room. It goes there, and leaves where it is once it is healthy there`))
+		`Group "near" of clusterAffinities is preferred, and has room. It goes there when there has been room for a while`))
 	away.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
 	g.Expect(c.Update(t.Context(), away)).To(Succeed())
 	g.Expect(explained("cm/spare")).To(And(ContainSubstring("is suspended"), Not(ContainSubstring("It goes there"))))

@@ -66,7 +66,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 		deps.Workers = defaultWorkers
 	}
 	deps.Settle = cmp.Or(deps.Settle, DefaultSettle)
-	out := &Scheduler{kinds: map[bool]*reconciler{}}
+	out := &Scheduler{}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		name := "scheduler-" + strings.ToLower(kind.Kind)
 		// Each kind has a snapshot of its own, which is as new as what wakes its
@@ -76,13 +76,14 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 			snapshot: snapshot.New(), ledger: reserve.New(), settle: deps.Settle,
 			placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, away: sets.Set[types.NamespacedName]{}, better: map[types.NamespacedName]time.Time{},
 		}
-		namespaced := kind.Kind == kube.ResourceBindings().Kind
-		out.kinds[namespaced] = r
 		c := kube.NewController(mgr, name, deps.Workers).
 			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
 			Watches(&clusterv1alpha1.Cluster{}, r.clusters())
-		if namespaced { // as quotas are
-			c = c.Watches(&policyv1alpha1.FederatedResourceQuota{}, r.quotas())
+		if kind.Kind == kube.ResourceBindings().Kind {
+			out.namespaced = r
+			c = c.Watches(&policyv1alpha1.FederatedResourceQuota{}, r.quotas()) // quotas are of namespaces
+		} else {
+			out.wide = r
 		}
 		if err := c.Complete(kube.QuietConflicts(r)); err != nil {
 			return nil, fmt.Errorf("making the controller %q: %w", name, err)

@@ -20,7 +20,7 @@
 //     cluster twice.
 //   - Queue: higher schedulePriority first, then what somebody changed before what is
 //     looked at again. A cluster that only has more room wakes only who waits for it,
-//     or may have overflowed; any other change of it who waits, has it, or follows the
-//     clusters that it picks.
+//     or would rather be there; any other change of it who waits, has it, would rather be
+//     there, or follows the clusters that it picks.
 //   - Next: hub/binding renders a Work for each target.
 package scheduler

@@ -15,8 +15,8 @@ import (
 
 // Scheduler is a scheduler that was registered.
 type Scheduler struct {
-	// kinds are those that place bindings with a namespace, and without.
-	kinds map[bool]*reconciler
+	// namespaced places ResourceBindings, wide ClusterResourceBindings.
+	namespaced, wide *reconciler
 }
 
 // Elsewhere says whether a binding would be placed in other clusters if it could not be in
@@ -26,7 +26,11 @@ func (s *Scheduler) Elsewhere(ctx context.Context, b kube.Binding, without []str
 	if b.BindingSpec().Placement == nil {
 		return false, nil
 	}
-	in, err := s.kinds[b.GetNamespace() != ""].foresee(ctx, b)
+	r := s.namespaced
+	if b.GetNamespace() == "" {
+		r = s.wide
+	}
+	in, err := r.foresee(ctx, b)
 	if err != nil {
 		return false, fmt.Errorf("gathering what decides on %q: %w", b.GetName(), err)
 	}

@@ -105,7 +105,7 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 		Assumed:          r.ledger.All(now),
 		GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), b.BindingSpec().Resource.ResourceVersion, now),
 	}
-	in.ReturnToPreferred, in.StayInOverflow = returns(b), stays(b)
+	in.ReturnToPreferred, in.StayInOverflow = decide.Wish(b.GetAnnotations())
 	var err error
 	if in.Peers, err = r.peers(ctx, b); err != nil {
 		return in, err
@@ -116,16 +116,6 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 	kind := schema.FromAPIVersionAndKind(in.Spec.Resource.APIVersion, in.Spec.Resource.Kind)
 	in.Coming, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), kind)
 	return in, err
-}
-
-// returns says whether a binding goes back to a preferred group that has room again.
-func returns(b client.Object) bool {
-	return b.GetAnnotations()[contract.ReturnToPreferredAnnotation] == "true"
-}
-
-// stays says whether what overflowed is left where it is.
-func stays(b client.Object) bool {
-	return b.GetAnnotations()[contract.ReturnToPreferredAnnotation] == "false"
 }
 
 // peers returns the other bindings of the namespace that are of the same groups, with

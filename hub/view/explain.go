@@ -150,17 +150,16 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		in := decide.Input{
 			Spec: spec, ObservedAffinity: status.SchedulerObservedAffinityName, LastScheduled: status.LastScheduledTime,
 			Clusters: clusters, Peers: peers, Coming: coming, Quotas: quotas, Explain: true,
-			GivenUp:           workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, r.clock.Now()),
-			ReturnToPreferred: b.GetAnnotations()[contract.ReturnToPreferredAnnotation] == "true",
-			StayInOverflow:    b.GetAnnotations()[contract.ReturnToPreferredAnnotation] == "false",
+			GivenUp: workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, r.clock.Now()),
 		}
+		in.ReturnToPreferred, in.StayInOverflow = decide.Wish(b.GetAnnotations())
 		d := decide.Decide(in)
 		report.Attempts = explain.Attempts(d, spec.Clusters)
 		report.Now = explain.Now(d, spec.Clusters)
 		if queue.Ours(b) {
 			// Whether it would be left where it is, if nothing but room had changed.
 			in.Explain, in.AppliedPlacement = false, b.GetAnnotations()[contract.AppliedPlacementAnnotation]
-			report.Better = decide.Decide(in).Better
+			report.Better = explain.Better(decide.Decide(in))
 		}
 		if d.Outcome == decide.Refused {
 			report.State = append(report.State, d.Message)

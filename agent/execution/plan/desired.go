@@ -11,9 +11,9 @@ import (
 )
 
 // Desired turns a manifest, which is not to be used afterwards, into what is sent to the
-// member: without what only the member's API server may set, without owners and finalizers, which would
-// name objects and controllers of the hub, without what kubectl notes for itself on the
-// hub, and with the marks of its Work.
+// member: without what only the member's API server may set, without owners and
+// finalizers, which would name objects and controllers of the hub, without what kubectl
+// notes for itself on the hub, and with the marks of its Work.
 func Desired(obj *unstructured.Unstructured, work types.NamespacedName) *unstructured.Unstructured {
 	obj = Stripped(obj)
 	metadata := nested(obj.Object, "metadata")

@@ -6,6 +6,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/scheduler/estimate"
 	"fairlead.dev/hub/scheduler/filter"
@@ -46,6 +47,13 @@ type Input struct {
 	// Explain asks for what a person wants to know and a decision does without: the
 	// details of verdicts, and capacities that do not matter.
 	Explain bool
+}
+
+// Wish reads from the annotations of a binding what its policy says of better places than the
+// one in use, for ReturnToPreferred and StayInOverflow.
+func Wish(annotations map[string]string) (returnToPreferred, stayInOverflow bool) {
+	said := annotations[contract.ReturnToPreferredAnnotation]
+	return said == "true", said == "false"
 }
 
 // Outcome is what a decision comes to.

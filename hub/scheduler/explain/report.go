@@ -18,8 +18,8 @@ type Report struct {
 	// Now says what a decision would choose that is made now, if that is not what is
 	// assigned.
 	Now string `json:"now,omitempty"`
-	// Better says why there is a better place for it, to which it goes once there has been
-	// room for a while; empty if there is none.
+	// Better says why there is a better place for it, and when it goes there; empty if there
+	// is none.
 	Better string `json:"better,omitempty"`
 	// Moves are the clusters that it left, the newest first.
 	Moves []Move `json:"moves,omitempty"`

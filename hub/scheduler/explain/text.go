@@ -115,7 +115,7 @@ func (p *printer) clusters(r *Report) {
 	}
 	if r.Better != "" {
 		p.line("")
-		p.line("%s It goes there, and leaves where it is once it is healthy there, when there has been room for a while.", r.Better)
+		p.line("%s", r.Better)
 	}
 }
 

@@ -60,6 +60,15 @@ func Now(d decide.Decision, assigned []workv1alpha2.TargetCluster) string {
 	return fmt.Sprintf("A decision made now would choose %s; assigned is %s.", want, have)
 }
 
+// Better says why there is a better place than the one that a decision leaves it at, and when it
+// goes there; empty if there is none.
+func Better(d decide.Decision) string {
+	if d.Better == "" {
+		return ""
+	}
+	return d.Better + " It goes there when there has been room for a while, and leaves where it is once it is healthy there."
+}
+
 // Targets lists targets as people read them.
 func Targets(targets []workv1alpha2.TargetCluster) string {
 	if len(targets) == 0 {
