@@ -72,5 +72,6 @@ func TestFilesUseTheNamesOfTheContract(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		subjects = append(subjects, of...)
 	}
-	g.Expect(subjects).To(ConsistOf(HaveKeyWithValue("name", contract.BootstrapGroup), HaveKeyWithValue("name", "system:anonymous")))
+	g.Expect(subjects).To(ConsistOf(HaveKeyWithValue("name", contract.BootstrapGroup), HaveKeyWithValue("name", contract.UsedTokenGroup),
+		HaveKeyWithValue("name", "system:anonymous")))
 }

@@ -2,12 +2,10 @@ package clusterstatus
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -45,30 +43,16 @@ type Deps struct {
 	MemberHTTP   *http.Client
 	// Workload reads and watches nodes and pods of the member; its requests are not bounded.
 	Workload client.WithWatch
-	// Member reads the member uncached, and Newest returns the object there that is known
-	// to have changed last.
-	Member client.Reader
-	Newest func() (Seen, bool)
 	// Unclaimed counts the objects in the member that no Work of the hub claims.
 	Unclaimed func() int
 	// Held returns the condition about deletions that are held back, if there is one.
 	Held func() (metav1.Condition, bool)
-	// Beat is told what came of each renewal of the Lease, nil if it was renewed; Probed
-	// whether the member is ready. Both may be nil.
-	Beat   func(err error)
+	// Probed is told whether the member is ready; it may be nil.
 	Probed func(ready metav1.Condition)
 	// Clock tells the time.
 	Clock clock.Clock
 	// Frequency is how often the member is asked how it is.
 	Frequency time.Duration
-	// Version of the agent, for people: 64 characters at most; empty if it is not known.
-	Version string
-	// Trust returns which certificate authorities the agent goes by; nil if that is not told.
-	Trust func() Trust
-	// LeaseDuration is after how much silence the hub gives the agent up.
-	LeaseDuration time.Duration
-	// LeaseRenewFraction is after which part of that the lease is renewed.
-	LeaseRenewFraction float64
 }
 
 // Reconciler writes the status of one Cluster.
@@ -93,10 +77,10 @@ type Reconciler struct {
 // Register adds the stage to the manager of the hub's connection.
 func Register(mgr manager.Manager, deps Deps) error {
 	switch {
-	case deps.Cluster == "", deps.MemberConfig == nil, deps.MemberHTTP == nil, deps.Workload == nil, deps.Unclaimed == nil, deps.Member == nil, deps.Newest == nil, deps.Held == nil, deps.Clock == nil:
+	case deps.Cluster == "", deps.MemberConfig == nil, deps.MemberHTTP == nil, deps.Workload == nil, deps.Unclaimed == nil, deps.Held == nil, deps.Clock == nil:
 		return errors.New("clusterstatus: a dependency is missing")
-	case deps.Frequency <= 0, deps.LeaseDuration < time.Second, deps.LeaseRenewFraction <= 0, deps.LeaseRenewFraction >= 1:
-		return errors.New("clusterstatus: the frequency must be positive, the lease at least a second and the fraction between 0 and 1")
+	case deps.Frequency <= 0:
+		return errors.New("clusterstatus: the frequency must be positive")
 	}
 	m, err := newMember(deps.MemberConfig, deps.MemberHTTP)
 	if err != nil {
@@ -125,25 +109,6 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if err != nil {
 		return fmt.Errorf("adding the cluster status controller: %w", err)
 	}
-	h := &heart{
-		hubClient: mgr.GetClient(),
-		reader:    mgr.GetAPIReader(),
-		cluster:   deps.Cluster,
-		duration:  deps.LeaseDuration,
-		interval:  time.Duration(float64(deps.LeaseDuration) * deps.LeaseRenewFraction),
-		clock:     deps.Clock,
-		session:   strings.ToLower(rand.Text()[:sessionLength]),
-		beaten:    deps.Beat,
-		version:   deps.Version,
-		trust:     deps.Trust,
-	}
-	if err := mgr.Add(manager.RunnableFunc(h.Start)); err != nil {
-		return fmt.Errorf("adding the lease: %w", err)
-	}
-	t := &tide{reader: deps.Member, newest: deps.Newest, interval: deps.Frequency, clock: deps.Clock}
-	if err := mgr.Add(manager.RunnableFunc(t.Start)); err != nil {
-		return fmt.Errorf("adding the question whether the member was restored: %w", err)
-	}
 	return nil
 }
 
@@ -167,8 +132,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hubClient.Get(ctx, req.NamespacedName, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !cluster.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, nil
+	if !cluster.DeletionTimestamp.IsZero() { // all that is still of interest is what its removal waits for
+		return reconcile.Result{RequeueAfter: r.frequency}, r.tellHeld(ctx, cluster)
 	}
 	seen := r.gather(ctx, cluster)
 	if ctx.Err() != nil {
@@ -187,10 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if counts {
 		setStatus(cluster, seen, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	}
-	if held, ok := r.held(); ok {
-		held.ObservedGeneration = cluster.Generation
-		meta.SetStatusCondition(&cluster.Status.Conditions, held)
-	}
+	r.setHeld(cluster)
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent)
 	if err != nil {
 		r.workload.Again()
@@ -201,6 +163,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		ctrl.LoggerFrom(ctx).Info("Told the hub how the member is", "ready", is.Status, "reason", is.Message)
 	}
 	return reconcile.Result{RequeueAfter: r.frequency}, nil
+}
+
+// setHeld puts into the status of the Cluster what is to be said of deletions.
+func (r *Reconciler) setHeld(cluster *clusterv1alpha1.Cluster) {
+	if held, ok := r.held(); ok {
+		held.ObservedGeneration = cluster.Generation
+		meta.SetStatusCondition(&cluster.Status.Conditions, held)
+	}
+}
+
+// tellHeld tells the hub of deletions alone.
+func (r *Reconciler) tellHeld(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return err
+	}
+	r.setHeld(cluster)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reporting the deletions that are held: %w", err)
+	}
+	return nil
 }
 
 // gather asks the member. Of a member that is not ready nothing more is asked.

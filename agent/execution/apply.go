@@ -111,10 +111,18 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	}
 }
 
+// throttleTold is the pause from which on people are told that an object is not as it was
+// asked for. What is put back sooner is not worth two writes.
+const throttleTold = time.Second
+
 // later leaves an object for a while as somebody in the member makes it again and again.
 func (*Reconciler) later(ctx context.Context, m plan.Manifest, live plan.Live, wait time.Duration) step {
 	ctrl.LoggerFrom(ctx).V(1).Info("Putting back more slowly what is changed in the member again and again", "manifest", m.Object.String())
-	return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}, live: live.Object, wait: wait}
+	outcome := plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}
+	if wait >= throttleTold {
+		outcome.Result, outcome.Message = plan.Throttled, plan.ThrottledMessage
+	}
+	return step{outcome: outcome, live: live.Object, wait: wait}
 }
 
 // apply sends an object to the member, and returns its answer, nil if it refused.
@@ -275,7 +283,7 @@ func (r *Reconciler) read(ctx context.Context, name plan.Object) (*unstructured.
 func (r *Reconciler) count(result plan.Result) {
 	label := resultApplied
 	switch result {
-	case plan.Waiting, plan.Unanswered:
+	case plan.Waiting, plan.Unanswered, plan.Throttled:
 		label = resultWaiting
 	case plan.Refused:
 		label = resultRefused

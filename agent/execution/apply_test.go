@@ -128,15 +128,18 @@ func TestSomebodyWhoChangesItBackForEverIsNotFoughtWithRequests(t *testing.T) {
 	g, w := NewWithT(t), newWorld(t)
 	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
 	w.isApplied(t, work)
-	g.Consistently(func(g Gomega) {
+	// They go on until people are told.
+	g.Eventually(func(g Gomega) {
 		cm := w.get(g, "settings")
 		before := cm.DeepCopy()
 		cm.Data["a"] = "theirs"
 		g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
-	}).WithTimeout(2 * time.Second).WithPolling(5 * time.Millisecond).Should(Succeed())
+		g.Expect(w.reports.applied(work).Message).To(ContainSubstring("somebody in the member changes it again and again"))
+	}).WithTimeout(patience).WithPolling(5 * time.Millisecond).Should(Succeed())
 	g.Expect(len(w.requests.about("PATCH /api/v1/namespaces/" + w.member + "/configmaps/settings"))).To(BeNumerically("<", 15))
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "1")) }).
 		WithTimeout(patience).Should(Succeed())
+	w.isApplied(t, work)
 }
 
 func TestADeletedObjectIsMadeAnew(t *testing.T) {
@@ -278,7 +281,7 @@ func TestASuspendedWorkLeavesTheMemberAlone(t *testing.T) {
 	w.isApplied(t, work)
 	g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "2"))
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.SuspendDispatching = new(true) })
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
 }

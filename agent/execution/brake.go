@@ -34,6 +34,7 @@ type brake struct {
 	mu sync.Mutex
 	// known says that the Cluster was heard; before, nothing is deleted.
 	known bool
+	// limit is nil if no Cluster is watched; then there is no brake.
 	limit *clusterv1alpha1.DeletionBrake
 	// word is what an operator said last.
 	word string
@@ -75,7 +76,7 @@ func (b *brake) Pass(work *workv1alpha1.Work, works func() ([]workv1alpha1.Work,
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name := client.ObjectKeyFromObject(work)
-	if b.known && b.limit == nil {
+	if b.known && plan.Off(b.limit) {
 		return true, nil
 	}
 	if !b.known || b.held != nil {
@@ -111,10 +112,15 @@ func (b *brake) approve(works []workv1alpha1.Work) {
 	b.approving = false
 	clear(b.approved)
 	for i := range works {
-		if !works[i].DeletionTimestamp.IsZero() {
+		if ends(&works[i]) {
 			b.approved[works[i].UID] = struct{}{}
 		}
 	}
+}
+
+// ends says whether the hub deletes a Work, and means it.
+func ends(work *workv1alpha1.Work) bool {
+	return !work.DeletionTimestamp.IsZero() && contract.DeletionIntended(work.Annotations)
 }
 
 // count returns how many objects went within the window or are to go, and of how many.
@@ -125,7 +131,7 @@ func (b *brake) count(works []workv1alpha1.Work, now time.Time) (going, all int)
 		all += n
 		there[works[i].UID] = struct{}{}
 		_, approved := b.approved[works[i].UID]
-		if !works[i].DeletionTimestamp.IsZero() && !ptrTrue(works[i].Spec.PreserveResourcesOnDeletion) && !approved {
+		if ends(&works[i]) && !ptrTrue(works[i].Spec.PreserveResourcesOnDeletion) && !approved {
 			going += n
 		}
 	}
@@ -149,15 +155,15 @@ func (b *brake) Hear(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 	defer b.mu.Unlock()
 	first := !b.known
 	b.known = true
-	b.limit, b.word = nil, ""
+	b.limit, b.word = plan.Limit(nil), ""
 	if cluster != nil {
-		b.limit, b.word = cluster.Spec.DeletionBrake, cluster.Annotations[contract.DeletionsApprovedAnnotation]
+		b.limit, b.word = plan.Limit(cluster.Spec.DeletionBrake), cluster.Annotations[contract.DeletionsApprovedAnnotation]
 		if c := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterDeletionsHeld); first && c != nil && c.Status == metav1.ConditionTrue {
 			b.held = &hold{since: c.LastTransitionTime, message: c.Message} // by the process before this one
 		}
 	}
 	if b.held != nil {
-		if b.limit != nil && b.word != approval(b.held.since) {
+		if b.word != approval(b.held.since) && !plan.Off(b.limit) {
 			return nil
 		}
 		b.held, b.released, b.approving = nil, true, true
@@ -258,7 +264,7 @@ func (r *Reconciler) clusterSource(c cache.Cache, name string) source.Source {
 			select {
 			case <-ctx.Done():
 			case <-registration.HasSyncedChecker().Done():
-				if !r.brake.Known() { // there is no such Cluster, and no brake
+				if !r.brake.Known() { // there is no such Cluster
 					r.approved(queue, r.brake.Hear(nil))
 				}
 			}

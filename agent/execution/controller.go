@@ -70,6 +70,8 @@ type Deps struct {
 	// Confined are caches like MemberCache, of one namespace each, if the agent may see
 	// objects of no others.
 	Confined []cache.Cache
+	// NamespacedKinds lists what may be in a namespace of the member.
+	NamespacedKinds NamespacedKinds
 	// Interpreter knows what of an object belongs to the member.
 	Interpreter interpreter.Interpreter
 	// Reporter is told what comes of it.
@@ -101,15 +103,17 @@ type Deps struct {
 type Reconciler struct {
 	hubClient    client.Client
 	memberClient client.Client
-	interpreter  interpreter.Interpreter
-	reporter     Reporter
-	events       kube.EventSink
-	confirm      func(context.Context) error
-	clock        clock.Clock
-	namespace    string
-	stuckAfter   time.Duration
-	hubPatience  time.Duration
-	journal      Journal
+	// namespacedKinds lists what may be in a namespace of the member.
+	namespacedKinds NamespacedKinds
+	interpreter     interpreter.Interpreter
+	reporter        Reporter
+	events          kube.EventSink
+	confirm         func(context.Context) error
+	clock           clock.Clock
+	namespace       string
+	stuckAfter      time.Duration
+	hubPatience     time.Duration
+	journal         Journal
 
 	works     *works
 	kinds     *kinds
@@ -128,7 +132,7 @@ type Reconciler struct {
 // New returns the reconciler of a member. The hub's client reads Works from a cache.
 func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	switch {
-	case hubClient == nil, deps.MemberClient == nil, deps.MemberCache == nil, deps.Interpreter == nil,
+	case hubClient == nil, deps.MemberClient == nil, deps.MemberCache == nil, deps.NamespacedKinds == nil, deps.Interpreter == nil,
 		deps.Reporter == nil, deps.Events == nil, deps.Clock == nil, deps.Registry == nil:
 		return nil, errors.New("execution: a dependency is missing")
 	case deps.Namespace == "":
@@ -136,24 +140,24 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	}
 	r := &Reconciler{
 		hubClient:    hubClient,
-		memberClient: deps.MemberClient,
-		interpreter:  deps.Interpreter,
-		reporter:     deps.Reporter,
-		events:       deps.Events,
-		confirm:      deps.Confirm,
-		clock:        deps.Clock,
-		namespace:    deps.Namespace,
-		stuckAfter:   cmp.Or(deps.StuckAfter, defaultStuckAfter),
-		hubPatience:  cmp.Or(deps.HubPatience, defaultHubPatience),
-		journal:      deps.Journal,
-		works:        newWorks(hubClient, deps.Kept),
-		memory:       newMemory(),
-		needs:        newNeeds(),
-		leaving:      newLeaving(),
-		brake:        newBrake(deps.Cluster != ""),
-		unclaimed:    newUnclaimed(),
-		metrics:      newMetrics(deps.Registry),
-		backoff:      workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		memberClient: deps.MemberClient, namespacedKinds: deps.NamespacedKinds,
+		interpreter: deps.Interpreter,
+		reporter:    deps.Reporter,
+		events:      deps.Events,
+		confirm:     deps.Confirm,
+		clock:       deps.Clock,
+		namespace:   deps.Namespace,
+		stuckAfter:  cmp.Or(deps.StuckAfter, defaultStuckAfter),
+		hubPatience: cmp.Or(deps.HubPatience, defaultHubPatience),
+		journal:     deps.Journal,
+		works:       newWorks(hubClient, deps.Kept),
+		memory:      newMemory(),
+		needs:       newNeeds(),
+		leaving:     newLeaving(),
+		brake:       newBrake(deps.Cluster != ""),
+		unclaimed:   newUnclaimed(),
+		metrics:     newMetrics(deps.Registry),
+		backoff:     workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 	if r.confirm == nil {
 		r.confirm = func(context.Context) error { return nil }
@@ -213,8 +217,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.journal.Put(work)
 	}
 	if !work.DeletionTimestamp.IsZero() {
-		if from == journal { // it can end only with the hub, and the brake is there
+		switch {
+		case from == journal: // it can end only with the hub, and the brake is there
 			return reconcile.Result{}, nil
+		case !contract.DeletionIntended(work.Annotations):
+			return reconcile.Result{}, r.keep(ctx, req, work)
 		}
 		return reconcile.Result{}, r.finish(ctx, work)
 	}
@@ -269,7 +276,7 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	switch {
 	case disturbed:
 		return reconcile.Result{RequeueAfter: firstRetry}, nil
-	case plan.Complete(outcomes):
+	case plan.Settled(outcomes): // what is throttled says itself when to look again
 		r.backoff.Forget(req)
 		return reconcile.Result{RequeueAfter: again}, nil
 	case plan.Pending(outcomes):

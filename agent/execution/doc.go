@@ -7,7 +7,8 @@
 // Owns: on objects of the member, the fields that the manifests set; on Works, the
 // finalizer.
 // Invariant: an object of the member is deleted only for a Work that carries a deletion
-// timestamp, or to be made anew for a template that asks for that, and only if it bears
-// the marks of that Work; what is absent deletes nothing.
+// timestamp and the hub's intent, or to be made anew for a template that asks for that, and
+// only if it bears the marks of that Work; what is absent deletes nothing, and what others
+// have in a Namespace or of a CustomResourceDefinition keeps it.
 // Next: package status tells the hub.
 package execution

@@ -7,6 +7,9 @@ const (
 	reasonDeletionStuck = "DeletionStuck"
 	// reasonDeletionFailed : the member refuses to delete an object.
 	reasonDeletionFailed = "DeletionFailed"
+	// reasonLeftInMember : a Namespace or a CustomResourceDefinition is not deleted because of
+	// objects in it that are not from the hub.
+	reasonLeftInMember = "LeftInMember"
 	// reasonUnclaimed : objects in the member name a Work that does not have them.
 	reasonUnclaimed = "Unclaimed"
 )

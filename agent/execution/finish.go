@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// finish deals with a Work that is being deleted: it deletes its objects, or lets go of
+// finish deals with a Work that the hub deletes: it deletes its objects, or lets go of
 // them, and then drops the finalizer. It does not wait until the objects are gone: what
 // holds them is a matter of the member, and is told if it takes long. What becomes of one
 // object does not concern the others.
@@ -47,11 +47,35 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	} else if ok, err := r.pass(ctx, work); err != nil || !ok {
 		return err // it comes again when an operator said to go on
 	}
+	manifests, left, err := r.endAll(ctx, work, part)
+	if err != nil {
+		return err
+	}
+	if !left { // otherwise the Work counts as absent, and what is left as unclaimed
+		r.works.Finish(work.UID)
+	}
+	switch err := r.dropFinalizer(ctx, work); {
+	case err == nil:
+		ctrl.LoggerFrom(ctx).Info(done, "objects", manifests)
+	case !apierrors.IsNotFound(err): // otherwise the cache was behind: it is done already
+		return err
+	}
+	return r.forget(ctx, reconcile.Request{NamespacedName: name})
+}
+
+// part is what is done to one object when its Work ends.
+type part func(ctx context.Context, work types.NamespacedName, m plan.Manifest) error
+
+// endAll does its part to each object of a Work that ends. It returns how many manifests the
+// Work has, and whether an object was left in the member that still bears its marks.
+func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do part) (manifests int, left bool, err error) {
+	name := client.ObjectKeyFromObject(work)
+	evicted := work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted
 	// What was applied last goes first.
-	manifests := plan.Order(plan.Parse(work))
-	slices.Reverse(manifests)
+	all := plan.Order(plan.Parse(work))
+	slices.Reverse(all)
 	var problems []error
-	for _, m := range manifests {
+	for _, m := range all {
 		if m.Problem != nil {
 			continue // it was never applied
 		}
@@ -63,33 +87,55 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 			problems = append(problems, fmt.Errorf("looking up the kind of %s in the member: %w", m.Object, err))
 			continue
 		}
-		if err := part(ctx, name, m); err != nil {
+		one := do
+		if evicted && plan.IsContainer(m.Object) && !ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
+			one = r.leaveBehind
+		}
+		err = one(ctx, name, m)
+		if because, ok := errors.AsType[*contentsError](err); ok {
+			left = true
+			r.left(ctx, work, m.Object, because)
+		} else if err != nil {
 			problems = append(problems, err)
 			r.refused(work, m.Object, err)
 		} else {
 			r.leaving.Allowed(m.Object)
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return len(all), left, ctx.Err()
 		}
 	}
-	if len(problems) > 0 {
-		return errors.Join(problems...)
-	}
-	r.works.Finish(work.UID)
+	return len(all), left, errors.Join(problems...)
+}
+
+// dropFinalizer lets a Work go. It fails if the Work is gone already.
+func (r *Reconciler) dropFinalizer(ctx context.Context, work *workv1alpha1.Work) error {
 	work = work.DeepCopy()
 	edit, err := kube.Begin(work)
 	if err != nil {
 		return err
 	}
 	controllerutil.RemoveFinalizer(work, contract.ExecutionFinalizer)
-	switch _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent); {
-	case err == nil:
-		ctrl.LoggerFrom(ctx).Info(done, "objects", len(manifests))
-	case !apierrors.IsNotFound(err): // otherwise the cache was behind: it is done already
-		return err
+	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent)
+	return err
+}
+
+// keep deals with a Work that is being deleted without the hub having said why: with its
+// namespace, or by somebody's hand. Its objects stay as if the Work were absent, and it is
+// let go, so that the hub can make it again; then they are its objects again.
+func (r *Reconciler) keep(ctx context.Context, req reconcile.Request, work *workv1alpha1.Work) error {
+	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
+		return r.absent(ctx, req, work)
 	}
-	return r.forget(ctx, reconcile.Request{NamespacedName: name})
+	r.journal.Absent(work)
+	switch err := r.dropFinalizer(ctx, work); {
+	case err == nil:
+		ctrl.LoggerFrom(ctx).Info("Keeping the objects of a Work that is deleted without the hub's intent", "objects", len(work.Spec.Workload.Manifests))
+		r.metrics.unintended.Inc()
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("letting go of Work %q, whose deletion the hub did not intend: %w", work.Name, err)
+	}
+	return nil
 }
 
 // refused tells that the member does not let an object go; that it does not answer is
@@ -139,6 +185,11 @@ func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m pl
 // delete deletes the very object that was seen, which must be ours to delete.
 func (r *Reconciler) delete(ctx context.Context, work types.NamespacedName, m plan.Manifest, obj *unstructured.Unstructured) error {
 	name, uid := m.Object, obj.GetUID()
+	if obj.GetDeletionTimestamp() == nil {
+		if err := r.mayTakeContents(ctx, m); err != nil {
+			return err
+		}
+	}
 	r.leaving.Add(name, uid, work, r.clock.Now(), r.stuckAfter)
 	if obj.GetDeletionTimestamp() != nil {
 		return nil

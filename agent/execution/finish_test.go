@@ -48,7 +48,7 @@ func TestADeletedWorkTakesItsObjectsWithIt(t *testing.T) {
 	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
 	w.isApplied(t, work)
 	cm := w.get(g, "settings")
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
 }
@@ -59,7 +59,7 @@ func TestADeletedWorkSparesAnObjectThatIsNotItsOwn(t *testing.T) {
 	g.Expect(w.client.Create(t.Context(), w.configMap("settings", map[string]string{"a": "theirs"}))).To(Succeed())
 	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "ours"}))
 	w.isNotApplied(t, work)
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
 	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "theirs"}))
 }
@@ -78,7 +78,7 @@ func TestAnObjectThatIsToStayLosesOurMarksOnly(t *testing.T) {
 	work := w.work(t, "settings", manifest, w.configMap("absent", nil))
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
 	w.isApplied(t, work)
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
 	cm := w.get(g, "settings")
 	g.Expect(cm.Labels).To(Equal(map[string]string{"app": "web"}))
@@ -88,14 +88,14 @@ func TestAnObjectThatIsToStayLosesOurMarksOnly(t *testing.T) {
 
 func TestPreservingAnObjectThatIsMissingIsFine(t *testing.T) {
 	t.Parallel()
-	g, w := NewWithT(t), newWorld(t)
+	w := newWorld(t)
 	manifest := w.configMap("settings", nil)
 	manifest.Namespace = w.member + "-never"
 	work := w.work(t, "settings", manifest, map[string]any{
 		"apiVersion": "shop.example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "one", "namespace": w.member},
 	})
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
 }
 

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -253,12 +254,15 @@ func (w *world) start(t *testing.T, config *rest.Config, kinds interpreter.Inter
 		Cluster:      w.cluster,
 		MemberClient: memberClient,
 		MemberCache:  memberCache,
-		Interpreter:  kinds,
-		Reporter:     w.reports,
-		Events:       w.events.sink,
-		StuckAfter:   500 * time.Millisecond,
-		Clock:        clock.RealClock{},
-		Registry:     prometheus.NewRegistry(),
+		NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+			return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap"), corev1.SchemeGroupVersion.WithKind("Secret")}, nil
+		},
+		Interpreter: kinds,
+		Reporter:    w.reports,
+		Events:      w.events.sink,
+		StuckAfter:  500 * time.Millisecond,
+		Clock:       clock.RealClock{},
+		Registry:    prometheus.NewRegistry(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -287,6 +291,15 @@ func (w *world) change(t *testing.T, work *workv1alpha1.Work, change func(*workv
 	before := work.DeepCopy()
 	change(work)
 	NewWithT(t).Expect(w.client.Patch(t.Context(), work, client.MergeFrom(before))).To(Succeed())
+}
+
+// end deletes a Work as the hub does, with an intent.
+func (w *world) end(t *testing.T, work *workv1alpha1.Work, intent string) {
+	t.Helper()
+	g := NewWithT(t)
+	intended := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+contract.DeletionIntentAnnotation+`":"`+intent+`"}}}`))
+	g.Expect(w.client.Patch(t.Context(), work, intended)).To(Succeed())
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
 }
 
 func raw(t *testing.T, manifests ...any) []workv1alpha1.Manifest {

@@ -15,6 +15,8 @@ type metrics struct {
 	held prometheus.Gauge
 	// unclaimed counts what names a Work that does not have it.
 	unclaimed prometheus.Gauge
+	// unintended counts Works that were deleted without the hub's intent.
+	unintended prometheus.Counter
 	// replaced counts what was deleted to be made anew.
 	replaced prometheus.Counter
 }
@@ -48,6 +50,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	m.replaced = register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "fairlead_agent_execution_replaced_total",
 		Help: "Objects deleted from the member to be made anew, because a field that cannot change was changed.",
+	}))
+	m.unintended = register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "fairlead_agent_execution_unintended_deletions_total",
+		Help: "Works that somebody other than the hub deleted, or that went with their namespace; their objects were kept.",
 	}))
 	m.unclaimed = register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "fairlead_agent_execution_unclaimed_objects",

@@ -58,7 +58,7 @@ func TestTheTemplateSaysWhatBecomesOfDependents(t *testing.T) {
 	manifest.Annotations = map[string]string{contract.DeletionPropagationAnnotation: "foreground"}
 	work := w.work(t, "settings", manifest, w.configMap("usual", nil))
 	w.isApplied(t, work)
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
 	g.Expect(w.requests.about("DELETE")).To(ConsistOf(
 		And(ContainSubstring("/configmaps/settings"), ContainSubstring(`"propagationPolicy":"Foreground"`), ContainSubstring(`"uid"`)),
@@ -76,7 +76,7 @@ func TestAnObjectThatDoesNotGoIsTold(t *testing.T) {
 	g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
 	// What holds it is known to the agent before it deletes.
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Finalizers).To(HaveLen(1)) }).Should(Succeed())
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
 	g.Eventually(w.events.all).WithTimeout(patience).Should(ContainElement(And(
 		HavePrefix("DeletionStuck: ConfigMap "+w.member+"/settings "), ContainSubstring("(shop.example.com/held)"))))

@@ -15,18 +15,39 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// Sweep deals with the objects of Works after the last of which nobody will ask: the member
-// leaves the hub, or was retired by it. They stay and lose our marks, or are deleted, but for
-// those of Works that say themselves that they stay. It returns how many there were. It may
-// be called again if it did not succeed.
-func Sweep(ctx context.Context, memberClient client.Client, cl clock.Clock, works []*workv1alpha1.Work, stay bool) (int, error) {
-	r := &Reconciler{memberClient: memberClient, clock: cl, stuckAfter: defaultStuckAfter, kinds: newKinds(nil, nil, cl), leaving: newLeaving()}
-	count := 0
+// Sweeper ends what an agent did in a member that leaves the hub, or was retired by it.
+type Sweeper struct {
+	// MemberClient reads and writes objects of the member.
+	MemberClient client.Client
+	// NamespacedKinds lists what may be in a namespace of the member.
+	NamespacedKinds NamespacedKinds
+	// Clock tells the time.
+	Clock clock.Clock
+}
+
+// Swept is what came of it.
+type Swept struct {
+	// Objects is how many were removed, or lost our marks.
+	Objects int
+	// Left says of each Namespace and CustomResourceDefinition that was not removed because of
+	// what others have in it that it is still there; it has lost our marks.
+	Left []string
+}
+
+// Sweep deals with the objects of Works after the last of which nobody will ask. They stay
+// and lose our marks, or are deleted, but for those of Works that say themselves that they
+// stay. It may be called again if it did not succeed.
+func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay bool) (Swept, error) {
+	r := &Reconciler{
+		memberClient: s.MemberClient, namespacedKinds: s.NamespacedKinds, clock: s.Clock,
+		stuckAfter: defaultStuckAfter, kinds: newKinds(nil, nil, s.Clock), leaving: newLeaving(),
+	}
+	var out Swept
 	var problems []error
-	for _, work := range works {
-		part := r.remove
+	for _, work := range stayingFirst(works) {
+		do := r.remove
 		if stay || ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
-			part = r.release
+			do = r.release
 		}
 		// What was applied last goes first.
 		manifests := plan.Order(plan.Parse(work))
@@ -35,19 +56,40 @@ func Sweep(ctx context.Context, memberClient client.Client, cl clock.Clock, work
 			if m.Problem != nil {
 				continue // it was never applied
 			}
-			_, err := memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version)
+			_, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version)
 			if meta.IsNoMatchError(err) {
 				continue // the kind is gone from the member, and its objects with it
 			}
+			name := client.ObjectKeyFromObject(work)
 			if err == nil {
-				err = part(ctx, client.ObjectKeyFromObject(work), m)
+				err = do(ctx, name, m)
+			}
+			if because, ok := errors.AsType[*contentsError](err); ok {
+				if err = r.release(ctx, name, m); err == nil {
+					out.Left = append(out.Left, because.Error())
+					continue
+				}
 			}
 			if err != nil {
 				problems = append(problems, fmt.Errorf("%s: %w", m.Object, err))
 				continue
 			}
-			count++
+			out.Objects++
 		}
 	}
-	return count, errors.Join(problems...)
+	return out, errors.Join(problems...)
+}
+
+// stayingFirst returns Works, those first whose objects stay: without our marks these do not go
+// with a Namespace or a CustomResourceDefinition that is removed.
+func stayingFirst(works []*workv1alpha1.Work) []*workv1alpha1.Work {
+	var first, then []*workv1alpha1.Work
+	for _, work := range works {
+		if ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
+			first = append(first, work)
+		} else {
+			then = append(then, work)
+		}
+	}
+	return append(first, then...)
 }

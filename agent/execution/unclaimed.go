@@ -18,6 +18,7 @@ import (
 
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
@@ -145,6 +146,10 @@ func (r *Reconciler) census(ctx context.Context) error {
 		if len(found[name]) > 0 {
 			continue
 		}
+		work := &workv1alpha1.Work{}
+		if err := r.works.hubClient.Get(ctx, name, work); !apierrors.IsNotFound(err) {
+			continue // the hub has it again: what is kept of it is no more for us to forget
+		}
 		// Nothing of it is left.
 		r.works.Release(name)
 		r.journal.Remove(name)
@@ -157,12 +162,15 @@ func (r *Reconciler) census(ctx context.Context) error {
 
 // claims says whether a Work of the hub has an object.
 func (r *Reconciler) claims(ctx context.Context, owner types.NamespacedName, object plan.Object) (bool, error) {
-	err := r.works.hubClient.Get(ctx, owner, &workv1alpha1.Work{})
+	work := &workv1alpha1.Work{}
+	err := r.works.hubClient.Get(ctx, owner, work)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("reading Work %q: %w", owner.Name, err)
+	case !work.DeletionTimestamp.IsZero() && !contract.DeletionIntended(work.Annotations):
+		return false, nil // as good as absent
 	default:
 		return r.memory.MayHave(owner, object), nil
 	}

@@ -75,7 +75,7 @@ func TestAWorkThatEndsLeavesNothingUnclaimed(t *testing.T) {
 		work := w.work(t, "settings", w.configMap("settings", nil))
 		w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = &preserve })
 		w.isApplied(t, work)
-		g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+		w.end(t, work, contract.DeletionRemoved)
 		w.isGone(t, work)
 	}
 	g.Consistently(w.executor.Unclaimed).WithTimeout(3 * time.Second).Should(BeZero())

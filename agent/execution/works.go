@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
@@ -297,9 +298,10 @@ func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
 }
 
 // asks says whether a change of a Work asks for something: its spec changed, it is being
-// deleted, or it is another one. What we write ourselves, the status and the finalizers,
+// deleted, the hub says that it means that, or it is another one. What we write ourselves, the status and the finalizers,
 // asks for nothing.
 func asks(old, work *workv1alpha1.Work) bool {
 	return old.Generation != work.Generation || old.UID != work.UID ||
-		(old.DeletionTimestamp.IsZero() && !work.DeletionTimestamp.IsZero())
+		(old.DeletionTimestamp.IsZero() && !work.DeletionTimestamp.IsZero()) ||
+		contract.DeletionIntended(old.Annotations) != contract.DeletionIntended(work.Annotations)
 }

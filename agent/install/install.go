@@ -118,7 +118,7 @@ func (i *Installer) Stop(ctx context.Context) error {
 func (i *Installer) Remove(ctx context.Context) error {
 	ours := client.MatchingLabels{manifest.NameLabel: manifest.Name}
 	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &corev1.SecretList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
+		&appsv1.DeploymentList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
 		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{},
 	} {
 		if err := i.memberClient.List(ctx, list, ours); err != nil {

@@ -13,14 +13,10 @@ import (
 )
 
 const (
-	// directoryMode and fileMode keep what is in the journal from other users: a Work may
-	// carry Secrets.
+	// directoryMode keeps what is in the journal from other users: a Work may carry Secrets.
 	directoryMode = 0o700
-	fileMode      = 0o600
 	// suffix ends the names of files that hold Works.
 	suffix = ".work"
-	// temporary begins the names of files that are being written.
-	temporary = ".new-"
 	// aside is where files go that cannot be used.
 	aside = "set-aside"
 	// maxAside is how many of them are kept.
@@ -34,39 +30,6 @@ const (
 func fileOf(work string) string {
 	sum := sha256.Sum256([]byte(work))
 	return work[:min(len(work), readableName)] + "-" + hex.EncodeToString(sum[:8]) + suffix
-}
-
-// replace writes a file so that at any instant it is the old or the new one as a whole.
-func replace(path string, text []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), temporary+"*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = file.Close() // the first error is the one to tell
-			_ = os.Remove(file.Name())
-		}
-	}()
-	if _, err = file.Write(text); err != nil {
-		return err
-	}
-	if err = file.Sync(); err != nil {
-		return err
-	}
-	if err = file.Close(); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
-}
-
-// syncDirectory has the names of the files outlast a loss of power.
-func syncDirectory(path string) error {
-	directory, err := os.Open(path) //nolint:gosec // It is our own.
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
 }
 
 // setAside moves a file out of the way, and drops the oldest of those that went before.

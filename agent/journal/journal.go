@@ -19,13 +19,14 @@ import (
 
 	"fairlead.dev/agent/journal/entry"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/atomicfile"
 )
 
 const (
 	// retryEvery is how often what could not be written is tried again.
 	retryEvery = 30 * time.Second
-	// settle is for how long names of files may be lost with the power.
-	settle = time.Second
+	// syncEvery is for how long names of files may be lost with the power.
+	syncEvery = time.Second
 	// memberFile says whose journal it is.
 	memberFile = "member"
 )
@@ -55,7 +56,9 @@ type Journal struct {
 	clock     clock.Clock
 	log       logr.Logger
 	metrics   *metrics
-	replace   func(path string, text []byte) error
+	// replace and syncDir are those of atomicfile; tests have them fail.
+	replace func(path string, text []byte) error
+	syncDir func(path string) error
 
 	// writing is held for reading by whoever writes a Work, and for writing by who writes
 	// what could not be written before.
@@ -64,11 +67,13 @@ type Journal struct {
 	mu sync.Mutex
 	// kept is what of each Work is on disk.
 	kept map[string]version
-	// owed are the Works of which the disk does not have what it should.
-	owed map[string]entry.Record
-	// loose says that names changed since the directory was last synced.
-	loose   bool
-	failing bool
+	// unwritten are the Works of which the disk does not have what it should.
+	unwritten map[string]entry.Record
+	// dirUnsynced says that names changed since the directory was last synced.
+	dirUnsynced bool
+	// memberUnwritten says that the file that tells whose journal it is has to be written.
+	memberUnwritten bool
+	failing         bool
 }
 
 // version tells two versions of a Work apart, as far as the journal is concerned.
@@ -94,9 +99,10 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		clock:     o.Clock,
 		log:       o.Log.WithName("journal").WithValues("directory", o.Directory),
 		metrics:   newMetrics(o.Registry),
-		replace:   replace,
+		replace:   atomicfile.Replace,
+		syncDir:   atomicfile.SyncDirectory,
 		kept:      map[string]version{},
-		owed:      map[string]entry.Record{},
+		unwritten: map[string]entry.Record{},
 	}
 	if err := os.MkdirAll(j.directory, directoryMode); err != nil {
 		j.fail(err)
@@ -131,15 +137,36 @@ func (j *Journal) Begin(namespace string) {
 	for _, name := range j.files() {
 		j.setAside(name, errors.New("it belongs to another execution namespace"))
 	}
+	j.mu.Lock()
+	j.memberUnwritten = true
+	j.mu.Unlock()
+	if err := j.writeMember(); err != nil {
+		j.fail(err)
+		return
+	}
+	j.syncNames()
+}
+
+// writeMember writes whose journal it is, if that is not on disk. Without it nothing else of
+// the journal can be used.
+func (j *Journal) writeMember() error {
+	j.mu.Lock()
+	needed := j.memberUnwritten
+	j.mu.Unlock()
+	if !needed {
+		return nil
+	}
 	text, err := entry.Encode(memberFile, j.member, j.key)
 	if err == nil {
 		err = j.replace(filepath.Join(j.directory, memberFile), text)
 	}
 	if err != nil {
-		j.fail(err)
-		return
+		return err
 	}
-	j.settleNames()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.memberUnwritten, j.dirUnsynced = false, true
+	return nil
 }
 
 // load reads all Works.
@@ -177,7 +204,7 @@ func (j *Journal) files() []string {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case name == memberFile || name == aside:
-		case strings.HasPrefix(name, temporary):
+		case strings.HasPrefix(name, atomicfile.Temporary):
 			_ = os.Remove(filepath.Join(j.directory, name)) // nobody reads it
 		default:
 			out = append(out, name)
@@ -214,14 +241,14 @@ func (j *Journal) put(r entry.Record) {
 	defer j.writing.RUnlock()
 	j.mu.Lock()
 	known, ok := j.kept[r.Work.Name]
-	delete(j.owed, r.Work.Name)
+	delete(j.unwritten, r.Work.Name)
 	j.mu.Unlock()
 	if ok && known == versionOf(r) {
 		return
 	}
 	r.Work = entry.Slim(r.Work)
 	if err := j.write(r); err != nil {
-		j.owe(r, err)
+		j.keepUnwritten(r, err)
 	}
 }
 
@@ -238,16 +265,16 @@ func (j *Journal) write(r entry.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.kept[r.Work.Name] = versionOf(r)
-	j.loose = true
+	j.dirUnsynced = true
 	j.metrics.works.Set(float64(len(j.kept)))
 	return nil
 }
 
-// owe notes that a Work could not be written, and drops its older version.
-func (j *Journal) owe(r entry.Record, why error) {
+// keepUnwritten notes that a Work could not be written, and drops its older version.
+func (j *Journal) keepUnwritten(r entry.Record, why error) {
 	j.remove(r.Work.Name)
 	j.mu.Lock()
-	j.owed[r.Work.Name] = r
+	j.unwritten[r.Work.Name] = r
 	j.mu.Unlock()
 	j.fail(why)
 }
@@ -263,8 +290,8 @@ func (j *Journal) remove(work string) {
 	j.mu.Lock()
 	_, ok := j.kept[work]
 	delete(j.kept, work)
-	delete(j.owed, work)
-	j.loose = j.loose || ok
+	delete(j.unwritten, work)
+	j.dirUnsynced = j.dirUnsynced || ok
 	j.metrics.works.Set(float64(len(j.kept)))
 	j.mu.Unlock()
 	if !ok {
@@ -280,7 +307,7 @@ func (j *Journal) Erase() error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	j.mu.Lock()
-	j.kept, j.owed = map[string]version{}, map[string]entry.Record{}
+	j.kept, j.unwritten = map[string]version{}, map[string]entry.Record{}
 	j.mu.Unlock()
 	j.member.Namespace = ""
 	if err := os.RemoveAll(j.directory); err != nil {
@@ -296,59 +323,71 @@ func (j *Journal) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			j.settleNames()
+			j.syncNames()
 			return nil
-		case <-j.clock.After(settle):
+		case <-j.clock.After(syncEvery):
 		}
-		j.settleNames()
+		j.syncNames()
 		if now := j.clock.Now(); !now.Before(retry) {
 			retry = now.Add(retryEvery)
-			j.payBack()
+			j.retryUnwritten()
 		}
 	}
 }
 
-// payBack writes what is owed.
-func (j *Journal) payBack() {
+// retryUnwritten writes what could not be written before.
+func (j *Journal) retryUnwritten() {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	j.mu.Lock()
-	owed := make([]entry.Record, 0, len(j.owed))
-	for _, r := range j.owed {
-		owed = append(owed, r)
+	unwritten := make([]entry.Record, 0, len(j.unwritten))
+	for _, r := range j.unwritten {
+		unwritten = append(unwritten, r)
 	}
 	failing := j.failing
 	j.mu.Unlock()
-	for _, r := range owed {
+	if err := j.writeMember(); err != nil {
+		j.fail(err)
+		return
+	}
+	for _, r := range unwritten {
 		if err := j.write(r); err != nil {
 			j.fail(err)
 			return
 		}
 		j.mu.Lock()
-		delete(j.owed, r.Work.Name)
+		delete(j.unwritten, r.Work.Name)
 		j.mu.Unlock()
 	}
 	if failing {
+		if !j.syncNames() {
+			return
+		}
 		j.mu.Lock()
 		j.failing = false
 		j.mu.Unlock()
 		j.metrics.failing.Set(0)
-		j.log.Info("Writing the journal again", "works", len(owed))
+		j.log.Info("Writing the journal again", "works", len(unwritten))
 	}
 }
 
-// settleNames has what was renamed and removed outlast a loss of power.
-func (j *Journal) settleNames() {
+// syncNames has what was renamed and removed outlast a loss of power. It says whether it does.
+func (j *Journal) syncNames() bool {
 	j.mu.Lock()
-	loose := j.loose
-	j.loose = false
+	needed := j.dirUnsynced
+	j.dirUnsynced = false // what changes from here on needs another sync
 	j.mu.Unlock()
-	if !loose {
-		return
+	if !needed {
+		return true
 	}
-	if err := syncDirectory(j.directory); err != nil {
+	if err := j.syncDir(j.directory); err != nil {
+		j.mu.Lock()
+		j.dirUnsynced = true
+		j.mu.Unlock()
 		j.fail(err)
+		return false
 	}
+	return true
 }
 
 // fail says, once until it works again, that the disk does not do as it should.

@@ -22,6 +22,7 @@ import (
 
 	"fairlead.dev/agent/journal/entry"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/atomicfile"
 )
 
 const namespace = "karmada-es-edge"
@@ -141,7 +142,7 @@ func TestAFileThatCannotBeUsedIsSetAsideWithAWarning(t *testing.T) {
 			j.Put(work("bad", 1))
 			j.Put(work("good", 1))
 			spoil(g, s)
-			g.Expect(os.WriteFile(filepath.Join(s.directory, temporary+"123"), []byte("half"), 0o600)).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(s.directory, atomicfile.Temporary+"123"), []byte("half"), 0o600)).To(Succeed())
 
 			_, _, names := s.open("edge")
 			g.Expect(names).To(Equal([]string{"good/1"}))
@@ -202,11 +203,45 @@ func TestAFullDiskLosesTheOldVersionAndIsMadeGoodLater(t *testing.T) {
 	g.Expect(names).To(Equal([]string{"b/1"}), "what is older than what was acted upon is not used")
 
 	j.Remove(client.ObjectKeyFromObject(work("c", 1)))
-	j.payBack()
-	j.replace = replace
-	j.payBack()
+	j.retryUnwritten()
+	j.replace = atomicfile.Replace
+	j.retryUnwritten()
 	_, _, names = s.open("edge")
 	g.Expect(names).To(Equal([]string{"a/3", "b/1"}))
+	g.Expect(j.failing).To(BeFalse())
+}
+
+// Without the file that says whose journal it is, nothing of it is used at the next start.
+func TestAMemberFileThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	j, _, _ := s.open("edge")
+	j.replace = func(string, []byte) error { return syscall.ENOSPC }
+	j.Begin(namespace)
+	j.replace = atomicfile.Replace
+	j.Put(work("a", 1))
+	g.Expect(j.failing).To(BeTrue())
+	j.retryUnwritten()
+	g.Expect(j.failing).To(BeFalse())
+	_, where, names := s.open("edge")
+	g.Expect(where).To(Equal(namespace))
+	g.Expect(names).To(Equal([]string{"a/1"}))
+}
+
+func TestADirectoryThatCouldNotBeSyncedIsSyncedLater(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	j, _, _ := s.open("edge")
+	j.Begin(namespace)
+	synced := 0
+	j.syncDir = func(string) error { return syscall.EIO }
+	j.Put(work("a", 1))
+	g.Expect(j.syncNames()).To(BeFalse())
+	j.retryUnwritten()
+	g.Expect(j.failing).To(BeTrue(), "it does not say that it is well")
+	j.syncDir = func(string) error { synced++; return nil }
+	j.retryUnwritten()
+	g.Expect(synced).To(Equal(1))
 	g.Expect(j.failing).To(BeFalse())
 }
 

@@ -150,7 +150,7 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 	var err error
 	for range tries {
 		var key *ecdsa.PrivateKey
-		if key, err = j.state.key(); err != nil {
+		if key, _, err = j.state.key(keyFile); err != nil {
 			return err
 		}
 		var cert []byte
@@ -162,7 +162,7 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 			if err := j.state.keep(j.parameters.Server, j.parameters.Cluster, ca, cert, key); err != nil {
 				return err
 			}
-			return j.state.remove(keyFile, retiredFile)
+			return j.state.remove(keyFile, renewalKeyFile, retiredFile)
 		}
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrFailed) || errors.Is(err, errOutworn) {
 			if failed := j.state.forgetKey(); failed != nil {

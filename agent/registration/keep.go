@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"fairlead.dev/agent/registration/lifetime"
+	"fairlead.dev/common/contract"
 )
 
 const (
@@ -96,6 +97,10 @@ func (c *Credentials) Keep(ctx context.Context) error {
 func (k *keeper) plan(earliest time.Time) {
 	cert := k.now().cert
 	k.renewAt = later(lifetime.RenewAt(cert.NotBefore, cert.NotAfter, k.random()), earliest)
+	if contract.JoinOf(cert.Subject.Organization) == "" {
+		// It is of a version that knew no joins: with another one the hub knows it from a copy.
+		k.renewAt = later(k.clock.Now().Add(time.Duration(k.random()*float64(between))), earliest)
+	}
 	k.earliest = earliest
 	k.tries.Reset()
 }

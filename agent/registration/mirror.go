@@ -93,7 +93,7 @@ func (m *Mirror) Save(ctx context.Context, stateDir string) error {
 func Files(stateDir string) (map[string][]byte, error) {
 	s := state{dir: stateDir}
 	out := map[string][]byte{}
-	for _, name := range []string{identityFile, KubeconfigFile, keyFile, retiredFile} {
+	for _, name := range []string{identityFile, KubeconfigFile, keyFile, renewalKeyFile, retiredFile} {
 		raw, err := s.read(name)
 		if err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func WriteFiles(stateDir string, files map[string][]byte) error {
 		return s.unusable(err)
 	}
 	// The identity comes last: without it the directory is nobody's.
-	for _, name := range []string{keyFile, KubeconfigFile, retiredFile, identityFile} {
+	for _, name := range []string{keyFile, renewalKeyFile, KubeconfigFile, retiredFile, identityFile} {
 		if content := files[name]; len(content) > 0 {
 			if err := s.write(name, content); err != nil {
 				return err

@@ -2,6 +2,7 @@ package registration
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"time"
@@ -74,17 +75,25 @@ func (c *Credentials) called(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	public, err := now.key.PublicKey.Bytes()
-	if err != nil {
-		return "", fmt.Errorf("encoding the agent's key: %w", err)
-	}
-	raw, ok := seen.data[bootstrap.CallKey(public)]
-	if !ok {
-		return "", errNoCall
-	}
-	call, err := bootstrap.ParseCall(raw)
-	if err != nil {
+	keys := []*ecdsa.PrivateKey{now.key}
+	// The certificate that the hub issued last may be one that this agent did not fetch any more.
+	if begun, err := c.state.begunKey(renewalKeyFile); err != nil {
 		return "", err
+	} else if begun != nil {
+		keys = append(keys, begun)
 	}
-	return call.Open(now.key)
+	for _, key := range keys {
+		public, err := key.PublicKey.Bytes()
+		if err != nil {
+			return "", fmt.Errorf("encoding the agent's key: %w", err)
+		}
+		if raw, ok := seen.data[bootstrap.CallKey(public)]; ok {
+			call, err := bootstrap.ParseCall(raw)
+			if err != nil {
+				return "", err
+			}
+			return call.Open(key)
+		}
+	}
+	return "", errNoCall
 }

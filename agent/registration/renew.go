@@ -3,8 +3,8 @@ package registration
 import (
 	"context"
 	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -15,29 +15,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/registration/discovery"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 )
 
 // renewalDeadline bounds one try to renew.
 const renewalDeadline = 2 * time.Minute
 
-// renew gets a certificate for a new key, keeps both and begins to use them. If it is
-// stopped on the way, the old ones hold still and nothing is lost but a key that nobody used.
+// renew gets a certificate for a new key, keeps both and begins to use them. The hub renews the
+// certificate that it issued last and no other, so the key is on disk before it is asked for: if
+// this is stopped on the way, the next try finds what was issued.
 func (c *Credentials) renew(ctx context.Context) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, begun, err := c.renewalKey(ctx)
 	if err != nil {
-		return fmt.Errorf("making a key: %w", err)
+		return err
 	}
 	hubClient, err := newClient(c.Config())
 	if err != nil {
 		return err
 	}
-	desired, err := newRequest(contract.RenewalRequest(c.who.Cluster), c.who.Cluster, c.who.MemberID, key)
+	if begun {
+		if cert, err := c.issuedFor(ctx, hubClient, key); err != nil || cert != nil {
+			if err == nil {
+				err = c.renewed(ctx, cert, key)
+			}
+			return err
+		}
+	}
+	desired, err := c.renewalRequest(key)
 	if err != nil {
 		return err
 	}
 	j := c.joining(discovery.Parameters{Server: c.who.Server, Cluster: c.who.Cluster}, renewalDeadline)
-	// One that was left behind is of an older key.
+	// One that was left behind may be denied, and be of an older key.
 	if err := hubClient.Delete(ctx, desired.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing an older request from the hub: %w", err)
 	}
@@ -58,15 +68,72 @@ func (c *Credentials) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.renewed(ctx, cert, key); err != nil {
+		return err
+	}
+	if err := hubClient.Delete(ctx, &certificatesv1.CertificateSigningRequest{ObjectMeta: desired.ObjectMeta}); client.IgnoreNotFound(err) != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Leaving the request on the hub, which drops it after a while", "reason", err.Error())
+	}
+	return nil
+}
+
+// renewalKey returns the key of a renewal that was begun, or makes one and keeps it wherever
+// credentials are kept.
+func (c *Credentials) renewalKey(ctx context.Context) (key *ecdsa.PrivateKey, begun bool, err error) {
+	key, begun, err = c.state.key(renewalKeyFile)
+	if err != nil || begun || c.mirror == nil {
+		return key, begun, err
+	}
+	return key, false, c.mirror.Save(ctx, c.state.dir)
+}
+
+// renewalRequest returns the request for a certificate of the same join. An agent that joined
+// before there were joins becomes that of a new one.
+func (c *Credentials) renewalRequest(key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
+	join := contract.JoinOf(c.now().cert.Subject.Organization)
+	if join == "" {
+		public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+		if err != nil {
+			return nil, fmt.Errorf("encoding a public key: %w", err)
+		}
+		join = contract.JoinID(public)
+	}
+	out, err := newRequest(contract.RenewalRequest(c.who.Cluster), c.who.Cluster, c.who.MemberID, join, key)
+	if err != nil {
+		return nil, err
+	}
+	out.Annotations[contract.PresentedCertificateAnnotation] = string(encodeCertificate(c.now().cert))
+	return out, nil
+}
+
+// issuedFor returns the certificate that the hub issued last, if it is for a key; nil if it is not.
+func (c *Credentials) issuedFor(ctx context.Context, hubClient client.Reader, key *ecdsa.PrivateKey) ([]byte, error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := hubClient.Get(ctx, client.ObjectKey{Name: c.who.Cluster}, cluster); err != nil {
+		return nil, fmt.Errorf("looking for a certificate that was issued: %w", err)
+	}
+	var issued struct {
+		PEM string `json:"pem"`
+	}
+	recorded := cluster.Annotations[contract.CertificateAnnotation]
+	known := recorded != "" && json.Unmarshal([]byte(recorded), &issued) == nil && fits([]byte(issued.PEM), key, c.who.Cluster) == nil
+	if !known {
+		return nil, nil
+	}
+	return []byte(issued.PEM), nil
+}
+
+// renewed keeps a certificate, and begins to use it.
+func (c *Credentials) renewed(ctx context.Context, cert []byte, key *ecdsa.PrivateKey) error {
 	if err := c.keep(c.now().ca, cert, key); err != nil {
+		return err
+	}
+	if err := c.state.remove(renewalKeyFile); err != nil {
 		return err
 	}
 	now := c.now().cert
 	ctrl.LoggerFrom(ctx).Info("Renewed the certificate, with a new key", "Cluster", c.who.Cluster,
 		"until", now.NotAfter.UTC().Format(time.RFC3339), "serial", now.SerialNumber.Text(16))
-	if err := hubClient.Delete(ctx, &certificatesv1.CertificateSigningRequest{ObjectMeta: desired.ObjectMeta}); client.IgnoreNotFound(err) != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("Leaving the request on the hub, which drops it after a while", "reason", err.Error())
-	}
 	return nil
 }
 

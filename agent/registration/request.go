@@ -22,9 +22,6 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// expirationSeconds is for how long a certificate is asked for: a year.
-const expirationSeconds = 365 * 24 * 60 * 60
-
 // errOutworn says that the request of a key was decided before we asked this time.
 var errOutworn = errors.New("the request was refused at an earlier try")
 
@@ -69,14 +66,14 @@ func (j *joining) newRequest(key *ecdsa.PrivateKey) (*certificatesv1.Certificate
 	}
 	const short = 6 // bytes of a hash that tell the keys of one member apart
 	sum := sha256.Sum256(public)
-	return newRequest(j.parameters.Cluster+"-"+hex.EncodeToString(sum[:short]), j.parameters.Cluster, j.memberID, key)
+	return newRequest(j.parameters.Cluster+"-"+hex.EncodeToString(sum[:short]), j.parameters.Cluster, j.memberID, contract.JoinID(public), key)
 }
 
-// newRequest returns a request for the certificate of the agent of a cluster.
-func newRequest(name, cluster, memberID string, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
+// newRequest returns a request for the certificate of the agent of a cluster, of the join with an id.
+func newRequest(name, cluster, memberID, join string, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
 		CommonName:   contract.AgentUser(cluster),
-		Organization: []string{contract.AgentGroup},
+		Organization: []string{contract.AgentGroup, contract.JoinGroup(join)},
 	}}, key)
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate request: %w", err)
@@ -91,7 +88,7 @@ func newRequest(name, cluster, memberID string, key *ecdsa.PrivateKey) (*certifi
 			Request:           pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
 			SignerName:        certificatesv1.KubeAPIServerClientSignerName,
 			Usages:            []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
-			ExpirationSeconds: new(int32(expirationSeconds)),
+			ExpirationSeconds: new(int32(contract.CertificateLifetimeSeconds)),
 		},
 	}, nil
 }

@@ -135,7 +135,7 @@ func (c *Credentials) askToLeave(ctx context.Context) error {
 
 // Forget removes what the agent has of the hub.
 func (c *Credentials) Forget() error {
-	if err := c.state.remove(KubeconfigFile, keyFile, retiredFile, identityFile, lockFile); err != nil {
+	if err := c.state.remove(KubeconfigFile, keyFile, renewalKeyFile, retiredFile, identityFile, lockFile); err != nil {
 		return err
 	}
 	// What an agent that was killed left where it answered, and where its journal was. What

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"fairlead.dev/common/atomicfile"
 )
 
 // Files in the state directory.
@@ -26,6 +28,7 @@ const (
 	KubeconfigFile = "hub.kubeconfig"
 	identityFile   = "agent.json"
 	keyFile        = "agent.key"
+	renewalKeyFile = "renewal.key"
 	retiredFile    = "retired.json"
 )
 
@@ -158,9 +161,24 @@ func (s state) writeJSON(name string, value any) error {
 	return s.write(name, raw)
 }
 
-// key returns the key of a join that was begun, or makes one and keeps it.
-func (s state) key() (*ecdsa.PrivateKey, error) {
-	raw, err := s.read(keyFile)
+// key returns the key of a join or a renewal that was begun, or makes one and keeps it.
+func (s state) key(file string) (key *ecdsa.PrivateKey, begun bool, err error) {
+	if key, err = s.begunKey(file); key != nil || err != nil {
+		return key, key != nil, err
+	}
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, false, fmt.Errorf("making a key: %w", err)
+	}
+	raw, err := encodeKey(key)
+	if err != nil {
+		return nil, false, err
+	}
+	return key, false, s.write(file, raw)
+}
+
+// begunKey returns the key of a join or a renewal that was begun; nil if there is none.
+func (s state) begunKey(file string) (*ecdsa.PrivateKey, error) {
+	raw, err := s.read(file)
 	if err != nil {
 		return nil, err
 	}
@@ -169,15 +187,7 @@ func (s state) key() (*ecdsa.PrivateKey, error) {
 			return key, nil
 		}
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("making a key: %w", err)
-	}
-	raw, err = encodeKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return key, s.write(keyFile, raw)
+	return nil, nil //nolint:nilnil // that there is none is an answer
 }
 
 // forgetKey ends a join that was begun.
@@ -236,27 +246,12 @@ func (s state) read(name string) ([]byte, error) {
 }
 
 // write replaces a file: whatever happens, it is the old one or the new one, and only
-// its owner may read it.
-func (s state) write(name string, content []byte) (err error) {
-	file, err := os.CreateTemp(s.dir, "."+name+".*") // readable by its owner only
-	if err != nil {
+// its owner may read it. When it returns, it outlasts a loss of power: the hub is told so.
+func (s state) write(name string, content []byte) error {
+	if err := atomicfile.Write(s.path(name), content); err != nil {
 		return s.unusable(err)
 	}
-	defer func() {
-		if err != nil {
-			err = s.unusable(errors.Join(err, os.Remove(file.Name())))
-		}
-	}()
-	if _, err := file.Write(content); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	if err := file.Sync(); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), s.path(name))
+	return nil
 }
 
 func (s state) unusable(err error) error {

@@ -13,15 +13,15 @@ func TestTheKeyOfAJoinIsFoundAgainUntilItIsForgotten(t *testing.T) {
 	g := NewWithT(t)
 	s := state{dir: filepath.Join(t.TempDir(), "deep", "state")}
 	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://hub:1", MemberID: "m"})).To(Succeed())
-	first, err := s.key()
+	first, _, err := s.key(keyFile)
 	g.Expect(err).NotTo(HaveOccurred())
-	again, err := s.key()
+	again, _, err := s.key(keyFile)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.Equal(first)).To(BeTrue())
 
 	g.Expect(s.forgetKey()).To(Succeed())
 	g.Expect(s.forgetKey()).To(Succeed(), "twice does no harm")
-	other, err := s.key()
+	other, _, err := s.key(keyFile)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(other.Equal(first)).To(BeFalse())
 }
@@ -31,9 +31,9 @@ func TestAKeyThatIsDamagedIsMadeAnew(t *testing.T) {
 	g := NewWithT(t)
 	s := state{dir: t.TempDir()}
 	g.Expect(s.write(keyFile, []byte("nonsense"))).To(Succeed())
-	key, err := s.key()
+	key, _, err := s.key(keyFile)
 	g.Expect(err).NotTo(HaveOccurred())
-	again, err := s.key()
+	again, _, err := s.key(keyFile)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.Equal(key)).To(BeTrue())
 }

@@ -95,6 +95,7 @@ func hubMapper() meta.RESTMapper {
 		workv1alpha1.GroupVersion, clusterv1alpha1.GroupVersion, configv1alpha1.GroupVersion, coordinationv1.SchemeGroupVersion, corev1.SchemeGroupVersion,
 	})
 	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	mapper.Add(workv1alpha1.GroupVersion.WithKind("WorkList"), meta.RESTScopeNamespace) // asked for when the cache lists them
 	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
 	mapper.Add(configv1alpha1.GroupVersion.WithKind(configv1alpha1.KindResourceInterpreterCustomization), meta.RESTScopeRoot)
 	mapper.Add(configv1alpha1.GroupVersion.WithKind(configv1alpha1.KindResourceInterpreterWebhookConfiguration), meta.RESTScopeRoot)

@@ -111,7 +111,7 @@ func TestAnAgentThatStartsWithoutTheHubGoesOnWithTheJournal(t *testing.T) {
 	before := fresh.DeepCopy()
 	fresh.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"changed","namespace":"` + w.member + `"},"data":{"a":"2"}}`)
 	g.Expect(w.client.Patch(t.Context(), fresh, client.MergeFrom(before))).To(Succeed())
-	g.Expect(w.client.Delete(t.Context(), works["deleted"])).To(Succeed())
+	w.end(t, works["deleted"])
 	vanished := w.read(g, works["vanished"])
 	before = vanished.DeepCopy()
 	vanished.Finalizers = nil

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -101,28 +102,28 @@ func newWorld(t *testing.T, name string) *world {
 }
 
 // place says where the Works of the cluster are.
-func (w *world) place(t *testing.T) {
-	t.Helper()
-	w.changeCluster(t, func(c *clusterv1alpha1.Cluster) {
+func (w *world) place(tb testing.TB) {
+	tb.Helper()
+	w.changeCluster(tb, func(c *clusterv1alpha1.Cluster) {
 		c.Annotations = map[string]string{contract.ExecutionNamespaceAnnotation: w.works}
 	})
 }
 
 // newJoined joins a cluster by hand, whose agent does not run yet.
-func newJoined(t *testing.T, name string) *world {
-	t.Helper()
-	g := NewWithT(t)
-	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	w := &world{client: c.Client(t), name: name, works: c.Namespace(t), member: c.Namespace(t), writes: &writes{}, config: c.Config}
+func newJoined(tb testing.TB, name string) *world {
+	tb.Helper()
+	g := NewWithT(tb)
+	c := cluster.Shared(tb, cluster.Options{Profile: cluster.Hub})
+	w := &world{client: c.Client(tb), name: name, works: c.Namespace(tb), member: c.Namespace(tb), writes: &writes{}, config: c.Config}
 
-	err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}})
+	err := w.client.Create(tb.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}})
 	if !apierrors.IsAlreadyExists(err) {
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	g.Expect(w.client.Create(t.Context(), &coordinationv1.Lease{
+	g.Expect(w.client.Create(tb.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: name},
 	})).To(Succeed())
-	g.Expect(w.client.Create(t.Context(), &clusterv1alpha1.Cluster{
+	g.Expect(w.client.Create(tb.Context(), &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull},
 	})).To(Succeed())
@@ -130,8 +131,8 @@ func newJoined(t *testing.T, name string) *world {
 }
 
 // run runs the agent until the test ends or it is told to stop.
-func (w *world) run(t *testing.T, change func(*setup.Options)) (stop func()) {
-	t.Helper()
+func (w *world) run(tb testing.TB, change func(*setup.Options)) (stop func()) {
+	tb.Helper()
 	config := rest.CopyConfig(w.config)
 	config.WrapTransport = w.writes.wrap
 	o := setup.Options{
@@ -142,14 +143,14 @@ func (w *world) run(t *testing.T, change func(*setup.Options)) (stop func()) {
 	if change != nil {
 		change(&o)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(tb.Context())
 	done := make(chan error, 1)
 	go func() { done <- setup.Run(ctx, o) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		NewWithT(t).Expect(<-done).To(Succeed())
+		NewWithT(tb).Expect(<-done).To(Succeed())
 	})
-	t.Cleanup(stop)
+	tb.Cleanup(stop)
 	return stop
 }
 
@@ -159,27 +160,36 @@ func (w *world) cluster(g Gomega) *clusterv1alpha1.Cluster {
 	return c
 }
 
-func (w *world) changeCluster(t *testing.T, change func(*clusterv1alpha1.Cluster)) {
-	t.Helper()
-	g := NewWithT(t)
+func (w *world) changeCluster(tb testing.TB, change func(*clusterv1alpha1.Cluster)) {
+	tb.Helper()
+	g := NewWithT(tb)
 	c := w.cluster(g)
 	before := c.DeepCopy()
 	change(c)
-	g.Expect(w.client.Patch(t.Context(), c, client.MergeFrom(before))).To(Succeed())
+	g.Expect(w.client.Patch(tb.Context(), c, client.MergeFrom(before))).To(Succeed())
 }
 
-func (w *world) work(t *testing.T, name string, manifests ...any) *workv1alpha1.Work {
-	t.Helper()
+func (w *world) work(tb testing.TB, name string, manifests ...any) *workv1alpha1.Work {
+	tb.Helper()
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.works, Name: name, Finalizers: []string{contract.ExecutionFinalizer},
 	}}
 	for _, m := range manifests {
 		text, err := json.Marshal(m)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(tb).Expect(err).NotTo(HaveOccurred())
 		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: text}})
 	}
-	NewWithT(t).Expect(w.client.Create(t.Context(), work)).To(Succeed())
+	NewWithT(tb).Expect(w.client.Create(tb.Context(), work)).To(Succeed())
 	return work
+}
+
+// end deletes a Work as the hub does, with an intent.
+func (w *world) end(tb testing.TB, work *workv1alpha1.Work) {
+	tb.Helper()
+	g := NewWithT(tb)
+	intended := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+contract.DeletionIntentAnnotation+`":"`+contract.DeletionRemoved+`"}}}`))
+	g.Expect(w.client.Patch(tb.Context(), work, intended)).To(Succeed())
+	g.Expect(w.client.Delete(tb.Context(), work)).To(Succeed())
 }
 
 func (w *world) read(g Gomega, work *workv1alpha1.Work) *workv1alpha1.Work {

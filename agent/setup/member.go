@@ -2,8 +2,10 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -78,6 +81,54 @@ func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme, c
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
 	return m, nil
+}
+
+// namespacedKinds asks the member of which kinds there can be objects in a namespace, but for
+// what is measured and not kept. If some of its API servers do not answer, what it would return
+// is not all, and it fails.
+func (m *member) namespacedKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	asking, err := discovery.NewDiscoveryClientForConfigAndClient(m.config, bounded(m.http, answerPatience))
+	if err != nil {
+		return nil, err
+	}
+	lists, err := asking.ServerPreferredNamespacedResourcesWithContext(ctx)
+	if err != nil && !ofMeasures(err) {
+		return nil, err
+	}
+	var out []schema.GroupVersionKind
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists) {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		if measures(group.Group) {
+			continue
+		}
+		for i := range list.APIResources {
+			out = append(out, group.WithKind(list.APIResources[i].Kind))
+		}
+	}
+	return out, nil
+}
+
+// measures says whether an API group has only what is measured of other objects.
+func measures(group string) bool {
+	return group == "metrics.k8s.io" || strings.HasSuffix(group, ".metrics.k8s.io")
+}
+
+// ofMeasures says whether an error of discovery is only about such groups: their server is
+// often broken, and there is nothing in them that could be lost.
+func ofMeasures(err error) bool {
+	failed, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
+	if !ok {
+		return false
+	}
+	for group := range failed.Groups {
+		if !measures(group.Group) {
+			return false
+		}
+	}
+	return true
 }
 
 // addTo has the caches run with the manager. They are not the manager's caches, so that

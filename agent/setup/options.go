@@ -7,8 +7,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"fairlead.dev/agent/clusterstatus"
+	"fairlead.dev/agent/presence"
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/lua/vm"
 )
 
 // Defaults of the options that have one.
@@ -35,8 +36,13 @@ type Options struct {
 	StateDir string
 	// JournalSecret seals the Works on disk; empty leaves them as they are.
 	JournalSecret []byte
+	// Scripts say how the scripts of the hub run; they share their limits with those of Interpreter.
+	Scripts vm.Options
 	// Interpreter knows what kinds mean.
 	Interpreter interpreter.Interpreter
+	// NoWebhooks has the agent call no interpreter webhooks that the hub names. One that is
+	// confined to Namespaces never does.
+	NoWebhooks bool
 	// Clock tells the time.
 	Clock clock.WithTicker
 	// AllEvents emits the events that only clients of the API wait for, too.
@@ -59,13 +65,13 @@ type Options struct {
 }
 
 // trust is what the lease says of the authorities.
-func (o Options) trust() func() clusterstatus.Trust {
+func (o Options) trust() func() presence.Trust {
 	if o.Trust == nil {
 		return nil
 	}
-	return func() clusterstatus.Trust {
+	return func() presence.Trust {
 		authorities, issuer := o.Trust()
-		return clusterstatus.Trust{Authorities: authorities, Issuer: issuer}
+		return presence.Trust{Authorities: authorities, Issuer: issuer}
 	}
 }
 

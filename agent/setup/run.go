@@ -13,6 +13,7 @@ import (
 
 	"fairlead.dev/agent/clusterstatus"
 	"fairlead.dev/agent/execution"
+	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/status"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -38,8 +39,8 @@ func Run(ctx context.Context, o Options) error {
 // error if something took too long to stop, in a way that errors.As does not look into. What
 // still stops then has lost its context: it can only finish the request it is in, which
 // names the version or the UID that it is about.
-func restoredIn(err error) *clusterstatus.RestoredError {
-	if restored, ok := errors.AsType[*clusterstatus.RestoredError](err); ok {
+func restoredIn(err error) *presence.RestoredError {
+	if restored, ok := errors.AsType[*presence.RestoredError](err); ok {
 		return restored
 	}
 	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
@@ -98,7 +99,7 @@ func serve(ctx context.Context, o Options) error {
 	if known.namespace != "" { // then the hub may be away, and there is something to do without
 		reading, done = context.WithTimeout(ctx, meaningsPatience)
 	}
-	kinds, err := meanings(reading, mgr, hub, m, o.Interpreter)
+	kinds, err := meanings(reading, mgr, hub, m, o)
 	done()
 	if err != nil {
 		return err
@@ -117,17 +118,18 @@ func serve(ctx context.Context, o Options) error {
 	}
 	kinds.Subscribe(reporter.Reinterpret)
 	executor, err := execution.Register(mgr, known.deps(execution.Deps{
-		Namespace:    namespace,
-		Cluster:      o.Cluster,
-		MemberClient: m.client,
-		MemberCache:  m.managed,
-		Confined:     m.confined,
-		Interpreter:  kinds,
-		Reporter:     reporter,
-		Events:       events,
-		Confirm:      confirmation(hub, o.Cluster),
-		Clock:        o.Clock,
-		Registry:     ctrlmetrics.Registry,
+		Namespace:       namespace,
+		Cluster:         o.Cluster,
+		MemberClient:    m.client,
+		MemberCache:     m.managed,
+		Confined:        m.confined,
+		NamespacedKinds: m.namespacedKinds,
+		Interpreter:     kinds,
+		Reporter:        reporter,
+		Events:          events,
+		Confirm:         confirmation(hub, o.Cluster),
+		Clock:           o.Clock,
+		Registry:        ctrlmetrics.Registry,
 	}))
 	if err != nil {
 		return err
@@ -139,20 +141,27 @@ func serve(ctx context.Context, o Options) error {
 	}
 	if err := clusterstatus.Register(mgr, clusterstatus.Deps{
 		Cluster:      o.Cluster,
-		Version:      o.Version,
-		Trust:        o.trust(),
 		MemberConfig: m.config,
 		MemberHTTP:   m.http,
 		Workload:     m.workload,
 		Unclaimed:    executor.Unclaimed,
-		Member:       m.client,
-		Newest: func() (clusterstatus.Seen, bool) {
+		Held:         executor.Held,
+		Probed:       me.Probed,
+		Clock:        o.Clock,
+		Frequency:    o.StatusFrequency,
+	}); err != nil {
+		return err
+	}
+	if err := presence.Register(mgr, presence.Deps{
+		Cluster: o.Cluster,
+		Version: o.Version,
+		Trust:   o.trust(),
+		Member:  m.client,
+		Newest: func() (presence.Seen, bool) {
 			object, resourceVersion := executor.Newest()
-			return clusterstatus.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
+			return presence.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
 		},
-		Held:               executor.Held,
 		Beat:               me.Beat,
-		Probed:             me.Probed,
 		Clock:              o.Clock,
 		Frequency:          o.StatusFrequency,
 		LeaseDuration:      o.LeaseDuration,

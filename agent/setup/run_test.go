@@ -10,12 +10,12 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"fairlead.dev/agent/clusterstatus"
+	"fairlead.dev/agent/presence"
 )
 
 func TestARestorationIsFoundWhateverElseFailed(t *testing.T) {
 	t.Parallel()
-	restored := &clusterstatus.RestoredError{Whose: "member", Left: "9", Found: "7"}
+	restored := &presence.RestoredError{Whose: "member", Left: "9", Found: "7"}
 	late := fmt.Errorf("failed waiting for all runnables to end: %w", context.DeadlineExceeded)
 	for name, tc := range map[string]struct {
 		err   error

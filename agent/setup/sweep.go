@@ -2,13 +2,17 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution"
+	"fairlead.dev/agent/execution/plan"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -49,37 +53,99 @@ func Works(ctx context.Context, o Options) ([]*workv1alpha1.Work, error) {
 	return out, nil
 }
 
+// HeldError says that so many objects were to be removed that a person has to say so.
+type HeldError struct {
+	// Objects is how many there are.
+	Objects int
+}
+
+// Error implements error.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%d objects were to be removed, and without a person's word at most %d are: they stay as they are. "+
+		"If it is meant, run `agent leave --objects remove` here", e.Objects, clusterv1alpha1.DefaultBrakeObjects)
+}
+
+// ErrNoRecord says that nothing is known of what an agent applied.
+var ErrNoRecord = errors.New("this agent has no record of what it applied (its state directory did not last), so nothing was removed; " +
+	"what came from the hub bears the label " + contract.ManagedLabel + "=" + contract.LabelTrue)
+
+// SweepOptions say how to end the work of an agent.
+type SweepOptions struct {
+	// Works are those that the hub has, beside those of the journal.
+	Works []*workv1alpha1.Work
+	// Stay leaves the objects in the member without our marks.
+	Stay bool
+	// Approved says that a person asked for it who is told the number of objects. Without it
+	// a Sweep that removes more than the deletion brake lets go returns a HeldError, and one
+	// that has no record of what there is returns ErrNoRecord.
+	Approved bool
+	// Unasked says that the hub did not say which Works it has: then a Sweep that has no
+	// record returns ErrNoRecord, too.
+	Unasked bool
+	// Begin is told how many manifests there are before anything is done; it may be nil.
+	Begin func(objects int)
+}
+
 // Sweep ends the work of an agent that will not run any more: what it applied stays without
 // its marks, or is removed. It goes by the Works that it is given and by those that the
-// journal has, which is empty afterwards. It returns how many objects there were.
-func Sweep(ctx context.Context, o Options, works []*workv1alpha1.Work, stay bool) (int, error) {
+// journal has, which is empty afterwards.
+func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, error) {
 	scheme, err := kube.NewScheme()
 	if err != nil {
-		return 0, err
+		return execution.Swept{}, err
 	}
 	m, err := connect(o.Member, o.Namespaces, scheme, o.Clock)
 	if err != nil {
-		return 0, err
+		return execution.Swept{}, err
 	}
 	known := remember(ctx, o)
-	if known.journal != nil && known.namespace == "" && len(works) > 0 {
-		known.journal.Begin(works[0].Namespace)
+	if (!how.Approved || how.Unasked) && !how.Stay && known.namespace == "" && len(how.Works) == 0 {
+		return execution.Swept{}, ErrNoRecord
 	}
-	given := map[client.ObjectKey]bool{}
+	works := known.with(how.Works)
+	objects := 0
 	for _, work := range works {
-		given[client.ObjectKeyFromObject(work)] = true
-		if known.journal != nil { // should this be stopped half-way
-			known.journal.Put(work)
-		}
+		objects += len(work.Spec.Workload.Manifests)
 	}
-	for _, kept := range known.works {
-		if !given[client.ObjectKeyFromObject(kept.Work)] {
-			works = append(works, kept.Work)
-		}
+	if !how.Approved && !how.Stay && plan.Brakes(plan.Limit(nil), objects, objects) {
+		return execution.Swept{}, &HeldError{Objects: objects}
 	}
-	count, err := execution.Sweep(ctx, m.client, o.Clock, works, stay)
+	if how.Begin != nil {
+		how.Begin(objects)
+	}
+	known.keep(how.Works)
+	sweeper := execution.Sweeper{MemberClient: m.client, NamespacedKinds: m.namespacedKinds, Clock: o.Clock}
+	swept, err := sweeper.Sweep(ctx, works, how.Stay)
 	if err == nil && known.journal != nil {
 		err = known.journal.Erase()
 	}
-	return count, err
+	return swept, err
+}
+
+// with returns Works and those of the journal that are not among them.
+func (m remembered) with(works []*workv1alpha1.Work) []*workv1alpha1.Work {
+	out := slices.Clone(works)
+	given := map[client.ObjectKey]bool{}
+	for _, work := range works {
+		given[client.ObjectKeyFromObject(work)] = true
+	}
+	for _, kept := range m.works {
+		if !given[client.ObjectKeyFromObject(kept.Work)] {
+			out = append(out, kept.Work)
+		}
+	}
+	return out
+}
+
+// keep has the journal keep Works, should the sweep be stopped half-way.
+func (m remembered) keep(works []*workv1alpha1.Work) {
+	if m.journal == nil || len(works) == 0 {
+		return
+	}
+	if m.namespace == "" {
+		m.journal.Begin(works[0].Namespace)
+	}
+	for _, work := range works {
+		m.journal.Put(work)
+	}
 }

@@ -1,6 +1,7 @@
 package setup_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/setup"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
@@ -35,7 +37,7 @@ func TestNothingIsDeletedForAHubThatDoesNotConfirmIt(t *testing.T) {
 	work := w.applied(t, "stays")
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: w.name}}
 	g.Expect(w.client.Delete(t.Context(), lease)).To(Succeed(), "as if its rights were gone")
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.end(t, work)
 	g.Consistently(func() map[string]string { return w.data("stays") }).WithTimeout(2 * time.Second).ShouldNot(BeNil())
 
 	lease.ResourceVersion = ""
@@ -65,9 +67,9 @@ func TestSweepEndsWhatTheHubHadInTheMember(t *testing.T) {
 			works, err := setup.Works(t.Context(), o)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(works).To(HaveLen(1))
-			count, err := setup.Sweep(t.Context(), o, works, stay)
+			swept, err := setup.Sweep(t.Context(), o, setup.SweepOptions{Works: works, Stay: stay})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(count).To(Equal(2))
+			g.Expect(swept.Objects).To(Equal(2))
 			for _, object := range []string{"known", "absent"} {
 				cm := &corev1.ConfigMap{}
 				err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: object}, cm)
@@ -84,9 +86,58 @@ func TestSweepEndsWhatTheHubHadInTheMember(t *testing.T) {
 			g.Expect(w.data("theirs")).To(BeEmpty())
 			g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: "theirs"}, &corev1.ConfigMap{})).To(Succeed())
 
-			count, err = setup.Sweep(t.Context(), o, nil, stay)
+			swept, err = setup.Sweep(t.Context(), o, setup.SweepOptions{Stay: stay, Approved: true})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(count).To(BeZero(), "nothing is left to do")
+			g.Expect(swept.Objects).To(BeZero(), "nothing is left to do")
 		})
 	}
+}
+
+// The agent of a cluster that says nothing of a brake has one, and its Cluster says so even
+// while it is being removed. An agent that was retired leaves as many for a person, who is
+// told how many they are.
+func TestTwentyOneObjectsAreHeldUntilSomebodySaysSo(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newJoined(t, "crowded")
+	w.place(t)
+	state := t.TempDir()
+	stop := w.run(t, func(o *setup.Options) { o.StateDir = state })
+	const many = 21
+	manifests := make([]any, many)
+	for i := range manifests {
+		manifests[i] = w.configMap("settings-" + strconv.Itoa(i))
+	}
+	work := w.work(t, "crowded", manifests...)
+	g.Eventually(func(g Gomega) {
+		g.Expect(meta.IsStatusConditionTrue(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
+	}).WithTimeout(patience).Should(Succeed())
+	w.changeCluster(t, func(c *clusterv1alpha1.Cluster) { c.Finalizers = []string{"test.example.com/hold"} })
+	g.Expect(w.client.Delete(t.Context(), w.cluster(g))).To(Succeed())
+	w.end(t, work)
+	g.Eventually(func(g Gomega) {
+		held := meta.FindStatusCondition(w.cluster(g).Status.Conditions, clusterv1alpha1.ClusterDeletionsHeld)
+		g.Expect(held).NotTo(BeNil())
+		g.Expect(held.Status).To(Equal(metav1.ConditionTrue))
+		g.Expect(held.Message).To(ContainSubstring("21 of 21 objects were to go within a minute, and the brake lets 20 or 30 % go"))
+	}).WithTimeout(patience).Should(Succeed())
+	g.Expect(w.data("settings-0")).NotTo(BeNil())
+	stop()
+
+	o := setup.Options{Hub: w.config, Member: w.config, Cluster: "crowded", StateDir: state, Clock: clock.RealClock{}}
+	_, err := setup.Sweep(t.Context(), o, setup.SweepOptions{})
+	g.Expect(err).To(MatchError(ContainSubstring("agent leave --objects remove")))
+	g.Expect(w.data("settings-0")).NotTo(BeNil())
+	told := 0
+	swept, err := setup.Sweep(t.Context(), o, setup.SweepOptions{Approved: true, Begin: func(objects int) { told = objects }})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told).To(Equal(many))
+	g.Expect(swept.Objects).To(Equal(many))
+	g.Expect(w.data("settings-0")).To(BeNil())
+
+	_, err = setup.Sweep(t.Context(), o, setup.SweepOptions{})
+	g.Expect(err).To(MatchError(setup.ErrNoRecord), "it does not say that it removed what it knows nothing of")
+	unasked := setup.SweepOptions{Approved: true, Unasked: true}
+	_, err = setup.Sweep(t.Context(), setup.Options{Member: w.config, Cluster: w.name, StateDir: t.TempDir(), Clock: clock.RealClock{}}, unasked)
+	g.Expect(err).To(MatchError(setup.ErrNoRecord), "nor does it for a person, if the hub did not say what there is")
+	w.changeCluster(t, func(c *clusterv1alpha1.Cluster) { c.Finalizers = nil })
 }

@@ -38,16 +38,16 @@ func (l *wire) Write(p []byte) (int, error) {
 }
 
 // newWire listens for connections to a server until the test ends.
-func newWire(t *testing.T, server string) *wire {
-	t.Helper()
-	g := NewWithT(t)
+func newWire(tb testing.TB, server string) *wire {
+	tb.Helper()
+	g := NewWithT(tb)
 	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := config.Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
 	l := &wire{address: listener.Addr().String()}
 	var all sync.WaitGroup
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); _ = listener.Close(); all.Wait() })
+	ctx, cancel := context.WithCancel(tb.Context())
+	tb.Cleanup(func() { cancel(); _ = listener.Close(); all.Wait() })
 	all.Go(func() {
 		for {
 			agent, err := listener.Accept()
@@ -56,7 +56,7 @@ func newWire(t *testing.T, server string) *wire {
 			}
 			l.connections.Add(1)
 			var dialer net.Dialer
-			hub, err := dialer.DialContext(t.Context(), "tcp", server)
+			hub, err := dialer.DialContext(tb.Context(), "tcp", server)
 			if err != nil {
 				_ = agent.Close()
 				continue
@@ -69,27 +69,37 @@ func newWire(t *testing.T, server string) *wire {
 	return l
 }
 
-// An agent on a metered link: one connection, and little on it. What is counted are the
-// bytes on the wire, both ways, encryption included.
+// traffic are the bytes on the wire between an agent and its hub, both ways, encryption
+// included.
+type traffic struct {
+	// object is for an object that is propagated, with its status; hour for an hour in which
+	// nothing happens.
+	object, hour int64
+	// connections is how many the agent made.
+	connections int64
+}
+
+// measureTraffic counts what passes between an agent and its hub.
 //
 // The lease is renewed five times as often as it is by default, so that this is sooner
 // over; the hour is one of the default.
-func TestTheLineToTheHubIsOneConnectionAndThin(t *testing.T) {
-	t.Parallel()
-	g, w := NewWithT(t), newJoined(t, "metered")
+func measureTraffic(tb testing.TB, name string) traffic {
+	tb.Helper()
+	var out traffic
+	g, w := NewWithT(tb), newJoined(tb, name)
 	hub, err := url.Parse(w.config.Host)
 	g.Expect(err).NotTo(HaveOccurred())
-	l := newWire(t, hub.Host)
-	w.place(t)
-	w.run(t, func(o *setup.Options) {
+	l := newWire(tb, hub.Host)
+	w.place(tb)
+	w.run(tb, func(o *setup.Options) {
 		o.Hub = rest.CopyConfig(w.config)
 		o.Hub.Host = "https://" + l.address
 		o.StatusFrequency, o.LeaseDuration = setup.DefaultStatusFrequency, setup.DefaultLeaseDuration/5
 	})
-	w.work(t, "first", w.configMap("first"))
+	w.work(tb, "first", w.configMap("first"))
 	applied := func(g Gomega, name string) {
 		work := &workv1alpha1.Work{}
-		g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.works, Name: name}, work)).To(Succeed())
+		g.Expect(w.client.Get(tb.Context(), client.ObjectKey{Namespace: w.works, Name: name}, work)).To(Succeed())
 		g.Expect(meta.IsStatusConditionTrue(work.Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
 	}
 	g.Eventually(func(g Gomega) { applied(g, "first") }).WithTimeout(patience).Should(Succeed())
@@ -97,7 +107,7 @@ func TestTheLineToTheHubIsOneConnectionAndThin(t *testing.T) {
 	const n = 100
 	before := l.bytes.Load()
 	for i := range n {
-		w.work(t, fmt.Sprintf("settings-%d", i), w.configMap(fmt.Sprintf("settings-%d", i)))
+		w.work(tb, fmt.Sprintf("settings-%d", i), w.configMap(fmt.Sprintf("settings-%d", i)))
 	}
 	for i := range n {
 		g.Eventually(func(g Gomega) { applied(g, fmt.Sprintf("settings-%d", i)) }).WithTimeout(patience).Should(Succeed())
@@ -111,12 +121,12 @@ func TestTheLineToTheHubIsOneConnectionAndThin(t *testing.T) {
 		}).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(BeTrue())
 	}
 	quiet()
-	object := (l.bytes.Load() - before) / n
+	out.object = (l.bytes.Load() - before) / n
 
 	// From one renewal of the lease to another nothing else happens.
 	renewed := func() (version string) {
 		lease := &coordinationv1.Lease{}
-		g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: contract.ClusterNamespace, Name: w.name}, lease)).To(Succeed())
+		g.Expect(w.client.Get(tb.Context(), client.ObjectKey{Namespace: contract.ClusterNamespace, Name: w.name}, lease)).To(Succeed())
 		return lease.ResourceVersion
 	}
 	next := func() {
@@ -131,8 +141,27 @@ func TestTheLineToTheHubIsOneConnectionAndThin(t *testing.T) {
 		next()
 	}
 	beat := (l.bytes.Load() - before) / beats
-	hour := beat * int64(time.Hour/time.Second) / int64(setup.DefaultLeaseDuration.Seconds()*setup.DefaultLeaseRenewFraction)
-	t.Logf("an idle agent: %d B for each renewal of its lease, %d kB an hour (budget 300); an object propagated, with its status: %d B", beat, hour/1000, object)
-	g.Expect(hour).To(BeNumerically("<", 600_000), "twice the budget: something is said again and again")
-	g.Expect(l.connections.Load()).To(Equal(int64(1)))
+	out.hour = beat * int64(time.Hour/time.Second) / int64(setup.DefaultLeaseDuration.Seconds()*setup.DefaultLeaseRenewFraction)
+	out.connections = l.connections.Load()
+	return out
+}
+
+// An agent on a metered link: one connection, and little on it.
+func TestTheLineToTheHubIsOneConnectionAndThin(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	passed := measureTraffic(t, "metered")
+	g.Expect(passed.hour).To(BeNumerically("<", 600_000), "twice the budget: something is said again and again")
+	g.Expect(passed.connections).To(Equal(int64(1)))
+}
+
+// BenchmarkTraffic is what an idle agent costs an hour (the budget is 300 kB), and a small object
+// with its status. Once is enough: -benchtime 1x.
+func BenchmarkTraffic(b *testing.B) {
+	var passed traffic
+	for i := range b.N {
+		passed = measureTraffic(b, fmt.Sprintf("metered-%d-%d", b.N, i))
+	}
+	b.ReportMetric(float64(passed.hour)/1000, "kB/idle-hour")
+	b.ReportMetric(float64(passed.object), "B/object")
 }

@@ -20,7 +20,6 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/interpreter/conventions"
 	"fairlead.dev/common/kube"
 )
 
@@ -296,7 +295,7 @@ func (r *Reporter) reflect(ctx context.Context, live *unstructured.Unstructured)
 // one agree on.
 func (r *Reporter) health(ctx context.Context, live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
 	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
-		return conventions.Health(live), nil
+		return interpreter.ConventionalHealth(live), nil
 	}
 	health, err := r.interpreter.Health(ctx, live)
 	if err != nil {

@@ -68,6 +68,22 @@ func Record(s *corev1.Secret, t Token) {
 	}
 }
 
+// UseUp has the holder of a token that is used up do nothing but fetch the certificate.
+func UseUp(s *corev1.Secret) {
+	s.Data[bootstrapapi.BootstrapTokenExtraGroupsKey] = []byte(contract.UsedTokenGroup)
+}
+
+// Close has a token open nothing any more. Who joined with it can still be read.
+func Close(s *corev1.Secret) {
+	s.Data[bootstrapapi.BootstrapTokenUsageAuthentication] = []byte("false")
+	s.Data[bootstrapapi.BootstrapTokenUsageSigningKey] = []byte("false")
+}
+
+// IsClosed says whether a token opens nothing any more.
+func IsClosed(s *corev1.Secret) bool {
+	return string(s.Data[bootstrapapi.BootstrapTokenUsageAuthentication]) != "true"
+}
+
 func annotate(s *corev1.Secret, key, value string) {
 	if value != "" {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, value)

@@ -8,6 +8,10 @@ const (
 	PropagationPolicyNameAnnotation        = "propagationpolicy.karmada.io/name"
 	ClusterPropagationPolicyNameAnnotation = "clusterpropagationpolicy.karmada.io/name"
 
+	// AdmittedRequestsAnnotation is on the bindings of namespaces that have a
+	// FederatedResourceQuota, as JSON: what a replica, or each component, may request as the
+	// scheduler has compared it with the quotas. Works do not request more.
+	AdmittedRequestsAnnotation = Prefix + "admitted-requests"
 	// AppliedPlacementAnnotation is the placement that the scheduler last used, as
 	// JSON, on a binding.
 	AppliedPlacementAnnotation = "policy.karmada.io/applied-placement"
@@ -82,6 +86,14 @@ const (
 	// of its objects in the members when those are deleted: Background (as if it were
 	// not there), Foreground or Orphan.
 	DeletionPropagationAnnotation = "fairlead.dev/deletion-propagation"
+	// DeleteContentsAnnotation, on a template or a Work, is "true" if a Namespace or a
+	// CustomResourceDefinition may be deleted from a member together with the objects in it
+	// that are not from the hub. Without it, it is left there.
+	DeleteContentsAnnotation = "fairlead.dev/delete-with-contents"
+	// LeftByAnnotation, on a Namespace or a CustomResourceDefinition in a member, names the
+	// Work (NAMESPACE/NAME) that left it behind when its cluster was evicted: it is otherwise
+	// nobody's, and that Work takes it over again when it comes back.
+	LeftByAnnotation = "fairlead.dev/left-by"
 	// DeletionsApprovedAnnotation, on a Cluster, is an operator's word that what its
 	// deletion brake holds may go: the time since when it is held, as condition
 	// DeletionsHeld has it.
@@ -89,6 +101,10 @@ const (
 	// ScaleTargetAnnotation, on the binding of a HorizontalPodAutoscaler, is the template that
 	// carries RetainReplicasLabel because of it, as JSON.
 	ScaleTargetAnnotation = "fairlead.dev/scale-target"
+	// DeletionAllowedAnnotation, on a namespace or a definition that the hub cannot do without,
+	// is "true" if it may be deleted: the hub says so of the execution namespace of a Cluster
+	// that it removes, and an operator who insists of any.
+	DeletionAllowedAnnotation = "fairlead.dev/deletion-allowed"
 	// ExecutionNamespaceAnnotation, on a Cluster, names its execution namespace: this
 	// is how an agent learns where its Works are.
 	ExecutionNamespaceAnnotation = "fairlead.dev/execution-namespace"

@@ -10,6 +10,9 @@ const (
 	AgentGroup = "system:karmada:agents"
 	// BootstrapGroup is the group of every join token.
 	BootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
+	// UsedTokenGroup takes the place of BootstrapGroup when a token is used up: its holder may
+	// fetch the certificate, and nothing else.
+	UsedTokenGroup = "system:bootstrappers:fairlead:used-token"
 	// BootstrapUserPrefix is followed by the id of the token.
 	BootstrapUserPrefix = "system:bootstrap:"
 )
@@ -30,6 +33,7 @@ const (
 	FieldManagerRemedy       = "fairlead-remedy"
 	FieldManagerReplicas     = "fairlead-replicas"
 	FieldManagerQuotas       = "fairlead-quotas"
+	FieldManagerCronScaling  = "fairlead-cronscaling"
 	FieldManagerRegistration = "fairlead-registration"
 	FieldManagerCLI          = "fairlead-cli"
 	FieldManagerDashboard    = "fairlead-dashboard"

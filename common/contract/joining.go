@@ -33,6 +33,10 @@ const (
 	// MemberIDAnnotation, on a certificate signing request, is the UID of the
 	// kube-system namespace of the member that asks.
 	MemberIDAnnotation = "fairlead.dev/member-id"
+	// PresentedCertificateAnnotation, on a certificate signing request of an agent, is the certificate
+	// with which it asks, in PEM: a hub that was restored from a backup sees that it is later than the
+	// last one that it knows.
+	PresentedCertificateAnnotation = "fairlead.dev/presented-certificate"
 	// AskOnlyAnnotation, on a certificate signing request, is "true" if the member only asks
 	// whether it could join: the request is denied with what would be decided.
 	AskOnlyAnnotation = "fairlead.dev/ask-only"
@@ -96,6 +100,10 @@ const (
 	ReasonNameTaken = "NameTaken"
 	// ReasonMemberAlreadyJoined : this member has another name.
 	ReasonMemberAlreadyJoined = "MemberAlreadyJoined"
+	// ReasonFormerJoin : the agent that asks again is of a join that ended.
+	ReasonFormerJoin = "FormerJoin"
+	// ReasonNotTheLastCertificate : there is a later certificate than that of the agent that asks.
+	ReasonNotTheLastCertificate = "NotTheLastCertificate"
 	// ReasonClusterUnknown : the Cluster of an agent that asks again is gone.
 	ReasonClusterUnknown = "ClusterUnknown"
 	// ReasonClusterLeaving : the Cluster of that name is being deleted.

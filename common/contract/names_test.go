@@ -37,3 +37,12 @@ func TestAgentCluster(t *testing.T) {
 	_, ok = AgentCluster("alice")
 	g.Expect(ok).To(BeFalse())
 }
+
+func TestOnlyTheWordsOfThisAPIAreAnIntentToDelete(t *testing.T) {
+	g := NewWithT(t)
+	for _, word := range []string{DeletionRemoved, DeletionMoved, DeletionEvicted, DeletionClusterRemoved} {
+		g.Expect(DeletionIntended(map[string]string{DeletionIntentAnnotation: word})).To(BeTrue(), word)
+	}
+	g.Expect(DeletionIntended(nil)).To(BeFalse())
+	g.Expect(DeletionIntended(map[string]string{DeletionIntentAnnotation: "yes"})).To(BeFalse())
+}

@@ -14,8 +14,8 @@
 // final because the next layer would answer a question that its author meant to answer
 // differently, and nobody would notice.
 //
-// Health is always wanted, rule or no rule: for a kind without one, package conventions
-// reads it from the status.
+// Health is always wanted, rule or no rule: for a kind without one, ConventionalHealth reads it
+// from the status.
 //
 // Packages store and webhook talk to API servers and webhooks; all others are pure.
 package interpreter

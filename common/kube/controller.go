@@ -72,16 +72,23 @@ func typedOptions[R comparable](workers int) controller.TypedOptions[R] {
 	}
 }
 
-// QuietConflicts wraps a reconciler so that a conflict (our cache was behind, another
-// writer was first, what an Edit was about is gone) is a quick second try and neither an error in the log nor a
-// reason to back off.
+// QuietConflicts wraps a reconciler so that what mends itself is no error in the log. A
+// conflict (our cache was behind, another writer was first, what an Edit was about is gone)
+// is a quick second try, and no reason to back off. A kind that the API does not serve, yet
+// or any more, and a namespace that is about to go are looked at again later and later.
 func QuietConflicts[R comparable](r reconcile.TypedReconciler[R]) reconcile.TypedReconciler[R] {
+	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry)
 	return reconcile.TypedFunc[R](func(ctx context.Context, req R) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, req)
-		if apierrors.IsConflict(err) || errors.As(err, new(goneError)) {
+		switch {
+		case apierrors.IsConflict(err), errors.As(err, new(goneError)):
 			ctrl.LoggerFrom(ctx).V(1).Info("Trying again after a conflict", "reason", err.Error())
 			return reconcile.Result{RequeueAfter: conflictRetry}, nil
+		case IsUnserved(err), namespaceEnds(err):
+			ctrl.LoggerFrom(ctx).V(1).Info("Trying again later, a kind or a namespace is not there", "reason", err.Error())
+			return reconcile.Result{RequeueAfter: backoff.When(req)}, nil
 		}
+		backoff.Forget(req)
 		return result, err
 	})
 }

@@ -32,8 +32,10 @@ func Begin(obj client.Object) (*Edit, error) {
 
 // Commit writes what changed since Begin: at most one patch of the object and one of
 // its status, and none at all when nothing changed. Both fail with a conflict if
-// somebody else wrote the object in the meantime. It reports whether it wrote.
-// Afterwards the object is as the server returned it.
+// somebody else wrote the object in the meantime. It reports whether it wrote, which may be
+// so even if it fails: the object was written, and its status was not. The next try finds
+// nothing to write there, so who tells people of the change tells them now. Afterwards the
+// object is as the server returned it.
 func (e *Edit) Commit(ctx context.Context, c client.Client, fieldManager string) (bool, error) {
 	spec, status, err := e.diff()
 	if err != nil {
@@ -42,7 +44,10 @@ func (e *Edit) Commit(ctx context.Context, c client.Client, fieldManager string)
 	if err := e.patch(ctx, c, spec, fieldManager); err != nil {
 		return false, err
 	}
-	return spec != nil || status != nil, e.patchStatus(ctx, c, status, fieldManager)
+	if err := e.patchStatus(ctx, c, status, fieldManager); err != nil {
+		return spec != nil, err
+	}
+	return spec != nil || status != nil, nil
 }
 
 // CommitStatusFirst does what Commit does, the other way round: for who knows that another
@@ -56,7 +61,10 @@ func (e *Edit) CommitStatusFirst(ctx context.Context, c client.Client, fieldMana
 	if err := e.patchStatus(ctx, c, status, fieldManager); err != nil {
 		return false, err
 	}
-	return spec != nil || status != nil, e.patch(ctx, c, spec, fieldManager)
+	if err := e.patch(ctx, c, spec, fieldManager); err != nil {
+		return status != nil, err
+	}
+	return spec != nil || status != nil, nil
 }
 
 // patch writes all but the status.

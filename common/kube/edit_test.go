@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -121,6 +122,58 @@ func TestCommitWritesObjectAndStatusAndRefusesAStaleOne(t *testing.T) {
 	})).Reconcile(t.Context(), reconcile.Request{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "the second try finds nothing to do")
+}
+
+// TestAHalfWrittenEditSaysSo holds that whoever edits knows of the half that was written: the
+// next try does not find it to be done any more.
+func TestAHalfWrittenEditSaysSo(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	statusFirst, objectFirst := (*Edit).CommitStatusFirst, (*Edit).Commit
+	for name, tc := range map[string]struct {
+		commit         func(*Edit, context.Context, client.Client, string) (bool, error)
+		object, status error
+		specToo        bool
+		wrote          bool
+	}{
+		"the object is written, and its status is not":       {commit: objectFirst, status: refused, specToo: true, wrote: true},
+		"the object is refused":                              {commit: objectFirst, object: refused, specToo: true},
+		"the status alone is refused":                        {commit: objectFirst, status: refused},
+		"the status is written first, and the object is not": {commit: statusFirst, object: refused, specToo: true, wrote: true},
+		"the status is refused first":                        {commit: statusFirst, status: refused, specToo: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			scheme, err := NewScheme()
+			g.Expect(err).NotTo(HaveOccurred())
+			b := binding()
+			c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+					if tc.object != nil {
+						return tc.object
+					}
+					return c.Patch(ctx, obj, patch, opts...)
+				},
+				SubResourcePatch: func(ctx context.Context, c client.Client, name string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+					if tc.status != nil {
+						return tc.status
+					}
+					return c.SubResource(name).Patch(ctx, obj, patch, opts...)
+				},
+			})
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+			edit, err := Begin(b)
+			g.Expect(err).NotTo(HaveOccurred())
+			b.Status.SchedulerObservedGeneration = 7
+			if tc.specToo {
+				b.Spec.Replicas = 3
+			}
+			wrote, err := tc.commit(edit, t.Context(), c, "test")
+			g.Expect(err).To(MatchError(refused))
+			g.Expect(wrote).To(Equal(tc.wrote))
+		})
+	}
 }
 
 func TestQuietConflictsTurnsAConflictIntoASecondTry(t *testing.T) {

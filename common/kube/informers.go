@@ -2,13 +2,17 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // MetadataInformers are the informers of a cache that keep the metadata of objects and
@@ -17,8 +21,13 @@ import (
 type MetadataInformers struct {
 	cache cache.Cache
 
+	// checking is held while it is asked which kinds are still served.
+	checking sync.Mutex
+
 	mu    sync.Mutex
 	users map[schema.GroupVersionKind]int
+	// lose are told of kinds that are not served any more.
+	lose []func(context.Context, schema.GroupVersionKind) error
 }
 
 // NewMetadataInformers returns the informers of a cache. There is one such value for
@@ -55,6 +64,39 @@ func (m *MetadataInformers) LetGo(ctx context.Context, kind schema.GroupVersionK
 	}
 	delete(m.users, kind)
 	return nil
+}
+
+// subscribe has a function called for every kind that is not served any more, to let go of it.
+func (m *MetadataInformers) subscribe(lose func(context.Context, schema.GroupVersionKind) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lose = append(m.lose, lose)
+}
+
+// DropUnserved has the kinds let go that the API does not serve any more. A second call
+// while the first one asks does nothing.
+func (m *MetadataInformers) DropUnserved(ctx context.Context, live client.Reader) error {
+	if !m.checking.TryLock() {
+		return nil
+	}
+	defer m.checking.Unlock()
+	m.mu.Lock()
+	kinds, lose := slices.Collect(maps.Keys(m.users)), slices.Clone(m.lose)
+	m.mu.Unlock()
+	var failures []error
+	for _, kind := range kinds {
+		served, err := isServed(ctx, live, kind)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("asking for kind %q: %w", kind, err))
+		}
+		if served || err != nil {
+			continue
+		}
+		for _, drop := range lose {
+			failures = append(failures, drop(ctx, kind))
+		}
+	}
+	return errors.Join(failures...)
 }
 
 // MetadataOf returns an object of a kind that has room for metadata only.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
+	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -33,6 +34,7 @@ func NewScheme() (*runtime.Scheme, error) {
 		clusterv1alpha1.AddToScheme,
 		appsv1alpha1.AddToScheme,
 		remedyv1alpha1.AddToScheme,
+		autoscalingv1alpha1.AddToScheme,
 		corev1.AddToScheme,
 		rbacv1.AddToScheme,
 		coordinationv1.AddToScheme,

@@ -1,4 +1,5 @@
-// Package prose is about texts for people: how long they may be.
+// Package prose is about texts for people: how long they may be, and what of a text that others
+// wrote is shown as it is.
 package prose
 
 import "unicode/utf8"

@@ -13,6 +13,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 // requestsPrefix begins the other name of what is requested: requests.cpu is cpu.
@@ -58,7 +59,7 @@ func Usage(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.Target
 			leaving += int64(*task.Replicas)
 		}
 	}
-	if isDivided(spec) {
+	if bindings.Divided(spec) {
 		leaving = min(leaving, max(int64(spec.Replicas)-replicas, 0))
 	}
 	replicas += leaving
@@ -66,11 +67,6 @@ func Usage(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.Target
 		return nil
 	}
 	return pods(spec.ReplicaRequirements, replicas)
-}
-
-func isDivided(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return spec.Placement != nil && spec.Placement.ReplicaScheduling != nil &&
-		spec.Placement.ReplicaScheduling.ReplicaSchedulingType != policyv1alpha1.Duplicated
 }
 
 // ofComponents returns what all components use in so many clusters.
@@ -140,13 +136,9 @@ func Known(name corev1.ResourceName) bool {
 	}
 }
 
-// Exceeded says which quota a binding would exceed with other targets than it has; nothing
+// Exceeded says which quota a binding would exceed that uses something else than before; nothing
 // if none. What does not use more of a resource is not held up by a bound that was lowered.
-func Exceeded(quotas []Quota, spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) string {
-	if len(quotas) == 0 {
-		return ""
-	}
-	before, after := Usage(spec, spec.Clusters), Usage(spec, targets)
+func Exceeded(quotas []Quota, before, after corev1.ResourceList) string {
 	for i := range quotas {
 		q := &quotas[i]
 		was, is, others := Of(q.Overall, before), Of(q.Overall, after), Of(q.Overall, q.UsedByOthers)

@@ -10,6 +10,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/quota"
 )
 
@@ -111,10 +112,44 @@ func TestExceeded(t *testing.T) {
 			g := NewWithT(t)
 			quotas := []quota.Quota{{Namespace: "shop", Name: "q", Overall: tt.overall, UsedByOthers: tt.others}}
 			overall, others := text(tt.overall), text(tt.others)
-			g.Expect(quota.Exceeded(quotas, tt.spec, tt.targets)).To(Equal(tt.want))
-			g.Expect(quota.Exceeded(nil, tt.spec, tt.targets)).To(BeEmpty())
+			before, after := quota.Usage(tt.spec, tt.spec.Clusters), quota.Usage(tt.spec, tt.targets)
+			g.Expect(quota.Exceeded(quotas, before, after)).To(Equal(tt.want))
+			g.Expect(quota.Exceeded(nil, before, after)).To(BeEmpty())
 			g.Expect(text(tt.overall)).To(Equal(overall), "nothing is changed")
 			g.Expect(text(tt.others)).To(Equal(others), "nothing is changed")
 		})
 	}
+}
+
+func TestWhatIsAdmittedCounts(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	spec := web(4, 2, 2)
+	b := &workv1alpha2.ResourceBinding{Spec: *spec}
+	was := text(quota.Usage(spec, spec.Clusters))
+	g.Expect(text(quota.InUse(b, spec.Clusters))).To(Equal(was), "nobody has compared anything yet")
+	b.Annotations = map[string]string{contract.AdmittedRequestsAnnotation: quota.Admit(spec)}
+	b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "64")}
+	g.Expect(text(quota.InUse(b, spec.Clusters))).To(Equal(was), "what is asked for is not used")
+	b.Spec.Components = []workv1alpha2.Component{{Name: "a", Replicas: 64}}
+	g.Expect(text(quota.InUse(b, spec.Clusters))).To(Equal(was), "nor is what has other parts")
+
+	parts := &workv1alpha2.ResourceBindingSpec{Clusters: in(0), Components: []workv1alpha2.Component{
+		{Name: "head", Replicas: 1}, {Name: "worker", Replicas: 3, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: list("cpu", "2")}},
+	}}
+	b = &workv1alpha2.ResourceBinding{Spec: *parts.DeepCopy()}
+	b.Annotations = map[string]string{contract.AdmittedRequestsAnnotation: quota.Admit(parts)}
+	b.Spec.Components[1].Replicas = 30
+	g.Expect(text(quota.InUse(b, parts.Clusters))).To(Equal(map[string]string{"cpu": "6", "pods": "4"}))
+	b.Annotations[contract.AdmittedRequestsAnnotation] = "{"
+	g.Expect(text(quota.InUse(b, parts.Clusters))).To(Equal(map[string]string{"cpu": "60", "pods": "31"}), "what cannot be read admits what there is")
+}
+
+func TestBeyond(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	quotas := []quota.Quota{{Namespace: "shop", Name: "q", Overall: list("requests.cpu", "9", "limits.cpu", "1")}}
+	g.Expect(quota.Beyond(quotas, list("cpu", "1"), list("cpu", "1", "memory", "9Gi"))).To(BeEmpty(), "memory is not bounded")
+	g.Expect(quota.Beyond(quotas, list("cpu", "1"), list("cpu", "1001m"))).To(Equal("it would use 1001m of requests.cpu instead of 1, as FederatedResourceQuota(shop/q) counts it"))
+	g.Expect(quota.Beyond(nil, nil, list("cpu", "1001m"))).To(BeEmpty())
 }

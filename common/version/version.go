@@ -12,25 +12,35 @@ type Build struct {
 	// Version is that of the module: a tag, or a version made of a commit.
 	Version string `json:"version"`
 	// Commit is the whole hash; empty if the build did not know it.
-	Commit    string `json:"commit,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	// ImageTag is that of the container images which `make images` makes of this build.
+	ImageTag  string `json:"imageTag"`
 	GoVersion string `json:"goVersion"`
 	Platform  string `json:"platform"`
 }
 
 // Of returns what the running program was built from.
 func Of() Build {
-	out := Build{Version: "unknown", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	out := Build{Version: "unknown", ImageTag: imageTag(""), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return out
 	}
-	out.Version = info.Main.Version
+	out.Version, out.ImageTag = info.Main.Version, imageTag(info.Main.Version)
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
 			out.Commit = s.Value
 		}
 	}
 	return out
+}
+
+// imageTag returns the tag of the images of a version; those of none that is known are the latest.
+func imageTag(version string) string {
+	if version == "" || version == "(devel)" {
+		return "latest"
+	}
+	return strings.ReplaceAll(version, "+", "-") // a tag may not have the former
 }
 
 // String is for people.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/machinery/apiserver"
 )
 
 // stdio is the name of a file that stands for standard input or output.
@@ -103,7 +103,7 @@ func (f storeFlags) run(ctx context.Context, env Environment, what, file string)
 	cmd := exec.CommandContext(ctx, binary, what, "--data-dir", dataDir, file) //nolint:gosec // the operator's own program
 	cmd.Stderr = &said
 	if file == stdio {
-		cmd.Stdin, cmd.Stdout = env.In, env.Out
+		cmd.Stdin, cmd.Stdout = env.In, env.exact
 	}
 	// Asked to stop, it removes what it began. Ctrl-C would reach it twice, and the second time
 	// kills it, hence a group of its own.

@@ -14,9 +14,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"fairlead.dev/hub/apiserver"
-	"fairlead.dev/hub/apiserver/authority"
 	"fairlead.dev/hub/cli/table"
+	"fairlead.dev/hub/machinery/apiserver"
+	"fairlead.dev/hub/machinery/apiserver/authority"
 )
 
 // shownWaiting is how many agents an error names.

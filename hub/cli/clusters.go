@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"fairlead.dev/hub/cli/table"
-	"fairlead.dev/hub/operate"
-	"fairlead.dev/hub/view/fleet"
+	"fairlead.dev/hub/people/operate"
+	"fairlead.dev/hub/people/view/clusters"
 )
 
 // remarkWidth is how much is shown of remarks in a table.
@@ -55,7 +55,7 @@ func newClusters(env Environment) *cobra.Command {
 
 // fleetReport is what `hub clusters` prints for programs.
 type fleetReport struct {
-	items[fleet.Cluster]
+	items[clusters.Cluster]
 	// Asking are the members that wait to be accepted.
 	Asking []string `json:"asking,omitempty"`
 	// Hidden says what may not be read.
@@ -75,12 +75,17 @@ func printClusters(ctx context.Context, env Environment, hub *opened, output *ou
 	} else if err != nil {
 		return err
 	}
+	if output.text() {
+		for _, hidden := range all.Hidden {
+			say(env.Err, "%s", hidden)
+		}
+	}
 	if len(all.Clusters)+len(waiting) == 0 && output.text() {
 		say(env.Err, "There are no clusters; let one join with `hub token create --cluster NAME`")
 		return nil
 	}
 	if unready {
-		all.Clusters = slices.DeleteFunc(all.Clusters, func(c fleet.Cluster) bool { return c.State == fleet.Ready && len(c.Remarks) == 0 })
+		all.Clusters = slices.DeleteFunc(all.Clusters, func(c clusters.Cluster) bool { return c.State == clusters.Ready && len(c.Remarks) == 0 })
 	}
 	report := fleetReport{items: listOf(all.Clusters), Hidden: all.Hidden}
 	now := env.Clock.Now()
@@ -92,19 +97,18 @@ func printClusters(ctx context.Context, env Environment, hub *opened, output *ou
 		row[len(row)-1] = table.Cell{Text: fmt.Sprintf("accept it with `hub clusters approve %s`", asked.Cluster)}
 		t.Rows = append(t.Rows, row)
 	}
-	if output.text() {
-		for _, hidden := range all.Hidden {
-			say(env.Err, "%s", hidden)
-		}
-		if len(t.Rows) == 0 {
+	if output.text() && len(t.Rows) == 0 {
+		if len(all.Hidden) > 0 {
+			say(env.Err, "Nothing that you may read is wrong with any cluster")
+		} else {
 			say(env.Err, "All clusters are well")
-			return nil
 		}
+		return nil
 	}
 	return output.print(env, report, t)
 }
 
-func clusterTable(clusters []fleet.Cluster, now time.Time) *table.Table {
+func clusterTable(fleet []clusters.Cluster, now time.Time) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "NAME"},
 		{Name: "STATE"},
@@ -124,8 +128,8 @@ func clusterTable(clusters []fleet.Cluster, now time.Time) *table.Table {
 		{Name: "PROVIDER", Wide: true},
 		{Name: "REMARK", Cut: remarkWidth},
 	}}
-	for i := range clusters {
-		c := &clusters[i]
+	for i := range fleet {
+		c := &fleet[i]
 		joined, certificate := "", ""
 		if c.Joined != nil {
 			joined = age(now.Sub(*c.Joined)) + " ago"
@@ -154,7 +158,7 @@ func clusterTable(clusters []fleet.Cluster, now time.Time) *table.Table {
 }
 
 // remark is what an operator should know of a cluster first.
-func remark(c *fleet.Cluster) string {
+func remark(c *clusters.Cluster) string {
 	parts := slices.Clone(c.Remarks)
 	if c.Why != "" {
 		parts = append([]string{c.Why}, parts...)
@@ -163,19 +167,19 @@ func remark(c *fleet.Cluster) string {
 }
 
 // lag says how long ago the agent was heard from.
-func lag(c *fleet.Cluster, now time.Time) table.Cell {
+func lag(c *clusters.Cluster, now time.Time) table.Cell {
 	if c.Heartbeat == nil {
 		return table.Cell{}
 	}
 	tone := table.Plain
-	if c.State == fleet.Silent {
+	if c.State == clusters.Silent {
 		tone = table.Bad
 	}
 	return table.Cell{Text: age(max(now.Sub(*c.Heartbeat), 0)), Tone: tone}
 }
 
 // works says how many there are, applied of all, and how many are refused.
-func works(c *fleet.Cluster) (all, failing table.Cell) {
+func works(c *clusters.Cluster) (all, failing table.Cell) {
 	if c.Works == nil {
 		return all, failing
 	}

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"fairlead.dev/hub/operate"
+	"fairlead.dev/hub/people/operate"
 )
 
 func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {

@@ -20,10 +20,10 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/cli/table"
-	"fairlead.dev/hub/registration/record"
-	"fairlead.dev/hub/view"
-	"fairlead.dev/hub/view/fleet"
+	"fairlead.dev/common/prose"
+	"fairlead.dev/hub/fleet/registration/record"
+	"fairlead.dev/hub/people/view"
+	"fairlead.dev/hub/people/view/clusters"
 )
 
 func newClustersDescribe(env Environment, hub *hubFlags) *cobra.Command {
@@ -61,7 +61,9 @@ func describeCluster(ctx context.Context, env Environment, hub *opened, name str
 	}
 	const padding = 2
 	w := tabwriter.NewWriter(env.Out, 0, 0, padding, ' ', 0)
-	line := func(key, format string, args ...any) { _, _ = fmt.Fprintf(w, key+":\t"+format+"\n", args...) }
+	line := func(key, format string, args ...any) {
+		_, _ = fmt.Fprintln(w, key+":\t"+prose.OneLine(fmt.Sprintf(format, args...)))
+	}
 	line("Cluster", "%s", name)
 	var refused []view.Refusal
 	if err == nil {
@@ -85,7 +87,7 @@ func describeCluster(ctx context.Context, env Environment, hub *opened, name str
 }
 
 // describeState says how a cluster is, and what it has.
-func describeState(line func(key, format string, args ...any), c *fleet.Cluster, now time.Time) {
+func describeState(line func(key, format string, args ...any), c *clusters.Cluster, now time.Time) {
 	line("State", "%s", c.State)
 	for _, remark := range c.Remarks {
 		line("Note", "%s", remark)
@@ -98,7 +100,7 @@ func describeState(line func(key, format string, args ...any), c *fleet.Cluster,
 	}
 	for _, u := range []struct {
 		name string
-		*fleet.Usage
+		*clusters.Usage
 	}{{"CPU", c.CPU}, {"Memory", c.Memory}, {"Pods", c.Pods}} {
 		if u.Usage != nil {
 			line(u.name, "%s, %s free, %s asked for by pods without a node", used(u.Usage).Text, quantity(u.Free), quantity(u.Pending))
@@ -126,7 +128,7 @@ func printRefused(env Environment, refused []view.Refusal) {
 			say(env.Out, "  and %d more", len(refused)-i)
 			return
 		}
-		say(env.Out, "  %s: %s", r.Work, table.OneLine(r.Message))
+		say(env.Out, "  %s: %s", r.Work, prose.OneLine(r.Message))
 	}
 }
 
@@ -175,7 +177,7 @@ func printHappened(ctx context.Context, env Environment, hub *opened, name strin
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		say(env.Out, "  %s ago  %s  %s: %s", age(env.Clock.Now().Sub(e.At)), kind, e.Reason, table.OneLine(e.Message))
+		say(env.Out, "  %s ago  %s  %s: %s", age(env.Clock.Now().Sub(e.At)), kind, e.Reason, prose.OneLine(e.Message))
 	}
 	return nil
 }

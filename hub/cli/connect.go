@@ -63,6 +63,14 @@ func (f *hubFlags) add(flags *pflag.FlagSet) {
 // config returns the way to the hub: the kubeconfig that the flag names, or else that of
 // the environment, or else the one that a hub on this machine has written.
 func (f hubFlags) config(env Environment) (*rest.Config, error) {
+	cfg, err := f.read(env)
+	if err != nil {
+		return nil, err
+	}
+	return kube.BoundDepth(cfg), nil
+}
+
+func (f hubFlags) read(env Environment) (*rest.Config, error) {
 	if f.kubeconfig != "" {
 		return loadKubeconfig(f.kubeconfig, f.context)
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/operate"
+	"fairlead.dev/hub/people/operate"
 )
 
 func newCordon(env Environment) *cobra.Command {

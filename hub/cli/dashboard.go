@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"html"
 	"net"
+	"os"
 	"os/exec"
 	"runtime"
 
@@ -16,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"fairlead.dev/common/logging"
-	"fairlead.dev/hub/dashboard"
+	"fairlead.dev/hub/people/auth"
+	"fairlead.dev/hub/people/dashboard"
 )
 
 // localDashboardFlags are those of `hub dashboard`.
@@ -74,7 +78,8 @@ func (f *localDashboardFlags) run(ctx context.Context, env Environment) error {
 	say(env.Err, "Open this link within two minutes; it is good once. Interrupt this command to end the dashboard.")
 	say(env.Out, "%s", link)
 	if f.open {
-		openBrowser(ctx, link)
+		remove := openBrowser(ctx, link)
+		defer remove()
 	}
 	return g.Wait()
 }
@@ -89,7 +94,7 @@ func (f *localDashboardFlags) server(ctx context.Context, env Environment, cfg *
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub at %s: %w", cfg.Host, err)
 	}
-	follows, err := dashboard.MayFollow(cfg, mapper, f.namespace)
+	follows, err := auth.MayFollow(cfg, mapper, f.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -103,17 +108,29 @@ func (f *localDashboardFlags) server(ctx context.Context, env Environment, cfg *
 		return nil, fmt.Errorf("reading the port of %s: %w", l.Addr(), err)
 	}
 	return dashboard.New(dashboard.Deps{
-		Config: cfg, Mapper: mapper, Cache: c, MayFollow: follows, Clock: env.Clock, Log: ctrl.LoggerFrom(ctx).WithName("dashboard"),
+		Config: cfg, Mapper: mapper, Cache: c, Namespace: f.namespace, MayFollow: follows, Clock: env.Clock, Log: ctrl.LoggerFrom(ctx).WithName("dashboard"),
 		Local: true, Plain: true, Hosts: []string{"127.0.0.1:" + port, "localhost:" + port},
 	})
 }
 
-// openBrowser opens a link, if this machine knows how to.
-func openBrowser(ctx context.Context, link string) {
+// openBrowser opens a link, if this machine knows how to, and returns what cleans up. The link
+// signs in whoever has it and everybody on the machine sees the arguments of a program: the
+// browser gets a file that leads on to it, which only its owner may read.
+func openBrowser(ctx context.Context, link string) (remove func()) {
+	remove = func() {}
 	program := map[string]string{"linux": "xdg-open", "darwin": "open"}[runtime.GOOS]
 	path, err := exec.LookPath(program)
 	if program == "" || err != nil {
-		return // the link is printed
+		return remove // the link is printed
 	}
-	_ = exec.CommandContext(ctx, path, link).Start() //nolint:gosec // The program is one of two, the link our own.
+	file, err := os.CreateTemp("", "hub-dashboard-*.html")
+	if err != nil {
+		return remove
+	}
+	remove = func() { _ = os.Remove(file.Name()) }
+	_, err = fmt.Fprintf(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><a href=\"%[1]s\">The dashboard</a>\n", html.EscapeString(link))
+	if err = errors.Join(err, file.Close()); err == nil {
+		_ = exec.CommandContext(ctx, path, file.Name()).Start() //nolint:gosec // The program is one of two, the file our own.
+	}
+	return remove
 }

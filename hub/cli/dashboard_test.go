@@ -9,7 +9,10 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -38,6 +41,13 @@ func read(t *testing.T, browser *http.Client, at string) string {
 	g := NewWithT(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
 	g.Expect(err).NotTo(HaveOccurred())
+	return do(t, browser, r)
+}
+
+// do sends a request and returns what comes back, whatever the status.
+func do(t *testing.T, browser *http.Client, r *http.Request) string {
+	t.Helper()
+	g := NewWithT(t)
 	answer, err := browser.Do(r)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = answer.Body.Close() }()
@@ -62,10 +72,29 @@ func TestDashboardOnThisMachine(t *testing.T) {
 	jar, err := cookiejar.New(nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	browser := &http.Client{Jar: jar}
-	g.Expect(read(t, browser, link)).To(ContainSubstring("<h1>Overview</h1>"))
-	g.Expect(read(t, &http.Client{}, link)).To(ContainSubstring("was used already"), "it is good once")
 	u, err := url.Parse(link)
 	g.Expect(err).NotTo(HaveOccurred())
+	code := u.Query().Get("code")
+	// Programs look where a link leads, and browsers load pages ahead: that uses nothing up.
+	head, err := http.NewRequestWithContext(ctx, http.MethodHead, link, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	looked, err := (&http.Client{}).Do(head)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(looked.Body.Close()).To(Succeed())
+	g.Expect(looked.StatusCode).To(Equal(http.StatusOK))
+	g.Expect(looked.Cookies()).To(BeEmpty())
+	g.Expect(read(t, &http.Client{}, link)).To(ContainSubstring(`name="code" value="` + code))
+	goOn := func(browser *http.Client) string {
+		t.Helper()
+		form := strings.NewReader(url.Values{"code": {code}}.Encode())
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+u.Host+"/signin/link", form)
+		g.Expect(err).NotTo(HaveOccurred())
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return do(t, browser, r)
+	}
+	g.Expect(goOn(browser)).To(ContainSubstring("<h1>Overview</h1>"))
+	g.Expect(goOn(&http.Client{})).To(ContainSubstring("was used already"), "it is good once")
+	g.Expect(read(t, &http.Client{}, link)).To(ContainSubstring("was used already"))
 	g.Expect(read(t, &http.Client{}, "http://"+u.Host+"/clusters")).To(ContainSubstring("whoever started"), "others are not let in")
 
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+u.Host+"/", nil)
@@ -92,4 +121,26 @@ func TestDashboardFlagsThatDoNotGoTogether(t *testing.T) {
 		g.Expect(e.run(t.Context(), append([]string{"serve", "--kubeconfig", hub.Kubeconfig, "--metrics-bind-address", "0"}, args...)...)).To(Equal(1))
 		g.Expect(e.lastLine()).To(ContainSubstring(want))
 	}
+}
+
+func TestTheLinkStandsOnNoCommandLine(t *testing.T) {
+	g := NewWithT(t)
+	bin, temp := t.TempDir(), t.TempDir()
+	said := filepath.Join(bin, "said")
+	program := map[string]string{"linux": "xdg-open", "darwin": "open"}[runtime.GOOS]
+	g.Expect(os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\necho \"$@\" > "+said+".new; mv "+said+".new "+said+"\n"), 0o700)).To(Succeed())
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("TMPDIR", temp)
+	const link = "http://127.0.0.1:1/signin/link?code=secret"
+	remove := openBrowser(t.Context(), link)
+	var args []byte
+	g.Eventually(func() (err error) { args, err = os.ReadFile(said); return err }).WithTimeout(patience).Should(Succeed())
+	g.Expect(string(args)).NotTo(ContainSubstring("secret"))
+	file := strings.TrimSpace(string(args))
+	g.Expect(os.ReadFile(file)).To(ContainSubstring(link))
+	info, err := os.Stat(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
+	remove()
+	g.Expect(file).NotTo(BeAnExistingFile())
 }

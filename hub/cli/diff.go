@@ -2,16 +2,18 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/hub/cli/table"
-	"fairlead.dev/hub/view"
-	"fairlead.dev/hub/view/diff"
+	"fairlead.dev/hub/people/view"
+	"fairlead.dev/hub/people/view/diff"
 )
 
 // diffFlags say what to compare.
@@ -20,6 +22,8 @@ type diffFlags struct {
 	namespace string
 	cluster   string
 	between   []string
+	// mask hides what is secret; its key is made for each run.
+	mask diff.Mask
 }
 
 func newDiff(env Environment) *cobra.Command {
@@ -28,8 +32,8 @@ func newDiff(env Environment) *cobra.Command {
 		Use:   "diff KIND/NAME",
 		Short: "Compare what clusters are to get with what they were sent, or two clusters with each other",
 		Long: "Render an object for each of its clusters, as the hub would now, and compare that with the Work that there is. With\n" +
-			"--between compare what two clusters were sent, but for the marks that name the Work. Nothing is changed. Ends with\n" +
-			"status 2 if anything differs.",
+			"--between compare what two clusters were sent, but for the marks that name the Work. Values of Secrets are hidden:\n" +
+			"those that look alike are alike, in one run. Nothing is changed. Ends with status 2 if anything differs.",
 		Example: "  hub diff deployment/web -n shop\n  hub diff deployment/web -n shop --cluster edge-1\n  hub diff deployment/web -n shop --between edge-1,edge-2",
 		Args:    cobra.MaximumNArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
@@ -51,6 +55,9 @@ func newDiff(env Environment) *cobra.Command {
 func (f *diffFlags) run(ctx context.Context, env Environment, args []string) error {
 	if len(f.between) > 0 && (len(f.between) != 2 || f.cluster != "") {
 		return errors.New("--between takes two clusters, such as edge-1,edge-2, and no --cluster")
+	}
+	if err := f.hide(env); err != nil {
+		return err
 	}
 	hub, err := f.hub.open(env)
 	if err != nil {
@@ -95,6 +102,16 @@ func (f *diffFlags) run(ctx context.Context, env Environment, args []string) err
 	return nil
 }
 
+// hide makes the mask.
+func (f *diffFlags) hide(env Environment) error {
+	key := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(env.Random, key); err != nil {
+		return fmt.Errorf("making a key that hides Secrets: %w", err)
+	}
+	f.mask = diff.NewMask(key)
+	return nil
+}
+
 func find(rows []view.Rendered, cluster string) *view.Rendered {
 	for i := range rows {
 		if rows[i].Cluster == cluster {
@@ -129,11 +146,11 @@ func (f *diffFlags) sent(env Environment, row *view.Rendered) (bool, error) {
 		say(env.Out, "# %s: there is no Work yet", row.Cluster)
 		return false, nil
 	}
-	was, err := diff.ContentOf(row.Sent)
+	was, err := diff.ContentOf(row.Sent, f.mask)
 	if err != nil {
 		return false, err
 	}
-	now, err := diff.ContentOf(row.Desired)
+	now, err := diff.ContentOf(row.Desired, f.mask)
 	if err != nil {
 		return false, err
 	}
@@ -155,11 +172,11 @@ func (f *diffFlags) compare(env Environment, ref view.Ref, a, b *view.Rendered) 
 			return fmt.Errorf("cluster %s was not sent %s yet; `hub tree` shows how far it got", row.Cluster, ref)
 		}
 	}
-	from, err := diff.ContentOf(a.Sent)
+	from, err := diff.ContentOf(a.Sent, f.mask)
 	if err != nil {
 		return err
 	}
-	to, err := diff.ContentOf(b.Sent)
+	to, err := diff.ContentOf(b.Sent, f.mask)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/hub/cli/table"
-	"fairlead.dev/hub/view/happen"
+	"fairlead.dev/hub/people/view"
 )
 
 // eventFlags say which events to show and how.
@@ -67,7 +67,7 @@ func (f *eventFlags) run(ctx context.Context, env Environment, args []string) er
 		return err
 	}
 	now := env.Clock.Now()
-	events = slices.DeleteFunc(events, func(e happen.Event) bool {
+	events = slices.DeleteFunc(events, func(e view.Event) bool {
 		return (f.warnings && !e.Warning) || (f.cluster != "" && e.Cluster != f.cluster) || (f.since > 0 && now.Sub(e.At) > f.since)
 	})
 	if len(events) == 0 && f.output.text() {
@@ -77,7 +77,7 @@ func (f *eventFlags) run(ctx context.Context, env Environment, args []string) er
 	return f.output.print(env, listOf(events), eventTable(events, now))
 }
 
-func (f *eventFlags) read(ctx context.Context, hub *opened, args []string) ([]happen.Event, error) {
+func (f *eventFlags) read(ctx context.Context, hub *opened, args []string) ([]view.Event, error) {
 	switch {
 	case len(args) > 0:
 		ref, err := hub.named(args, f.namespace)
@@ -92,7 +92,7 @@ func (f *eventFlags) read(ctx context.Context, hub *opened, args []string) ([]ha
 	}
 }
 
-func eventTable(events []happen.Event, now time.Time) *table.Table {
+func eventTable(events []view.Event, now time.Time) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "AGO"},
 		{Name: "TYPE"},

@@ -2,18 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sigs.k8s.io/yaml"
-
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	"fairlead.dev/hub/scheduler/explain"
-	"fairlead.dev/hub/view"
+	"fairlead.dev/hub/people/explain"
+	"fairlead.dev/hub/people/view"
 )
 
 // Values of -o.
@@ -106,21 +103,8 @@ func (f *explainFlags) print(env Environment, reports []*explain.Report) error {
 	if len(reports) == 1 {
 		value = reports[0]
 	}
-	switch f.output {
-	case outputJSON:
-		data, err := json.MarshalIndent(value, "", "  ")
-		if err != nil {
-			return fmt.Errorf("encoding the explanation: %w", err)
-		}
-		_, err = fmt.Fprintln(env.Out, string(data))
-		return err
-	case outputYAML:
-		data, err := yaml.Marshal(value)
-		if err != nil {
-			return fmt.Errorf("encoding the explanation: %w", err)
-		}
-		_, err = fmt.Fprint(env.Out, string(data))
-		return err
+	if f.output != outputText {
+		return (&outputFlag{format: f.output}).encode(env, value)
 	}
 	for i, r := range reports {
 		if i > 0 {

@@ -18,8 +18,8 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/apiserver"
-	"fairlead.dev/hub/detector/claim"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 )

@@ -18,9 +18,8 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/operate"
-	"fairlead.dev/hub/registration"
-	"fairlead.dev/hub/registration/record"
+	"fairlead.dev/hub/fleet/registration"
+	"fairlead.dev/hub/people/operate"
 )
 
 // forgetPoll is how often `hub forget` looks whether the Cluster is gone.
@@ -61,7 +60,7 @@ func newForget(env Environment) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	f.hub.add(fs)
-	fs.BoolVar(&f.force, "force", false, "do it even though the agent is alive; with --release, even though its certificate still holds")
+	fs.BoolVar(&f.force, "force", false, "do it even though the agent is alive")
 	fs.BoolVar(&f.release, "release", false, "give up the name of a cluster that was forgotten")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait until the cluster is gone")
 	return cmd
@@ -128,11 +127,6 @@ func (f *forgetFlags) releaseName(ctx context.Context, env Environment, hubClien
 	}
 	if kept == nil {
 		return fmt.Errorf("the name %s is not kept for anybody", name)
-	}
-	last := record.Read[record.Certificate](kept.Data, contract.RetiredCertificateKey)
-	if last != nil && last.Expires.After(env.Clock.Now()) && !f.force {
-		return fmt.Errorf("the certificate of the agent that was %s holds until %s, and whoever has it would have the rights of the next cluster of this name: "+
-			"choose another name for that one, wait, or release it with --force", name, last.Expires.Format(time.RFC3339))
 	}
 	if err := registration.Release(ctx, hubClient, name); err != nil {
 		return err

@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/hub/cli/table"
-	"fairlead.dev/hub/view"
-	"fairlead.dev/hub/view/app"
-	"fairlead.dev/hub/view/policy"
+	"fairlead.dev/hub/people/view"
+	"fairlead.dev/hub/people/view/applications"
 )
 
 const (
@@ -58,7 +57,7 @@ func newGet(env Environment) *cobra.Command {
 // statesHelp names the states.
 func statesHelp() string {
 	var out []string
-	for _, s := range app.States() {
+	for _, s := range applications.States() {
 		out = append(out, string(s))
 	}
 	return "States, the worst first: " + strings.Join(out, ", ") + "."
@@ -87,12 +86,12 @@ func (f *getFlags) run(ctx context.Context, env Environment, args []string) erro
 		if err != nil {
 			return err
 		}
-		apps = slices.DeleteFunc(apps, func(a app.Application) bool {
+		apps = slices.DeleteFunc(apps, func(a applications.Application) bool {
 			return a.Kind != mapping.GroupVersionKind.Kind || groupOf(a.APIVersion) != mapping.GroupVersionKind.Group
 		})
 	}
 	if f.unready {
-		apps = slices.DeleteFunc(apps, func(a app.Application) bool { return a.State == app.Healthy })
+		apps = slices.DeleteFunc(apps, func(a applications.Application) bool { return a.State == applications.Healthy })
 	}
 	if len(apps) > 0 || !f.output.text() {
 		if err := f.output.print(env, listOf(apps), appTable(apps, env.Clock.Now())); err != nil {
@@ -100,6 +99,11 @@ func (f *getFlags) run(ctx context.Context, env Environment, args []string) erro
 		}
 	} else {
 		say(env.Err, "%s", f.nothing(len(all)))
+	}
+	if f.output.text() {
+		if err := saysHeld(ctx, env, hub); err != nil {
+			return err
+		}
 	}
 	if f.output.text() && len(args) == 0 {
 		if err := f.idle(ctx, env, hub, all); err != nil {
@@ -123,8 +127,23 @@ func (f *getFlags) nothing(all int) string {
 	}
 }
 
+// saysHeld names the clusters whose agents hold back deletions: what is shown as moving or
+// deleted waits there for a word of an operator.
+func saysHeld(ctx context.Context, env Environment, hub *opened) error {
+	fleet, err := hub.Capacities(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range fleet {
+		if c := &fleet[i]; c.DeletionsHeld != "" {
+			say(env.Err, "Cluster %s holds back deletions: %s", c.Name, c.DeletionsHeld)
+		}
+	}
+	return nil
+}
+
 // idle names the policies that have nothing.
-func (f *getFlags) idle(ctx context.Context, env Environment, hub *opened, apps []app.Application) error {
+func (f *getFlags) idle(ctx context.Context, env Environment, hub *opened, apps []applications.Application) error {
 	policies, err := hub.Policies(ctx, scopeOf(f.namespace), apps)
 	if err != nil {
 		return err
@@ -142,11 +161,11 @@ func (f *getFlags) idle(ctx context.Context, env Environment, hub *opened, apps 
 	return nil
 }
 
-func policyName(p policy.Policy) string {
+func policyName(p applications.Policy) string {
 	return strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")
 }
 
-func count(policies []policy.Policy) int {
+func count(policies []applications.Policy) int {
 	n := 0
 	for _, p := range policies {
 		if p.Has == 0 {
@@ -170,9 +189,9 @@ func (f *getFlags) one(ctx context.Context, env Environment, hub *opened, args [
 		if err := f.output.encode(env, a); err != nil {
 			return err
 		}
-		return f.verdict([]app.Application{*a})
+		return f.verdict([]applications.Application{*a})
 	}
-	if err := f.output.print(env, nil, appTable([]app.Application{*a}, env.Clock.Now())); err != nil {
+	if err := f.output.print(env, nil, appTable([]applications.Application{*a}, env.Clock.Now())); err != nil {
 		return err
 	}
 	if len(a.Places) > 0 {
@@ -181,14 +200,14 @@ func (f *getFlags) one(ctx context.Context, env Environment, hub *opened, args [
 			return err
 		}
 	}
-	return f.verdict([]app.Application{*a})
+	return f.verdict([]applications.Application{*a})
 }
 
 // verdict is an error if a check was asked for and something is not well.
-func (f *getFlags) verdict(apps []app.Application) error {
+func (f *getFlags) verdict(apps []applications.Application) error {
 	bad := 0
 	for i := range apps {
-		if apps[i].State != app.Healthy {
+		if apps[i].State != applications.Healthy {
 			bad++
 		}
 	}
@@ -198,7 +217,7 @@ func (f *getFlags) verdict(apps []app.Application) error {
 	return &statusError{ExitNo, fmt.Sprintf("%d of %d applications are not well", bad, len(apps))}
 }
 
-func appTable(apps []app.Application, now time.Time) *table.Table {
+func appTable(apps []applications.Application, now time.Time) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "NAMESPACE"},
 		{Name: "TEMPLATE"},
@@ -244,7 +263,7 @@ func replicas(n int32) string {
 }
 
 // ownerOf says who has an application.
-func ownerOf(a *app.Application) string {
+func ownerOf(a *applications.Application) string {
 	switch {
 	case a.Policy.Name != "" && a.Policy.Namespace == "":
 		return "cpp/" + a.Policy.Name
@@ -259,7 +278,7 @@ func ownerOf(a *app.Application) string {
 	}
 }
 
-func placeTable(places []app.Place) *table.Table {
+func placeTable(places []applications.Place) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "CLUSTER"}, {Name: "STATE"}, {Name: "REPLICAS"}, {Name: "APPLIED"}, {Name: "HEALTH"}, {Name: "WHY"},
 	}}

@@ -11,14 +11,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"sigs.k8s.io/yaml"
-
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/interpreter/builtin"
 	"fairlead.dev/common/interpreter/lua"
 	"fairlead.dev/common/interpreter/lua/vm"
-	"fairlead.dev/hub/view/diff"
+	"fairlead.dev/common/interpreter/store"
+	"fairlead.dev/hub/people/view/diff"
 )
 
 // interpretFlags say what to ask, about what, and by which rules.
@@ -159,19 +157,16 @@ func (f *interpretFlags) run(ctx context.Context, env Environment, replicas bool
 	if err != nil {
 		return err
 	}
-	var text string
-	if f.diff {
-		changed, _ := answer.(*unstructured.Unstructured) // run refuses other operations
-		if text, err = diff.Objects("given", "answer", q.Object, changed); err == nil && text == "" {
-			text = "# nothing changes\n"
-		}
-	} else {
-		var data []byte
-		data, err = yaml.Marshal(answer)
-		text = string(data)
+	if !f.diff {
+		return (&outputFlag{format: outputYAML}).encode(env, answer)
 	}
+	changed, _ := answer.(*unstructured.Unstructured) // run refuses other operations
+	text, err := diff.Objects("given", "answer", q.Object, changed)
 	if err != nil {
 		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	if text == "" {
+		text = "# nothing changes\n"
 	}
 	if _, err := fmt.Fprint(env.Out, text); err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
@@ -183,7 +178,7 @@ func (f *interpretFlags) run(ctx context.Context, env Environment, replicas bool
 // agents. It says who that is.
 func (f *interpretFlags) rules(env Environment, q interpreter.Question) (interpreter.Interpreter, error) {
 	scripts := vm.Options{Print: func(line string) { _, _ = fmt.Fprintln(env.Err, line) }}
-	layers, err := builtin.Layers(scripts)
+	layers, err := store.Layers(scripts)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +193,7 @@ func (f *interpretFlags) rules(env Environment, q interpreter.Question) (interpr
 			return nil, fmt.Errorf("preparing Lua: %w", err)
 		}
 		declared := compiler.Compile(customizations)
-		layers = append([]builtin.Layer{{Name: "the rules of " + strings.Join(f.files, ", "), Interpreter: declared}}, layers...)
+		layers = append([]store.Layer{{Name: "the rules of " + strings.Join(f.files, ", "), Interpreter: declared}}, layers...)
 	}
 	for _, l := range layers {
 		if l.Has(kind, q.Operation) {

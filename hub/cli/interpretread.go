@@ -15,7 +15,6 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/interpreter/conventions"
 )
 
 // Flags that name what is asked about.
@@ -138,5 +137,5 @@ type byConvention struct{ interpreter.Interpreter }
 
 // Health implements interpreter.Interpreter.
 func (byConvention) Health(_ context.Context, live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
-	return conventions.Health(live), nil
+	return interpreter.ConventionalHealth(live), nil
 }

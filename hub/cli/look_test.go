@@ -22,9 +22,9 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/apiserver"
-	"fairlead.dev/hub/detector/claim"
-	"fairlead.dev/hub/view"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/machinery/apiserver"
+	"fairlead.dev/hub/people/view"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 )
@@ -246,6 +246,8 @@ func TestWhatOperatorsSee(t *testing.T) {
 			g.Expect(len(out)).To(BeNumerically(">", 100), shell)
 		}
 	})
+	t.Run("held deletions are seen at once", func(t *testing.T) { l.holding(NewWithT(t)) })
+	t.Run("what others wrote steers no terminal", func(t *testing.T) { l.steered(NewWithT(t)) })
 	t.Run("diff and wait", func(t *testing.T) { l.diffAndWait(NewWithT(t)) })
 	t.Run("what one may not read is said", func(t *testing.T) { l.withoutRights(NewWithT(t)) })
 }

@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"fairlead.dev/hub/view"
+	"fairlead.dev/hub/people/view"
 )
 
 // opened is a hub that an operator's command reads.

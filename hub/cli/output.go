@@ -13,9 +13,10 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/cli/table"
-	"fairlead.dev/hub/view/app"
-	"fairlead.dev/hub/view/fleet"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/clusters"
 )
 
 // Values of -o for lists.
@@ -69,15 +70,17 @@ func (o *outputFlag) encode(env Environment, value any) error {
 	var err error
 	if o.format == outputJSON {
 		data, err = json.MarshalIndent(value, "", "  ")
-		data = append(data, '\n')
+		data = append(prose.JSON(data), '\n')
 	} else {
 		data, err = yaml.Marshal(value)
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the result: %w", err)
 	}
-	_, err = env.Out.Write(data)
-	return err
+	if _, err = env.exact.Write(data); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
+	}
+	return nil
 }
 
 // items is how lists are printed for programs.
@@ -94,13 +97,13 @@ func listOf[T any](list []T) items[T] {
 }
 
 // toneOf is how the state of an application is felt.
-func toneOf(s app.State) table.Tone {
+func toneOf(s applications.State) table.Tone {
 	switch s {
-	case app.Healthy:
+	case applications.Healthy:
 		return table.Good
-	case app.Failing, app.Unscheduled, app.Unhealthy:
+	case applications.Failing, applications.Unscheduled, applications.Unhealthy:
 		return table.Bad
-	case app.Stale, app.Waiting, app.Moving, app.Suspended, app.Deleting:
+	case applications.Stale, applications.Waiting, applications.Moving, applications.Suspended, applications.Deleting:
 		return table.Warn
 	default:
 		return table.Plain
@@ -108,13 +111,13 @@ func toneOf(s app.State) table.Tone {
 }
 
 // toneOfCluster is how the state of a cluster is felt.
-func toneOfCluster(s fleet.State) table.Tone {
+func toneOfCluster(s clusters.State) table.Tone {
 	switch s {
-	case fleet.Ready:
+	case clusters.Ready:
 		return table.Good
-	case fleet.Silent, fleet.NotReady:
+	case clusters.Silent, clusters.NotReady:
 		return table.Bad
-	case fleet.Joining, fleet.Cordoned, fleet.Removing:
+	case clusters.Joining, clusters.Cordoned, clusters.Removing:
 		return table.Warn
 	default:
 		return table.Faint

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/registration/record"
+	"fairlead.dev/hub/fleet/registration/record"
 )
 
 // joinedCluster returns a Cluster that a member has joined as.

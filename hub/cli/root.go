@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/prose"
+	"fairlead.dev/hub/cli/table"
 )
 
 // Environment is what the subcommands have of the outside world.
@@ -27,10 +30,26 @@ type Environment struct {
 	Getenv func(string) string
 	// Color says that results may be in colour, as on a terminal.
 	Color bool
+	// exact is Out for what programs read, or may not be changed by a byte. Everything else
+	// goes through Out and Err, which Run makes harmless to a terminal.
+	exact io.Writer
+}
+
+// harmless returns the environment with an Out and an Err on which nothing that others wrote,
+// such as a status that an agent reports, steers a terminal.
+func (env Environment) harmless() Environment {
+	var codes []string
+	if env.Color {
+		codes = table.Codes()
+	}
+	env.exact = env.Out
+	env.Out, env.Err = prose.NewWriter(env.Out, codes...), prose.NewWriter(env.Err, codes...)
+	return env
 }
 
 // Run runs the subcommand that the arguments name, and returns the exit status.
 func Run(ctx context.Context, env Environment, args []string) int {
+	env = env.harmless()
 	cmd := newRoot(env)
 	cmd.SetArgs(args)
 	cmd.SetOut(env.Out)

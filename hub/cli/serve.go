@@ -16,7 +16,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"fairlead.dev/common/logging"
-	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/common/memory"
+	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/setup"
 )
 
@@ -39,6 +40,10 @@ func newServe(env Environment) *cobra.Command {
 	return cmd
 }
 
+// embeddedPart is which part of the memory of a container the hub itself takes where it runs the
+// embedded API beside it.
+const embeddedPart = 0.4
+
 // serve runs the hub until the context ends, which is no error.
 func serve(ctx context.Context, env Environment, f serveFlags) error {
 	log, err := logging.New(env.Err, f.logFormat, f.verbosity)
@@ -47,6 +52,13 @@ func serve(ctx context.Context, env Environment, f serveFlags) error {
 	}
 	env.SetLogger(log)
 	ctx = ctrl.LoggerInto(ctx, log)
+	part := embeddedPart
+	if f.kubeconfig != "" {
+		part = 1
+	}
+	if _, err := memory.Bound(f.memoryLimit, part, os.DirFS("/")); err != nil {
+		return fmt.Errorf("--memory-limit: %w", err)
+	}
 
 	// Better now than after the API is up.
 	for flag, address := range map[string]string{"metrics-bind-address": f.metricsAddress, "health-probe-bind-address": f.probeAddress, "dashboard-bind-address": f.dashboard.address} {

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/cluster"
 )
 

@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"fairlead.dev/hub/dashboard"
+	"fairlead.dev/hub/people/dashboard"
 )
 
 // dashboardFlags say how `hub serve` serves the dashboard.

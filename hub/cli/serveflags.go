@@ -19,9 +19,9 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/logging"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/failover"
-	"fairlead.dev/hub/failover/evict"
-	"fairlead.dev/hub/operate"
+	"fairlead.dev/hub/adjust/failover"
+	"fairlead.dev/hub/adjust/failover/evict"
+	"fairlead.dev/hub/people/operate"
 	"fairlead.dev/hub/setup"
 )
 
@@ -29,6 +29,12 @@ import (
 const (
 	eventsSummary = "summary"
 	eventsAll     = "all"
+)
+
+// Values of --propagate-namespaces.
+const (
+	namespacesUsed = "used"
+	namespacesAll  = "all"
 )
 
 // Values of --approval.
@@ -64,10 +70,12 @@ type serveFlags struct {
 	metricsAddress  string
 	probeAddress    string
 	dashboard       dashboardFlags
+	memoryLimit     string
 	logFormat       string
 	verbosity       int
 	skippedPatterns []*regexp.Regexp
 	skippedAPIs     string
+	namespaces      string
 	skippedKinds    selector.SkippedKinds
 }
 
@@ -88,13 +96,14 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 
 	fs.StringVar(&f.advertiseURL, "advertise-url", "", "https://HOST:PORT that agents are told to dial (default: where the API is)")
 	fs.StringVar(&f.prefix, "execution-namespace-prefix", contract.DefaultExecutionNamespacePrefix, "what comes before a cluster's name in the name of its execution namespace")
-	fs.DurationVar(&f.monitorPeriod, "cluster-monitor-period", 5*time.Second, "how often the leases of the agents are looked at")
+	fs.DurationVar(&f.monitorPeriod, "cluster-monitor-period", 5*time.Second, "how late the hub may look at a silent cluster: a later look shows that the hub itself had stopped, and the grace period starts over")
 	fs.DurationVar(&f.monitorGrace, "cluster-monitor-grace-period", 40*time.Second, "how long an agent may be silent before its cluster is Unknown")
 	fs.DurationVar(&f.startupGrace, "cluster-startup-grace-period", 60*time.Second, "the same for an agent that was never heard of")
 	fs.Float64Var(&f.evictionRate, "resource-eviction-rate", failover.DefaultRate, "how many applications leave the failed clusters of a region each second; 0 for no limit")
 	fs.DurationVar(&f.evictionGrace, "graceful-eviction-timeout", evict.DefaultGrace, "how long the old copy of an application waits for the new one where its policy does not say")
 	fs.StringVar(&f.evictionPurge, "no-execute-taint-eviction-purge-mode", string(policyv1alpha1.PurgeGracefully), "what becomes of the old copy where the policy does not say: Gracefully or Directly")
 	fs.StringSliceVar(&f.skipped, "skipped-propagating-namespaces", []string{"kube-.*"}, "regular expressions of namespaces whose objects are never propagated")
+	fs.StringVar(&f.namespaces, "propagate-namespaces", namespacesUsed, "used sends a namespace where something of it goes, all sends every namespace to every cluster, but for those that are skipped")
 	fs.StringVar(&f.skippedAPIs, "skipped-propagating-apis", "", "kinds whose objects are never propagated, separated by semicolons: group, group/version, group/version/Kind,Kind, or v1/Kind,Kind for the core group")
 	fs.StringVar(&f.approval, "approval", approvalAuto, "auto lets whoever has a join token join, manual leaves it to `hub clusters approve`")
 	fs.StringVar(&f.events, "events", eventsSummary, "summary emits what tells an author something new, all emits every event")
@@ -102,6 +111,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "address of the metrics; 0 for none")
 	fs.StringVar(&f.probeAddress, "health-probe-bind-address", "0", "address of /healthz and /readyz; 0 for none")
 	f.dashboard.add(fs)
+	fs.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory the hub itself should get along with, such as 2Gi, before its garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has, of which an embedded API leaves it 40 %)")
 	fs.StringVar(&f.logFormat, "log-format", logging.FormatText, "text or json")
 	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "0 logs what changed, 1 also why something did not")
 }
@@ -221,6 +231,9 @@ func (f *serveFlags) compileSkipped() error {
 		}
 		f.skippedPatterns = append(f.skippedPatterns, pattern)
 	}
+	if f.namespaces != namespacesUsed && f.namespaces != namespacesAll {
+		return fmt.Errorf("--propagate-namespaces %q is neither %s nor %s", f.namespaces, namespacesUsed, namespacesAll)
+	}
 	var err error
 	if f.skippedKinds, err = selector.ParseSkippedKinds(f.skippedAPIs); err != nil {
 		return fmt.Errorf("--skipped-propagating-apis: %w", err)
@@ -253,6 +266,7 @@ func (f *serveFlags) options(env Environment) setup.Options {
 		ExecutionNamespacePrefix:  f.prefix,
 		SkippedNamespaces:         f.skippedPatterns,
 		SkippedKinds:              f.skippedKinds,
+		AllNamespaces:             f.namespaces == namespacesAll,
 		ClusterMonitorPeriod:      f.monitorPeriod,
 		ClusterMonitorGracePeriod: f.monitorGrace,
 		ClusterStartupGracePeriod: f.startupGrace,

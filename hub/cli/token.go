@@ -12,7 +12,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/bootstrap"
-	"fairlead.dev/hub/operate"
+	"fairlead.dev/hub/people/operate"
 )
 
 func newToken(env Environment) *cobra.Command {

@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/cluster"
 )
 

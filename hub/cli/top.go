@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"fairlead.dev/hub/cli/table"
-	"fairlead.dev/hub/view/fleet"
+	"fairlead.dev/hub/people/view/clusters"
 )
 
 // Percentages from which on a resource is shown as short.
@@ -60,11 +60,11 @@ func printTop(ctx context.Context, env Environment, hub *hubFlags, output *outpu
 		return err
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(c fleet.Cluster) bool { return c.Name == name }) {
+		if !slices.ContainsFunc(all, func(c clusters.Cluster) bool { return c.Name == name }) {
 			return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", name)
 		}
 	}
-	all = slices.DeleteFunc(all, func(c fleet.Cluster) bool { return len(names) > 0 && !slices.Contains(names, c.Name) })
+	all = slices.DeleteFunc(all, func(c clusters.Cluster) bool { return len(names) > 0 && !slices.Contains(names, c.Name) })
 	if len(all) == 0 && output.text() {
 		say(env.Err, "There are no clusters; let one join with `hub token create --cluster NAME`")
 		return nil
@@ -74,32 +74,32 @@ func printTop(ctx context.Context, env Environment, hub *hubFlags, output *outpu
 }
 
 // fullest returns the order of clusters by what is used of a resource.
-func fullest(by string) (func(a, b fleet.Cluster) int, error) {
-	var of func(c fleet.Cluster) *fleet.Usage
+func fullest(by string) (func(a, b clusters.Cluster) int, error) {
+	var of func(c clusters.Cluster) *clusters.Usage
 	switch by {
 	case "cpu":
-		of = func(c fleet.Cluster) *fleet.Usage { return c.CPU }
+		of = func(c clusters.Cluster) *clusters.Usage { return c.CPU }
 	case "memory":
-		of = func(c fleet.Cluster) *fleet.Usage { return c.Memory }
+		of = func(c clusters.Cluster) *clusters.Usage { return c.Memory }
 	case "pods":
-		of = func(c fleet.Cluster) *fleet.Usage { return c.Pods }
+		of = func(c clusters.Cluster) *clusters.Usage { return c.Pods }
 	case "name":
-		of = func(fleet.Cluster) *fleet.Usage { return nil }
+		of = func(clusters.Cluster) *clusters.Usage { return nil }
 	default:
 		return nil, fmt.Errorf("--sort %q is none of cpu, memory, pods and name", by)
 	}
-	percent := func(c fleet.Cluster) int {
+	percent := func(c clusters.Cluster) int {
 		if u := of(c); u != nil {
 			return u.Percent()
 		}
 		return -1
 	}
-	return func(a, b fleet.Cluster) int {
+	return func(a, b clusters.Cluster) int {
 		return cmp.Or(-cmp.Compare(percent(a), percent(b)), cmp.Compare(a.Name, b.Name))
 	}, nil
 }
 
-func topTable(clusters []fleet.Cluster) *table.Table {
+func topTable(fleet []clusters.Cluster) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "CLUSTER"},
 		{Name: "STATE"},
@@ -114,10 +114,10 @@ func topTable(clusters []fleet.Cluster) *table.Table {
 		{Name: "PODS FREE"},
 		{Name: "PODS PENDING", Wide: true},
 	}}
-	for i := range clusters {
-		c := &clusters[i]
+	for i := range fleet {
+		c := &fleet[i]
 		row := []table.Cell{{Text: c.Name}, {Text: string(c.State), Tone: toneOfCluster(c.State)}, {Text: nodes(c)}}
-		for _, u := range []*fleet.Usage{c.CPU, c.Memory, c.Pods} {
+		for _, u := range []*clusters.Usage{c.CPU, c.Memory, c.Pods} {
 			row = append(row, used(u), free(u), pending(u))
 		}
 		t.Rows = append(t.Rows, row)
@@ -125,7 +125,7 @@ func topTable(clusters []fleet.Cluster) *table.Table {
 	return t
 }
 
-func nodes(c *fleet.Cluster) string {
+func nodes(c *clusters.Cluster) string {
 	if c.Nodes == nil {
 		return ""
 	}
@@ -133,7 +133,7 @@ func nodes(c *fleet.Cluster) string {
 }
 
 // used says how much of a resource is used: 3.5/8 (44%).
-func used(u *fleet.Usage) table.Cell {
+func used(u *clusters.Usage) table.Cell {
 	if u == nil {
 		return table.Cell{}
 	}
@@ -147,14 +147,14 @@ func used(u *fleet.Usage) table.Cell {
 	return table.Cell{Text: fmt.Sprintf("%s/%s (%d%%)", quantity(u.Used), quantity(u.Total), u.Percent()), Tone: tone}
 }
 
-func free(u *fleet.Usage) table.Cell {
+func free(u *clusters.Usage) table.Cell {
 	if u == nil {
 		return table.Cell{}
 	}
 	return table.Cell{Text: quantity(u.Free)}
 }
 
-func pending(u *fleet.Usage) table.Cell {
+func pending(u *clusters.Usage) table.Cell {
 	if u == nil || u.Pending.IsZero() {
 		return table.Cell{}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/hub/view/app"
-	"fairlead.dev/hub/view/trail"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/tree"
 )
 
 func newTree(env Environment) *cobra.Command {
@@ -51,13 +51,13 @@ func printTree(ctx context.Context, env Environment, hub *hubFlags, output *outp
 	if !output.text() {
 		return output.encode(env, root)
 	}
-	paint := func(s app.State) string {
+	paint := func(s applications.State) string {
 		if !env.Color {
 			return string(s)
 		}
 		return toneOf(s).Paint(string(s))
 	}
-	if err := trail.Write(env.Out, root, paint); err != nil {
+	if err := tree.Write(env.Out, root, paint); err != nil {
 		return fmt.Errorf("printing the tree: %w", err)
 	}
 	return nil

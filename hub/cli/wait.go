@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/hub/view"
-	"fairlead.dev/hub/view/app"
-	"fairlead.dev/hub/view/fleet"
+	"fairlead.dev/common/prose"
+	"fairlead.dev/hub/people/view"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/clusters"
 )
 
 // What can be waited for.
@@ -104,6 +105,7 @@ func (f *waitFlags) poll(ctx context.Context, env Environment, what string, look
 		if err != nil {
 			return err
 		}
+		p.said = prose.OneLine(p.said)
 		took := env.Clock.Now().Sub(begin).Round(time.Second)
 		if p.said != said && !f.quiet {
 			say(env.Err, "%4s  %s", took, p.said)
@@ -159,7 +161,7 @@ func (f *waitFlags) application(ctx context.Context, hub *opened, ref view.Ref) 
 }
 
 // progressOf says how far an application is.
-func progressOf(a *app.Application, until string) progress {
+func progressOf(a *applications.Application, until string) progress {
 	said := fmt.Sprintf("%s: %d of %d clusters ready, applied in %d, healthy in %d", a.State, a.Ready, a.Wanted, a.Applied, a.Healthy)
 	if a.Stale > 0 {
 		said += fmt.Sprintf(", %d not heard from", a.Stale)
@@ -174,7 +176,7 @@ func progressOf(a *app.Application, until string) progress {
 	case untilApplied:
 		p.done = a.Wanted > 0 && a.Applied == a.Wanted && a.Leaving == 0
 	case untilReady:
-		p.done = a.State == app.Healthy && a.Wanted > 0 && a.Ready == a.Wanted
+		p.done = a.State == applications.Healthy && a.Wanted > 0 && a.Ready == a.Wanted
 	}
 	return p
 }
@@ -185,7 +187,7 @@ func (f *waitFlags) cluster(ctx context.Context, hub *opened, name string) (prog
 	if err != nil {
 		return progress{}, err
 	}
-	i := slices.IndexFunc(all, func(c fleet.Cluster) bool { return c.Name == name })
+	i := slices.IndexFunc(all, func(c clusters.Cluster) bool { return c.Name == name })
 	if i < 0 {
 		return progress{done: f.until == untilDeleted, said: "it has not joined"}, nil
 	}

@@ -14,7 +14,7 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/view/app"
+	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/test/builder"
 )
 
@@ -117,12 +117,12 @@ func (l *lookout) withoutRights(g *WithT) {
 
 func TestHowFarAnApplicationIs(t *testing.T) {
 	t.Parallel()
-	well := app.Application{State: app.Healthy, Counts: app.Counts{Wanted: 2, Ready: 2, Applied: 2, Healthy: 2}}
-	sick := app.Application{State: app.Unhealthy, Counts: app.Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1}, Why: "b: sick"}
-	moving := app.Application{State: app.Moving, Counts: app.Counts{Wanted: 2, Ready: 2, Applied: 2, Healthy: 2, Leaving: 1}}
-	none := app.Application{State: app.Waiting}
+	well := applications.Application{State: applications.Healthy, Counts: applications.Counts{Wanted: 2, Ready: 2, Applied: 2, Healthy: 2}}
+	sick := applications.Application{State: applications.Unhealthy, Counts: applications.Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1}, Why: "b: sick"}
+	moving := applications.Application{State: applications.Moving, Counts: applications.Counts{Wanted: 2, Ready: 2, Applied: 2, Healthy: 2, Leaving: 1}}
+	none := applications.Application{State: applications.Waiting}
 	cases := map[string]struct {
-		a     app.Application
+		a     applications.Application
 		until string
 		done  bool
 	}{

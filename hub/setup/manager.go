@@ -21,7 +21,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/monitoring"
+	"fairlead.dev/hub/people/monitoring"
 )
 
 // Options say how the hub works. The zero value of a field means nothing else is said
@@ -33,7 +33,10 @@ type Options struct {
 	SkippedNamespaces []*regexp.Regexp
 	// SkippedKinds are kinds whose objects are no templates.
 	SkippedKinds selector.SkippedKinds
-	// ClusterMonitorPeriod is how often the leases of the agents are looked at.
+	// AllNamespaces sends every namespace to every cluster; else a namespace goes where
+	// something of it goes.
+	AllNamespaces bool
+	// ClusterMonitorPeriod is how late a look at a silent cluster may come and still be believed.
 	ClusterMonitorPeriod time.Duration
 	// ClusterMonitorGracePeriod is the silence after which a cluster is Unknown.
 	ClusterMonitorGracePeriod time.Duration
@@ -87,12 +90,15 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 		return nil, err
 	}
 	// The server's own fairness protects it; waiting here as well would only hide it.
-	cfg = rest.CopyConfig(cfg)
+	cfg = kube.BoundDepth(cfg)
 	cfg.QPS = -1
 	cfg.UserAgent = fieldOwner
+	watches := &kube.WatchErrors{}
+	cached := CacheOptions()
+	cached.DefaultWatchErrorHandler = watches.Handle
 	mgr, err := manager.New(cfg, manager.Options{
 		Scheme:                        scheme,
-		Cache:                         CacheOptions(),
+		Cache:                         cached,
 		Client:                        ClientOptions(),
 		Metrics:                       metricsserver.Options{BindAddress: orNone(o.MetricsBindAddress)},
 		HealthProbeBindAddress:        orNone(o.HealthProbeBindAddress),
@@ -112,7 +118,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	if err := kube.IndexWorks(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	if err := register(ctx, mgr, o); err != nil {
+	if err := register(ctx, mgr, watches, o); err != nil {
 		return nil, err
 	}
 	if err := monitoring.Register(mgr, monitoring.Deps{Registry: o.Registry, Clock: o.Clock}); err != nil {

@@ -21,7 +21,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/cluster"
 )
 

@@ -3,32 +3,33 @@ package setup
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/interpreter/builtin"
 	"fairlead.dev/common/interpreter/lua"
 	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/binding"
-	"fairlead.dev/hub/cluster"
-	"fairlead.dev/hub/dependencies"
-	"fairlead.dev/hub/detector"
-	"fairlead.dev/hub/failover"
-	"fairlead.dev/hub/failover/evict"
-	"fairlead.dev/hub/interpretation"
-	"fairlead.dev/hub/quotas"
-	"fairlead.dev/hub/rebalance"
-	"fairlead.dev/hub/registration"
-	"fairlead.dev/hub/remedy"
-	"fairlead.dev/hub/replicas"
-	"fairlead.dev/hub/scheduler"
-	"fairlead.dev/hub/status"
+	"fairlead.dev/hub/adjust/cronscaling"
+	"fairlead.dev/hub/adjust/failover"
+	"fairlead.dev/hub/adjust/failover/evict"
+	"fairlead.dev/hub/adjust/quotas"
+	"fairlead.dev/hub/adjust/rebalance"
+	"fairlead.dev/hub/adjust/replicas"
+	"fairlead.dev/hub/fleet/cluster"
+	"fairlead.dev/hub/fleet/registration"
+	"fairlead.dev/hub/fleet/remedy"
+	"fairlead.dev/hub/flow/binding"
+	"fairlead.dev/hub/flow/dependencies"
+	"fairlead.dev/hub/flow/detector"
+	"fairlead.dev/hub/flow/scheduler"
+	"fairlead.dev/hub/flow/status"
+	"fairlead.dev/hub/machinery/customizations"
 )
 
 // stage is one step of the flow.
@@ -43,7 +44,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 	var placing *scheduler.Scheduler
 	return []stage{
 		{"interpretation", func(mgr manager.Manager, events kube.EventSink) error {
-			return interpretation.Register(mgr, interpretation.Deps{Compiler: known.compiler, Failures: known.failures, Events: events})
+			return customizations.Register(mgr, customizations.Deps{Compiler: known.compiler, Failures: known.failures, Events: events})
 		}},
 		{"detector", func(mgr manager.Manager, events kube.EventSink) error {
 			return detector.Register(mgr, detector.Deps{
@@ -52,7 +53,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		}},
 		{"dependencies", func(mgr manager.Manager, events kube.EventSink) error {
 			return dependencies.Register(mgr, dependencies.Deps{
-				Exclusions: exclusions, Interpreter: known.kinds, Informers: informers, Events: events, Clock: o.Clock,
+				Exclusions: exclusions, Interpreter: known.kinds, Informers: informers, Events: events, Clock: o.Clock, AllNamespaces: o.AllNamespaces,
 			})
 		}},
 		{"scheduler", func(mgr manager.Manager, events kube.EventSink) error {
@@ -78,7 +79,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		}},
 		{"failover", func(mgr manager.Manager, events kube.EventSink) error {
 			return failover.Register(mgr, failover.Deps{
-				Events: events, Clock: o.Clock, Elsewhere: placing.Elsewhere, Rate: o.EvictionRate,
+				Events: events, Clock: o.Clock, Scheduler: placing, Rate: o.EvictionRate,
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix,
 				Judged:                   func(kind schema.GroupVersionKind) bool { return known.kinds.Has(kind, interpreter.InterpretHealth) },
 				Options:                  evict.Options{Grace: o.EvictionGrace, PurgeMode: o.EvictionPurgeMode},
@@ -96,6 +97,9 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		{"quotas", func(mgr manager.Manager, events kube.EventSink) error {
 			return quotas.Register(ctx, mgr, quotas.Deps{ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Events: events})
 		}},
+		{"cronscaling", func(mgr manager.Manager, events kube.EventSink) error {
+			return cronscaling.Register(mgr, cronscaling.Deps{Events: events, Clock: o.Clock})
+		}},
 		{"registration", func(mgr manager.Manager, events kube.EventSink) error {
 			return registration.Register(mgr, registration.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Events: events, Clock: o.Clock, ManualApproval: o.ManualApproval,
@@ -106,13 +110,19 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 
 // register registers all stages with the manager. Each tells its events under its own
 // name.
-func register(ctx context.Context, mgr manager.Manager, o Options) error {
+func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchErrors, o Options) error {
 	known, err := newMeanings(ctx, mgr)
 	if err != nil {
 		return err
 	}
-	for _, s := range stages(ctx, o, kube.NewMetadataInformers(mgr.GetCache()), known) {
-		events := kube.NewEventSink(mgr.GetEventRecorder("fairlead-"+s.name), o.AllEvents)
+	recorder, err := kube.NewEventRecorders(mgr)
+	if err != nil {
+		return err
+	}
+	informers := kube.NewMetadataInformers(mgr.GetCache())
+	watches.OnRemoved(func(context.Context) { go dropUnserved(ctx, mgr, informers) })
+	for _, s := range stages(ctx, o, informers, known) {
+		events := kube.NewEventSink(recorder("fairlead-"+s.name), o.AllEvents)
 		if err := s.register(mgr, events); err != nil {
 			return fmt.Errorf("registering stage %q: %w", s.name, err)
 		}
@@ -120,22 +130,30 @@ func register(ctx context.Context, mgr manager.Manager, o Options) error {
 	return nil
 }
 
+// dropUnserved ends the watches of kinds whose definitions were removed.
+func dropUnserved(ctx context.Context, mgr manager.Manager, informers *kube.MetadataInformers) {
+	if err := informers.DropUnserved(ctx, mgr.GetAPIReader()); err != nil {
+		mgr.GetLogger().V(1).Info("Could not tell which kinds are still served, the next watch that fails asks again", "reason", err.Error())
+	}
+}
+
 // meanings is what knows what kinds mean.
 type meanings struct {
 	kinds    *store.Store
 	compiler *lua.Compiler
-	failures *interpretation.Failures
+	failures *customizations.Failures
 }
 
 // newMeanings returns what knows what kinds mean: complete now, and kept up to date while
 // the manager runs.
 func newMeanings(ctx context.Context, mgr manager.Manager) (meanings, error) {
-	m := meanings{failures: interpretation.NewFailures()}
-	builtIn, err := builtin.New(vm.Options{})
+	m := meanings{failures: customizations.NewFailures()}
+	scripts := vm.Options{Limiter: vm.NewLimiter(debug.SetMemoryLimit(-1))}
+	builtIn, err := store.BuiltIn(scripts)
 	if err != nil {
 		return m, err
 	}
-	if m.compiler, err = lua.NewCompiler(lua.Options{Failed: m.failures.Record}); err != nil {
+	if m.compiler, err = lua.NewCompiler(lua.Options{Options: scripts, Failed: m.failures.Record}); err != nil {
 		return m, fmt.Errorf("preparing Lua: %w", err)
 	}
 	m.kinds = store.New(store.Options{Compiler: m.compiler, Services: mgr.GetAPIReader(), BuiltIn: []interpreter.Interpreter{builtIn}})

@@ -17,11 +17,11 @@ type pkg struct {
 	Imports, Deps []string
 }
 
-// place is where a package sits in the tree. hub/scheduler/assign is
-// {hub, scheduler, core}.
+// place is where a package sits in the tree. hub/flow/scheduler/assign is
+// {hub, flow, scheduler, core}, agent/execution is {agent, "", execution}.
 type place struct {
-	component, stage string
-	core             bool
+	component, group, stage string
+	core                    bool
 }
 
 // unreachable lists packages that no core package may reach, directly or through
@@ -33,9 +33,9 @@ var unreachable = map[string]string{
 
 // heavy lists modules that must never enter the main module, and why.
 var heavy = map[string]string{
-	"k8s.io/kubernetes": "it belongs into the nested module hub/controlplane",
-	"go.etcd.io/etcd":   "it belongs into the nested module hub/controlplane",
-	"sigs.k8s.io/kwok":  "it belongs into the nested module hub/controlplane",
+	"k8s.io/kubernetes": "it belongs into the nested module hub/machinery/controlplane",
+	"go.etcd.io/etcd":   "it belongs into the nested module hub/machinery/controlplane",
+	"sigs.k8s.io/kwok":  "it belongs into the nested module hub/machinery/controlplane",
 }
 
 func TestImports(t *testing.T) {
@@ -61,7 +61,11 @@ func TestImports(t *testing.T) {
 			}
 		}
 		for _, dep := range p.Imports {
-			if to := locate(module, dep); sideways(from, to) {
+			to := locate(module, dep)
+			if from.component == "hub" && from.group == "" && !assembly[from.stage] {
+				t.Errorf("%s is in none of the groups of the hub", p.ImportPath)
+			}
+			if sideways(from, to) {
 				t.Errorf("%s imports %s: stages meet only in %s/setup", p.ImportPath, dep, from.component)
 			}
 		}
@@ -81,17 +85,32 @@ func crosses(from, to string) bool {
 	return false
 }
 
-// assembly are the parts of a component that may know all its stages. What people see of a
-// hub (view) is made of what the stages know, and whoever shows it (cli, dashboard,
-// monitoring) reads it there.
-var assembly = map[string]bool{"": true, "setup": true, "cli": true, "view": true, "operate": true, "dashboard": true, "monitoring": true}
+// groups are those of the hub, and what each may import beside its own stages' cores: of people
+// the cores of every group, since what people see is made of what the stages know, and the
+// roots of machinery. What is in no group (cli, setup) knows all.
+var groups = map[string]func(to place) bool{
+	"people":    func(to place) bool { return to.group == "people" || to.group == "machinery" || to.core },
+	"flow":      nil,
+	"adjust":    nil,
+	"fleet":     nil,
+	"machinery": nil,
+}
 
-// sideways reports whether one stage imports another stage of the same component.
+// assembly are the parts of a component that may know all its stages.
+var assembly = map[string]bool{"": true, "setup": true, "cli": true}
+
+// sideways reports whether one stage imports what is another's.
 func sideways(from, to place) bool {
 	if from.component != to.component || (from.component != "hub" && from.component != "agent") {
 		return false
 	}
-	return !assembly[from.stage] && from.stage != to.stage
+	if assembly[from.stage] && from.group == "" || from.group == to.group && from.stage == to.stage {
+		return false
+	}
+	if may := groups[from.group]; may != nil {
+		return !may(to)
+	}
+	return true
 }
 
 // locate says where a package sits; nowhere if it is not ours.
@@ -102,11 +121,21 @@ func locate(module, path string) place {
 	}
 	parts := strings.Split(rel, "/")
 	p := place{component: parts[0]}
-	if len(parts) > 1 {
-		p.stage = parts[1]
+	parts = parts[1:]
+	if _, grouped := groups[head(parts)]; grouped && p.component == "hub" {
+		p.group, parts = parts[0], parts[1:]
 	}
-	p.core = len(parts) > 2 && (p.component == "hub" || p.component == "agent")
+	p.stage = head(parts)
+	p.core = len(parts) > 1 && (p.component == "hub" || p.component == "agent")
 	return p
+}
+
+// head is the first of some, or nothing.
+func head(parts []string) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	return parts[0]
 }
 
 // list returns our packages without their tests.

@@ -11,11 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
@@ -71,7 +73,20 @@ func connect(ctx context.Context, o options) (*bench, error) {
 			return nil, fmt.Errorf("talking to %q: %w", a.name, err)
 		}
 	}
-	return b, nil
+	return b, b.takeBrakesOff(ctx)
+}
+
+// takeBrakesOff lets the agents delete what is measured without asking: the bench deletes
+// all that it made at once, for which it has no operator to ask.
+func (b *bench) takeBrakesOff(ctx context.Context) error {
+	off := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletionBrake":{"objects":0,"percent":100}}}`))
+	for _, name := range b.clusterNames() {
+		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := b.hub.client.Patch(ctx, cluster, off); err != nil {
+			return fmt.Errorf("taking the deletion brake off cluster %q: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func dial(name, kubeconfig string, scheme *runtime.Scheme) (api, error) {

@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	"fairlead.dev/common/interpreter/builtin"
 	"fairlead.dev/common/interpreter/lua/vm"
+	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/test/fleet"
 )
 
@@ -41,7 +41,7 @@ func runAgent(t *testing.T, f *fleet.Fleet, c clock.WithTicker) (stop func()) {
 	g.Expect(err).NotTo(HaveOccurred())
 	config, err := f.Config(member)
 	g.Expect(err).NotTo(HaveOccurred())
-	kinds, err := builtin.New(vm.Options{})
+	kinds, err := store.BuiltIn(vm.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

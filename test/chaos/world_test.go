@@ -20,6 +20,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
@@ -53,6 +54,9 @@ func newWorld(t *testing.T, f *fleet.Fleet) *world {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}
 	g.Expect(w.hub.Create(t.Context(), ns)).To(Succeed())
 	w.namespace = ns.Name
+	// Changes come faster here than an operator could release what the deletion brake holds.
+	off := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletionBrake":{"objects":0,"percent":100}}}`))
+	g.Expect(w.hub.Patch(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, off)).To(Succeed())
 	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "everything"}}
 	policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{
 		{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"chaos": "true"}}},

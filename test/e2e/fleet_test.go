@@ -22,9 +22,14 @@ var shared = fleettest.Of(fleet.Options{Clusters: 3, Nodes: 2})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
+// up returns the fleet. Its deletion brakes are off: there is no operator to release what they hold.
 func up(t *testing.T) *fleet.Fleet {
 	t.Helper()
-	return shared.Up(t)
+	f := shared.Up(t)
+	for _, member := range f.Members() {
+		kubectl(t, NewWithT(t), f, fleet.HubName, "patch", "cluster", member, "--type=merge", "-p", `{"spec":{"deletionBrake":{"objects":0,"percent":100}}}`)
+	}
+	return f
 }
 
 func eventually(t *testing.T, check func(g Gomega)) {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/test/fleet"
 )
 
@@ -59,6 +61,7 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 		"a data directory that is in use":       {"hub", serve(filepath.Join(f.Dir, fleet.HubName), "0"), filepath.Join(f.Dir, fleet.HubName)},
 		"a token for a name that is none":       {"hub", []string{"token", "create", "--kubeconfig", f.Kubeconfig(fleet.HubName), "--cluster", "Not A Name"}, "Not A Name"},
 		"a kubeconfig that is not there":        {"hub", []string{"token", "create", "--kubeconfig", "/nowhere", "--cluster", "x"}, "/nowhere"},
+		"a token that nobody can use in time":   {"hub", []string{"token", "create", "--kubeconfig", f.Kubeconfig(fleet.HubName), "--cluster", "x", "--ttl", "1ms"}, "valid for longer"},
 		"an agent that has never joined":        {"agent", []string{"run", "--kubeconfig", f.Kubeconfig("edge-1"), "--state-dir", fresh()}, "join"},
 		"an agent with no cluster to speak for": {"agent", []string{"run", "--kubeconfig", "/nowhere", "--state-dir", fresh()}, "/nowhere"},
 	} {
@@ -70,6 +73,14 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 
 func serve(dataDir, port string) []string {
 	return []string{"serve", "--data-dir", dataDir, "--bind-address", "127.0.0.1", "--secure-port", port, "--metrics-bind-address", "0", "--dashboard-bind-address", "0"}
+}
+
+// idOf returns the id of the token among the arguments of `agent join`.
+func idOf(g Gomega, arguments []string) string {
+	g.Expect(arguments).To(ContainElement("--token"))
+	token, err := bootstrap.Parse(arguments[slices.Index(arguments, "--token")+1])
+	g.Expect(err).NotTo(HaveOccurred())
+	return token.ID
 }
 
 func TestTokensThatDoNotOpen(t *testing.T) {
@@ -88,11 +99,18 @@ func TestTokensThatDoNotOpen(t *testing.T) {
 		_, err = f.Run(t.Context(), "agent", join(t, "edge-1", token)...)
 		g.Expect(err).NotTo(HaveOccurred(), "the same member may come back")
 		g.Expect(fails(t, f, "agent", join(t, "edge-2", token)...)).To(ContainSubstring("was used already"))
+		// The join that the agent of edge-1 runs with ended with the new one: it joins anew as well.
+		g.Expect(f.Stop(t.Context(), fleet.AgentName("edge-1"))).To(Succeed())
+		g.Expect(os.RemoveAll(f.StateDir("edge-1"))).To(Succeed())
+		g.Expect(f.Up(t.Context())).To(Succeed())
 	})
 	t.Run("an expired token", func(t *testing.T) {
 		g := NewWithT(t)
-		token, err := f.CreateToken(t.Context(), "edge-9", "--ttl", "1s")
+		token, err := f.CreateToken(t.Context(), "edge-9")
 		g.Expect(err).NotTo(HaveOccurred())
+		// A time to live of a second may be over before the token works.
+		kubectl(t, g, f, fleet.HubName, "patch", "secret", "-n", bootstrap.SecretNamespace, bootstrap.SecretName(idOf(g, token)),
+			"-p", `{"stringData": {"expiration": "2020-01-01T00:00:00Z"}}`)
 		g.Eventually(func(g Gomega) {
 			tokens, err := f.Run(t.Context(), "hub", "token", "list", "--kubeconfig", f.Kubeconfig(fleet.HubName))
 			g.Expect(err).NotTo(HaveOccurred())

@@ -42,7 +42,7 @@ func BenchmarkALostClusterIsUnknown(b *testing.B) {
 		from := time.Now()
 		b.StartTimer()
 		g.Eventually(func(g Gomega) {
-			g.Expect(w.ready(b, g, "edge-1")).To(Equal(metav1.ConditionUnknown))
+			g.Expect(w.ready(b, g)).To(Equal(metav1.ConditionUnknown))
 		}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
 		took := time.Since(from)
 		longest, sum, n = max(longest, took), sum+took, n+1

@@ -91,11 +91,11 @@ func (w *world) eventually(t *testing.T, check func(g Gomega)) {
 	w.g.Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
 }
 
-// ready is what the hub says of a cluster.
-func (w *world) ready(tb testing.TB, g Gomega, name string) metav1.ConditionStatus {
+// ready is what the hub says of edge-1.
+func (w *world) ready(tb testing.TB, g Gomega) metav1.ConditionStatus {
 	tb.Helper()
 	c := &clusterv1alpha1.Cluster{}
-	g.Expect(w.hub.Get(tb.Context(), client.ObjectKey{Name: name}, c)).To(Succeed())
+	g.Expect(w.hub.Get(tb.Context(), client.ObjectKey{Name: "edge-1"}, c)).To(Succeed())
 	if found := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady); found != nil {
 		return found.Status
 	}

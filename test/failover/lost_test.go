@@ -25,6 +25,9 @@ spec:
   taints: [{key: lost, effect: NoExecute}]
 `
 
+// atOnce is the toleration of an application that does not wait for five minutes.
+const atOnce = `{key: lost, operator: Exists, effect: NoExecute, tolerationSeconds: 0}`
+
 // deployment is YAML of one with two replicas, which need nodes with a label, and of its
 // policy: in the first group of clusters that has a place.
 func deployment(name, tolerations string, groups ...string) string {
@@ -59,7 +62,8 @@ spec:
 }
 
 // TestAClusterIsLostAndComesBack follows three applications of a cluster whose agent dies:
-// one that moves, one that tolerates it, and one that can go nowhere else. The hub is killed
+// one that moves at once, one that waits as all do by default, and one that can go nowhere
+// else. The hub is killed
 // in the middle.
 func TestAClusterIsLostAndComesBack(t *testing.T) {
 	w := start(t)
@@ -67,9 +71,9 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 	w.pool(t, "edge-1", true)
 	w.pool(t, "edge-2", false)
 	w.apply(t, silence+
-		deployment("moves", "", "edge-1", "edge-2")+
-		deployment("waits", `{key: lost, operator: Exists, effect: NoExecute, tolerationSeconds: 3600}`, "edge-1", "edge-2")+
-		deployment("pinned", "", "edge-1"))
+		deployment("moves", atOnce, "edge-1", "edge-2")+
+		deployment("waits", "", "edge-1", "edge-2")+
+		deployment("pinned", atOnce, "edge-1"))
 	w.eventually(t, func(g Gomega) {
 		for _, name := range []string{"moves", "waits", "pinned"} {
 			d := w.deployment(t, g, "edge-1", name)
@@ -84,11 +88,11 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 
 	g.Expect(w.Kill(ctx, fleet.AgentName("edge-1"))).To(Succeed())
 	w.eventually(t, func(g Gomega) {
-		g.Expect(w.ready(t, g, "edge-1")).To(Equal(metav1.ConditionUnknown))
+		g.Expect(w.ready(t, g)).To(Equal(metav1.ConditionUnknown))
 		g.Expect(w.where(t, g, "moves")).To(Equal([]string{"edge-2"}))
 		g.Expect(w.deployment(t, g, "edge-2", "moves")).NotTo(BeNil())
-		g.Expect(w.evicting(t, g, "moves")).To(Equal(workv1alpha2.ReasonWaitingForReplacement))
-		g.Expect(w.evicting(t, g, "pinned")).To(Equal(workv1alpha2.ReasonWaitingForReplacement))
+		g.Expect(w.evicting(t, g, "moves")).To(Equal(workv1alpha2.ReasonWaitingForCluster))
+		g.Expect(w.evicting(t, g, "pinned")).To(Equal(workv1alpha2.ReasonNowhereToGo))
 	})
 
 	// The new copy finds no node yet, and the hub dies: what is in edge-1 stays.
@@ -107,17 +111,18 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 
 	w.pool(t, "edge-2", true)
 	w.eventually(t, func(g Gomega) {
-		g.Expect(w.binding(t, g, "moves").Spec.GracefulEvictionTasks).To(BeEmpty())
 		g.Expect(w.deployment(t, g, "edge-2", "moves").Status.ReadyReplicas).To(BeEquivalentTo(2))
-		g.Expect(w.works(t, g, "edge-1")).To(Equal(map[string]bool{"moves-deployment": false, "waits-deployment": true, "pinned-deployment": true}))
+		g.Expect(w.binding(t, g, "moves").Status.AggregatedStatus).To(ContainElement(And(
+			HaveField("ClusterName", "edge-2"), HaveField("Health", workv1alpha1.Healthy))))
 	})
-	g.Expect(w.uids(t, g, "edge-1")).To(Equal(before), "nobody is there to remove anything")
+	g.Expect(w.works(t, g, "edge-1")).To(Equal(all), "nothing is deleted before the cluster is heard from")
+	g.Expect(w.uids(t, g, "edge-1")).To(Equal(before))
 	g.Expect(w.where(t, g, "waits")).To(Equal([]string{"edge-1"}))
 
 	g.Expect(w.StartAgent("edge-1")).To(Succeed())
 	delete(before, "moves")
 	w.eventually(t, func(g Gomega) {
-		g.Expect(w.ready(t, g, "edge-1")).To(Equal(metav1.ConditionTrue))
+		g.Expect(w.ready(t, g)).To(Equal(metav1.ConditionTrue))
 		g.Expect(w.uids(t, g, "edge-1")).To(Equal(before), "exactly what moved away is removed")
 		g.Expect(w.works(t, g, "edge-1")).To(Equal(map[string]bool{"waits-deployment": true, "pinned-deployment": true}))
 		for _, name := range []string{"waits", "pinned"} {

@@ -3,9 +3,11 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +19,16 @@ func (f *Fleet) upAgent(ctx context.Context, member string) error {
 		if err != nil {
 			return err
 		}
-		s.args = append(s.args, flags...)
+		// Others on this machine see the arguments of a program, but not what is in the file.
+		at := slices.Index(flags, "--token")
+		file := filepath.Join(f.Dir, member+".token")
+		if at < 0 || at+1 == len(flags) {
+			return errors.New("`hub token create` printed no --token")
+		}
+		if err := os.WriteFile(file, []byte(flags[at+1]), 0o600); err != nil {
+			return fmt.Errorf("keeping the token of %q: %w", member, err)
+		}
+		s.args = append(s.args, slices.Concat(flags[:at], []string{"--token-file", file}, flags[at+2:])...)
 	}
 	return f.up(ctx, s)
 }

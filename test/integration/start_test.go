@@ -26,10 +26,10 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/interpreter/builtin"
 	"fairlead.dev/common/interpreter/lua/vm"
+	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/logging"
-	"fairlead.dev/hub/apiserver"
+	"fairlead.dev/hub/machinery/apiserver"
 	hubsetup "fairlead.dev/hub/setup"
 )
 
@@ -97,7 +97,7 @@ func (s *system) startAgent(ctx context.Context, t *testing.T, name string) {
 			t.Fatalf("joining %q: %v", name, err)
 		}
 	}
-	kinds, err := builtin.New(vm.Options{})
+	kinds, err := store.BuiltIn(vm.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

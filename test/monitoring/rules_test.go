@@ -90,6 +90,10 @@ func TestEachAlertFires(t *testing.T) {
 			fires: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(-5), "cluster", "edge-1")},
 			quiet: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(5), "cluster", "edge-1")}, text: "--rejoin edge-1",
 		},
+		"FairleadDeletionsHeld": {
+			fires: []series{metric("fairlead_hub_cluster_deletions_held", always(1), "cluster", "edge-1")},
+			quiet: []series{metric("fairlead_hub_cluster_deletions_held", always(0), "cluster", "edge-1")}, text: "hub clusters describe edge-1",
+		},
 		"FairleadUnclaimedObjects": {
 			fires: []series{metric("fairlead_hub_unclaimed_objects", always(3))}, quiet: []series{metric("fairlead_hub_unclaimed_objects", always(0))}, text: "3 objects",
 		},

@@ -14,7 +14,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/failover/evict"
+	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/test/builder"
 )
 
@@ -32,6 +32,8 @@ type app struct {
 	returns bool
 	// allowed are the clusters that it may be deleted in.
 	allowed map[string]string
+	// deleted is when it was deleted last in a cluster.
+	deleted map[string]time.Time
 	// assigned is since when a cluster has its share.
 	assigned map[string]share
 }
@@ -53,7 +55,7 @@ func newApp(words []string) (*app, error) {
 	}
 	template := builder.MakeDeployment("shop", name).Replicas(replicas).Obj()
 	template.SetUID(types.UID("uid-" + name))
-	a := &app{name: name, template: template, startup: 10 * time.Second, grace: evict.DefaultGrace, allowed: map[string]string{}, assigned: map[string]share{}, most: int32(replicas)}
+	a := &app{name: name, template: template, startup: 10 * time.Second, grace: evict.DefaultGrace, allowed: map[string]string{}, deleted: map[string]time.Time{}, assigned: map[string]share{}, most: int32(replicas)}
 	b := &workv1alpha2.ResourceBinding{}
 	b.Namespace, b.Name, b.Generation = "shop", name+"-deployment", 1
 	b.Labels = map[string]string{contract.ResourceBindingPermanentIDLabel: a.id()}

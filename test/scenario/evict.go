@@ -13,10 +13,10 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/failover/evict"
-	"fairlead.dev/hub/failover/lapse"
-	"fairlead.dev/hub/failover/suspect"
-	"fairlead.dev/hub/scheduler/decide"
+	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/hub/adjust/failover/evict"
+	"fairlead.dev/hub/adjust/failover/lapse"
+	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
 // evict is the stage that takes applications out of clusters.
@@ -75,6 +75,12 @@ func (w *world) evictOne(a *app) bool {
 		}
 		w.tell("%s: the task of %s is over: %s", a.name, e.Cluster, e.How)
 	}
+	for _, cluster := range names(d.Withdrawn) {
+		if _, ok := a.allowed[cluster]; !ok {
+			a.allowed[cluster] = "taken back"
+		}
+		w.tell("%s: what %s was to get is taken back", a.name, cluster)
+	}
 	if said, says := evicting(a.binding), evicting(b); said != says {
 		w.tell("%s says %s", a.name, says)
 	}
@@ -84,7 +90,7 @@ func (w *world) evictOne(a *app) bool {
 }
 
 func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input {
-	verdict := suspect.Decide(w.list(), w.now)
+	verdict := disruption.Decide(w.list(), w.now)
 	in := evict.Input{
 		Now: w.now, Generation: b.Generation, Namespaced: true, ByRule: true, Spec: &b.Spec, Status: &b.Status, Tolerations: b.Spec.Placement.ClusterTolerations,
 		Clusters: w.clusters, Works: map[string]evict.Work{}, Unbelieved: map[string]evict.Doubt{}, ByCondition: sets.New("lost"), Lapsed: map[string]sets.Set[string]{},
@@ -95,6 +101,7 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 		in.Works[cluster] = evict.Work{Observed: applied != nil && applied.ObservedGeneration >= work.Generation}
 	}
 	policies := lapse.Compile(w.policies)
+	in.BySilence = policies.BySilence()
 	for name := range w.clusters {
 		in.Lapsed[name] = policies.Lapsed(w.clusters[name])
 		if verdict.Unbelieved(name) {
@@ -106,7 +113,10 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 		w.hub.waiting[a.name][cluster] = region
 		return w.hub.pace.Ask(region, a.name+"/"+cluster, w.now)
 	}
-	in.Elsewhere = func(without []string) bool { return w.elsewhere(a, without) }
+	in.Again = func(cluster string) bool { return decide.WouldReturn(w.placing(a, a.binding.Spec.DeepCopy()), cluster) }
+	in.Elsewhere = func(without []string) bool {
+		return decide.CouldPlaceWithout(w.placing(a, a.binding.Spec.DeepCopy()), without)
+	}
 	in.State = func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
 		for _, item := range b.Status.AggregatedStatus {
 			if item.ClusterName == cluster && item.Status != nil {
@@ -116,36 +126,6 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 		return nil, fmt.Errorf("%s has not reported", cluster)
 	}
 	return in
-}
-
-// elsewhere asks the scheduler whether it would find another place.
-func (w *world) elsewhere(a *app, without []string) bool {
-	spec := *a.binding.Spec.DeepCopy()
-	var left []workv1alpha2.TargetCluster
-	out := sets.New(without...)
-	for _, t := range spec.Clusters {
-		if !out.Has(t.Name) {
-			left = append(left, t)
-		}
-	}
-	spec.Clusters = left
-	for _, name := range without {
-		spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: name})
-	}
-	d := decide.Decide(w.placing(a, &spec))
-	if d.Outcome != decide.Scheduled {
-		return false
-	}
-	have := map[string]int32{}
-	for _, t := range left {
-		have[t.Name] = t.Replicas
-	}
-	for _, t := range d.Targets {
-		if n, ok := have[t.Name]; !ok || t.Replicas > n {
-			return true
-		}
-	}
-	return false
 }
 
 func evicting(b *workv1alpha2.ResourceBinding) string {

@@ -12,12 +12,12 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/cluster/drain"
-	"fairlead.dev/hub/cluster/health"
-	"fairlead.dev/hub/cluster/taint"
-	"fairlead.dev/hub/failover/evict"
-	"fairlead.dev/hub/failover/pace"
-	"fairlead.dev/hub/failover/suspect"
+	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/hub/adjust/failover/evict"
+	"fairlead.dev/hub/adjust/failover/pace"
+	"fairlead.dev/hub/fleet/cluster/drain"
+	"fairlead.dev/hub/fleet/cluster/health"
+	"fairlead.dev/hub/fleet/cluster/taint"
 )
 
 // hub is what a hub keeps in memory. A restarted one has forgotten it.
@@ -82,7 +82,7 @@ func tainted(taints []corev1.Taint) string {
 // suspect says on Clusters what the hub thinks of itself.
 func (w *world) suspect() bool {
 	changed := false
-	verdict := suspect.Decide(w.list(), w.now)
+	verdict := disruption.Decide(w.list(), w.now)
 	for _, until := range verdict.Awaited {
 		w.again(until)
 	}
@@ -136,7 +136,7 @@ func (w *world) remove() bool {
 				} else if _, ok := a.allowed[c.Name]; !ok {
 					a.allowed[c.Name] = "the cluster is being removed"
 				}
-				w.deleteWork(a, c.Name, work)
+				w.deleteWork(a, c.Name, work, contract.DeletionClusterRemoved)
 				changed = true
 			}
 			if abandoned {

@@ -117,8 +117,12 @@ func (m *member) report(w *world) bool {
 // execute applies a Work and says what became of it, or removes what it carried.
 func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 	if !work.DeletionTimestamp.IsZero() {
-		w.tell("  %s: %s removed", m.name, a.name)
-		delete(m.objects, a.name)
+		if contract.DeletionIntended(work.Annotations) {
+			w.tell("  %s: %s removed", m.name, a.name)
+			delete(m.objects, a.name)
+		} else {
+			w.tell("  %s: %s kept", m.name, a.name)
+		}
 		delete(w.works, keyOf(work))
 		return true
 	}

@@ -15,13 +15,14 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/binding/fanout"
-	"fairlead.dev/hub/binding/override"
-	"fairlead.dev/hub/binding/render"
-	"fairlead.dev/hub/scheduler/decide"
-	"fairlead.dev/hub/scheduler/explain"
-	"fairlead.dev/hub/status/aggregate"
+	"fairlead.dev/hub/flow/binding/fanout"
+	"fairlead.dev/hub/flow/binding/override"
+	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/status/aggregate"
+	"fairlead.dev/hub/people/explain"
 )
 
 // schedule is the stage that finds clusters.
@@ -79,6 +80,18 @@ func (w *world) leave(a *app, b *workv1alpha2.ResourceBinding, d decide.Decision
 	if f := b.Spec.Failover; f != nil && f.Cluster != nil && f.Cluster.PurgeMode != "" {
 		mode = f.Cluster.PurgeMode
 	}
+	past := workv1alpha2.EvictionsOf(b)
+	before := slices.Clone(b.Spec.Clusters)
+	for _, cluster := range d.Return {
+		b.Spec.GracefulEvictionTasks = slices.DeleteFunc(b.Spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == cluster })
+		for i := range past {
+			if past[i].From == cluster && past[i].Ended == nil {
+				past[i].Ended, past[i].How = new(seen(w.now)), workv1alpha2.EvictionReturned
+			}
+		}
+		delete(a.allowed, cluster)
+		w.tell("%s is taken back in %s", a.name, cluster)
+	}
 	for _, l := range d.Leave {
 		b.Spec.GracefulEvictionTasks = append(b.Spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{
 			FromCluster: l.Cluster, Replicas: new(l.Replicas), PurgeMode: mode, Message: l.Why, CreationTimestamp: new(seen(w.now)),
@@ -88,7 +101,13 @@ func (w *world) leave(a *app, b *workv1alpha2.ResourceBinding, d decide.Decision
 		if mode == policyv1alpha1.PurgeDirectly {
 			a.allowed[l.Cluster] = "at once"
 		}
+		past = append(past, workv1alpha2.Eviction{From: l.Cluster, At: seen(w.now), Reason: workv1alpha2.EvictionPreferred, Message: l.Why, Before: before})
 		w.tell("%s leaves %s (%s): %s", a.name, l.Cluster, mode, l.Why)
+	}
+	if len(d.Leave)+len(d.Return) > 0 {
+		if err := workv1alpha2.SetEvictions(b, past); err != nil {
+			panic(err)
+		}
 	}
 }
 
@@ -151,6 +170,7 @@ func (w *world) bind() bool {
 func (w *world) bindOne(a *app) bool {
 	live := w.worksOf(a)
 	in := fanout.Input{ID: a.id(), Keep: sets.Set[string]{}, Purge: sets.Set[string]{}}
+	in.Reasons.Evict(workv1alpha2.EvictionsOf(a.binding), namespaceOf)
 	for _, cluster := range names(live) {
 		in.Live = append(in.Live, live[cluster])
 	}
@@ -163,7 +183,7 @@ func (w *world) bindOne(a *app) bool {
 		}
 	}
 	purging := render.Purging(&a.binding.Spec, func(cluster string) bool { return live[cluster] != nil })
-	for _, target := range render.Targets(&a.binding.Spec) {
+	for _, target := range bindings.Targets(&a.binding.Spec) {
 		c := w.clusters[target.Name]
 		if c == nil || !c.DeletionTimestamp.IsZero() {
 			in.Keep.Insert(namespaceOf(target.Name))
@@ -189,9 +209,16 @@ func revise(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstr
 
 // execute does what a plan says.
 func (w *world) execute(a *app, plan fanout.Plan) bool {
-	for _, work := range plan.Delete {
+	for _, d := range plan.Delete {
+		cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, d.Live.Namespace)
+		w.deleteWork(a, cluster, d.Live, d.Intent)
+	}
+	for _, work := range plan.Withdraw {
 		cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, work.Namespace)
-		w.deleteWork(a, cluster, work)
+		w.tell("%s: the Work in %s is to stay after all", a.name, cluster)
+		work = work.DeepCopy()
+		delete(work.Annotations, contract.DeletionIntentAnnotation)
+		w.works[keyOf(work)] = work
 	}
 	for _, u := range plan.Update {
 		work := u.Desired.DeepCopy()
@@ -202,11 +229,13 @@ func (w *world) execute(a *app, plan fanout.Plan) bool {
 		w.works[keyOf(work)] = work
 	}
 	for _, work := range plan.Create {
+		cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, work.Namespace)
+		w.mayCreate(a, cluster)
 		work = work.DeepCopy()
 		work.Generation = 1
 		w.works[keyOf(work)] = work
 	}
-	return len(plan.Delete)+len(plan.Update)+len(plan.Create) > 0
+	return len(plan.Delete)+len(plan.Withdraw)+len(plan.Update)+len(plan.Create) > 0
 }
 
 // report is the stage that adds up what clusters say.

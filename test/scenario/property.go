@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/failover/evict"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/adjust/failover/evict"
 )
 
 // What must never happen:
@@ -23,6 +26,10 @@ import (
 //  4. Lost replicas: once the stages have come to rest, every replica has a target, or the
 //     binding says that it has none.
 //  5. No end: the stages come to rest.
+//  6. Deletion in the dark: a Work is not deleted because of an eviction while its cluster is
+//     not heard from, unless a person said that it is lost. What is deleted then is deleted in
+//     the member when nobody knows how things are.
+//  7. To and fro: what was deleted in a member is not put there again at once.
 
 // place remembers since when clusters have their shares.
 func (w *world) place(a *app) {
@@ -38,11 +45,13 @@ func (w *world) place(a *app) {
 }
 
 // deleteWork deletes a Work, if it may be.
-func (w *world) deleteWork(a *app, cluster string, work *workv1alpha1.Work) {
+func (w *world) deleteWork(a *app, cluster string, work *workv1alpha1.Work, intent string) {
 	w.tell("%s: the Work in %s is deleted", a.name, cluster)
 	w.mayDelete(a, cluster)
+	a.deleted[cluster] = w.now
 	work = work.DeepCopy()
 	work.DeletionTimestamp = &metav1.Time{Time: w.now}
+	metav1.SetMetaDataAnnotation(&work.ObjectMeta, contract.DeletionIntentAnnotation, intent)
 	w.works[keyOf(work)] = work
 }
 
@@ -52,6 +61,10 @@ func (w *world) mayDelete(a *app, cluster string) {
 		w.breaks("1. %s is deleted in %s, which it was not evicted from%s", a.name, cluster, w.tail())
 		return
 	}
+	c := w.clusters[cluster]
+	if c != nil && c.DeletionTimestamp.IsZero() && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterReady) && why != "taken back" {
+		w.breaks("6. %s is deleted in %s (%s), which is not heard from%s", a.name, cluster, why, w.tail())
+	}
 	if why == "at once" {
 		return
 	}
@@ -59,7 +72,7 @@ func (w *world) mayDelete(a *app, cluster string) {
 		return // there is nothing to lose
 	}
 	switch why {
-	case workv1alpha2.EvictionReleased, workv1alpha2.EvictionAbandoned, workv1alpha2.EvictionGone:
+	case workv1alpha2.EvictionReleased, workv1alpha2.EvictionAbandoned, workv1alpha2.EvictionGone, "taken back":
 	case workv1alpha2.EvictionTimedOut:
 		if early := w.early(a); early != "" {
 			w.breaks("2. %s is given up in %s although %s%s", a.name, cluster, early, w.tail())
@@ -105,6 +118,16 @@ func (w *world) lacking(a *app) string {
 		}
 	}
 	return ""
+}
+
+// toAndFro is how long what was deleted in a member stays away at least.
+const toAndFro = 3 * time.Minute
+
+// mayCreate looks whether a Work is made that was deleted a moment ago.
+func (w *world) mayCreate(a *app, cluster string) {
+	if at, ok := a.deleted[cluster]; ok && w.now.Sub(at) < toAndFro {
+		w.breaks("7. %s is put into %s again, %s after it was deleted there%s", a.name, cluster, w.now.Sub(at), w.tail())
+	}
 }
 
 // check is made after every write.

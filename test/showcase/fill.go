@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -20,7 +21,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/registration/record"
+	"fairlead.dev/hub/fleet/registration/record"
 	"fairlead.dev/test/builder"
 )
 
@@ -112,7 +113,7 @@ func Put(tb testing.TB, c client.Client, obj client.Object) {
 	if !ok {
 		tb.Fatalf("%T is no object of a client", obj)
 	}
-	err := c.Create(tb.Context(), obj)
+	err := create(tb.Context(), c, obj)
 	if apierrors.IsAlreadyExists(err) {
 		have, _ := obj.DeepCopyObject().(client.Object)
 		check(tb, c.Get(tb.Context(), client.ObjectKeyFromObject(obj), have))
@@ -131,6 +132,18 @@ const (
 	settlePoll    = 200 * time.Millisecond
 	settleTimeout = time.Minute
 )
+
+// create creates an object. The API server says itself that it may take a moment until it knows a
+// new kind well enough to fill in its defaults.
+func create(ctx context.Context, c client.Client, obj client.Object) error {
+	return wait.PollUntilContextTimeout(ctx, settlePoll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		err := c.Create(ctx, obj)
+		if apierrors.IsServiceUnavailable(err) || meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
 
 // fill puts a little of everything onto a hub.
 func fill(tb testing.TB, c client.Client) {
@@ -165,15 +178,7 @@ func fill(tb testing.TB, c client.Client) {
 		builder.MakePolicy("shop", "everywhere").Select("apps/v1", "Deployment", "web"), builder.MakePolicy("shop", "pay").Select("apps/v1", "Deployment", "checkout"),
 		builder.MakePolicy("lab", "trials").Select("apps/v1", "Deployment", "probe"), builder.MakePolicy("lab", "forgotten").Select("apps/v1", "Deployment", "no-such-thing"),
 	} {
-		// The API server says itself that it may take a moment until it knows a new kind well
-		// enough to fill in its defaults.
-		check(tb, wait.PollUntilContextTimeout(tb.Context(), settlePoll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-			err := c.Create(ctx, p.Obj())
-			if apierrors.IsServiceUnavailable(err) {
-				return false, nil
-			}
-			return err == nil, err
-		}))
+		check(tb, create(tb.Context(), c, p.Obj()))
 	}
 	for _, b := range []*workv1alpha2.ResourceBinding{
 		MakeBinding("shop", "web", "everywhere", Where{"bremen", ok}, Where{"hamburg", ok}, Where{"kiel", ok}, Where{"lyon", ok}, Where{"rotterdam", ok}),

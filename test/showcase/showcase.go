@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"fairlead.dev/hub/apiserver"
-	"fairlead.dev/hub/dashboard"
+	"fairlead.dev/hub/machinery/apiserver"
+	"fairlead.dev/hub/people/dashboard"
 	"fairlead.dev/test/cluster"
 )
 

@@ -61,6 +61,9 @@ type Manifest struct {
 	// Recreate says that the object is to be made anew if a field that cannot change is
 	// changed.
 	Recreate bool
+	// DeleteContents says that a Namespace or a CustomResourceDefinition may be deleted with
+	// what others have in it.
+	DeleteContents bool
 	// Propagation says what becomes of the object's dependents when it is deleted.
 	Propagation metav1.DeletionPropagation
 	// Problem is why the manifest cannot be applied anywhere.
@@ -74,19 +77,38 @@ func Parse(work *workv1alpha1.Work) []Manifest {
 	out := make([]Manifest, 0, len(work.Spec.Workload.Manifests))
 	first := map[Object]int{}
 	name := types.NamespacedName{Namespace: work.Namespace, Name: work.Name}
+	contents := work.Annotations[contract.DeleteContentsAnnotation] == contract.LabelTrue
 	for i := range work.Spec.Workload.Manifests {
 		m := parse(i, work.Spec.Workload.Manifests[i].Raw, name)
+		m.DeleteContents = m.DeleteContents || contents
+		if m.Problem == nil {
+			m.Problem = foreignTo(work, m.Object)
+		}
 		if m.Problem == nil {
 			if other, twice := first[m.Object]; twice {
-				m.Desired = nil
 				m.Problem = fmt.Errorf("manifest %d of the Work is about the same object; remove one of the two", other)
 			} else {
 				first[m.Object] = i
 			}
 		}
+		if m.Problem != nil {
+			m.Desired = nil
+		}
 		out = append(out, m)
 	}
 	return out
+}
+
+// foreignTo says why an object is not that of the binding that a Work is of: who writes
+// policies in one namespace must not reach another one, or another object, through them. A
+// Work of a cluster-scoped binding, or of none, may have any object.
+func foreignTo(work *workv1alpha1.Work, object Object) error {
+	namespace, name := work.Annotations[contract.ResourceBindingNamespaceAnnotation], work.Annotations[contract.ResourceBindingNameAnnotation]
+	if name == "" || object.Namespace == namespace && contract.BindingName(object.Kind, object.Name) == name {
+		return nil
+	}
+	return fmt.Errorf("the Work is of binding %s/%s, which is of another object, so it is not applied: "+
+		"let no OverridePolicy change the kind, the namespace or the name of an object", namespace, name)
 }
 
 func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
@@ -111,6 +133,7 @@ func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
 	}
 	m.Overwrite = obj.GetAnnotations()[contract.ConflictResolutionAnnotation] == contract.ConflictOverwrite
 	m.Recreate = obj.GetAnnotations()[contract.RecreateAnnotation] == contract.LabelTrue
+	m.DeleteContents = obj.GetAnnotations()[contract.DeleteContentsAnnotation] == contract.LabelTrue
 	m.Propagation = propagation(obj.GetAnnotations()[contract.DeletionPropagationAnnotation])
 	m.Desired = Desired(obj, work)
 	return m

@@ -127,3 +127,40 @@ func TestOrderPutsWhatOthersNeedFirst(t *testing.T) {
 	}))
 	g.Expect(parsed[0].Object.Kind).To(Equal("HorizontalPodAutoscaler"), "the argument is as it was")
 }
+
+func TestAWorkHasOnlyTheObjectOfItsBinding(t *testing.T) {
+	t.Parallel()
+	bound := map[string]string{
+		contract.ResourceBindingNamespaceAnnotation: "shop", contract.ResourceBindingNameAnnotation: contract.BindingName("ConfigMap", "settings"),
+	}
+	manifest := func(kind, namespace, name string) string {
+		return `{"apiVersion":"v1","kind":"` + kind + `","metadata":{"namespace":"` + namespace + `","name":"` + name + `"}}`
+	}
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		manifest    string
+		refused     bool
+	}{
+		"its own":                          {bound, manifest("ConfigMap", "shop", "settings"), false},
+		"in another namespace":             {bound, manifest("ConfigMap", "kube-system", "settings"), true},
+		"of another name":                  {bound, manifest("ConfigMap", "shop", "others"), true},
+		"of another kind":                  {bound, manifest("Secret", "shop", "settings"), true},
+		"without a namespace":              {bound, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"}}`, true},
+		"any, of a cluster-scoped binding": {map[string]string{contract.ClusterResourceBindingNameAnnotation: "x"}, manifest("Secret", "shop", "any"), false},
+		"any, of a Work of no binding":     {nil, manifest("Secret", "shop", "any"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			work := workOf(tc.manifest)
+			work.Annotations = tc.annotations
+			m := plan.Parse(work)[0]
+			if !tc.refused {
+				g.Expect(m.Problem).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(m.Problem).To(MatchError(ContainSubstring("which is of another object")))
+			g.Expect(m.Desired).To(BeNil())
+		})
+	}
+}

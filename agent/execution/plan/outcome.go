@@ -25,6 +25,9 @@ const (
 	Refused
 	// Unanswered : the member did not say. Nothing is known that was not known before.
 	Unanswered
+	// Throttled : somebody in the member changes the object again and again, and it is put
+	// back after a pause.
+	Throttled
 )
 
 // Outcome is how it went with one manifest, and why.
@@ -38,9 +41,11 @@ type Outcome struct {
 
 // Messages of the conditions.
 const (
-	appliedMessage    = "Manifest has been successfully applied"
-	dispatchMessage   = "Work is being dispatched to member clusters."
-	suspendedMessage  = "Work dispatching is in a suspended state."
+	appliedMessage   = "Manifest has been successfully applied"
+	dispatchMessage  = "Work is being dispatched to member clusters."
+	suspendedMessage = "Work dispatching is in a suspended state."
+	// ThrottledMessage says why an object is not as it was asked for.
+	ThrottledMessage  = "somebody in the member changes it again and again, so it is put back only after a pause; find out who (status.drift of this Work names them) and have them stop"
 	noManifestMessage = "The Work has no manifests: there is nothing to apply"
 )
 
@@ -109,7 +114,8 @@ func Newsworthy(outcomes []Outcome, late, told bool) bool {
 	return late && (!told || !silent)
 }
 
-// Complete says whether every manifest was applied.
-func Complete(outcomes []Outcome) bool {
-	return !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result != Applied })
+// Settled says whether no manifest needs another try before its time: each was applied, or
+// is put back after a pause.
+func Settled(outcomes []Outcome) bool {
+	return !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result != Applied && o.Result != Throttled })
 }

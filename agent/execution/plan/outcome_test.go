@@ -61,13 +61,18 @@ func TestConditionIsBounded(t *testing.T) {
 	g.Expect(utf8.ValidString(got.Message)).To(BeTrue())
 }
 
-func TestPendingAndComplete(t *testing.T) {
+func TestPendingAndSettled(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	applied, waiting, refused := outcome(0, "a", plan.Applied, ""), outcome(1, "b", plan.Waiting, "w"), outcome(2, "c", plan.Refused, "r")
-	g.Expect(plan.Complete(nil)).To(BeTrue())
-	g.Expect(plan.Complete([]plan.Outcome{applied})).To(BeTrue())
-	g.Expect(plan.Complete([]plan.Outcome{applied, waiting})).To(BeFalse())
+	g.Expect(plan.Settled(nil)).To(BeTrue())
+	g.Expect(plan.Settled([]plan.Outcome{applied})).To(BeTrue())
+	g.Expect(plan.Settled([]plan.Outcome{applied, waiting})).To(BeFalse())
+	throttled := outcome(3, "d", plan.Throttled, plan.ThrottledMessage)
+	g.Expect(plan.Settled([]plan.Outcome{applied, throttled})).To(BeTrue())
+	g.Expect(plan.Pending([]plan.Outcome{applied, throttled})).To(BeFalse())
+	g.Expect(plan.Condition([]plan.Outcome{applied, throttled})).To(And(
+		HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("changes it again and again"))))
 	g.Expect(plan.Pending([]plan.Outcome{applied, refused})).To(BeFalse())
 	g.Expect(plan.Pending([]plan.Outcome{refused, waiting})).To(BeTrue())
 }
@@ -95,7 +100,7 @@ func TestNewsworthy(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			g.Expect(plan.Newsworthy(tc.outcomes, tc.late, tc.told)).To(Equal(tc.want))
-			g.Expect(plan.Pending(tc.outcomes) && plan.Complete(tc.outcomes)).To(BeFalse())
+			g.Expect(plan.Pending(tc.outcomes) && plan.Settled(tc.outcomes)).To(BeFalse())
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,14 +27,14 @@ func ownerOf(live *unstructured.Unstructured, work types.NamespacedName) owner {
 		}
 		return another
 	}
-	if live.GetLabels()[contract.ManagedLabel] == contract.LabelTrue {
+	if live.GetLabels()[contract.ManagedLabel] == contract.LabelTrue || live.GetAnnotations()[contract.LeftByAnnotation] == work.String() {
 		return ours
 	}
 	return nobody
 }
 
 // WorkOf returns the Work that an object names as its own, and whether it names one.
-func WorkOf(live *unstructured.Unstructured) (types.NamespacedName, bool) {
+func WorkOf(live metav1.Object) (types.NamespacedName, bool) {
 	annotations := live.GetAnnotations()
 	work := types.NamespacedName{
 		Namespace: annotations[contract.WorkNamespaceAnnotation],
@@ -86,6 +87,7 @@ func Release(live *unstructured.Unstructured) map[string]any {
 		contract.PropagationPolicyNamespaceAnnotation,
 		contract.PropagationPolicyNameAnnotation,
 		contract.ClusterPropagationPolicyNameAnnotation,
+		contract.LeftByAnnotation,
 	)
 	if labels == nil && annotations == nil {
 		return nil
@@ -98,6 +100,27 @@ func Release(live *unstructured.Unstructured) map[string]any {
 		metadata["annotations"] = annotations
 	}
 	return map[string]any{"metadata": metadata}
+}
+
+// LeaveBehind returns the merge patch that takes our marks off an object that stays after an
+// eviction, and notes on it which Work takes it over again. It returns nil if the object
+// bears no mark.
+func LeaveBehind(live *unstructured.Unstructured, work types.NamespacedName) map[string]any {
+	patch := Release(live)
+	if patch == nil {
+		return nil
+	}
+	metadata, ok := patch["metadata"].(map[string]any)
+	if !ok {
+		return patch
+	}
+	annotations, ok := metadata["annotations"].(map[string]any)
+	if !ok {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	annotations[contract.LeftByAnnotation] = work.String()
+	return patch
 }
 
 // nulls returns a null for each key that is there.

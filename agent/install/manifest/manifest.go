@@ -35,6 +35,12 @@ const (
 	tokenKey   = "token"
 )
 
+// VolumeClaim has the state directory on a volume of the cluster's default StorageClass.
+const VolumeClaim = "claim"
+
+// claimSize is enough for the Works of a large cluster.
+const claimSize = "1Gi"
+
 // Options say what to run and what it may do.
 type Options struct {
 	// Image is that of the agent.
@@ -48,6 +54,10 @@ type Options struct {
 	State map[string][]byte
 	// Token joins, with Arguments of `agent run`; empty if the agent has joined.
 	Token string
+	// Volume is where the state directory is, with the journal: VolumeClaim, a path on the
+	// node (a directory that user 65532 may write), or empty for a directory that goes with the
+	// pod.
+	Volume string
 	// Arguments of `agent run`, beside those that follow from the rest.
 	Arguments []string
 }
@@ -84,6 +94,9 @@ func Objects(o Options) []runtime.Object {
 		meta := named(contract.SystemNamespace)
 		meta.Name = JoinSecret
 		out = append(out, &corev1.Secret{TypeMeta: kind("v1", "Secret"), ObjectMeta: meta, Data: map[string][]byte{tokenKey: []byte(o.Token)}})
+	}
+	if o.Volume == VolumeClaim {
+		out = append(out, claim())
 	}
 	return append(out, deployment(o))
 }
@@ -148,7 +161,7 @@ func deployment(o Options) *appsv1.Deployment {
 		},
 		VolumeMounts: []corev1.VolumeMount{{Name: "state", MountPath: stateDir}},
 	}
-	volumes := []corev1.Volume{{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	volumes := []corev1.Volume{{Name: "state", VolumeSource: stateVolume(o.Volume)}}
 	if o.Token != "" {
 		container.Args = append(container.Args, "--token-file", tokenDir+"/"+tokenKey)
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "join", MountPath: tokenDir, ReadOnly: true})
@@ -158,6 +171,9 @@ func deployment(o Options) *appsv1.Deployment {
 	}
 	if len(o.Namespaces) > 0 {
 		container.Args = append(container.Args, "--namespaces", strings.Join(o.Namespaces, ","))
+	}
+	if len(o.Kinds) > 0 && len(o.Namespaces) == 0 { // an agent that is confined calls no address that the hub names
+		container.Args = append(container.Args, "--interpreter-webhooks=false")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Proxy)) {
 		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: o.Proxy[name]})
@@ -182,6 +198,29 @@ func deployment(o Options) *appsv1.Deployment {
 					Volumes:    volumes,
 				},
 			},
+		},
+	}
+}
+
+// stateVolume is where the state directory is.
+func stateVolume(where string) corev1.VolumeSource {
+	switch where {
+	case "":
+		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	case VolumeClaim:
+		return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: Name}}
+	default:
+		return corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: where, Type: new(corev1.HostPathDirectory)}}
+	}
+}
+
+// claim is the volume for the state directory.
+func claim() *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		TypeMeta: kind("v1", "PersistentVolumeClaim"), ObjectMeta: named(contract.SystemNamespace),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(claimSize)}},
 		},
 	}
 }

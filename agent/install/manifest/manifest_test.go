@@ -114,3 +114,37 @@ func TestTheTokenIsInASecretAndNotInTheDeployment(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(text)).NotTo(Or(ContainSubstring("creationTimestamp"), ContainSubstring("status:"), ContainSubstring(o.Token)))
 }
+
+// Whoever configures webhooks on the hub must not have a confined agent call addresses.
+func TestAnAgentOfSomeKindsCallsNoWebhooks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	arguments := func(o Options) []string { return deployment(o).Spec.Template.Spec.Containers[0].Args }
+	g.Expect(arguments(Options{Kinds: []string{"configmaps"}})).To(ContainElement("--interpreter-webhooks=false"))
+	g.Expect(arguments(Options{})).NotTo(ContainElement("--interpreter-webhooks=false"))
+	g.Expect(arguments(Options{Namespaces: []string{"a"}})).To(ContainElement("--namespaces"), "such an agent never calls any")
+}
+
+func TestTheStateIsWhereItIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	for where, want := range map[string]func(corev1.VolumeSource) bool{
+		"":               func(v corev1.VolumeSource) bool { return v.EmptyDir != nil },
+		VolumeClaim:      func(v corev1.VolumeSource) bool { return v.PersistentVolumeClaim.ClaimName == Name },
+		"/var/lib/agent": func(v corev1.VolumeSource) bool { return v.HostPath.Path == "/var/lib/agent" },
+	} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			claims := 0
+			for _, obj := range Objects(Options{Volume: where}) {
+				switch o := obj.(type) {
+				case *corev1.PersistentVolumeClaim:
+					claims++
+				case *appsv1.Deployment:
+					g.Expect(o.Spec.Template.Spec.Volumes[0].VolumeSource).To(Satisfy(want))
+				}
+			}
+			g.Expect(claims == 1).To(Equal(where == VolumeClaim))
+		})
+	}
+}

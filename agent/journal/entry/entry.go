@@ -32,6 +32,9 @@ var (
 	ErrTorn = errors.New("it is torn: its checksum does not match")
 	// ErrKey : the file is sealed with a key that we do not have.
 	ErrKey = errors.New("it is sealed with another key")
+	// ErrUnsealed : the file is not sealed although there is a key, so anybody who can write
+	// to the disk may have made it.
+	ErrUnsealed = errors.New("it is not sealed, and this agent has a key: whoever can write to the disk may have made it")
 )
 
 // Key seals what is kept; nil seals nothing.
@@ -86,7 +89,7 @@ func Encode(name string, value any, key Key) ([]byte, error) {
 	return append([]byte(line), content...), nil
 }
 
-// Decode reads the text of the file of a name.
+// Decode reads the text of the file of a name. With a key it reads only what is sealed with it.
 func Decode(name string, text []byte, key Key, value any) error {
 	line, content, ok := bytes.Cut(text, []byte("\n"))
 	if !ok {
@@ -114,6 +117,8 @@ func Decode(name string, text []byte, key Key, value any) error {
 		}
 	case how != plain:
 		return ErrForeign
+	case key != nil:
+		return ErrUnsealed
 	}
 	if err := json.Unmarshal(content, value); err != nil {
 		return ErrForeign

@@ -35,6 +35,10 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 				g.Expect(Decode("settings", text, NewKey([]byte("another")), &got)).To(MatchError(ErrKey))
 				g.Expect(Decode("settings", text, nil, &got)).To(MatchError(ErrKey))
 				g.Expect(Decode("other", text, key, &got)).To(MatchError(ErrKey))
+			} else {
+				var planted Record
+				g.Expect(Decode("settings", text, NewKey([]byte("open sesame\n")), &planted)).To(MatchError(ErrUnsealed))
+				g.Expect(planted.Work).To(BeNil())
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 )
 
 // Slim returns what the journal keeps of a Work: what it asks for, and which of it was
@@ -19,8 +20,27 @@ func Slim(work *workv1alpha1.Work) *workv1alpha1.Work {
 			CreationTimestamp: work.CreationTimestamp,
 			DeletionTimestamp: work.DeletionTimestamp,
 			Finalizers:        work.Finalizers,
+			Annotations:       kept(work.Annotations),
 		},
 		Spec:   work.Spec,
 		Status: workv1alpha1.WorkStatus{Conditions: work.Status.Conditions},
 	}
+}
+
+// kept returns the annotations by which the agent judges a Work: of which binding it is, and
+// what the hub and its operators said of its deletion.
+func kept(annotations map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{
+		contract.ResourceBindingNamespaceAnnotation, contract.ResourceBindingNameAnnotation,
+		contract.ClusterResourceBindingNameAnnotation, contract.DeletionIntentAnnotation, contract.DeleteContentsAnnotation,
+	} {
+		if value, ok := annotations[key]; ok {
+			out[key] = value
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }

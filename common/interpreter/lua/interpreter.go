@@ -73,10 +73,10 @@ func (i *Interpreter) Replicas(ctx context.Context, template *unstructured.Unstr
 	err := i.ask(ctx, interpreter.InterpretReplica, template, func(r *vm.Results) error {
 		n, err := r.Number(0)
 		if err != nil {
-			return err
+			return fmt.Errorf("replicas: %w", err)
 		}
 		if n < 0 || n > math.MaxInt32 || n != math.Trunc(n) {
-			return fmt.Errorf("%v is no number of replicas", n)
+			return fmt.Errorf("replicas: %v is no number of replicas", n)
 		}
 		replicas = int32(n)
 		if r.Nothing(1) {
@@ -108,6 +108,10 @@ func (i *Interpreter) Components(ctx context.Context, template *unstructured.Uns
 		}
 		for n, entry := range list {
 			component, _ := entry.(map[string]any)
+			given, has := component["replicas"]
+			if replicas, ok := given.(int64); has && (!ok || replicas < 0 || replicas > math.MaxInt32) {
+				return fmt.Errorf("entry %d of the list: replicas must be a whole number from 0 on, but is %s", n+1, vm.Shown(given))
+			}
 			needs, _ := component["replicaRequirements"].(map[string]any)
 			if err := checkRequests(needs); err != nil {
 				return fmt.Errorf("entry %d of the list: %w", n+1, err)

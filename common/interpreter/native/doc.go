@@ -4,5 +4,5 @@
 //
 // To add a kind, write its functions and its entry, and add it to the tables of the tests.
 // A kind without an entry has its whole status reflected and nothing else; how its objects
-// fare is for package conventions to say.
+// fare is for interpreter.ConventionalHealth to say.
 package native

@@ -134,12 +134,14 @@ func retainReplicas(desired, live content) error {
 }
 
 // rolledOut says whether as many replicas as are asked for run the newest revision and
-// are available.
+// are available, and none of an older revision is left: as long as one is, it may be the only
+// one that is available.
 func rolledOut(live content) bool {
 	status := contentAt(live, "status")
 	updated := number(status, "updatedReplicas")
 	return observed(live) &&
 		updated >= number(contentAt(live, "spec"), "replicas") &&
+		number(status, "replicas") <= updated &&
 		number(status, "availableReplicas") >= updated
 }
 

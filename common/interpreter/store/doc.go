@@ -1,4 +1,5 @@
-// Package store keeps the layers of the interpreter that come from the hub's API.
+// Package store assembles the layers of the interpreter: those that are built in, and above them
+// those that come from the hub's API.
 //
 // It reads ResourceInterpreterCustomizations and ResourceInterpreterWebhookConfigurations,
 // makes layers of them when they change, never per question, and swaps the whole table at

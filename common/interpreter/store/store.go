@@ -25,6 +25,9 @@ type Options struct {
 	Compiler *lua.Compiler
 	// Services finds the Services of webhooks.
 	Services client.Reader
+	// NoWebhooks leaves the webhooks out: whoever may configure them on the hub says which
+	// addresses this process calls.
+	NoWebhooks bool
 	// BuiltIn are the layers below, which do not change.
 	BuiltIn []interpreter.Interpreter
 }
@@ -98,6 +101,9 @@ func (s *Store) read(ctx context.Context, reader client.Reader) (sources, error)
 	slices.SortFunc(out.customizations, func(a, b configv1alpha1.ResourceInterpreterCustomization) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
+	if s.options.NoWebhooks {
+		return out, nil
+	}
 	hooks := &configv1alpha1.ResourceInterpreterWebhookConfigurationList{}
 	if err := reader.List(ctx, hooks); err != nil {
 		return out, fmt.Errorf("listing ResourceInterpreterWebhookConfigurations: %w", err)

@@ -69,6 +69,9 @@ func TestAChangeIsFollowed(t *testing.T) {
 	const soon = 10 * time.Second
 	g.Expect(api.Create(t.Context(), configuration)).To(Succeed())
 	g.Eventually(has(mill)).WithTimeout(soon).Should(BeTrue())
+	without := store.New(store.Options{Compiler: compiler, Services: api, NoWebhooks: true})
+	g.Expect(without.Load(t.Context(), api)).To(Succeed())
+	g.Expect(without.Has(mill, interpreter.InterpretHealth)).To(BeFalse(), "it calls nobody")
 	change := <-changes
 	g.Expect(change(mill)).To(BeTrue())
 	g.Expect(change(barn)).To(BeFalse())

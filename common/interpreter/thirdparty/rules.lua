@@ -3,15 +3,41 @@ local kube = require("kube")
 
 local rules = {}
 
--- get returns what is at a path in a table, or nil if any part of the way is missing.
-function rules.get(t, ...)
-  for i = 1, select("#", ...) do
-    if type(t) ~= "table" then
-      return nil
-    end
-    t = t[(select(i, ...))]
+-- get returns what is at a path in a table, or nil if any part of the way is missing. It is
+-- called often; what has more parts than it has parameters goes on from where these lead.
+function rules.get(t, first, second, third, ...)
+  if first == nil then
+    return t
   end
-  return t
+  if type(t) ~= "table" then
+    return nil
+  end
+  t = t[first]
+  if second == nil or t == nil then
+    return t
+  end
+  if type(t) ~= "table" then
+    return nil
+  end
+  t = t[second]
+  if third == nil or t == nil then
+    return t
+  end
+  return rules.get(t, third, ...)
+end
+
+-- number returns the number at a path, or nil if nothing is there. What is no number is an
+-- error that names the field.
+function rules.number(t, ...)
+  local value = rules.get(t, ...)
+  if value == nil or type(value) == "number" then
+    return value
+  end
+  local shown = "a " .. type(value)
+  if type(value) == "string" then
+    shown = string.format("the text %q", value)
+  end
+  error(table.concat({...}, ".") .. " must be a number, but is " .. shown, 0)
 end
 
 -- condition returns the condition of a type, or nil.
@@ -68,13 +94,29 @@ function rules.reflectWithGenerations(obj, fields)
   return out
 end
 
+-- statuses returns the status of each item that has one, and those items.
+local function statuses(items)
+  local out, from = {}, {}
+  for _, item in ipairs(items or {}) do
+    local status = item.status
+    if type(status) == "table" then
+      local n = #out + 1
+      out[n], from[n] = status, item
+    end
+  end
+  return out, from
+end
+
 -- sum returns the sums of fields over the items that have a status.
 function rules.sum(items, fields)
-  local out = {}
+  local out, all = {}, statuses(items)
   for _, field in ipairs(fields) do
     local total = 0
-    for _, item in ipairs(items or {}) do
-      total = total + (tonumber(rules.get(item, "status", field)) or 0)
+    for _, status in ipairs(all) do
+      local value = status[field]
+      if value ~= nil then
+        total = total + (tonumber(value) or 0)
+      end
     end
     out[field] = total
   end
@@ -83,12 +125,13 @@ end
 
 -- last returns, for each field, the value of the last item that has one.
 function rules.last(items, fields)
-  local out = {}
+  local out, all = {}, statuses(items)
   for _, field in ipairs(fields) do
-    for _, item in ipairs(items or {}) do
-      local value = rules.get(item, "status", field)
+    for i = #all, 1, -1 do
+      local value = all[i][field]
       if value ~= nil and value ~= "" then
         out[field] = value
+        break
       end
     end
   end
@@ -110,39 +153,110 @@ function rules.observedGeneration(obj, items)
   return generation
 end
 
+-- longest is about how long a message may be that says what many clusters say, and most how
+-- many conditions or types of them a status may have; schemas and the API have limits.
+local longest, most = 4096, 50
+
+-- shortened returns as much of a text as a message may say, cut between two characters.
+local function shortened(text)
+  if #text <= longest then
+    return text
+  end
+  local last = longest
+  while last > 0 and string.byte(text, last + 1) >= 128 and string.byte(text, last + 1) < 192 do
+    last = last - 1
+  end
+  return string.sub(text, 1, last) .. "…"
+end
+
+-- Texts are collected as {length = ..., more = ...}: those that a message may say, how long they
+-- are together, and how many more there are.
+local function texts()
+  return {length = 0, more = 0}
+end
+
+-- say adds what a cluster says, or a text of nobody.
+local function say(out, cluster, text)
+  if out.more > 0 or (#out > 0 and out.length + #text > longest) then
+    out.more = out.more + 1
+    return
+  end
+  if cluster ~= nil then
+    text = cluster .. "=" .. text
+  end
+  text = shortened(text)
+  out[#out + 1] = text
+  out.length = out.length + #text
+end
+
+-- joined returns texts as one.
+local function joined(out)
+  local text = table.concat(out, ", ")
+  if out.more > 0 then
+    text = text .. ", and " .. out.more .. " more"
+  end
+  return text
+end
+
+-- later takes over the times of a condition that are later than those of another.
+local function later(one, condition)
+  local transition, update = condition.lastTransitionTime, condition.lastUpdateTime
+  if transition ~= nil and (one.lastTransitionTime == nil or transition > one.lastTransitionTime) then
+    one.lastTransitionTime = transition
+  end
+  if update ~= nil and (one.lastUpdateTime == nil or update > one.lastUpdateTime) then
+    one.lastUpdateTime = update
+  end
+end
+
+-- withoutGeneration returns a copy of a condition that says nothing about generations: those are of a
+-- member's object, and not of the template.
+local function withoutGeneration(condition)
+  local out = {}
+  for name, value in pairs(condition) do
+    out[name] = value
+  end
+  out.observedGeneration = nil
+  return out
+end
+
 -- conditions returns the conditions of all items. Those of the same type, status and
 -- reason are one, whose message says which cluster said what.
 function rules.conditions(items)
-  local all, found = {}, {}
-  for _, item in ipairs(items or {}) do
-    for _, condition in ipairs(rules.get(item, "status", "conditions") or {}) do
-      local key = tostring(condition.type) .. "/" .. tostring(condition.status) .. "/" .. tostring(condition.reason)
-      local said = item.clusterName .. "=" .. (condition.message or "")
-      local one = found[key]
-      if one == nil then
-        one = {}
-        for name, value in pairs(condition) do
-          one[name] = value
-        end
-        -- Generations are of a member's object, and say nothing about the template.
-        one.observedGeneration = nil
-        one.message = said
-        found[key] = one
+  local all, found, keys, said = {}, {}, {}, {}
+  local reported, from = statuses(items)
+  for i, status in ipairs(reported) do
+    local cluster = from[i].clusterName
+    for _, condition in ipairs(status.conditions or {}) do
+      -- Nothing is joined before it is known that it will be said: there may be thousands.
+      local kind, holds, reason = condition.type or "nil", condition.status or "nil", condition.reason or "nil"
+      local byStatus = found[kind]
+      if byStatus == nil then
+        byStatus = {}
+        found[kind] = byStatus
+      end
+      local byReason = byStatus[holds]
+      if byReason == nil then
+        byReason = {}
+        byStatus[holds] = byReason
+      end
+      local one = byReason[reason]
+      if one == nil and #all < most then
+        one = withoutGeneration(condition)
+        byReason[reason], said[one] = one, texts()
+        keys[one] = tostring(kind) .. "/" .. tostring(holds) .. "/" .. tostring(reason)
         all[#all + 1] = one
-      else
-        one.message = one.message .. ", " .. said
-        for _, time in ipairs({ "lastTransitionTime", "lastUpdateTime" }) do
-          if (condition[time] or "") > (one[time] or "") then
-            one[time] = condition[time]
-          end
-        end
+      end
+      if one ~= nil then
+        say(said[one], cluster, condition.message or "")
+        later(one, condition)
       end
     end
   end
-  local function key(condition)
-    return tostring(condition.type) .. "/" .. tostring(condition.status) .. "/" .. tostring(condition.reason)
+  for _, one in ipairs(all) do
+    one.message = joined(said[one])
   end
-  table.sort(all, function(a, b) return key(a) < key(b) end)
+  table.sort(all, function(a, b) return keys[a] < keys[b] end)
   return all
 end
 
@@ -237,8 +351,8 @@ end
 -- text that sorts by time.
 function rules.earliest(items, field)
   local out
-  for _, item in ipairs(items or {}) do
-    local value = rules.get(item, "status", field)
+  for _, status in ipairs((statuses(items))) do
+    local value = status[field]
     if value ~= nil and (out == nil or value < out) then
       out = value
     end
@@ -249,8 +363,8 @@ end
 -- latest returns the largest text in a field of the items' status, or nil.
 function rules.latest(items, field)
   local out
-  for _, item in ipairs(items or {}) do
-    local value = rules.get(item, "status", field)
+  for _, status in ipairs((statuses(items))) do
+    local value = status[field]
     if value ~= nil and (out == nil or value > out) then
       out = value
     end
@@ -266,6 +380,26 @@ function rules.finished(items, field)
     end
   end
   return rules.latest(items, field)
+end
+
+local seconds = {h = 3600, m = 60, s = 1, ms = 1e-3, us = 1e-6, ["µs"] = 1e-6, ns = 1e-9}
+
+-- longestOf returns the longest of the durations in a field of the items' status, such as
+-- "1h2m3.5s", or nil.
+function rules.longestOf(items, field)
+  local out, longestYet
+  for _, item in ipairs(items or {}) do
+    local value, total = rules.get(item, "status", field), 0
+    if type(value) == "string" then
+      for number, unit in string.gmatch(value, "([%d%.]+)([^%d%.]+)") do
+        total = total + (tonumber(number) or 0) * (seconds[unit] or 0)
+      end
+      if longestYet == nil or total > longestYet then
+        out, longestYet = value, total
+      end
+    end
+  end
+  return out
 end
 
 -- worst returns what one field of the items' status is together: the first value of order
@@ -286,36 +420,107 @@ function rules.worst(items, order, ...)
   return last
 end
 
--- longest is about how long a message may be that says what many clusters say; schemas
--- have limits.
-local longest = 4096
-
--- joined returns texts as one, or as much of them as a message may say.
-local function joined(texts)
-  local out, length = {}, 0
-  for i, text in ipairs(texts) do
-    if i > 1 and length + #text > longest then
-      out[#out + 1] = "and " .. (#texts - i + 1) .. " more"
-      break
-    end
-    out[#out + 1] = text
-    length = length + #text
-  end
-  return table.concat(out, ", ")
-end
-
 -- said joins what the items say in one field of their status: "cluster=text, cluster=text".
 function rules.said(items, ...)
-  local out = {}
+  local out = texts()
   for _, item in ipairs(items or {}) do
     local value = rules.get(item, "status", ...)
     if value ~= nil and value ~= "" then
-      out[#out + 1] = item.clusterName .. "=" .. tostring(value)
+      say(out, item.clusterName, tostring(value))
     end
   end
   if #out > 0 then
     return joined(out)
   end
+end
+
+-- How good it is that a condition has a status.
+local good = {["False"] = 1, Degraded = 2, Unknown = 3, ["True"] = 4}
+
+-- byType returns the types of the sources' conditions in order, and for each type what the
+-- sources say: a list of {source, condition}.
+local function byType(sources)
+  local types, found = {}, {}
+  for _, source in ipairs(sources) do
+    for _, condition in ipairs(source.conditions or {}) do
+      local name = condition.type
+      if name ~= nil and found[name] == nil and #types < most then
+        found[name] = {}
+        types[#types + 1] = name
+      end
+      if name ~= nil and found[name] ~= nil then
+        local list = found[name]
+        list[#list + 1] = {source = source, condition = condition}
+      end
+    end
+  end
+  table.sort(types)
+  return types, found
+end
+
+-- without returns the clusters of the sources that are in no entry of a list, as texts: the names
+-- of those that a message may say.
+local function without(sources, list)
+  local has, missing, out = {}, #sources, texts()
+  for _, one in ipairs(list) do
+    if not has[one.source] then
+      has[one.source] = true
+      missing = missing - 1
+    end
+  end
+  for _, source in ipairs(sources) do
+    if #out + out.more == missing or out.more > 0 then
+      break
+    end
+    if not has[source] then
+      say(out, nil, source.cluster)
+    end
+  end
+  out.more = missing - #out
+  return out
+end
+
+-- merged returns the condition that the entries of a list make, those of one type; missing
+-- are the clusters that do not have it.
+local function merged(name, list, missing, bad, generation)
+  local worst
+  local current, counted = true, false
+  for _, one in ipairs(list) do
+    local rank = good[one.condition.status] or good.Unknown
+    if bad then
+      rank = -rank
+    end
+    if worst == nil or rank < worst.rank then
+      worst = {rank = rank, status = one.condition.status, reason = one.condition.reason}
+    end
+    counted = counted or one.condition.observedGeneration ~= nil
+    current = current and one.source.current
+  end
+  local said
+  if #missing > 0 and not bad and worst.rank > good.Unknown then
+    worst = {status = "Unknown", reason = "NotReported"}
+    current = false
+    said = "not reported by " .. joined(missing)
+  end
+  local out = {type = name, status = worst.status, reason = worst.reason}
+  local messages = texts()
+  for _, one in ipairs(list) do
+    local condition = one.condition
+    if said == nil and condition.status == worst.status and (condition.message or "") ~= "" then
+      say(messages, one.source.cluster, condition.message)
+    end
+    later(out, condition)
+    if condition.message ~= nil then
+      out.message = ""
+    end
+  end
+  if said ~= nil or #messages > 0 then
+    out.message = said or joined(messages)
+  end
+  if counted and current then
+    out.observedGeneration = generation
+  end
+  return out
 end
 
 -- mergeConditions makes one condition per type, as kinds demand whose conditions are a map
@@ -324,75 +529,15 @@ end
 -- they are True, and sources without them do not count. The conditions say generation as
 -- their observedGeneration if all sources are current.
 function rules.mergeConditions(sources, any, generation)
-  local bad, types, seen = {}, {}, {}
+  local bad = {}
   for _, name in ipairs(any or {}) do
     bad[name] = true
   end
-  for _, source in ipairs(sources) do
-    for _, condition in ipairs(source.conditions or {}) do
-      if condition.type ~= nil and not seen[condition.type] then
-        seen[condition.type] = true
-        types[#types + 1] = condition.type
-      end
-    end
-  end
-  table.sort(types)
-
-  local good = {["False"] = 1, Degraded = 2, Unknown = 3, ["True"] = 4}
   local out = {}
+  local types, found = byType(sources)
   for _, name in ipairs(types) do
-    local found, missing, worst = {}, {}, nil
-    local current, counted = true, false
-    for _, source in ipairs(sources) do
-      local has = false
-      for _, condition in ipairs(source.conditions or {}) do
-        if condition.type == name then
-          has = true
-          found[#found + 1] = {cluster = source.cluster, condition = condition}
-          local rank = good[condition.status] or 3
-          if bad[name] then
-            rank = -rank
-          end
-          if worst == nil or rank < worst.rank then
-            worst = {rank = rank, status = condition.status, reason = condition.reason}
-          end
-          counted = counted or condition.observedGeneration ~= nil
-          current = current and source.current
-        end
-      end
-      if not has then
-        missing[#missing + 1] = source.cluster
-      end
-    end
-    local messages
-    if #missing > 0 and not bad[name] and worst.rank > good.Unknown then
-      worst = {status = "Unknown", reason = "NotReported"}
-      current = false
-      messages = {"not reported by " .. joined(missing)}
-    end
-    local merged = {type = name, status = worst.status, reason = worst.reason}
-    local said = messages or {}
-    for _, one in ipairs(found) do
-      local condition = one.condition
-      if messages == nil and condition.status == worst.status and (condition.message or "") ~= "" then
-        said[#said + 1] = one.cluster .. "=" .. condition.message
-      end
-      for _, time in ipairs({"lastTransitionTime", "lastUpdateTime"}) do
-        if condition[time] ~= nil and (merged[time] == nil or condition[time] > merged[time]) then
-          merged[time] = condition[time]
-        end
-      end
-      if condition.message ~= nil then
-        merged.message = ""
-      end
-    end
-    if #said > 0 then
-      merged.message = joined(said)
-    end
-    if counted and current then
-      merged.observedGeneration = generation
-    end
-    out[#out + 1] = merged
+    local list = found[name]
+    out[#out + 1] = merged(name, list, without(sources, list), bad[name], generation)
   end
   return out
 end
@@ -446,7 +591,7 @@ function rules.training.components(specs, names, defaults)
   for _, name in ipairs(names) do
     local spec = replicaSpec(specs, name)
     if spec ~= nil then
-      local replicas = spec.replicas or (defaults or {})[name] or 1
+      local replicas = rules.number({[name] = spec}, name, "replicas") or (defaults or {})[name] or 1
       out[#out + 1] = rules.component(name, replicas, spec.template)
     end
   end
@@ -467,6 +612,12 @@ local trainingFields = {"conditions", "replicaStatuses", "startTime", "completio
 -- reflect leaves out lastReconcileTime, which changes when nothing else does.
 function rules.training.reflect(obj)
   return rules.reflect(obj, trainingFields)
+end
+
+-- healthy says whether a job goes its way: it has been taken up, and has not failed. One that
+-- waits or restarts pods is on its way.
+function rules.training.healthy(obj)
+  return next(rules.get(obj, "status", "conditions") or {}) ~= nil and not rules.isTrue(obj, "Failed")
 end
 
 -- aggregate adds the members' jobs up to one: it failed when one did, and succeeded when

@@ -153,7 +153,7 @@ func (h *hook) ask(ctx context.Context, q question) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("encoding the question: %w", err)
 	}
-	reply, err := h.post(ctx, body, isSecret(q.object))
+	reply, err := h.post(ctx, body)
 	if err != nil {
 		return answer{}, err
 	}

@@ -8,19 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// isSecret says whether what a webhook says of an object is not to be repeated.
-func isSecret(obj *unstructured.Unstructured) bool {
-	return obj.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
-}
-
-// post sends a question and returns the answer, all within the time-out. What an answer to a
-// confidential question says is in no error.
-func (h *hook) post(ctx context.Context, body []byte, confidential bool) ([]byte, error) {
+// post sends a question and returns the answer, all within the time-out. What an answer that
+// is none says is in no error: it may be about a Secret, or from an address that only this
+// process reaches.
+func (h *hook) post(ctx context.Context, body []byte) ([]byte, error) {
 	asking, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	target := *h.url
@@ -42,10 +35,8 @@ func (h *hook) post(ctx context.Context, body []byte, confidential bool) ([]byte
 	switch {
 	case response.StatusCode >= 300 && response.StatusCode < 400:
 		return nil, fmt.Errorf("it redirects (%s), which is not followed; configure the address that it redirects to", response.Status)
-	case response.StatusCode != http.StatusOK && confidential:
-		return nil, fmt.Errorf("it answered %s; see its own log", response.Status)
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("it answered %s: %s; see its own log", response.Status, excerpt(reply))
+		return nil, fmt.Errorf("it answered %s; see its own log", response.Status)
 	case err != nil:
 		return nil, h.unanswered(ctx, asking, err)
 	case len(reply) > maxAnswer:
@@ -64,13 +55,4 @@ func (h *hook) unanswered(ctx, asking context.Context, err error) error {
 		return fmt.Errorf("no answer within %s; check that it runs, or set a longer timeoutSeconds: %w", h.timeout, err)
 	}
 	return fmt.Errorf("no answer; check its address and its certificate in clientConfig: %w", err)
-}
-
-// excerpt returns the beginning of a text for an error.
-func excerpt(body []byte) string {
-	const most = 200
-	if len(body) > most {
-		return fmt.Sprintf("%q and more", body[:most])
-	}
-	return fmt.Sprintf("%q", body)
 }

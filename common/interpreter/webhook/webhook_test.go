@@ -253,7 +253,7 @@ func TestABadAnswerIsAnErrorAndTheNextCallWorks(t *testing.T) {
 		},
 		"an error of the server": {
 			reply: func(w http.ResponseWriter, _ string) { http.Error(w, "out of grain", http.StatusInternalServerError) },
-			err:   "it answered 500 Internal Server Error: \"out of grain\\n\"",
+			err:   "it answered 500 Internal Server Error; see its own log",
 		},
 		"a redirect": {
 			reply: func(w http.ResponseWriter, _ string) {

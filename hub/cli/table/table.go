@@ -3,8 +3,9 @@ package table
 import (
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"fairlead.dev/common/prose"
 )
 
 // Tone is what a cell is to be felt as.
@@ -36,6 +37,11 @@ func (t Tone) code() string {
 }
 
 const reset = "\x1b[0m"
+
+// Codes are the escape sequences that Paint writes.
+func Codes() []string {
+	return []string{Good.code(), Warn.code(), Bad.code(), Faint.code(), reset}
+}
 
 // Paint returns text in a tone.
 func (t Tone) Paint(text string) string {
@@ -124,24 +130,9 @@ func (t *Table) shown(row []Cell, i int, o Options) Cell {
 		return Cell{Text: "-", Tone: Faint}
 	}
 	cell := row[i]
-	cell.Text = OneLine(cell.Text)
+	cell.Text = prose.OneLine(cell.Text)
 	if most := t.Columns[i].Cut; most > 0 && !o.Wide && utf8.RuneCountInString(cell.Text) > most {
 		cell.Text = string([]rune(cell.Text)[:most-1]) + "…"
 	}
 	return cell
-}
-
-// OneLine returns text that others wrote, without what would break a line or steer a
-// terminal.
-func OneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r):
-			return -1
-		default:
-			return r
-		}
-	}, text)
 }

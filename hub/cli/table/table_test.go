@@ -30,7 +30,7 @@ func TestWrite(t *testing.T) {
 		"wide": {Options{Wide: true}, "" +
 			"NAME    STATE   NOTE  WHY\n" +
 			"a       Ready   x     -\n" +
-			"größer  Silent  -     nobody answers[31m\n" +
+			"größer  Silent  -     nobody answers\\x1b[31m\n" +
 			"short   -       -     -\n"},
 		"in colour": {Options{Color: true}, "" +
 			"NAME    STATE   WHY\n" +

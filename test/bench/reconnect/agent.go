@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"fairlead.dev/agent/clusterstatus"
+	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/registration/discovery"
 	"fairlead.dev/agent/setup"
@@ -101,14 +102,20 @@ func (a *agent) run(ctx context.Context, scheme *runtime.Scheme, credentials *re
 		return fmt.Errorf("connecting %s to the hub: %w", a.name, err)
 	}
 	err = clusterstatus.Register(mgr, clusterstatus.Deps{
-		Cluster: a.name, MemberConfig: a.member, MemberHTTP: http.DefaultClient, Workload: workload, Member: workload,
-		Newest:    func() (clusterstatus.Seen, bool) { return clusterstatus.Seen{}, false },
+		Cluster: a.name, MemberConfig: a.member, MemberHTTP: http.DefaultClient, Workload: workload,
 		Unclaimed: func() int { return 0 }, Held: func() (metav1.Condition, bool) { return metav1.Condition{}, false },
 		Clock: clock.RealClock{}, Frequency: setup.DefaultStatusFrequency,
+	})
+	if err != nil {
+		return fmt.Errorf("setting %s up: %w", a.name, err)
+	}
+	err = presence.Register(mgr, presence.Deps{
+		Cluster: a.name, Member: workload, Newest: func() (presence.Seen, bool) { return presence.Seen{}, false },
+		Clock: clock.RealClock{}, Frequency: setup.DefaultStatusFrequency,
 		LeaseDuration: setup.DefaultLeaseDuration, LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
-		Trust: func() clusterstatus.Trust {
+		Trust: func() presence.Trust {
 			authorities, issuer := credentials.Trust()
-			return clusterstatus.Trust{Authorities: authorities, Issuer: issuer}
+			return presence.Trust{Authorities: authorities, Issuer: issuer}
 		},
 	})
 	if err != nil {

@@ -109,7 +109,7 @@ func (w *world) joinsAndWorks(phase string, hashes []string) {
 	w.send("stays-"+phase, stays)
 	agent.Kill()
 	w.Operate("forget", phase, "--force")
-	w.Operate("forget", phase, "--release", "--force")
+	w.Operate("forget", phase, "--release")
 }
 
 // hashes are those that the hub tells of.

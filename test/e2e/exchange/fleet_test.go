@@ -13,8 +13,8 @@ import (
 
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
-	"fairlead.dev/common/interpreter/builtin"
 	"fairlead.dev/common/interpreter/lua/vm"
+	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/fleet/fleettest"
 )
@@ -36,7 +36,7 @@ func up(t *testing.T) *world {
 	w := &world{World: shared.World(t, fleet.HubName, fleet.AgentName(away)), ended: make(chan error, 1)}
 	w.stop(fleet.AgentName(joins))
 	w.Operate("forget", joins, "--force")
-	w.Operate("forget", joins, "--release", "--force")
+	w.Operate("forget", joins, "--release")
 	return w
 }
 
@@ -49,7 +49,7 @@ func (w *world) stay(member string) {
 		StateDir: w.StateDir(member), Clock: clock.RealClock{}, Random: func() float64 { return 0 },
 	})
 	w.G.Expect(err).NotTo(HaveOccurred())
-	kinds, err := builtin.New(vm.Options{})
+	kinds, err := store.BuiltIn(vm.Options{})
 	w.G.Expect(err).NotTo(HaveOccurred())
 	config, err := w.Config(member)
 	w.G.Expect(err).NotTo(HaveOccurred())

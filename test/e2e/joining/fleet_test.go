@@ -40,11 +40,11 @@ func up(t *testing.T) *world {
 func (w *world) clear() {
 	for name := range strings.FieldsSeq(w.MustKubectl(fleet.HubName, "get", "clusters", "-o", "jsonpath={.items[*].metadata.name}")) {
 		w.Operate("forget", name, "--force")
-		w.Operate("forget", name, "--release", "--force")
+		w.Operate("forget", name, "--release")
 	}
 	for name := range strings.FieldsSeq(w.MustKubectl(fleet.HubName, "get", "configmaps", "-n", "karmada-cluster", "-o", "jsonpath={.items[*].metadata.name}")) {
 		if kept, ok := strings.CutPrefix(name, "retired-"); ok {
-			w.Operate("forget", kept, "--release", "--force")
+			w.Operate("forget", kept, "--release")
 		}
 	}
 }

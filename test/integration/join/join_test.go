@@ -34,9 +34,10 @@ import (
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/apiserver"
-	"fairlead.dev/hub/cluster"
-	hubregistration "fairlead.dev/hub/registration"
+	"fairlead.dev/hub/fleet/cluster"
+	hubregistration "fairlead.dev/hub/fleet/registration"
+	"fairlead.dev/hub/machinery/apiserver"
+	"fairlead.dev/hub/people/operate"
 	testcluster "fairlead.dev/test/cluster"
 )
 
@@ -108,12 +109,7 @@ func (h *hub) serve() func() {
 func (h *hub) token(ctx context.Context, name string, valid time.Duration) string {
 	token, err := bootstrap.New(rand.Reader, name, time.Now().Add(valid))
 	h.g.Expect(err).NotTo(HaveOccurred())
-	h.g.Expect(h.Create(ctx, bootstrap.NewSecret(token))).To(Succeed())
-	h.g.Eventually(func(g Gomega) {
-		info, err := apiserver.GetClusterInfo(ctx, h.Client)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(info.Signed).To(HaveKey(token.ID))
-	}).WithTimeout(20 * time.Second).Should(Succeed())
+	h.g.Expect(operate.Issue(ctx, h.Client, token)).To(Succeed())
 	return token.String()
 }
 

@@ -103,7 +103,7 @@ func TestACertificateIsRenewedAndNoWatchIsCutOff(t *testing.T) {
 	h := newHub(t)
 	ctx := t.Context()
 	h.serve()
-	j := h.keeps(ctx, "renews", 300*day)
+	j := h.keeps(ctx, "renews", 25*day)
 	// Certificates are told apart by the second in which they end.
 	joined := time.Now().Unix()
 	h.g.Eventually(func() int64 { return time.Now().Unix() }).WithTimeout(20 * time.Second).Should(BeNumerically(">", joined))

@@ -15,7 +15,6 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/interpreter/conventions"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/test/cluster"
 )
@@ -107,7 +106,7 @@ func TestHealthOfWhatControllersReport(t *testing.T) {
 func health(ctx context.Context, g Gomega, live *unstructured.Unstructured) workv1alpha1.ResourceHealth {
 	kinds := native.New()
 	if !kinds.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
-		return conventions.Health(live)
+		return interpreter.ConventionalHealth(live)
 	}
 	out, err := kinds.Health(ctx, live)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -135,11 +135,19 @@ type ClusterSpec struct {
 	// +optional
 	ResourceModels []ResourceModel `json:"resourceModels,omitempty"`
 
-	// DeletionBrake bounds what the agent deletes from the member within a minute;
-	// without it there is no bound. It is ours.
+	// DeletionBrake bounds what the agent deletes from the member within a minute; without
+	// it, more than 20 objects that are more than 30 % of all are held. Percent: 100 takes
+	// the brake off. It is ours.
 	// +optional
 	DeletionBrake *DeletionBrake `json:"deletionBrake,omitempty"`
 }
+
+// What holds for a Cluster without spec.deletionBrake, and for an agent that its hub has
+// forgotten.
+const (
+	DefaultBrakeObjects = 20
+	DefaultBrakePercent = 30
+)
 
 // DeletionBrake has the agent stop before it deletes more than both of its bounds within a
 // minute. It then says so in the condition DeletionsHeld, deletes nothing, and waits for
@@ -215,8 +223,12 @@ const (
 	// otherwise. Written by failover. It is ours.
 	ClusterEvictionSuspended = "EvictionSuspended"
 	// ClusterDeletionsHeld says whether the agent holds back deletions because of
-	// spec.deletionBrake; it is absent before it did so first. Written by the agent. It is
-	// ours.
+	// spec.deletionBrake, or of the brake that holds without it; it is absent before it did so
+	// first. While it is True (reason TooManyDeletions) nothing is deleted from the member; the
+	// message says how many objects of how many were to go, what the brake lets go, and which
+	// annotation of the Cluster lets them go. An operator has to answer, so every list of
+	// clusters shows it. False (reason DeletionsApproved) says that the answer came. Written by
+	// the agent, also of a Cluster that is being deleted. It is ours.
 	ClusterDeletionsHeld = "DeletionsHeld"
 )
 

@@ -69,8 +69,8 @@ type Manifest struct {
 	runtime.RawExtension `json:",inline"`
 }
 
-// Condition types of a Work. Applied and Dispatching are written by the agent; the
-// others are reserved.
+// Condition types of a Work. Applied and Dispatching are written by the agent,
+// fairlead.dev/StatusLeftOut by the hub; the others are reserved.
 const (
 	// WorkApplied says whether every manifest is in the member as asked for.
 	WorkApplied = "Applied"
@@ -82,6 +82,10 @@ const (
 	WorkDegraded = "Degraded"
 	// WorkDispatching says whether the agent acts on the Work or is told not to.
 	WorkDispatching = "Dispatching"
+	// WorkStatusLeftOut is True while the hub does not use the status that the agent reports of
+	// an object, because it is not fit to be read or added up; the message says why. The hub
+	// writes it. It is ours.
+	WorkStatusLeftOut = "fairlead.dev/StatusLeftOut"
 )
 
 // Reasons of the conditions of a Work.
@@ -95,6 +99,9 @@ const (
 	ReasonDispatching = "Dispatching"
 	// ReasonSuspendDispatching : the agent was told to leave the objects alone.
 	ReasonSuspendDispatching = "SuspendDispatching"
+	// ReasonNotFit : the status is nested too deep, or no status of the template can be made
+	// with it.
+	ReasonNotFit = "NotFit"
 )
 
 // WorkStatus is what the agent reports.

@@ -393,6 +393,10 @@ const (
 	// BindingStale says which clusters are silent, so that what is shown of them is what
 	// they said last; it is absent otherwise. Written by the status stage. It is ours.
 	BindingStale = "Stale"
+	// BindingDependencyPolicyConflict says in which options the policies of the workloads
+	// differ that need the object, and with which values; it is absent otherwise. Written by
+	// the dependencies stage. It is ours.
+	BindingDependencyPolicyConflict = "DependencyPolicyConflict"
 	// TemplateConditionCurrent, in the status of Deployments and their like, says how many
 	// clusters the status is made of; it is False while some of them are silent. Written
 	// by the status stage. It is ours.
@@ -421,10 +425,15 @@ const (
 	ReasonFullyAppliedFailed = "FullyAppliedFailed"
 	// ReasonClustersSilent : some clusters are not heard from.
 	ReasonClustersSilent = "ClustersSilent"
+	// ReasonStatusLeftOut : what some clusters report is not fit to be added up.
+	ReasonStatusLeftOut = "StatusLeftOut"
 	// ReasonAllReport : all clusters are heard from.
 	ReasonAllReport = "AllReport"
 	// ReasonWaitingForReplacement : the old copy stays until the new one is healthy.
 	ReasonWaitingForReplacement = "WaitingForReplacement"
+	// ReasonWaitingForCluster : the cluster that is left is silent; what to do about the copy
+	// there is decided when it is heard from again.
+	ReasonWaitingForCluster = "WaitingForCluster"
 	// ReasonWaitingForRoom : no cluster takes the new copy; the old one stays.
 	ReasonWaitingForRoom = "WaitingForRoom"
 	// ReasonWaitingForOldCopy : the new copies wait until the old one is gone.
@@ -441,6 +450,8 @@ const (
 	ReasonNowhereToGo = "NowhereToGo"
 	// ReasonStateNotPreserved : the state that is to go along cannot be read.
 	ReasonStateNotPreserved = "StateNotPreserved"
+	// ReasonOptionsDiffer : the policies of those that need an object differ.
+	ReasonOptionsDiffer = "OptionsDiffer"
 )
 
 // Reasons of eviction tasks, and who makes them.

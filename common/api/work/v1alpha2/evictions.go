@@ -52,8 +52,17 @@ func EvictionsOf(b metav1.Object) []Eviction {
 	return out
 }
 
-// SetEvictions has a binding remember these, the newest of them.
+// SetEvictions has a binding remember these: the newest of them, and what is under way rather
+// than what is over.
 func SetEvictions(b metav1.Object, evictions []Eviction) error {
+	over := max(len(evictions)-maxEvictions, 0)
+	evictions = slices.DeleteFunc(slices.Clone(evictions), func(e Eviction) bool {
+		if over == 0 || e.Ended == nil {
+			return false
+		}
+		over--
+		return true
+	})
 	if len(evictions) > maxEvictions {
 		evictions = evictions[len(evictions)-maxEvictions:]
 	}

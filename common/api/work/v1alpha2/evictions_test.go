@@ -27,6 +27,13 @@ func TestABindingRemembersTheNewestEvictions(t *testing.T) {
 	g.Expect(got).To(HaveLen(10))
 	g.Expect(got[0].From).To(Equal("2"))
 	g.Expect(got[9].At.Equal(&at)).To(BeTrue())
+	for i := range all[1:] {
+		all[i+1].Ended = &at
+	}
+	g.Expect(SetEvictions(b, all)).To(Succeed())
+	got = EvictionsOf(b)
+	g.Expect(got).To(HaveLen(10))
+	g.Expect([]string{got[0].From, got[1].From}).To(Equal([]string{"0", "3"}), "what is under way is not forgotten")
 	b.Annotations[contract.EvictionsAnnotation] = "?"
 	g.Expect(EvictionsOf(b)).To(BeEmpty())
 }

@@ -1,57 +1,139 @@
 package vm
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-// look is after how many charges the clock is read.
-const look = 16
+// look is after how many steps the clock is read.
+const look = 128
 
-// budget is what is left to a call.
+// budget is what is left to a call. It is the context that gopher-lua asks before each
+// instruction whether it may go on.
 type budget struct {
+	limiter *Limiter
 	// ended says why the call may not go on; nil while it may.
-	ended   func() error
-	begin   time.Time
-	bytes   int
-	charges int
+	ended func() error
+	// large waits until it may allocate much.
+	large func() (end func(), err error)
+	begin time.Time
+	cpu   time.Duration // of the thread when the call began
+	bytes int
+	steps int
 	// spent is what the script is told from then on, whatever it catches.
 	spent string
+	// ends are called when the call has ended.
+	ends []func()
 }
 
-func (b *budget) renew(ended func() error) {
-	//nolint:forbidigo // How long a script has run is not the time of anything else.
-	*b = budget{ended: ended, begin: time.Now(), bytes: maxMemory}
+var _ context.Context = &budget{}
+
+// renew begins a call. It waits until the script may run.
+func (b *budget) renew(ctx context.Context, l *Limiter) error {
+	end, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	*b = budget{
+		limiter: l, ended: ctx.Err, large: func() (func(), error) { return l.large(ctx) },
+		//nolint:forbidigo // How long a script has run is not the time of anything else.
+		begin: time.Now(),
+		cpu:   cpuTime(), bytes: l.memory, ends: []func(){end},
+	}
+	return nil
+}
+
+// end ends the call.
+func (b *budget) end() {
+	for _, end := range b.ends {
+		end()
+	}
+	b.ends = nil
+}
+
+// Done implements context.Context. gopher-lua asks before every instruction.
+func (b *budget) Done() <-chan struct{} {
+	if b.steps++; b.steps%look == 0 {
+		b.watch()
+	}
+	if b.spent != "" {
+		return b.limiter.stopped
+	}
+	return nil
+}
+
+// Deadline implements context.Context.
+func (b *budget) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value implements context.Context.
+func (b *budget) Value(any) any { return nil }
+
+// Err implements context.Context.
+func (b *budget) Err() error {
+	if b.spent == "" {
+		return nil
+	}
+	return &Error{Message: b.spent}
 }
 
 // charge takes bytes from the budget and raises an error if it, or the time, is used up.
 func (b *budget) charge(l *lua.LState, bytes int) {
-	if b.bytes -= bytes; b.bytes < 0 && b.spent == "" {
-		b.spent = fmt.Sprintf("the script uses too much memory; it may allocate %d MiB", maxMemory>>20)
+	b.bytes -= bytes
+	switch {
+	case b.spent != "":
+	case b.bytes < 0:
+		b.spent = fmt.Sprintf("the script uses too much memory; it may allocate %d MiB", b.limiter.memory>>20)
+	case len(b.ends) == 1 && b.limiter.memory-b.bytes > b.limiter.memory/smallShare:
+		b.grow()
 	}
-	if b.charges++; b.charges%look == 0 || b.spent != "" {
-		b.watch(l)
+	if b.steps++; b.steps%look == 0 {
+		b.watch()
+	}
+	b.check(l)
+}
+
+// grow waits until the script may allocate more than a small part. That is none of its time.
+func (b *budget) grow() {
+	//nolint:forbidigo // As above.
+	from := time.Now()
+	end, err := b.large()
+	if err != nil {
+		b.spent = "the script was stopped: " + err.Error()
+		return
+	}
+	b.ends = append(b.ends, end)
+	//nolint:forbidigo // As above.
+	b.begin = b.begin.Add(time.Since(from))
+}
+
+// watch looks whether the time is used up.
+func (b *budget) watch() {
+	if b.spent != "" {
+		return
+	}
+	//nolint:forbidigo // As above.
+	took := time.Since(b.begin)
+	if took > busyTime || took > b.limiter.time && (b.cpu == 0 || cpuTime()-b.cpu > b.limiter.time) {
+		b.spent = fmt.Sprintf("the script takes too long: it was stopped after %v; it may run for %v", took.Round(time.Millisecond), b.limiter.time)
+	} else if err := b.ended(); err != nil {
+		b.spent = fmt.Sprintf("the script was stopped after %v: %v", took.Round(time.Millisecond), err)
 	}
 }
 
-// watch raises an error if the budget or the time is used up. What takes long in Go calls
-// it before.
-func (b *budget) watch(l *lua.LState) {
-	//nolint:forbidigo // As above.
-	took := time.Since(b.begin)
-	if b.spent == "" && took > maxTime && (b.charges > hardlyBegun || took > busyTime) {
-		b.spent = fmt.Sprintf("the script takes too long; it may run for %v", maxTime)
-	}
-	if b.spent == "" && b.ended != nil {
-		if err := b.ended(); err != nil {
-			b.spent = "the script was stopped: " + err.Error()
-		}
-	}
+// check raises an error if the budget is spent.
+func (b *budget) check(l *lua.LState) {
 	if b.spent != "" {
 		l.RaiseError("%s", b.spent)
 	}
+}
+
+// slow comes before what takes long in Go.
+func (b *budget) slow(l *lua.LState) {
+	b.watch()
+	b.check(l)
 }
 
 // text charges for a text of this length, which is made next.
@@ -73,12 +155,6 @@ func (b *budget) block(l *lua.LState) int {
 	}
 	b.charge(l, cost)
 	return 0
-}
-
-// pass returns its argument.
-func (b *budget) pass(l *lua.LState) int {
-	b.charge(l, 0)
-	return 1
 }
 
 // many returns its arguments, which become those of a table.

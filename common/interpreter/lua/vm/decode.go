@@ -158,13 +158,16 @@ func (d *decoder) untouched(v any) (any, error) {
 		}
 		return out, nil
 	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			copied, err := d.untouched(v[i])
+		out := make([]any, 0, len(v))
+		for _, value := range v {
+			if value == nil {
+				continue // as in a table
+			}
+			copied, err := d.untouched(value)
 			if err != nil {
 				return nil, err
 			}
-			out[i] = copied
+			out = append(out, copied)
 		}
 		return out, nil
 	case string:

@@ -5,9 +5,10 @@
 // cannot be changed. What a script can reach is what opens its sandbox (sandbox.go):
 // base, string, table, math, os.time and os.date, and modules that are required by name.
 //
-// What a call may cost is bounded: a second of time, and a budget of memory that is
-// metered (meter.go, budget.go) by what the script says rather than by what the process
-// happens to use, so that a script that is too greedy is so on every machine.
+// What a call may cost is bounded: a second of a processor's time, which gopher-lua asks the
+// budget for before every instruction (budget.go), and memory, which is metered (meter.go) by
+// what the script says rather than by what the process happens to use, so that a script that is
+// too greedy is so on every machine. All scripts of a process share a Limiter (limiter.go).
 //
 // Objects go in and out by encode.go and decode.go. The table of an object is filled when
 // the script first looks at it (memory.go), as most look at a few fields of many. What Lua

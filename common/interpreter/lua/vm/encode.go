@@ -89,6 +89,7 @@ func (e *encoder) fill(t *lua.LTable, from map[string]any) error {
 	return nil
 }
 
+// list makes a table of a list. What is null there is left out: Lua's lists have no holes.
 func (e *encoder) list(from []any) (*lua.LTable, error) {
 	t := e.l.CreateTable(len(from), 0)
 	e.cost += tableCost + valueCost*len(from)
@@ -101,13 +102,18 @@ func (e *encoder) list(from []any) (*lua.LTable, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
 	}
+	length := 0
 	for i, value := range from {
+		if value == nil {
+			continue
+		}
 		encoded, err := e.value(value)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i+1, err)
 		}
-		t.RawSetInt(i+1, encoded)
-		e.remember(place{table: t, index: i + 1}, value)
+		length++
+		t.RawSetInt(length, encoded)
+		e.remember(place{table: t, index: length}, value)
 	}
 	e.depth--
 	return t, nil

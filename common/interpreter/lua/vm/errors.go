@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -32,8 +33,9 @@ func (e *Error) Error() string {
 // position is how Lua begins a message about a line of ours.
 var position = regexp.MustCompile(`^` + chunk + `:(\d+): `)
 
-// newError returns what Lua says as an Error.
-func newError(err error) *Error {
+// newError returns what Lua says as an Error. The memory is that of the call, nil if there was
+// none.
+func newError(err error, m *memory) *Error {
 	var (
 		syntax  *parse.Error
 		compile *lua.CompileError
@@ -48,24 +50,47 @@ func newError(err error) *Error {
 	case errors.As(err, &compile):
 		return &Error{Line: compile.Line, Message: compile.Message}
 	case errors.As(err, &running):
-		return said(running)
+		return said(running, m)
 	default:
 		return &Error{Message: err.Error()}
 	}
 }
 
-// maxMessage is how long a message may be: it goes into conditions, events and logs.
-const maxMessage = 1000
+// maxMessage is how long a message may be: it goes into conditions, events and logs. maxShown is
+// how large a table may be that is shown in one, by the decoder's reckoning.
+const (
+	maxMessage = 1000
+	maxShown   = 64 << 10
+)
+
+// shown returns any value that a script raised as a text: a table as JSON.
+func shown(v lua.LValue, m *memory) string {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return lua.LVAsString(v)
+	}
+	from := &memory{}
+	if m != nil {
+		from.waiting = m.waiting
+	}
+	if content, err := newDecoder(from, maxShown).value(t); err == nil {
+		if text, err := json.Marshal(content); err == nil && content != nil {
+			return string(text)
+		}
+	}
+	return "an error that is a table"
+}
 
 // said returns what was raised while a script ran.
-func said(err *lua.ApiError) *Error {
-	message := "an error that is no text"
-	if text, ok := err.Object.(lua.LString); ok {
-		message = string(text)
-	} else if err.Cause != nil {
-		message = err.Cause.Error()
-	} else if err.Type == lua.ApiErrorPanic {
+func said(err *lua.ApiError, m *memory) *Error {
+	var message string
+	switch {
+	case err.Type == lua.ApiErrorPanic:
 		message, _, _ = strings.Cut(err.Error(), "\n")
+	case err.Cause != nil:
+		message = err.Cause.Error()
+	default:
+		message = shown(err.Object, m)
 	}
 	message = prose.Cut(message, maxMessage)
 	out := &Error{Message: message}

@@ -69,7 +69,7 @@ func (s *sandbox) getResourceQuantity(l *lua.LState) int {
 
 // podSpec reads the spec of the pod template at index 1.
 func (s *sandbox) podSpec(l *lua.LState) *corev1.PodSpec {
-	s.budget.watch(l)
+	s.budget.slow(l)
 	d := newDecoder(&memory{waiting: s.memory.waiting}, maxPod)
 	d.share = true
 	v, err := d.value(l.CheckTable(1))

@@ -12,7 +12,6 @@ const (
 	blockName  = "\x00block"
 	concatName = "\x00concat"
 	keyName    = "\x00key"
-	passName   = "\x00pass"
 	manyName   = "\x00many"
 )
 
@@ -33,19 +32,15 @@ const (
 	// maxLookups is how many constants the compiler may look at to find those of a script:
 	// for each use, it goes through all that the function has so far.
 	maxLookups = 20_000_000
-	// maxUncharged is how many operations that may take long (to compare two texts takes a
-	// millisecond if they are long) there may be between two charges.
-	maxUncharged = 16
 )
 
-// metered returns the statements with the meter put in: a block begins with a charge for
-// what its statements allocate, every loop and every call passes such a charge, and so do
-// long expressions; texts are joined by a function that counts them, an index that is
-// assigned to is looked at first, and so are values of which it is not known how many there
-// are. A block whose statements allocate nothing and that cannot repeat is left alone.
+// metered returns the statements with the meter put in, as gopher-lua bounds time but not memory:
+// a block begins with a charge for what its statements allocate, if they allocate anything; texts
+// are joined by a function that counts them, an index that is assigned to is looked at first, and
+// so are values of which it is not known how many there are.
 func metered(stmts []ast.Stmt) ([]ast.Stmt, error) {
 	m := &meter{constants: map[string]bool{}}
-	body := m.block(stmts, 0, false, 0)
+	body := m.block(stmts, 0, 0)
 	switch {
 	case m.tooDeep != 0:
 		return nil, &Error{Line: m.tooDeep, Message: "the script nests too deeply"}
@@ -53,7 +48,7 @@ func metered(stmts []ast.Stmt) ([]ast.Stmt, error) {
 		return nil, &Error{Message: "the script has too many different names, texts and numbers in one function"}
 	}
 	names := &ast.LocalAssignStmt{
-		Names: []string{blockName, concatName, keyName, passName, manyName}, Exprs: []ast.Expr{&ast.Comma3Expr{}},
+		Names: []string{blockName, concatName, keyName, manyName}, Exprs: []ast.Expr{&ast.Comma3Expr{}},
 	}
 	return append([]ast.Stmt{names}, body...), nil
 }
@@ -64,47 +59,28 @@ type meter struct {
 	tooDeep int
 	// cost is that of the statements of the innermost block so far.
 	cost int
-	// uncharged is how many operations there may have been since the last charge.
-	uncharged int
 	// constants are those of the innermost function so far, and lookups what it takes to
 	// find those of all functions.
 	constants map[string]bool
 	lookups   int
 }
 
-// block meters statements. The charge includes extra; it is there even if there is
-// nothing to charge if the block repeats.
-func (m *meter) block(stmts []ast.Stmt, extra int, repeats bool, line int) []ast.Stmt {
-	outer, uncharged := m.cost, m.uncharged
+// block meters statements. The charge includes extra.
+func (m *meter) block(stmts []ast.Stmt, extra, line int) []ast.Stmt {
+	outer := m.cost
 	m.cost = extra
-	if repeats {
-		m.uncharged = 0
-	}
-	out := make([]ast.Stmt, 0, len(stmts)+1)
-	out = append(out, nil)
 	for _, s := range stmts {
 		m.stmt(s)
-		switch s.(type) {
-		case *ast.GotoStmt:
-			out = append(out, charge(0, s.Line()))
-		case *ast.GenericForStmt:
-			if m.uncharged++; m.uncharged >= maxUncharged {
-				m.uncharged = 0
-				out = append(out, charge(0, s.Line()))
-			}
-		}
-		out = append(out, s)
 	}
 	cost := m.cost
-	m.cost, m.uncharged = outer, max(uncharged, m.uncharged) // it may be left out
-	if cost == 0 && !repeats {
-		return out[1:]
+	m.cost = outer
+	if cost == 0 {
+		return stmts
 	}
 	if len(stmts) > 0 {
 		line = stmts[0].Line()
 	}
-	out[0] = charge(cost, line)
-	return out
+	return append([]ast.Stmt{charge(cost, line)}, stmts...)
 }
 
 // charge is the statement that takes from the budget.
@@ -116,11 +92,10 @@ func charge(cost, line int, more ...ast.Expr) *ast.FuncCallStmt {
 	return s
 }
 
+// call is a call of a function of the meter, which has one value.
 func call(name string, line int, args ...ast.Expr) *ast.FuncCallExpr {
 	f := &ast.IdentExpr{Value: name}
 	f.SetLine(line)
-	// One value, whatever follows: it also keeps a call from being a tail call, which
-	// would have no line.
 	e := &ast.FuncCallExpr{Func: f, Args: args, AdjustRet: true}
 	e.SetLine(line)
 	e.SetLastLine(line)
@@ -160,23 +135,26 @@ func (m *meter) stmt(s ast.Stmt) {
 	case *ast.ReturnStmt:
 		m.exprs(s.Exprs)
 	case *ast.DoBlockStmt:
-		s.Stmts = m.block(s.Stmts, 0, false, s.Line())
+		s.Stmts = m.block(s.Stmts, 0, s.Line())
 	case *ast.IfStmt:
 		s.Condition = m.expr(s.Condition)
-		s.Then = m.block(s.Then, 0, false, s.Line())
-		s.Else = m.block(s.Else, 0, false, s.Line())
+		s.Then = m.block(s.Then, 0, s.Line())
+		s.Else = m.block(s.Else, 0, s.Line())
 	case *ast.WhileStmt:
 		s.Condition, s.Stmts = m.loop(s.Condition, s.Stmts, s.Line())
 	case *ast.RepeatStmt:
 		s.Condition, s.Stmts = m.loop(s.Condition, s.Stmts, s.Line())
 	case *ast.NumberForStmt:
 		s.Init, s.Limit, s.Step = m.expr(s.Init), m.expr(s.Limit), m.expr(s.Step)
-		s.Stmts = m.block(s.Stmts, 0, true, s.Line())
+		s.Stmts = m.block(s.Stmts, 0, s.Line())
 	case *ast.GenericForStmt:
-		for i := range s.Exprs {
-			s.Exprs[i] = m.first(s.Exprs[i])
+		m.exprs(s.Exprs)
+		for _, e := range s.Exprs {
+			if e, ok := e.(*ast.FuncCallExpr); ok {
+				e.Func = settled(e.Func)
+			}
 		}
-		s.Stmts = m.block(s.Stmts, 0, true, s.Line())
+		s.Stmts = m.block(s.Stmts, 0, s.Line())
 	case *ast.FuncDefStmt:
 		m.cost += fieldCost
 		m.constant(s.Name.Method)
@@ -190,5 +168,5 @@ func (m *meter) stmt(s ast.Stmt) {
 func (m *meter) loop(condition ast.Expr, stmts []ast.Stmt, line int) (ast.Expr, []ast.Stmt) {
 	before := m.cost
 	condition = m.expr(condition)
-	return condition, m.block(stmts, m.cost-before, true, line)
+	return condition, m.block(stmts, m.cost-before, line)
 }

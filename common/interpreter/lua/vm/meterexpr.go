@@ -53,32 +53,22 @@ func (m *meter) expr(e ast.Expr) ast.Expr {
 		m.constant(e.Value)
 	case *ast.AttrGetExpr:
 		e.Object, e.Key = m.expr(e.Object), m.expr(e.Key)
-		if _, name := e.Key.(*ast.StringExpr); !name {
-			return m.slow(e)
-		}
 	case *ast.TableExpr:
 		m.table(e)
 	case *ast.FuncCallExpr:
 		m.called(e)
 	case *ast.LogicalOpExpr:
-		e.Lhs = m.expr(e.Lhs)
-		uncharged := m.uncharged
-		e.Rhs = m.expr(e.Rhs)
-		m.uncharged = max(uncharged, m.uncharged) // it may be left out
+		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
 	case *ast.RelationalOpExpr:
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
-		return m.slow(e)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = m.expr(e.Lhs), m.expr(e.Rhs)
-		return m.slow(e)
 	case *ast.UnaryMinusOpExpr:
 		e.Expr = m.expr(e.Expr)
-		return m.slow(e)
 	case *ast.UnaryNotOpExpr:
 		e.Expr = m.expr(e.Expr)
 	case *ast.UnaryLenOpExpr:
 		e.Expr = m.expr(e.Expr)
-		return m.slow(e)
 	case *ast.FunctionExpr:
 		m.function(e)
 	case *ast.StringConcatOpExpr:
@@ -91,16 +81,6 @@ func (m *meter) expr(e ast.Expr) ast.Expr {
 func (m *meter) constant(value string) {
 	m.constants[value] = true
 	m.lookups += len(m.constants)
-}
-
-// slow counts an operation that may take long, and returns what stands for it: from time to
-// time, its result passes a charge.
-func (m *meter) slow(e ast.Expr) ast.Expr {
-	if m.uncharged++; m.uncharged < maxUncharged {
-		return e
-	}
-	m.uncharged = 0
-	return call(passName, e.Line(), e)
 }
 
 // table meters a table that is written out.
@@ -136,20 +116,16 @@ func several(e ast.Expr) bool {
 // called meters a call.
 func (m *meter) called(e *ast.FuncCallExpr) {
 	m.constant(e.Method)
-	if e.Func != nil {
-		e.Func = m.slow(m.expr(e.Func))
-	} else {
-		e.Receiver = m.slow(m.expr(e.Receiver))
-	}
+	e.Func, e.Receiver = m.expr(e.Func), m.expr(e.Receiver)
 	m.exprs(e.Args)
 }
 
-// function meters a function: each call of it passes a charge.
+// function meters a function.
 func (m *meter) function(e *ast.FunctionExpr) {
 	m.cost += functionCost
 	outer := m.constants
 	m.constants = map[string]bool{}
-	e.Stmts = m.block(e.Stmts, 0, true, e.Line())
+	e.Stmts = m.block(e.Stmts, 0, e.Line())
 	m.constants = outer
 	if e.ParList != nil && e.ParList.HasVargs {
 		// One that does not say ... finds its arguments in a table that was made for it.
@@ -172,7 +148,7 @@ func (m *meter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		args = append(args, single(m.expr(e.Lhs)))
 		next, chain := e.Rhs.(*ast.StringConcatOpExpr)
 		if !chain || len(args) == maxOperands {
-			return call(concatName, line, append(args, single(m.expr(e.Rhs)))...)
+			return settled(call(concatName, line, append(args, single(m.expr(e.Rhs)))...))
 		}
 		e = next
 	}

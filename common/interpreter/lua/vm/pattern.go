@@ -36,7 +36,7 @@ func (s *sandbox) pattern(l *lua.LState, source string, text int) *pattern {
 	if len(source) > maxPattern || len(source)*text > maxWork {
 		l.RaiseError("the pattern (%d bytes) or the text (%d bytes) is too long to be matched", len(source), text)
 	}
-	s.budget.watch(l)
+	s.budget.slow(l)
 	if p, ok := s.patterns[source]; ok {
 		return p
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"fairlead.dev/common/prose"
 )
 
 // Results are what a function returned. They are valid until the reader returns.
@@ -92,7 +94,25 @@ func (r *Results) table(i int, wanted string) (any, error) {
 }
 
 func (r *Results) wrong(i int, wanted string) error {
-	return fmt.Errorf("%s must be %s, but is %s", which(i), wanted, r.at(i).Type())
+	is := r.at(i).Type().String()
+	if text, ok := r.at(i).(lua.LString); ok {
+		is = Shown(string(text))
+	}
+	return fmt.Errorf("%s must be %s, but is %s", which(i), wanted, is)
+}
+
+// Shown returns a value of an object as an error shows it.
+func Shown(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return fmt.Sprintf("the text %q", prose.Cut(v, 100))
+	case map[string]any, []any:
+		return "a table"
+	default:
+		return fmt.Sprint(v)
+	}
 }
 
 func which(i int) string {

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -30,7 +31,7 @@ type sandbox struct {
 	raw     *lua.LTable // the globals of gopher-lua, which scripts never see
 	globals *lua.LTable
 	// fallback is the metatable of environments: what a script did not define itself is
-	// found among the globals.
+	// found among the globals. It goes once a script assigns to one of these; see own.
 	fallback *lua.LTable
 	// modules are what was required already.
 	modules map[string]lua.LValue
@@ -55,6 +56,7 @@ func newSandbox(l *lua.LState, b *budget, e *Engine) *sandbox {
 	s.globals = l.NewTable()
 	s.fallback = l.NewTable()
 	s.fallback.RawSetString("__index", s.globals)
+	s.function(s.fallback, "__newindex", s.own)
 	for _, name := range allowed() {
 		s.globals.RawSetString(name, s.raw.RawGetString(name))
 	}
@@ -86,6 +88,19 @@ func (s *sandbox) environment() *lua.LTable {
 	env.Metatable = s.fallback
 	env.RawSetString("_G", env)
 	return env
+}
+
+// own is called when a script assigns to a name that its environment does not have yet. If that
+// is the name of a global, the environment gets all globals for its own: one that is set to nil
+// is nil from then on.
+func (s *sandbox) own(l *lua.LState) int {
+	env, name := l.CheckTable(1), l.Get(2)
+	if s.globals.RawGet(name) != lua.LNil {
+		env.Metatable = lua.LNil
+		s.globals.ForEach(env.RawSet)
+	}
+	l.RawSet(env, name, l.Get(3))
+	return 0
 }
 
 // fillers returns the metatable of tables that wait to be filled: whoever looks for a field,
@@ -183,6 +198,8 @@ func (s *sandbox) require(l *lua.LState) int {
 		switch proto := s.engine.modules[name]; {
 		case name == "kube":
 			module = s.readOnly(s.kube(), name)
+		case slices.Contains([]string{lua.StringLibName, lua.TabLibName, lua.MathLibName, lua.OsLibName}, name):
+			module = s.globals.RawGetString(name)
 		case proto != nil:
 			module = s.run(l, proto, name)
 		default:
@@ -214,7 +231,7 @@ func (s *sandbox) run(l *lua.LState, proto *lua.FunctionProto, name string) lua.
 // meters are the functions that a metered chunk takes; see metered.
 func (s *sandbox) meters() []lua.LValue {
 	return []lua.LValue{
-		s.l.NewFunction(s.budget.block), s.l.NewFunction(s.budget.concat), s.l.NewFunction(s.budget.key), s.l.NewFunction(s.budget.pass), s.l.NewFunction(s.budget.many),
+		s.l.NewFunction(s.budget.block), s.l.NewFunction(s.budget.concat), s.l.NewFunction(s.budget.key), s.l.NewFunction(s.budget.many),
 	}
 }
 

@@ -13,15 +13,10 @@ import (
 
 // Limits of a call.
 const (
-	// maxTime is how long a call may take, encoding and decoding aside; one that has hardly
-	// begun, as the machine is busy with others, has until busyTime.
+	// maxTime is how long a call may have a processor. On the clock it may take until busyTime, as
+	// the machine may be busy with others.
 	maxTime  = time.Second
-	busyTime = 5 * time.Second
-	// hardlyBegun is how many charges are few.
-	hardlyBegun = 1000
-	// maxMemory is how many bytes a call may allocate, garbage included, by the meter's
-	// reckoning.
-	maxMemory = 128 << 20
+	busyTime = 10 * time.Second
 	// maxSource is how long a script may be. It bounds how deep its syntax can nest.
 	maxSource = 256 << 10
 	// maxText is how long a text may be that a function of the string library takes or
@@ -45,6 +40,7 @@ const chunk = "line"
 type Engine struct {
 	modules map[string]*lua.FunctionProto
 	print   func(string)
+	limiter *Limiter
 }
 
 // Options say what scripts find besides the libraries.
@@ -52,6 +48,8 @@ type Options struct {
 	// Modules are scripts that return a table, by the name under which they are
 	// required. They cannot be changed by who requires them.
 	Modules map[string]string
+	// Limiter is what scripts share with those of other engines; nil for one of their own.
+	Limiter *Limiter
 	// Print is given what scripts print; nil drops it. It is called by the goroutine
 	// that called the script.
 	Print func(line string)
@@ -59,7 +57,10 @@ type Options struct {
 
 // New returns an engine, or an error if a module does not compile.
 func New(o Options) (*Engine, error) {
-	e := &Engine{modules: map[string]*lua.FunctionProto{}, print: o.Print}
+	e := &Engine{modules: map[string]*lua.FunctionProto{}, print: o.Print, limiter: o.Limiter}
+	if e.limiter == nil {
+		e.limiter = NewLimiter(0)
+	}
 	for name, source := range o.Modules {
 		proto, err := compile(source)
 		if err != nil {
@@ -91,8 +92,11 @@ func (e *Engine) Compile(source, function string) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.budget.renew(nil)
-	if _, err := st.define(s); err != nil {
+	//nolint:forbidigo // It waits for scripts only, which end.
+	if err := st.run(context.Background(), e.limiter, func() error {
+		_, err := st.define(s)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	s.states.Put(st)
@@ -112,32 +116,34 @@ func compile(source string) (proto *lua.FunctionProto, err error) {
 	}()
 	stmts, err := parse.Parse(strings.NewReader(source), chunk)
 	if err != nil {
-		return nil, newError(err)
+		return nil, newError(err, nil)
 	}
 	if stmts, err = metered(stmts); err != nil {
 		return nil, err
 	}
 	if proto, err = lua.Compile(stmts, chunk); err != nil {
-		return nil, newError(err)
+		return nil, newError(err, nil)
 	}
 	return proto, nil
 }
 
 // Call calls the function of the script with arguments that Kubernetes objects are made
-// of (maps, lists, texts, numbers, booleans, nil), and has read take what it returned. The context may shorten the second that a call may take. An error of
+// of (maps, lists, texts, numbers, booleans, nil), and has read take what it returned. It waits
+// while too many others run. The context may shorten the second that a call may take. An error of
 // the script is an *Error; those of read are returned as they are.
 func (s *Script) Call(ctx context.Context, args []any, read func(*Results) error) error {
 	st, err := s.state()
 	if err != nil {
 		return err
 	}
-	st.budget.renew(ctx.Err)
-	results, err := st.call(s, args)
-	if err != nil {
+	if err := st.run(ctx, s.engine.limiter, func() error {
+		results, err := st.call(s, args)
+		if err != nil {
+			return err
+		}
+		return read(results)
+	}); err != nil {
 		return err // The state is not used again: it may have stopped anywhere.
-	}
-	if err := read(results); err != nil {
-		return err
 	}
 	st.clear()
 	s.states.Put(st)

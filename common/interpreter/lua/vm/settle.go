@@ -2,26 +2,23 @@ package vm
 
 import "github.com/yuin/gopher-lua/ast"
 
-// first meters what a loop goes through. What is called there, and the object of a method, is
-// no call, which gopher-lua does not get right in this place; it passes no charge, therefore,
-// and the loop does: see block.
-func (m *meter) first(e ast.Expr) ast.Expr {
-	switch e := e.(type) {
-	case *ast.FuncCallExpr:
-		m.constant(e.Method)
-		e.Func, e.Receiver = settled(m.first(e.Func)), settled(m.first(e.Receiver))
-		m.exprs(e.Args)
+// gopher-lua gets some calls wrong: it takes the register of a variable for the function if one
+// value of the call is assigned to the variable, calls the wrong thing if what a loop goes through
+// is a call of a call, and makes a tail call, which has no line, of a call that is returned.
+
+// settled returns an expression that has the first value of a call and is none; any other
+// expression is returned as it is.
+func settled(e ast.Expr) ast.Expr {
+	if _, ok := e.(*ast.FuncCallExpr); !ok {
 		return e
-	case *ast.AttrGetExpr:
-		e.Object, e.Key = m.first(e.Object), m.expr(e.Key)
-		return e
-	default:
-		return m.expr(e)
 	}
+	out := &ast.LogicalOpExpr{Operator: "or", Lhs: &ast.NilExpr{}, Rhs: e}
+	out.Lhs.SetLine(e.Line())
+	out.SetLine(e.Line())
+	return out
 }
 
-// settle keeps gopher-lua from putting a function where a parameter is while the arguments
-// of its call are read, which it does if one value of the call is assigned to the parameter.
+// settle settles the calls whose values are assigned one by one.
 func settle(s *ast.AssignStmt) {
 	if call, ok := s.Rhs[0].(*ast.FuncCallExpr); ok && len(s.Lhs) == 1 && len(s.Rhs) == 1 {
 		call.AdjustRet = false // others than the first are left out all the same
@@ -32,15 +29,4 @@ func settle(s *ast.AssignStmt) {
 			s.Rhs[i] = settled(s.Rhs[i])
 		}
 	}
-}
-
-// settled returns an expression that is no call and has the first value of one.
-func settled(e ast.Expr) ast.Expr {
-	if _, ok := e.(*ast.FuncCallExpr); !ok {
-		return e
-	}
-	out := &ast.LogicalOpExpr{Operator: "or", Lhs: &ast.NilExpr{}, Rhs: e}
-	out.Lhs.SetLine(e.Line())
-	out.SetLine(e.Line())
-	return out
 }

@@ -1,7 +1,9 @@
 package vm
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -32,6 +34,19 @@ func newState(e *Engine) (st *state, err error) {
 	return st, nil
 }
 
+// run has f run the script within the limits. That the budget is spent is an error even if the
+// script caught it.
+func (st *state) run(ctx context.Context, l *Limiter, f func() error) error {
+	runtime.LockOSThread() // whose time on a processor is counted
+	defer runtime.UnlockOSThread()
+	if err := st.budget.renew(ctx, l); err != nil {
+		return err
+	}
+	defer st.budget.end()
+	st.l.SetContext(st.budget)
+	return f()
+}
+
 // define runs the script, which defines its function, and returns that.
 func (st *state) define(s *Script) (*lua.LFunction, error) {
 	f := st.l.NewFunctionFromProto(s.proto)
@@ -41,7 +56,10 @@ func (st *state) define(s *Script) (*lua.LFunction, error) {
 		st.l.Push(m)
 	}
 	if err := st.l.PCall(len(st.meters), 0, nil); err != nil {
-		return nil, newError(err)
+		return nil, newError(err, nil)
+	}
+	if err := st.budget.Err(); err != nil {
+		return nil, err
 	}
 	defined, ok := f.Env.RawGetString(s.function).(*lua.LFunction)
 	if !ok {
@@ -67,7 +85,10 @@ func (st *state) call(s *Script, args []any) (*Results, error) {
 		st.l.Push(v)
 	}
 	if err := st.l.PCall(len(args), lua.MultRet, nil); err != nil {
-		return nil, newError(err)
+		return nil, newError(err, &results.memory)
+	}
+	if err := st.budget.Err(); err != nil {
+		return nil, err
 	}
 	for i := 1; i <= st.l.GetTop(); i++ {
 		results.values = append(results.values, st.l.Get(i))

@@ -12,10 +12,19 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// patience is how long a script may have a processor in these tests: many are to be stopped.
+const patience = 50 * time.Millisecond
+
+func impatient() *Limiter {
+	l := NewLimiter(0)
+	l.time = patience
+	return l
+}
+
 // engine returns one without modules.
 func engine(tb testing.TB) *Engine {
 	tb.Helper()
-	e, err := New(Options{})
+	e, err := New(Options{Limiter: impatient()})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,6 +76,12 @@ func TestWhatScriptsSay(t *testing.T) {
 		"sorted":                           {script: `function f() local t = {3, 1, 2} table.sort(t, function(a, b) return a > b end) return t[1] end`, want: int64(3)},
 		"the time":                         {script: `function f() return os.time() > 0 and os.date("%Y") ~= "" end`, want: true},
 		"a global of the same call":        {script: `function f() x = 1 return _G.x end`, want: int64(1)},
+		"a global that was set to nil":     {script: `function f(o) error = o.error return error == nil and tostring ~= nil end`, args: []any{map[string]any{"x": int64(1)}}, want: true},
+		"a global that was set and unset":  {script: `function f() error = 1 error = nil return error == nil and _G.error == nil end`, want: true},
+		"a global that was unset in _G":    {script: `_G.type = nil function f() return type == nil end`, want: true},
+		"the libraries are modules":        {script: `function f() return require("string").upper("a") .. require("table").concat({"b"}) .. require("math").abs(-1) .. type(require("os").time()) end`, want: "Ab1number"},
+		"a null at the head of a list":     {script: `function f(o) return o end`, args: []any{map[string]any{"a": []any{nil, "x", nil, "y"}}}, want: map[string]any{"a": []any{"x", "y"}}},
+		"a null that is looked at":         {script: `function f(o) return {o.a[1], #o.a} end`, args: []any{map[string]any{"a": []any{nil, "x", nil, "y"}}}, want: []any{"x", int64(2)}},
 		"variable arguments":               {script: `function f(...) local a, b = ... return b end`, args: []any{"a", "b"}, want: "b"},
 		"pairs in the order of the keys":   {script: `function f(o) local s = "" for k in pairs(o) do s = s .. k end return s end`, args: []any{map[string]any{"c": "1", "a": "2", "b": "3"}}, want: "abc"},
 		"an object as it was":              {script: `function f(o) return o end`, args: []any{map[string]any{"a": map[string]any{}, "b": []any{}, "c": []any{map[string]any{}}}}, want: map[string]any{"a": map[string]any{}, "b": []any{}, "c": []any{map[string]any{}}}},
@@ -95,48 +110,52 @@ func TestWhatScriptsMayNot(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		script string
+		args   []any
 		line   int
 		want   string
 	}{
-		"a syntax error":              {script: "function f()\nreturn return\nend", line: 2, want: "syntax error"},
-		"an end that is missing":      {script: "function f()\n", want: "ends in the middle"},
-		"no such function":            {script: "function g() end", want: "no function f"},
-		"an error at the top":         {script: "\nlocal x = nil + 1\nfunction f() end", line: 2, want: "cannot perform"},
-		"nil has no fields":           {script: "function f()\n\nlocal a = nil\nreturn a.b end", line: 4, want: "attempt to index"},
-		"an error of the script":      {script: "function f()\nerror('too bad')\nend", line: 2, want: "too bad"},
-		"an error that is a table":    {script: "function f()\nerror({})\nend", want: "no text"},
-		"nil joined":                  {script: "function f()\nlocal x\nlocal y = 'a' .. x\nend", line: 3, want: "concatenate a nil"},
-		"io":                          {script: "function f()\nreturn io.open('/etc/passwd') end", line: 2, want: "index"},
-		"debug":                       {script: "function f() return debug.getinfo(1) end", line: 1, want: "index"},
-		"coroutine":                   {script: "function f() return coroutine.create(f) end", line: 1, want: "index"},
-		"os.exit":                     {script: "function f() os.exit(1) end", line: 1, want: "call"},
-		"os.getenv":                   {script: "function f() return os.getenv('HOME') end", line: 1, want: "call"},
-		"loadstring":                  {script: "function f() return loadstring('return 1')() end", line: 1, want: "call function loadstring is not supported"},
-		"setmetatable":                {script: "function f() return setmetatable({}, {}) end", line: 1, want: "not supported"},
-		"rawset":                      {script: "function f() rawset(_G, 'x', 1) end", line: 1, want: "not supported"},
-		"string.rep":                  {script: "function f() return ('x'):rep(1e9) end", line: 1, want: "string.rep is not supported"},
-		"string.gsub":                 {script: "function f() return string.gsub('x', 'x', 'y') end", line: 1, want: "string.gsub is not supported"},
-		"a library is changed":        {script: "function f() string.upper = nil end", line: 1, want: "string cannot be changed"},
-		"a module that is not there":  {script: "local x = require('socket')\nfunction f() end", line: 1, want: `no module "socket"`},
-		"a loop without end":          {script: "function f()\nwhile true do\nend\nend", want: "too"},
-		"a loop that catches":         {script: "function f()\nwhile true do\npcall(function() while true do end end)\nend\nend", want: "too"},
-		"a loop by goto":              {script: "function f()\n::a::\ngoto a\nend", want: "too"},
-		"repeat":                      {script: "function f()\nrepeat until false\nend", want: "too"},
-		"a loop at the top":           {script: "while true do end\nfunction f() end", want: "too"},
-		"a text that doubles":         {script: "function f()\nlocal s = 'xxxxxxxx'\nwhile true do\ns = s .. s\nend\nend", line: 4, want: "too"},
-		"a table that grows":          {script: "function f()\nlocal t = {}\nwhile true do\nt[#t+1] = {}\nend\nend", want: "too"},
-		"tables in a condition":       {script: "function f()\nlocal t = {}\nwhile (function() t = {t} return true end)() do end end", want: "too"},
-		"a list with a far index":     {script: "function f()\nlocal t = {}\nt[60000000] = 1\nend", line: 3, want: "too"},
-		"a far index by table.insert": {script: "function f()\nlocal t = {}\ntable.insert(t, 60000000, 1)\nend", line: 3, want: "too"},
-		"many far indices":            {script: "function f()\nlocal all = {}\nfor i = 1, 1e9 do\nlocal t = {}\nt[60000] = 1\nall[i] = t\nend\nend", want: "too"},
-		"a text by table.concat":      {script: "function f()\nlocal t, s = {}, ('x')\nfor i = 1, 15 do s = s .. s end\nfor i = 1, 100 do t[i] = s end\nreturn table.concat(t) end", line: 5, want: "too"},
-		"a wide format":               {script: "function f() return string.format('%999999d', 1) end", line: 1, want: "two digits"},
-		"endless recursion":           {script: "function f()\nreturn 1 + f()\nend", want: "too deeply"},
-		"an endless tail call":        {script: "function f()\nreturn f()\nend", want: "too"},
-		"unpack of much":              {script: "function f()\nreturn #{unpack({}, 1, 1e8)}\nend", want: ""},
-		"a pattern that takes ages":   {script: "function f()\nlocal s = 'a'\nfor i = 1, 15 do s = s .. s end\nreturn string.find(s, '.-.-.-.-.-.-.-.-b')\nend", want: ""},
-		"an infinite number":          {script: "function f() return {a = {1/0}} end", want: "a[1]: +Inf is no number"},
-		"not a number":                {script: "function f() return 0/0 end", want: "NaN is no number"},
+		"a syntax error":                {script: "function f()\nreturn return\nend", line: 2, want: "syntax error"},
+		"an end that is missing":        {script: "function f()\n", want: "ends in the middle"},
+		"no such function":              {script: "function g() end", want: "no function f"},
+		"an error at the top":           {script: "\nlocal x = nil + 1\nfunction f() end", line: 2, want: "cannot perform"},
+		"nil has no fields":             {script: "function f()\n\nlocal a = nil\nreturn a.b end", line: 4, want: "attempt to index"},
+		"an error of the script":        {script: "function f()\nerror('too bad')\nend", line: 2, want: "too bad"},
+		"an error that is a table":      {script: "function f()\nerror({})\nend", want: "an error that is a table"},
+		"a table is shown":              {script: "function f()\nerror({code = 7, why = {'a', 'b'}})\nend", want: `{"code":7,"why":["a","b"]}`},
+		"a part of the object is shown": {script: "function f(o)\nerror(o.status)\nend", args: []any{map[string]any{"status": map[string]any{"phase": "Lost"}}}, want: `{"phase":"Lost"}`},
+		"a number is shown":             {script: "function f()\nerror(42)\nend", want: "42"},
+		"nil joined":                    {script: "function f()\nlocal x\nlocal y = 'a' .. x\nend", line: 3, want: "concatenate a nil"},
+		"io":                            {script: "function f()\nreturn io.open('/etc/passwd') end", line: 2, want: "index"},
+		"debug":                         {script: "function f() return debug.getinfo(1) end", line: 1, want: "index"},
+		"coroutine":                     {script: "function f() return coroutine.create(f) end", line: 1, want: "index"},
+		"os.exit":                       {script: "function f() os.exit(1) end", line: 1, want: "call"},
+		"os.getenv":                     {script: "function f() return os.getenv('HOME') end", line: 1, want: "call"},
+		"loadstring":                    {script: "function f() return loadstring('return 1')() end", line: 1, want: "call function loadstring is not supported"},
+		"setmetatable":                  {script: "function f() return setmetatable({}, {}) end", line: 1, want: "not supported"},
+		"rawset":                        {script: "function f() rawset(_G, 'x', 1) end", line: 1, want: "not supported"},
+		"string.rep":                    {script: "function f() return ('x'):rep(1e9) end", line: 1, want: "string.rep is not supported"},
+		"string.gsub":                   {script: "function f() return string.gsub('x', 'x', 'y') end", line: 1, want: "string.gsub is not supported"},
+		"a library is changed":          {script: "function f() string.upper = nil end", line: 1, want: "string cannot be changed"},
+		"a module that is not there":    {script: "local x = require('socket')\nfunction f() end", line: 1, want: `no module "socket"`},
+		"a loop without end":            {script: "function f()\nwhile true do\nend\nend", want: "too"},
+		"a loop that catches":           {script: "function f()\nwhile true do\npcall(function() while true do end end)\nend\nend", want: "too"},
+		"a loop by goto":                {script: "function f()\n::a::\ngoto a\nend", want: "too"},
+		"repeat":                        {script: "function f()\nrepeat until false\nend", want: "too"},
+		"a loop at the top":             {script: "while true do end\nfunction f() end", want: "too"},
+		"a text that doubles":           {script: "function f()\nlocal s = 'xxxxxxxx'\nwhile true do\ns = s .. s\nend\nend", line: 4, want: "too"},
+		"a table that grows":            {script: "function f()\nlocal t = {}\nwhile true do\nt[#t+1] = {}\nend\nend", want: "too"},
+		"tables in a condition":         {script: "function f()\nlocal t = {}\nwhile (function() t = {t} return true end)() do end end", want: "too"},
+		"a list with a far index":       {script: "function f()\nlocal t = {}\nt[60000000] = 1\nend", line: 3, want: "too"},
+		"a far index by table.insert":   {script: "function f()\nlocal t = {}\ntable.insert(t, 60000000, 1)\nend", line: 3, want: "too"},
+		"many far indices":              {script: "function f()\nlocal all = {}\nfor i = 1, 1e9 do\nlocal t = {}\nt[60000] = 1\nall[i] = t\nend\nend", want: "too"},
+		"a text by table.concat":        {script: "function f()\nlocal t, s = {}, ('x')\nfor i = 1, 15 do s = s .. s end\nfor i = 1, 100 do t[i] = s end\nreturn table.concat(t) end", line: 5, want: "too"},
+		"a wide format":                 {script: "function f() return string.format('%999999d', 1) end", line: 1, want: "two digits"},
+		"endless recursion":             {script: "function f()\nreturn 1 + f()\nend", want: "too deeply"},
+		"an endless tail call":          {script: "function f()\nreturn f()\nend", want: "too"},
+		"unpack of much":                {script: "function f()\nreturn #{unpack({}, 1, 1e8)}\nend", want: ""},
+		"a pattern that takes ages":     {script: "function f()\nlocal s = 'a'\nfor i = 1, 15 do s = s .. s end\nreturn string.find(s, '.-.-.-.-.-.-.-.-b')\nend", want: ""},
+		"an infinite number":            {script: "function f() return {a = {1/0}} end", want: "a[1]: +Inf is no number"},
+		"not a number":                  {script: "function f() return 0/0 end", want: "NaN is no number"},
 		"a table that contains itself": {
 			script: "function f() local t = {} t.t = t return t end", want: "contains itself",
 		},
@@ -155,14 +174,13 @@ func TestWhatScriptsMayNot(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			begin := time.Now()
-			got, err := run(t, c.script)
+			got, err := run(t, c.script, c.args...)
 			if c.want == "" { // It may do it, in time.
 				t.Log(got, err)
 			} else {
 				g.Expect(err).To(MatchError(ContainSubstring(c.want)))
 			}
-			// Ten times the limit: the machine may be busy.
-			g.Expect(time.Since(begin)).To(BeNumerically("<", 20*time.Second))
+			g.Expect(time.Since(begin)).To(BeNumerically("<", 2*busyTime), "the machine may be busy")
 			var of *Error
 			if errors.As(err, &of) && c.line > 0 {
 				g.Expect(of.Line).To(Equal(c.line), of.Error())
@@ -209,9 +227,7 @@ func TestTheContextShortensTheTime(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	begin := time.Now()
-	g.Expect(s.Call(ctx, nil, func(*Results) error { return nil })).NotTo(Succeed())
-	g.Expect(time.Since(begin)).To(BeNumerically("<", maxTime))
+	g.Expect(s.Call(ctx, nil, func(*Results) error { return nil })).To(MatchError(ContainSubstring("context canceled")))
 }
 
 func TestAScriptServesManyAtOnce(t *testing.T) {

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/agent/registration/discovery"
+)
+
+// defaultStateDir is where an agent keeps its identity if it is not told otherwise.
+const defaultStateDir = "/var/lib/fairlead/agent"
+
+// memberFlags say which cluster this is.
+type memberFlags struct {
+	kubeconfig, context string
+}
+
+func (f *memberFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of this cluster; without it, $KUBECONFIG, then ~/.kube/config, then, in a pod, its service account")
+	flags.StringVar(&f.context, "context", "", "context in the kubeconfig; without it, the current one")
+}
+
+// loader reads the kubeconfig, or what stands in for it in a pod.
+func (f *memberFlags) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
+}
+
+// config returns how to reach this cluster.
+func (f *memberFlags) config() (*rest.Config, error) {
+	config, err := f.loader().ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of this cluster: %w; name one with --kubeconfig, and one of its contexts with --context", err)
+	}
+	return config, nil
+}
+
+// clusterName returns what the kubeconfig calls this cluster; empty if it does not say.
+func (f *memberFlags) clusterName() string {
+	raw, err := f.loader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	name := f.context
+	if name == "" {
+		name = raw.CurrentContext
+	}
+	if context := raw.Contexts[name]; context != nil {
+		return context.Cluster
+	}
+	return ""
+}
+
+// typed returns the flags as they were typed.
+func (f *memberFlags) typed() string {
+	var out strings.Builder
+	if f.kubeconfig != "" {
+		out.WriteString(" --kubeconfig " + f.kubeconfig)
+	}
+	if f.context != "" {
+		out.WriteString(" --context " + f.context)
+	}
+	return out.String()
+}
+
+// joinFlags say which hub to join and as whom.
+type joinFlags struct {
+	stateDir    string
+	token       string
+	tokenFile   string
+	hashes      []string
+	skipCA      bool
+	clusterName string
+	onRetire    string
+	timeout     time.Duration
+}
+
+func (f *joinFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.stateDir, "state-dir", defaultStateDir, "directory that holds the identity of this agent")
+	flags.StringVar(&f.token, "token", "", "join token (`ID.SECRET`), as hub token create printed it")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file that holds the join token, instead of --token")
+	flags.StringSliceVar(&f.hashes, "discovery-token-ca-cert-hash", nil, "hash of the hub's certificate authority, sha256:HEX; may be given more than once")
+	flags.BoolVar(&f.skipCA, "discovery-token-unsafe-skip-ca-verification", false, "join without a hash: whoever knows the token can then pass for the hub")
+	flags.StringVar(&f.clusterName, "cluster-name", "", "name of this cluster on the hub; without it, what the kubeconfig calls it")
+	flags.StringVar(&f.onRetire, "on-retire", "", "what becomes of the objects here if the hub forgets this cluster: keep (what holds if nothing is said), or remove")
+	flags.DurationVar(&f.timeout, "discovery-timeout", registration.DefaultDeadline, "how long to try to join")
+}
+
+// any says whether some flag was given that only a join needs.
+func (f *joinFlags) any() bool {
+	return f.token != "" || f.tokenFile != "" || len(f.hashes) > 0 || f.skipCA
+}
+
+// secret returns the token.
+func (f *joinFlags) secret() (string, error) {
+	if f.token != "" || f.tokenFile == "" {
+		return f.token, nil
+	}
+	raw, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("reading --token-file: %w", err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// parsed says what is wrong with the flags for a hub.
+func (f *joinFlags) parsed(hub string) (discovery.Parameters, error) {
+	token, err := f.secret()
+	if err != nil {
+		return discovery.Parameters{}, err
+	}
+	return discovery.Parse(discovery.Flags{
+		Hub: hub, Token: token, CACertHashes: f.hashes, SkipCAVerification: f.skipCA, Cluster: f.clusterName,
+	})
+}
+
+func (f *joinFlags) options(hub string, member memberFlags, config *rest.Config, progress func(string)) (registration.Options, error) {
+	if f.timeout <= 0 {
+		return registration.Options{}, errors.New("--discovery-timeout must be positive")
+	}
+	if f.onRetire != "" && f.onRetire != registration.Keep && f.onRetire != registration.Remove {
+		return registration.Options{}, fmt.Errorf("--on-retire is %q; it is %s or %s", f.onRetire, registration.Keep, registration.Remove)
+	}
+	token, err := f.secret()
+	if err != nil {
+		return registration.Options{}, err
+	}
+	cluster := f.clusterName
+	if cluster == "" {
+		cluster = member.clusterName()
+	}
+	return registration.Options{
+		Flags: discovery.Flags{
+			Hub: hub, Token: token, CACertHashes: f.hashes, SkipCAVerification: f.skipCA, Cluster: cluster,
+		},
+		StateDir: f.stateDir,
+		Member:   config,
+		OnRetire: f.onRetire,
+		Deadline: f.timeout,
+		Progress: progress,
+		Clock:    clock.RealClock{},
+	}, nil
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/agent/install"
+	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/common/version"
+)
+
+// installFlags say whether the agent is to run inside its member, and what it may do there.
+type installFlags struct {
+	wanted     bool
+	image      string
+	volume     string
+	namespaces []string
+	kinds      []string
+}
+
+func (f *installFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.wanted, "install", false, "run the agent as a Deployment in this cluster")
+	flags.StringVar(&f.image, "image", "fairlead/agent:"+version.Of().ImageTag, "image of that Deployment")
+	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), or the path of a directory on the node that user 65532 may write; without it they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing")
+	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined; without it, none")
+	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps; without it, none")
+}
+
+func (f *installFlags) validate(printing bool) error {
+	if !f.wanted && !printing && (len(f.namespaces) > 0 || len(f.kinds) > 0) {
+		return errors.New("--namespaces and --kinds are for --install and --print manifests; the rights of an agent that runs as a process are those of its kubeconfig")
+	}
+	if f.volume != "" && f.volume != manifest.VolumeClaim && !strings.HasPrefix(f.volume, "/") {
+		return fmt.Errorf("--state-volume is %q; it is %s, or the path of a directory on the node", f.volume, manifest.VolumeClaim)
+	}
+	for _, kind := range f.kinds {
+		if kind == "" || strings.ContainsAny(kind, "/ *") || strings.ToLower(kind) != kind {
+			return fmt.Errorf("--kinds %q is not of the form RESOURCE or RESOURCE.GROUP, such as deployments.apps", kind)
+		}
+	}
+	return nil
+}
+
+func (f *installFlags) options() manifest.Options {
+	return manifest.Options{Image: f.image, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Proxy: proxySettings()}
+}
+
+// print prints an agent that joins by itself.
+func (f *installFlags) print(out io.Writer, join joinFlags, hub string) error {
+	// What is wrong with the arguments is found here rather than in a pod.
+	if _, err := join.parsed(hub); err != nil {
+		return err
+	}
+	token, err := join.secret()
+	if err != nil {
+		return err
+	}
+	o := f.options()
+	o.Token = token
+	o.Arguments = []string{hub, "--cluster-name", join.clusterName}
+	for _, hash := range join.hashes {
+		o.Arguments = append(o.Arguments, "--discovery-token-ca-cert-hash", hash)
+	}
+	if join.skipCA {
+		o.Arguments = append(o.Arguments, "--discovery-token-unsafe-skip-ca-verification")
+	}
+	if join.onRetire != "" {
+		o.Arguments = append(o.Arguments, "--on-retire", join.onRetire)
+	}
+	text, err := manifest.YAML(manifest.Objects(o))
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+// prepare returns a directory for the time of the command, with what an agent that is
+// installed already has.
+func prepare(ctx context.Context, installer *install.Installer) (dir string, remove func(), err error) {
+	if dir, err = os.MkdirTemp("", "fairlead-join-"); err != nil {
+		return "", nil, fmt.Errorf("making a directory for the time of this command: %w", err)
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // it is readable for its owner only
+	state, err := installer.State(ctx)
+	if err == nil && len(state) > 0 {
+		err = registration.WriteFiles(dir, state)
+	}
+	if err != nil {
+		remove()
+		return "", nil, err
+	}
+	return dir, remove, nil
+}
+
+// run joins, hands what the agent gets to the member, and waits until the agent in there is
+// Ready.
+func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, timeout time.Duration, tell func(string)) error {
+	if _, err := registration.Join(ctx, options); err != nil {
+		return err
+	}
+	credentials, err := registration.OpenCredentials(registration.KeepOptions{
+		StateDir: options.StateDir, Cluster: options.Cluster, Clock: clock.RealClock{}, Random: rand.Float64,
+	})
+	if err != nil {
+		return err
+	}
+	o := f.options()
+	if o.State, err = registration.Files(options.StateDir); err != nil {
+		return err
+	}
+	if err := installer.Apply(ctx, o, tell); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := credentials.AwaitReady(waiting, tell); err != nil {
+		if trouble := installer.Trouble(ctx); trouble != "" {
+			return fmt.Errorf("%w; in the member, %s", err, trouble)
+		}
+		return err
+	}
+	tell("The agent runs as Deployment karmada-system/" + manifest.Name)
+	return nil
+}
+
+// newInstaller returns one for a member.
+func newInstaller(member *rest.Config) (*install.Installer, error) { return install.New(member) }

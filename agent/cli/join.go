@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/install"
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/agent/setup"
+	"fairlead.dev/common/interpreter/lua/vm"
+	"fairlead.dev/common/interpreter/store"
+)
+
+// Values of --print.
+const (
+	printSystemd   = "systemd"
+	printManifests = "manifests"
+)
+
+// joinCommand is what `agent join` was told.
+type joinCommand struct {
+	member  memberFlags
+	join    joinFlags
+	install installFlags
+	check   bool
+	print   string
+	timeout time.Duration
+}
+
+func newJoin(env Environment) *cobra.Command {
+	var f joinCommand
+	cmd := &cobra.Command{
+		Use:   "join HOST:PORT --token TOKEN --discovery-token-ca-cert-hash HASH --cluster-name NAME",
+		Short: "Make this cluster known to a hub",
+		Long: "Make this cluster known to a hub, with the command that `hub token create` printed there. First it looks at all\n" +
+			"that can be in the way, and says what to do about it; --check does only that. Then it joins, has the agent run until\n" +
+			"the hub reports the cluster Ready, and says how to keep it running: as a process (--print systemd prints a unit) or,\n" +
+			"with --install, as a Deployment in this cluster (--print manifests prints it). It can be run again if it was stopped.",
+		Args: oneHub,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), env, cmd.OutOrStdout(), args)
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (f *joinCommand) add(flags *pflag.FlagSet) {
+	f.member.add(flags)
+	f.join.add(flags)
+	flags.BoolVar(&f.check, "check", false, "only look whether a join can succeed; nothing is changed and the token is not used up")
+	flags.StringVar(&f.print, "print", "", "only print how to run the agent: systemd (a unit) or manifests (for this cluster)")
+	flags.DurationVar(&f.timeout, "ready-timeout", 2*time.Minute, "how long the hub may take to report the cluster Ready")
+	f.install.add(flags)
+}
+
+// oneHub accepts one argument at most.
+func oneHub(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("unexpected argument %q; see `%s --help`", args[1], cmd.CommandPath())
+	}
+	return nil
+}
+
+func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, args []string) error {
+	if err := f.validate(args); err != nil {
+		return err
+	}
+	if f.print == printSystemd {
+		return printUnit(out, f.member, f.join)
+	}
+	hub := ""
+	if len(args) > 0 {
+		hub = args[0]
+	}
+	if f.print == printManifests {
+		return f.install.print(out, f.join, hub)
+	}
+	config, err := f.member.config()
+	if err != nil {
+		return err
+	}
+	tell := func(step string) { _, _ = fmt.Fprintln(out, step) }
+	options, err := f.join.options(hub, f.member, config, tell)
+	if err != nil {
+		return err
+	}
+	options.Rights = registration.RightsToApply(f.install.namespaces, f.install.kinds)
+	env.SetLogger(logr.Discard())
+	ctx = ctrl.LoggerInto(ctx, logr.Discard())
+	var installer *install.Installer
+	if f.install.wanted {
+		if installer, err = newInstaller(config); err != nil {
+			return err
+		}
+		var remove func()
+		if options.StateDir, remove, err = prepare(ctx, installer); err != nil {
+			return err
+		}
+		defer remove()
+	}
+	if f.check || !registration.Joined(ctx, options) {
+		// A script that keeps only the diagnosis is to know the reasons too.
+		var reasons []string
+		err := registration.Check(ctx, options, func(finding registration.Finding) {
+			printFinding(out, finding)
+			if finding.Failed() {
+				reasons = append(reasons, finding.Check+": "+finding.Is)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if len(reasons) > 0 {
+			return fmt.Errorf("the join would fail: %s", strings.Join(reasons, "; "))
+		}
+		if f.check {
+			tell("Nothing is in the way of joining")
+			return nil
+		}
+	}
+	if f.install.wanted {
+		return f.install.run(ctx, installer, options, f.timeout, tell)
+	}
+	return f.joinHere(ctx, options, tell)
+}
+
+func (f *joinCommand) validate(args []string) error {
+	switch {
+	case f.print != "" && f.print != printSystemd && f.print != printManifests:
+		return fmt.Errorf("--print is %q; it is %s or %s", f.print, printSystemd, printManifests)
+	case f.print != "" && f.check:
+		return errors.New("--print and --check exclude each other")
+	case len(args) == 0 && f.print != printSystemd:
+		return errors.New("the address of the hub is missing; use the command that `hub token create` printed there")
+	case f.timeout <= 0:
+		return errors.New("--ready-timeout must be positive")
+	}
+	return f.install.validate(f.print == printManifests)
+}
+
+// printFinding prints a line for a check, and one with what to do if it failed.
+func printFinding(out io.Writer, f registration.Finding) {
+	word := "ok"
+	switch {
+	case f.Skipped:
+		word = "-"
+	case f.Failed():
+		word = "FAIL"
+	}
+	_, _ = fmt.Fprintf(out, "%-5s %-7s %s\n", word, f.Check, f.Is)
+	if f.Failed() {
+		_, _ = fmt.Fprintf(out, "%-13s -> %s\n", "", f.Advice)
+	}
+}
+
+// joinHere joins, and runs the agent in this process until the hub reports the cluster Ready.
+func (f *joinCommand) joinHere(ctx context.Context, options registration.Options, tell func(string)) error {
+	locked, err := registration.Lock(options.StateDir)
+	if err != nil {
+		return err
+	}
+	defer locked.Close() //nolint:errcheck // the process ends
+	if _, err := registration.Join(ctx, options); err != nil {
+		return err
+	}
+	credentials, err := registration.OpenCredentials(registration.KeepOptions{
+		StateDir: options.StateDir, Cluster: options.Cluster, Clock: clock.RealClock{}, Random: rand.Float64,
+	})
+	if err != nil {
+		return err
+	}
+	interpreter, err := store.BuiltIn(vm.Options{})
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve(running, credentials, setup.Options{
+			Hub: credentials.Config(), Member: options.Member, Cluster: credentials.Cluster(), StateDir: options.StateDir,
+			Interpreter: interpreter, Clock: clock.RealClock{}, StatusFrequency: setup.DefaultStatusFrequency,
+			LeaseDuration: setup.DefaultLeaseDuration, LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
+		})
+	}()
+	waiting, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	err = credentials.AwaitReady(waiting, tell)
+	stop()
+	if err = errors.Join(err, <-ended); err != nil {
+		return err
+	}
+	tell(fmt.Sprintf("Now run the agent, and keep it running:\n\n  agent run%s --state-dir %s\n\n`agent join --print systemd` prints a unit that does.",
+		f.member.typed(), options.StateDir))
+	return nil
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/agent/setup"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// leaveFlags say what to leave, and how.
+type leaveFlags struct {
+	member   memberFlags
+	stateDir string
+	objects  string
+	force    bool
+	// installed says that the agent runs as a Deployment in the member.
+	installed bool
+	timeout   time.Duration
+}
+
+func newLeave() *cobra.Command {
+	var f leaveFlags
+	cmd := &cobra.Command{
+		Use:   "leave --objects keep|remove",
+		Short: "Leave the hub",
+		Long: "Leave the hub: it forgets this cluster, and what it had here stays as it is or is removed. Stop `agent run` first.\n" +
+			"The name stays that of this cluster, which may come back with a new token, until `hub forget NAME --release`.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.objects != registration.Keep && f.objects != registration.Remove {
+				return fmt.Errorf("say with --objects what becomes of what the hub had here: %s leaves it as it is, %s removes it", registration.Keep, registration.Remove)
+			}
+			return f.leave(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	fs := cmd.Flags()
+	f.member.add(fs)
+	fs.StringVar(&f.stateDir, "state-dir", defaultStateDir, "directory that holds the identity of this agent")
+	fs.StringVar(&f.objects, "objects", "", "what becomes of what the hub had here: keep or remove")
+	fs.BoolVar(&f.installed, "installed", false, "the agent runs as a Deployment in this cluster, which is removed")
+	fs.BoolVar(&f.force, "force", false, "leave even though the hub cannot be told; it still counts on this cluster until `hub forget`")
+	fs.DurationVar(&f.timeout, "timeout", time.Minute, "how long the hub may take to let this cluster go")
+	return cmd
+}
+
+func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
+	if !f.installed {
+		return f.leaveWith(ctx, out)
+	}
+	config, err := f.member.config()
+	if err != nil {
+		return err
+	}
+	installer, err := newInstaller(config)
+	if err != nil {
+		return err
+	}
+	dir, remove, err := prepare(ctx, installer)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	f.stateDir = dir
+	stopping, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	if err := installer.Stop(stopping); err != nil {
+		return err
+	}
+	if err := f.leaveWith(ctx, out); err != nil {
+		return err
+	}
+	if err := installer.Remove(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
+	return err
+}
+
+func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
+	locked, err := registration.Lock(f.stateDir)
+	if err != nil {
+		return err
+	}
+	defer locked.Close() //nolint:errcheck // the process ends
+	credentials, err := registration.OpenCredentials(registration.KeepOptions{StateDir: f.stateDir, Clock: clock.RealClock{}, Random: rand.Float64})
+	if err != nil {
+		return err
+	}
+	o := setup.Options{Hub: credentials.Config(), Cluster: credentials.Cluster(), StateDir: f.stateDir, Clock: clock.RealClock{}}
+	if o.Member, err = f.member.config(); err != nil {
+		return err
+	}
+	tell := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+
+	// 1. What is here is known before the hub forgets it.
+	works, unknown := setup.Works(ctx, o)
+	tell("Leaving as cluster %s; the hub has %d Works for it", credentials.Cluster(), len(works))
+	// 2. The hub lets go: from here on nobody asks for anything here.
+	if err := f.ask(ctx, credentials, unknown, works); err != nil {
+		if !f.force {
+			return fmt.Errorf("%w; with --force this cluster leaves without the hub's knowledge", err)
+		}
+		tell("The hub does not know: run `hub forget %s` there (%v)", credentials.Cluster(), err)
+	} else {
+		tell("The hub has let the cluster go")
+	}
+	// 3. What it had here. That the person who runs this said what becomes of it is the word
+	// that the deletion brake asks for.
+	stay := f.objects == registration.Keep
+	swept, err := setup.Sweep(ctx, o, setup.SweepOptions{Works: works, Stay: stay, Approved: true, Unasked: unknown != nil, Begin: func(objects int) {
+		if !stay {
+			tell("Removing %d objects, as --objects %s says", objects, f.objects)
+		}
+	}})
+	if errors.Is(err, setup.ErrNoRecord) {
+		return fmt.Errorf("%w; remove it by that, then run the same command with --objects %s", err, registration.Keep)
+	}
+	if err != nil {
+		return fmt.Errorf("not all objects could be dealt with: %w; run the same command again", err)
+	}
+	if stay {
+		tell("%d objects stay as they are, without our marks", swept.Objects)
+	} else {
+		tell("%d objects are removed", swept.Objects)
+	}
+	for _, left := range swept.Left {
+		tell("%s", left)
+	}
+	// 4. What made this cluster one of the hub's.
+	if err := credentials.Forget(); err != nil {
+		return err
+	}
+	tell("Cluster %s has left; its key and certificate are gone from %s", credentials.Cluster(), f.stateDir)
+	return nil
+}
+
+// ask has the hub forget the cluster. One that forgot it already need not have said which
+// Works there were: the journal has them.
+func (f *leaveFlags) ask(ctx context.Context, credentials *registration.Credentials, unknown error, works []*workv1alpha1.Work) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	if unknown != nil && len(works) == 0 {
+		is := credentials.Left(ctx)
+		if errors.Is(is, registration.ErrRetired) {
+			return nil
+		}
+		return unknown
+	}
+	return credentials.Leave(ctx)
+}

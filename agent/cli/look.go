@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/agent/setup"
+	"fairlead.dev/common/contract"
+)
+
+// Values of --output.
+const (
+	outputText = "text"
+	outputJSON = "json"
+)
+
+// errUnwell is the failure of `agent status` if something is not as it should be; what it
+// is was printed.
+var errUnwell = errors.New("something is not as it should be; see above")
+
+// standing is what `agent status` knows.
+type standing struct {
+	Cluster string `json:"cluster"`
+	// Running says whether an agent runs with the state directory; Report is what it says.
+	Running bool          `json:"running"`
+	Report  *setup.Report `json:"report,omitempty"`
+	// Expires is when the certificate of the agent ends.
+	Expires time.Time `json:"certificateExpires"`
+}
+
+func newStatus() *cobra.Command {
+	var stateDir, output string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say how the agent of this cluster is",
+		Long: "Say how the agent that runs with a state directory is: whether it hears the hub, when its certificate ends, how many\n" +
+			"Works are applied and which are not, since when the hub does not have the latest of a status, what was put back.\n" +
+			"It fails if something is not as it should be.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != outputText && output != outputJSON {
+				return fmt.Errorf("--output is %q; it is %s or %s", output, outputText, outputJSON)
+			}
+			now := clock.RealClock{}.Now()
+			s, err := stand(cmd, stateDir)
+			if err != nil {
+				return err
+			}
+			if output == outputJSON {
+				encoder := json.NewEncoder(cmd.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				err = encoder.Encode(s)
+			} else {
+				err = s.print(cmd.OutOrStdout(), now)
+			}
+			if err == nil && !s.well(now) {
+				err = errUnwell
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&stateDir, "state-dir", defaultStateDir, "directory that holds the identity of the agent")
+	cmd.Flags().StringVarP(&output, "output", "o", outputText, "how to print it: text or json")
+	return cmd
+}
+
+// stand gathers what is known.
+func stand(cmd *cobra.Command, stateDir string) (standing, error) {
+	config, err := registration.Load(stateDir, "")
+	if err != nil {
+		return standing{}, err
+	}
+	block, _ := pem.Decode(config.CertData)
+	if block == nil {
+		return standing{}, fmt.Errorf("%q holds no certificate; join again", stateDir)
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return standing{}, fmt.Errorf("reading the agent's certificate: %w; join again", err)
+	}
+	s := standing{Expires: certificate.NotAfter}
+	s.Cluster, _ = contract.AgentCluster(certificate.Subject.CommonName)
+	report, err := setup.AskReport(cmd.Context(), stateDir)
+	switch {
+	case errors.Is(err, setup.ErrNotRunning):
+		return s, nil
+	case err != nil:
+		return standing{}, err
+	}
+	s.Running, s.Report = true, &report
+	return s, nil
+}
+
+// well says whether all is as it should be.
+func (s standing) well(now time.Time) bool {
+	return s.Running && s.Report.Silence == "" && s.Report.Ready && s.Report.Works.Failing == 0 && s.Report.Held == "" && now.Before(s.Expires)
+}
+
+// print says it to people.
+func (s standing) print(out io.Writer, now time.Time) error {
+	ago := func(t time.Time) string { return now.Sub(t).Round(time.Second).String() + " ago" }
+	lines := [][2]string{{"Cluster", s.Cluster}}
+	if left := s.Expires.Sub(now); left > 0 {
+		lines = append(lines, [2]string{"Certificate", fmt.Sprintf("ends %s, in %d days", s.Expires.UTC().Format(time.RFC3339), int(left.Hours()/24))})
+	} else {
+		lines = append(lines, [2]string{"Certificate", "ended " + s.Expires.UTC().Format(time.RFC3339) + "; join again"})
+	}
+	if !s.Running {
+		lines = append(lines, [2]string{"Agent", "not running with this state directory; start it with `agent run`"})
+	} else {
+		r := s.Report
+		hub := r.Hub + ", heard " + ago(r.Heard)
+		if r.Silence != "" {
+			hub = r.Hub + ", not heard: " + r.Silence
+			if !r.Heard.IsZero() {
+				hub = r.Hub + ", not heard since " + ago(r.Heard) + ": " + r.Silence
+			}
+		}
+		unsent := "none"
+		if r.Works.Unsent > 0 {
+			unsent = fmt.Sprintf("%d, the oldest %s", r.Works.Unsent, ago(r.Works.Oldest))
+		}
+		lines = append(lines,
+			[2]string{"Agent", "running, started " + ago(r.Started)},
+			[2]string{"Hub", hub},
+			[2]string{"Member", r.Member},
+			[2]string{"Works", fmt.Sprintf("%d, %d applied, %d failing", r.Works.Known, r.Works.Applied, r.Works.Failing)},
+			[2]string{"Unsent", unsent},
+			[2]string{"Drift", fmt.Sprintf("%d put back since the start", r.Drift)},
+			[2]string{"Unclaimed", fmt.Sprintf("%d objects", r.Unclaimed)},
+		)
+		if r.Held != "" {
+			lines = append(lines, [2]string{"Deletions", "held: " + r.Held})
+		}
+		for _, f := range r.Works.Failures {
+			lines = append(lines, [2]string{"Failing", f.Work + ": " + f.Message})
+		}
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintf(out, "%-12s %s\n", line[0], line[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

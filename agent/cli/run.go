@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/agent/registration/discovery"
+	"fairlead.dev/agent/setup"
+	"fairlead.dev/common/interpreter/lua/vm"
+	"fairlead.dev/common/interpreter/store"
+	"fairlead.dev/common/logging"
+	"fairlead.dev/common/memory"
+	"fairlead.dev/common/version"
+)
+
+// Values of --events.
+const (
+	eventsSummary = "summary"
+	eventsAll     = "all"
+)
+
+// gcPercent makes the heap grow by half, not to the double, before garbage is collected:
+// the agent is mostly idle, and memory on a small box is dearer than its time.
+const gcPercent = 50
+
+// minJournalSecret is how long a secret must be to seal anything.
+const minJournalSecret = 16
+
+// runFlags say how to run.
+type runFlags struct {
+	// webhooks says whether the interpreter webhooks of the hub are called.
+	webhooks    bool
+	member      memberFlags
+	join        joinFlags
+	options     setup.Options
+	events      string
+	journalKey  string
+	secret      string
+	memoryLimit string
+	logFormat   string
+	verbosity   int
+}
+
+func (f *runFlags) add(flags *pflag.FlagSet) {
+	f.member.add(flags)
+	f.join.add(flags)
+	flags.StringVar(&f.options.MetricsBindAddress, "metrics-bind-address", "0", "address that serves Prometheus metrics, such as :8080; 0 is none")
+	flags.StringVar(&f.options.HealthProbeBindAddress, "health-probe-bind-address", "0", "address that serves /healthz and /readyz, such as :10357; 0 is none")
+	flags.DurationVar(&f.options.StatusFrequency, "cluster-status-update-frequency", setup.DefaultStatusFrequency, "how often this cluster is asked how it is")
+	flags.DurationVar(&f.options.LeaseDuration, "cluster-lease-duration", setup.DefaultLeaseDuration, "after how much silence the hub gives this agent up")
+	flags.Float64Var(&f.options.LeaseRenewFraction, "cluster-lease-renew-interval-fraction", setup.DefaultLeaseRenewFraction, "after which part of the lease's duration it is renewed")
+	flags.StringVar(&f.secret, "state-secret", "", "NAMESPACE/NAME of a Secret of this cluster that keeps the identity of this agent as well, for a pod whose state directory does not last")
+	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here; without it, none")
+	flags.StringVar(&f.journalKey, "journal-key-file", "", "file, such as a mounted Secret's, whose content seals the Works that are kept in the state directory; without it only the modes of the files protect them")
+	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "call the interpreter webhooks that the hub names, from here; an agent with --namespaces never does")
+	flags.StringVar(&f.events, "events", eventsSummary, "which events to emit on the hub: summary (warnings), or all that clients of the API know")
+	flags.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory to get along with, such as 128Mi, before the garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has)")
+	flags.StringVar(&f.logFormat, "log-format", logging.FormatText, "format of the log: text or json")
+	flags.IntVarP(&f.verbosity, "verbosity", "v", 0, "how much to log: 0 what changed, 1 details")
+}
+
+func newRun(env Environment) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [HOST:PORT --token TOKEN --discovery-token-ca-cert-hash HASH --cluster-name NAME]",
+		Short: "Run the agent",
+		Long: "Run the agent of this cluster. With the arguments of `agent join` it joins first, unless it has; without, it\n" +
+			"runs with what `agent join` left in the state directory.",
+		Args: oneHub,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (f *runFlags) run(ctx context.Context, env Environment, args []string) error {
+	if f.events != eventsSummary && f.events != eventsAll {
+		return fmt.Errorf("--events is %q; it is %s or %s", f.events, eventsSummary, eventsAll)
+	}
+	log, err := logging.New(env.Err, f.logFormat, f.verbosity)
+	if err != nil {
+		return err
+	}
+	env.SetLogger(log)
+	ctx = ctrl.LoggerInto(ctx, log)
+	debug.SetGCPercent(gcPercent)
+
+	o := f.options
+	o.NoWebhooks = !f.webhooks
+	o.AllEvents = f.events == eventsAll
+	o.Version = version.Of().Short()
+	allowed, err := memory.Bound(f.memoryLimit, 1, os.DirFS("/"))
+	if err != nil {
+		return fmt.Errorf("--memory-limit: %w", err)
+	}
+	o.Scripts.Limiter = vm.NewLimiter(allowed)
+	if o.Interpreter, err = store.BuiltIn(o.Scripts); err != nil {
+		return err
+	}
+	o.StateDir = f.join.stateDir
+	if o.JournalSecret, err = f.journalSecret(); err != nil {
+		return err
+	}
+	o.Clock = clock.RealClock{}
+	if o.Member, err = f.member.config(); err != nil {
+		return err
+	}
+	var mirror *registration.Mirror
+	if f.secret != "" {
+		if mirror, err = registration.OpenMirror(o.Member, f.secret); err != nil {
+			return err
+		}
+		if err := mirror.Restore(ctx, f.join.stateDir); err != nil {
+			return err
+		}
+	}
+	locked, err := registration.Lock(f.join.stateDir)
+	if err != nil {
+		return err
+	}
+	defer locked.Close() //nolint:errcheck // the process ends
+	credentials, err := f.identity(ctx, args, o.Member, mirror)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	o.Hub, o.Cluster, o.Trust = credentials.Config(), credentials.Cluster(), credentials.Trust
+	err = credentials.Reinstated(ctx)
+	if err == nil && ctx.Err() == nil {
+		err = serve(ctx, credentials, o)
+	}
+	if told, ok := errors.AsType[*registration.RetiredError](err); ok {
+		return retire(ctx, credentials, o, told)
+	}
+	return err
+}
+
+// retire does what the agent was told at join to do when the hub forgets its member. That it
+// has nothing to do afterwards is no failure, nor is that so many objects stay until a person
+// says that they are to go.
+func retire(ctx context.Context, credentials *registration.Credentials, o setup.Options, told *registration.RetiredError) error {
+	log := ctrl.LoggerFrom(ctx)
+	if err := credentials.Retire(ctx, told); err != nil {
+		return err
+	}
+	if credentials.OnRetire() == registration.Remove {
+		swept, err := setup.Sweep(ctx, o, setup.SweepOptions{})
+		held, isHeld := errors.AsType[*setup.HeldError](err)
+		switch {
+		case isHeld:
+			log.Info("The objects stay until somebody says that they are to go", "Cluster", told.Cluster, "objects", held.Objects, "reason", held.Error())
+		case errors.Is(err, setup.ErrNoRecord):
+			log.Info("Nothing was removed", "Cluster", told.Cluster, "reason", err.Error())
+		case err != nil:
+			return fmt.Errorf("the hub has retired this cluster, but not all objects could be removed: %w; start the agent again to go on", err)
+		default:
+			log.Info("Removed the objects, as told at join", "Cluster", told.Cluster, "objects", swept.Objects, "left", swept.Left)
+		}
+	} else {
+		log.Info("The objects stay, as told at join", "Cluster", told.Cluster)
+	}
+	log.Info("Stopping: the hub has retired this cluster", "Cluster", told.Cluster, "at", told.At, "by", told.By)
+	return nil
+}
+
+// serve runs the agent, and beside it what looks after its credentials.
+func serve(ctx context.Context, credentials *registration.Credentials, o setup.Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	kept := make(chan error, 1)
+	go func() {
+		defer cancel() // it ends early only if the agent has nothing to do any more
+		kept <- credentials.Keep(ctx)
+	}()
+	err := setup.Run(ctx, o)
+	cancel()
+	if stopped := <-kept; stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// journalSecret reads what seals the journal.
+func (f *runFlags) journalSecret() ([]byte, error) {
+	if f.journalKey == "" {
+		return nil, nil
+	}
+	secret, err := os.ReadFile(f.journalKey)
+	if err != nil {
+		return nil, fmt.Errorf("reading --journal-key-file: %w", err)
+	}
+	if len(bytes.TrimSpace(secret)) < minJournalSecret {
+		return nil, fmt.Errorf("--journal-key-file %q has fewer than %d characters; use something like the output of `openssl rand -hex 32`", f.journalKey, minJournalSecret)
+	}
+	return secret, nil
+}
+
+// spent says whether a join failed because its token is of no use any more.
+func spent(err error) bool {
+	return errors.Is(err, registration.ErrDenied) || errors.Is(err, registration.ErrTokenRejected) || errors.Is(err, discovery.ErrTokenUnknown)
+}
+
+// identity returns what the agent runs with. With the address of a hub it joins, which is
+// nothing to do for an agent that has.
+func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Config, mirror *registration.Mirror) (*registration.Credentials, error) {
+	cluster := f.join.clusterName
+	switch {
+	case len(args) > 0:
+		log := ctrl.LoggerFrom(ctx)
+		options, err := f.join.options(args[0], f.member, member, func(step string) { log.Info("Joining the hub", "step", step) })
+		if err != nil {
+			return nil, err
+		}
+		_, err = registration.Join(ctx, options)
+		cluster = options.Cluster
+		if spent(err) {
+			// The arguments may be those of the first start, long ago. The hub may call this
+			// agent back, or say that it has retired it.
+			if _, missing := registration.Load(f.join.stateDir, cluster); missing == nil {
+				log.Info("Going on with what this agent has from joining before", "reason", err.Error())
+				err = nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	case f.join.any():
+		return nil, errors.New("the address of the hub is missing; use the arguments that `hub token create` printed there, or none of them")
+	}
+	return registration.OpenCredentials(registration.KeepOptions{
+		StateDir: f.join.stateDir, Cluster: cluster, Clock: clock.RealClock{}, Random: rand.Float64, Mirror: mirror,
+	})
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/agent/registration"
+)
+
+func TestAUnitNamesEverythingByItsWholePath(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://proxy.example.com:3128/100%")
+	t.Setenv("NO_PROXY", "")
+	t.Setenv("no_proxy", "")
+	g := NewWithT(t)
+	var out bytes.Buffer
+	g.Expect(printUnit(&out, memberFlags{kubeconfig: "/etc/member.kubeconfig", context: "one"}, joinFlags{stateDir: "/var/lib/agent"})).To(Succeed())
+	g.Expect(out.String()).To(And(
+		MatchRegexp(`(?m)^ExecStart=/\S+ run --kubeconfig /etc/member.kubeconfig --context one --state-dir /var/lib/agent$`),
+		MatchRegexp(`(?m)^Environment="HTTPS_PROXY=http://proxy.example.com:3128/100%%"$`),
+		MatchRegexp(`(?m)^ReadWritePaths=/var/lib/agent$`),
+		MatchRegexp(`(?m)^Restart=on-failure$`),
+		Not(ContainSubstring("NO_PROXY"))))
+}
+
+func TestAFindingIsALineAndAdviceIsAnother(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var out bytes.Buffer
+	printFinding(&out, registration.Finding{Check: "DNS", Is: "hub is 10.0.0.1"})
+	printFinding(&out, registration.Finding{Check: "TCP", Is: "10.0.0.1:443 does not answer", Advice: "open it"})
+	printFinding(&out, registration.Finding{Check: "proxy", Is: "not looked at", Skipped: true})
+	g.Expect(out.String()).To(Equal("ok    DNS     hub is 10.0.0.1\n" +
+		"FAIL  TCP     10.0.0.1:443 does not answer\n" +
+		"              -> open it\n" +
+		"-     proxy   not looked at\n"))
+}

@@ -1,0 +1,179 @@
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+const (
+	// foreignPage is how many objects are listed at a time to find those of others.
+	foreignPage = 250
+	// foreignNamed is how many of them are named; there is no need to look for more.
+	foreignNamed = 3
+)
+
+// NamespacedKinds returns the kinds of the member of which there are objects in namespaces
+// that can be listed. An error says that some may be missing.
+type NamespacedKinds func(ctx context.Context) ([]schema.GroupVersionKind, error)
+
+// foreign returns the names of some objects that would go with a Namespace or a
+// CustomResourceDefinition although they are not from the hub; none if there are none, or if
+// the object contains nothing or may go with its contents. An error says that the member
+// could not be asked for all of them.
+func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, error) {
+	if !plan.IsContainer(m.Object) || m.DeleteContents {
+		return nil, nil
+	}
+	kinds, namespace, err := r.contents(ctx, m.Object)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, kind := range kinds {
+		if out, err = r.foreignOf(ctx, kind, namespace, out); err != nil || len(out) >= foreignNamed {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// contents returns of which kinds, and in which namespace, an object contains others.
+func (r *Reconciler) contents(ctx context.Context, object plan.Object) (kinds []schema.GroupVersionKind, namespace string, err error) {
+	if plan.IsNamespace(object) {
+		if kinds, err = r.namespacedKinds(ctx); err != nil {
+			return nil, "", fmt.Errorf("asking the member which kinds can be in %s: %w", object, err)
+		}
+		return kinds, object.Name, nil
+	}
+	definition, err := r.read(ctx, object)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading %s from the member: %w", object, err)
+	}
+	if definition == nil {
+		return nil, "", nil
+	}
+	if kind, served := plan.Instances(definition); served {
+		kinds = append(kinds, kind)
+	}
+	return kinds, "", nil
+}
+
+// foreignOf adds the names of objects of a kind that are not from the hub, or are to stay.
+func (r *Reconciler) foreignOf(ctx context.Context, kind schema.GroupVersionKind, namespace string, names []string) ([]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	for {
+		options := &client.ListOptions{Namespace: namespace, Limit: foreignPage, Continue: list.Continue}
+		err := r.memberClient.List(ctx, list, options)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsMethodNotSupported(err) {
+			return names, nil // the kind went, or its objects cannot be listed because there are none kept
+		}
+		if apierrors.IsForbidden(err) { // what cannot be seen is not deleted, and holds up nothing else
+			return append(names, fmt.Sprintf("any %s, which this agent may not list", kind.Kind)), nil
+		}
+		if err != nil {
+			return names, fmt.Errorf("looking for objects of kind %s that are not from the hub: %w", kind.Kind, err)
+		}
+		for i := range list.Items {
+			one := &list.Items[i]
+			stays, err := r.outlives(ctx, one)
+			if err != nil {
+				return names, err
+			}
+			if stays || plan.Foreign(kind, one) {
+				object := plan.Object{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Namespace: one.Namespace, Name: one.Name}}
+				names = append(names, object.String())
+			}
+			if len(names) >= foreignNamed {
+				return names, nil
+			}
+		}
+		if list.Continue == "" {
+			return names, nil
+		}
+	}
+}
+
+// outlives says whether an object from the hub stays in the member when its Work ends: then it
+// does not go with what it is in either. Works end in any order.
+func (r *Reconciler) outlives(ctx context.Context, obj *metav1.PartialObjectMetadata) (bool, error) {
+	name, ok := plan.WorkOf(obj)
+	if !ok || r.works == nil || name.Namespace != r.namespace || obj.DeletionTimestamp != nil {
+		return false, nil
+	}
+	work := &workv1alpha1.Work{}
+	err := r.works.hubClient.Get(ctx, name, work)
+	switch {
+	case apierrors.IsNotFound(err):
+		return plan.Outlives(nil), nil
+	case err != nil:
+		return false, fmt.Errorf("reading Work %q: %w", name.Name, err)
+	}
+	return plan.Outlives(work), nil
+}
+
+// contentsError says that an object is not deleted because of what others have in it.
+type contentsError struct {
+	object  plan.Object
+	foreign []string
+}
+
+// Error implements error.
+func (e *contentsError) Error() string { return plan.LeftMessage(e.object, e.foreign) }
+
+// mayTakeContents returns a contentsError if the deletion of an object would delete others
+// that are not from the hub.
+func (r *Reconciler) mayTakeContents(ctx context.Context, m plan.Manifest) error {
+	foreign, err := r.foreign(ctx, m)
+	if err == nil && len(foreign) > 0 {
+		err = &contentsError{object: m.Object, foreign: foreign}
+	}
+	return err
+}
+
+// left tells, once, that an object stays in the member because of what others have in it.
+func (r *Reconciler) left(ctx context.Context, work *workv1alpha1.Work, object plan.Object, because *contentsError) {
+	note := because.Error()
+	if !r.leaving.Refused(object, note) {
+		return
+	}
+	ctrl.LoggerFrom(ctx).Info("Leaving an object in the member because of what is in it", "manifest", object.String(), "reason", note)
+	r.events(kube.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonLeftInMember, Action: actionDelete, Note: note})
+}
+
+// leaveBehind takes our marks off a Namespace or a CustomResourceDefinition whose cluster was
+// evicted, and notes on it which Work it was of.
+func (r *Reconciler) leaveBehind(ctx context.Context, work types.NamespacedName, m plan.Manifest) error {
+	obj, err := r.read(ctx, m.Object)
+	if err != nil {
+		return fmt.Errorf("reading %s from the member: %w", m.Object, err)
+	}
+	if obj == nil || !plan.Deletable(obj, work) {
+		return nil
+	}
+	patch, err := json.Marshal(plan.LeaveBehind(obj, work))
+	if err != nil {
+		return fmt.Errorf("encoding the patch of %s: %w", m.Object, err)
+	}
+	err = r.memberClient.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerAgent))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking our marks off %s in the member: %w", m.Object, err)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package execution_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// Somebody deletes a Work by hand: its objects stay, are reported, and are taken over again
+// by the Work that the hub makes in its place.
+func TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+	first := w.get(g, "settings")
+
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.isGone(t, work)
+	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
+	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
+
+	again := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "2"}))
+	w.isApplied(t, again)
+	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(BeZero())
+	live := w.get(g, "settings")
+	g.Expect(live.UID).To(Equal(first.UID))
+	g.Expect(live.Data).To(HaveKeyWithValue("a", "2"))
+
+	w.end(t, again, contract.DeletionRemoved)
+	w.isGone(t, again)
+	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(live), live))).To(BeTrue(), "the hub meant that one")
+}
+
+// While something else holds such a Work its objects stay as well, and an intent that the
+// hub gives later counts.
+func TestAnIntentThatComesAfterTheDeletionCounts(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", nil))
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Finalizers = append(work.Finalizers, "test.example.com/hold") })
+	w.isApplied(t, work)
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		live := &workv1alpha1.Work{}
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(work), live)).To(Succeed())
+		g.Expect(live.Finalizers).NotTo(ContainElement(contract.ExecutionFinalizer))
+	}).WithTimeout(patience).Should(Succeed())
+	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
+	g.Expect(w.get(g, "settings").DeletionTimestamp).To(BeNil())
+}
+
+// definition is a CustomResourceDefinition whose name no other test has.
+func (w *world) definition() *apiextensionsv1.CustomResourceDefinition {
+	group := w.member + ".example.com"
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: "widgets." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
+}
+
+// uid returns that of an object of the member; empty if it is gone or going.
+func (w *world) uid(t *testing.T, manifest client.Object) string {
+	t.Helper()
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(manifest.GetObjectKind().GroupVersionKind())
+	err := w.client.Get(t.Context(), client.ObjectKeyFromObject(manifest), live)
+	NewWithT(t).Expect(client.IgnoreNotFound(err)).To(Succeed())
+	if live.DeletionTimestamp != nil {
+		return ""
+	}
+	return string(live.UID)
+}
+
+// containers are a Namespace and a CustomResourceDefinition, and for each something that is
+// in it and not from the hub.
+func (w *world) containers() map[string]struct{ container, foreign client.Object } {
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: w.member + "-of-work"}}
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": w.member + ".example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "theirs", "namespace": w.member},
+	}}
+	inside := w.configMap("theirs", nil)
+	inside.Namespace = namespace.Name
+	return map[string]struct{ container, foreign client.Object }{
+		"a Namespace":                {namespace, inside},
+		"a CustomResourceDefinition": {w.definition(), widget},
+	}
+}
+
+func TestWhatOthersHaveInAContainerKeepsIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, tc := range w.containers() {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			label := "container-" + tc.container.GetName()
+			work := w.work(t, label, tc.container)
+			w.isApplied(t, work)
+			g.Eventually(func() error { return w.client.Create(t.Context(), tc.foreign) }).WithTimeout(patience).Should(Succeed())
+			first, theirs := w.uid(t, tc.container), tc.foreign.GetUID()
+
+			// 1. Removed: it stays, with its marks, and people are told why.
+			w.end(t, work, contract.DeletionRemoved)
+			w.isGone(t, work)
+			g.Eventually(w.events.all).WithTimeout(patience).Should(ContainElement(And(HavePrefix("LeftInMember: "), ContainSubstring("theirs"))))
+			g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(BeNumerically(">=", 1))
+			g.Expect(w.uid(t, tc.container)).To(Equal(first))
+
+			// 2. Evicted: it loses its marks, and the same Work takes it over when it is back.
+			work = w.work(t, label, tc.container)
+			w.isApplied(t, work)
+			w.end(t, work, contract.DeletionEvicted)
+			w.isGone(t, work)
+			live := &metav1.PartialObjectMetadata{}
+			live.SetGroupVersionKind(tc.container.GetObjectKind().GroupVersionKind())
+			g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(tc.container), live)).To(Succeed())
+			g.Expect(live.Labels).NotTo(HaveKey(contract.ManagedLabel))
+			work = w.work(t, label, tc.container)
+			w.isApplied(t, work)
+			g.Expect(w.uid(t, tc.container)).To(Equal(first))
+			g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(tc.foreign), tc.foreign)).To(Succeed())
+			g.Expect(tc.foreign.GetUID()).To(Equal(theirs))
+
+			// 3. With a word on the Work it goes.
+			w.change(t, work, func(work *workv1alpha1.Work) {
+				work.Annotations = map[string]string{contract.DeleteContentsAnnotation: contract.LabelTrue}
+			})
+			w.end(t, work, contract.DeletionRemoved)
+			w.isGone(t, work)
+			g.Expect(w.uid(t, tc.container)).To(BeEmpty())
+		})
+	}
+}
+
+// An eviction never deletes them, whatever is in them.
+func TestAnEvictionDeletesNoContainer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, tc := range w.containers() {
+		t.Run(name, func(t *testing.T) {
+			work := w.work(t, "empty-"+tc.container.GetName(), tc.container)
+			w.isApplied(t, work)
+			first := w.uid(t, tc.container)
+			w.end(t, work, contract.DeletionEvicted)
+			w.isGone(t, work)
+			NewWithT(t).Expect(w.uid(t, tc.container)).To(Equal(first))
+		})
+	}
+}
+
+// Without others' objects in them they go with their Work, as ever.
+func TestAContainerOfOursAloneGoesWithItsWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, tc := range w.containers() {
+		t.Run(name, func(t *testing.T) {
+			work := w.work(t, "ours-"+tc.container.GetName(), tc.container)
+			w.isApplied(t, work)
+			w.end(t, work, contract.DeletionRemoved)
+			w.isGone(t, work)
+			NewWithT(t).Eventually(func() string { return w.uid(t, tc.container) }).WithTimeout(patience).Should(BeEmpty())
+		})
+	}
+}
+
+// What stays when its Work ends does not go with its Namespace either, whichever Work ends first.
+func TestWhatIsToStayKeepsItsNamespace(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: w.member + "-stays"}}
+	inside := w.configMap("stays", nil)
+	inside.Namespace = namespace.Name
+	around, work := w.work(t, "around", namespace), w.work(t, "stays", inside)
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
+	w.isApplied(t, around)
+	w.isApplied(t, work)
+	first := w.uid(t, namespace)
+
+	w.end(t, around, contract.DeletionClusterRemoved)
+	w.isGone(t, around)
+	g.Expect(w.uid(t, namespace)).To(Equal(first))
+	w.end(t, work, contract.DeletionClusterRemoved)
+	w.isGone(t, work)
+	g.Expect(w.uid(t, inside)).NotTo(BeEmpty())
+}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// IsContainer says whether the deletion of an object deletes what is in it: a Namespace, or
+// a CustomResourceDefinition.
+func IsContainer(o Object) bool {
+	return IsNamespace(o) || o.Group == "apiextensions.k8s.io" && o.Kind == "CustomResourceDefinition"
+}
+
+// IsNamespace says whether an object is a Namespace.
+func IsNamespace(o Object) bool { return o.Group == "" && o.Kind == "Namespace" }
+
+// Instances returns the kind that a CustomResourceDefinition defines, in a version that the
+// member serves. It says false if the member serves none: then there are no instances to ask for.
+func Instances(definition *unstructured.Unstructured) (schema.GroupVersionKind, bool) {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		version, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		if served, _, _ := unstructured.NestedBool(version, "served"); served {
+			name, _, _ := unstructured.NestedString(version, "name")
+			return schema.GroupVersionKind{Group: group, Version: name, Kind: kind}, name != "" && kind != ""
+		}
+	}
+	return schema.GroupVersionKind{}, false
+}
+
+// Foreign says whether an object in a Namespace or of a CustomResourceDefinition is neither
+// from the hub nor something that the member makes by itself in every namespace.
+func Foreign(kind schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) bool {
+	if obj.Labels[contract.ManagedLabel] == contract.LabelTrue || obj.DeletionTimestamp != nil {
+		return false
+	}
+	switch kind.Group + "/" + kind.Kind {
+	case "/Event", "events.k8s.io/Event", "/Endpoints", "discovery.k8s.io/EndpointSlice", "metrics.k8s.io/PodMetrics":
+		return false // derived from other objects
+	case "/ServiceAccount":
+		return obj.Name != "default"
+	case "/ConfigMap":
+		return obj.Name != "kube-root-ca.crt" && !owned(obj)
+	case "/Secret":
+		return obj.Annotations["kubernetes.io/service-account.name"] == "" && !owned(obj)
+	}
+	return !owned(obj)
+}
+
+// Outlives says whether the objects of a Work stay when the Work ends, so that they are not to
+// go with what they are in either: it asks for that, somebody else than the hub deletes it, or
+// the hub does not have it (nil), which deletes nothing.
+func Outlives(work *workv1alpha1.Work) bool {
+	return work == nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) ||
+		!work.DeletionTimestamp.IsZero() && !contract.DeletionIntended(work.Annotations)
+}
+
+// owned says whether an object in a namespace is made from another one, which counts itself.
+func owned(obj *metav1.PartialObjectMetadata) bool {
+	return obj.Namespace != "" && len(obj.OwnerReferences) > 0
+}
+
+// LeftMessage says why a Namespace or a CustomResourceDefinition is left in the member.
+func LeftMessage(o Object, foreign []string) string {
+	return fmt.Sprintf("%s is left in the member, since there are objects in it that are not from the hub or are to stay (%s): "+
+		"delete those, or say on its template or Work that they may go (annotation %s: %q)",
+		o, strings.Join(foreign, ", "), contract.DeleteContentsAnnotation, contract.LabelTrue)
+}

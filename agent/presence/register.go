@@ -1,0 +1,68 @@
+package presence
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// Deps are what the stage needs.
+type Deps struct {
+	// Cluster is the name of the member.
+	Cluster string
+	// Member reads the member uncached, and Newest returns the object there that is known
+	// to have changed last.
+	Member client.Reader
+	Newest func() (Seen, bool)
+	// Beat is told what came of each renewal of the Lease, nil if it was renewed; it may be nil.
+	Beat func(err error)
+	// Clock tells the time.
+	Clock clock.Clock
+	// Frequency is how often the member is asked for the newest object.
+	Frequency time.Duration
+	// Version of the agent, for people: 64 characters at most; empty if it is not known.
+	Version string
+	// Trust returns which certificate authorities the agent goes by; nil if that is not told.
+	Trust func() Trust
+	// LeaseDuration is after how much silence the hub gives the agent up.
+	LeaseDuration time.Duration
+	// LeaseRenewFraction is after which part of that the lease is renewed.
+	LeaseRenewFraction float64
+}
+
+// Register adds the stage to the manager of the hub's connection.
+func Register(mgr manager.Manager, deps Deps) error {
+	switch {
+	case deps.Cluster == "", deps.Member == nil, deps.Newest == nil, deps.Clock == nil:
+		return errors.New("presence: a dependency is missing")
+	case deps.Frequency <= 0, deps.LeaseDuration < time.Second, deps.LeaseRenewFraction <= 0, deps.LeaseRenewFraction >= 1:
+		return errors.New("presence: the frequency must be positive, the lease at least a second and the fraction between 0 and 1")
+	}
+	h := &heart{
+		hubClient: mgr.GetClient(),
+		reader:    mgr.GetAPIReader(),
+		cluster:   deps.Cluster,
+		duration:  deps.LeaseDuration,
+		interval:  time.Duration(float64(deps.LeaseDuration) * deps.LeaseRenewFraction),
+		clock:     deps.Clock,
+		session:   strings.ToLower(rand.Text()[:sessionLength]),
+		beaten:    deps.Beat,
+		version:   deps.Version,
+		trust:     deps.Trust,
+	}
+	if err := mgr.Add(manager.RunnableFunc(h.Start)); err != nil {
+		return fmt.Errorf("adding the lease: %w", err)
+	}
+	t := &tide{reader: deps.Member, newest: deps.Newest, interval: deps.Frequency, clock: deps.Clock}
+	if err := mgr.Add(manager.RunnableFunc(t.Start)); err != nil {
+		return fmt.Errorf("adding the question whether the member was restored: %w", err)
+	}
+	return nil
+}

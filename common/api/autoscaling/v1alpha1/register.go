@@ -1,0 +1,20 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of every kind in this package.
+var GroupVersion = schema.GroupVersion{Group: "autoscaling.karmada.io", Version: "v1alpha1"}
+
+// KindCronFederatedHPA is the kind of this package.
+const KindCronFederatedHPA = "CronFederatedHPA"
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &CronFederatedHPA{}, &CronFederatedHPAList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

@@ -1,0 +1,108 @@
+package bindings
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+)
+
+// IsWorkload says whether the template has replicas, also if it is scaled to none.
+func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Replicas > 0 || spec.ReplicaRequirements != nil
+}
+
+// Divided says whether each cluster has a share of the replicas: also of none, of a workload
+// that is scaled to 0. Of what has several components each cluster has all.
+func Divided(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return IsWorkload(spec) && len(spec.Components) < 2 && spec.Placement != nil && spec.Placement.ReplicaScheduling != nil &&
+		spec.Placement.ReplicaScheduling.ReplicaSchedulingType != policyv1alpha1.Duplicated
+}
+
+// Targets returns the clusters that get a Work: those that the scheduler chose, then those of
+// the bindings that need this one.
+func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
+	out := slices.Clone(spec.Clusters)
+	seen := make(map[string]bool, len(out))
+	for i := range out {
+		seen[out[i].Name] = true
+	}
+	for i := range spec.RequiredBy {
+		for _, target := range spec.RequiredBy[i].Clusters {
+			if !seen[target.Name] {
+				seen[target.Name] = true
+				out = append(out, target)
+			}
+		}
+	}
+	return out
+}
+
+// Places returns the names of the clusters that have the template or are to have it, sorted:
+// its targets, and those that it leaves in its own time.
+func Places(spec *workv1alpha2.ResourceBindingSpec) []string {
+	var names []string
+	for _, target := range Targets(spec) {
+		names = append(names, target.Name)
+	}
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly {
+			names = append(names, task.FromCluster)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// IsTarget says whether a cluster is one of the targets.
+func IsTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+	named := func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster }
+	return slices.ContainsFunc(spec.Clusters, named) || slices.ContainsFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
+		return slices.ContainsFunc(s.Clusters, named)
+	})
+}
+
+// TemplateRef refers to the template in events, which need not be read for it.
+func TemplateRef(b workv1alpha2.Binding) *corev1.ObjectReference {
+	r := &b.BindingSpec().Resource
+	return &corev1.ObjectReference{
+		APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion,
+	}
+}
+
+// IDLabel is the label with the permanent id of a binding in a namespace, or of one that is
+// in none.
+func IDLabel(namespace string) string {
+	if namespace == "" {
+		return contract.ClusterResourceBindingPermanentIDLabel
+	}
+	return contract.ResourceBindingPermanentIDLabel
+}
+
+// Finalizer is the one by which the Works of a binding in a namespace go with it, or of one
+// that is in none.
+func Finalizer(namespace string) string {
+	if namespace == "" {
+		return contract.ClusterBindingFinalizer
+	}
+	return contract.BindingFinalizer
+}
+
+// KeyOf returns the binding that a Work names, and whether it names one. A cluster-scoped
+// binding has no namespace.
+func KeyOf(work metav1.Object) (types.NamespacedName, bool) {
+	annotations := work.GetAnnotations()
+	key := types.NamespacedName{
+		Namespace: annotations[contract.ResourceBindingNamespaceAnnotation],
+		Name:      annotations[contract.ResourceBindingNameAnnotation],
+	}
+	if key.Namespace == "" || key.Name == "" {
+		key = types.NamespacedName{Name: annotations[contract.ClusterResourceBindingNameAnnotation]}
+	}
+	return key, key.Name != ""
+}

@@ -1,0 +1,30 @@
+package contract
+
+// DeletionIntentAnnotation says on a Work why the hub deletes it: one of the words below.
+// The hub writes it before it deletes, and no agent can write it. An agent takes objects
+// from its member only for a Work that has both a deletion timestamp and an intent: a Work
+// that ends without one, with its namespace or at the hand of somebody else, was not meant
+// to go, so the agent keeps its objects and lets go of the Work, and the hub makes it again.
+const DeletionIntentAnnotation = "fairlead.dev/deletion-intent"
+
+// Values of DeletionIntentAnnotation.
+const (
+	// DeletionRemoved : the template, its policy or its binding is gone, or the policy no
+	// longer selects the template.
+	DeletionRemoved = "removed"
+	// DeletionMoved : the scheduler or an operator placed the application elsewhere.
+	DeletionMoved = "moved"
+	// DeletionEvicted : the application was evicted from the cluster.
+	DeletionEvicted = "evicted"
+	// DeletionClusterRemoved : the cluster leaves the fleet.
+	DeletionClusterRemoved = "cluster-removed"
+)
+
+// DeletionIntended says whether the annotations of a Work have an intent that this API knows.
+func DeletionIntended(annotations map[string]string) bool {
+	switch annotations[DeletionIntentAnnotation] {
+	case DeletionRemoved, DeletionMoved, DeletionEvicted, DeletionClusterRemoved:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,47 @@
+package kube
+
+import (
+	"context"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// WatchErrors handles the errors of the watches of a cache. That a kind is not served any
+// more is no error: kinds go with their definitions. The zero value is ready.
+type WatchErrors struct {
+	removed atomic.Pointer[func(context.Context)]
+}
+
+// OnRemoved has a function called when some watch fails because its kind is not served any
+// more. It must not wait.
+func (w *WatchErrors) OnRemoved(do func(context.Context)) { w.removed.Store(&do) }
+
+// Handle is a toolscache.WatchErrorHandlerWithContext.
+func (w *WatchErrors) Handle(ctx context.Context, r *toolscache.Reflector, err error) {
+	if !apierrors.IsNotFound(err) {
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		return
+	}
+	ctrl.LoggerFrom(ctx).V(1).Info("Watching a kind that is not served any more", "reason", err.Error())
+	if do := w.removed.Load(); do != nil {
+		(*do)(ctx)
+	}
+}
+
+// isServed asks the API whether it serves a kind.
+func isServed(ctx context.Context, live client.Reader, kind schema.GroupVersionKind) (bool, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	err := live.List(ctx, list, client.Limit(1))
+	if apierrors.IsNotFound(err) || IsUnserved(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

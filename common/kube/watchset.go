@@ -1,0 +1,221 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// How long to wait for the first list of a kind: the longer it has not come, the
+// longer. Most come within milliseconds, some never do.
+const (
+	firstLook = 10 * time.Millisecond
+	lastLook  = 10 * time.Second
+)
+
+// WatchSetDeps is what a WatchSet needs.
+type WatchSetDeps struct {
+	// Informers are those of the manager's cache.
+	Informers *MetadataInformers
+	// Cache reads what the informers keep.
+	Cache client.Reader
+	// Live reads from the API server.
+	Live client.Reader
+	// Mapper knows the kinds.
+	Mapper meta.RESTMapper
+	// Clock says since when a kind is watched.
+	Clock clock.PassiveClock
+	// Handler gets what the watch of a kind shows.
+	Handler func(schema.GroupVersionKind) toolscache.ResourceEventHandler
+	// Unserved is told that a kind is not watched any more because the API does not serve
+	// it any more. It must not wait; nil if nobody needs to know.
+	Unserved func(schema.GroupVersionKind)
+}
+
+// WatchSet is the kinds whose objects a stage watches, as metadata only. Kinds come and go
+// while it works. It is safe for use by many goroutines.
+type WatchSet struct {
+	WatchSetDeps
+
+	// starting is held while a watch starts or stops.
+	starting sync.Mutex
+	// mu guards what is below. Readers of a cache hold it, so that no informer is
+	// removed below them and made again by the read.
+	mu      sync.RWMutex
+	watched map[schema.GroupVersionKind]*watchedKind
+	// removed are kinds that were served once: the mapper may still know them.
+	removed map[schema.GroupVersionKind]struct{}
+}
+
+// watchedKind is a kind with its informer.
+type watchedKind struct {
+	informer   cache.Informer
+	handler    toolscache.ResourceEventHandlerRegistration
+	namespaced bool
+	since      time.Time
+}
+
+// NewWatchSet returns a set that watches nothing yet.
+func NewWatchSet(deps WatchSetDeps) *WatchSet {
+	w := &WatchSet{WatchSetDeps: deps, watched: map[schema.GroupVersionKind]*watchedKind{}, removed: map[schema.GroupVersionKind]struct{}{}}
+	deps.Informers.subscribe(w.lose)
+	return w
+}
+
+// IsUnserved says whether an error means that the API has no such kind, or not any more.
+func IsUnserved(err error) bool { return meta.IsNoMatchError(err) }
+
+// Ensure watches a kind, and says whether its objects have a namespace. The error is
+// IsUnserved if the API has no such kind.
+func (w *WatchSet) Ensure(ctx context.Context, kind schema.GroupVersionKind) (namespaced bool, err error) {
+	if k := w.get(kind); k != nil {
+		return k.namespaced, nil
+	}
+	w.starting.Lock()
+	defer w.starting.Unlock()
+	if k := w.get(kind); k != nil {
+		return k.namespaced, nil
+	}
+	mapping, err := Mapping(w.Mapper, kind)
+	if err != nil {
+		return false, err
+	}
+	if err := w.confirm(ctx, kind); err != nil {
+		return false, err
+	}
+	informer, err := w.Informers.Hold(ctx, kind)
+	if err != nil {
+		return false, err
+	}
+	handler, err := informer.AddEventHandler(w.Handler(kind))
+	if err != nil {
+		return false, errors.Join(fmt.Errorf("watching kind %q: %w", kind, err), w.Informers.LetGo(ctx, kind))
+	}
+	k := &watchedKind{
+		informer: informer, handler: handler, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace, since: w.Clock.Now(),
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watched[kind] = k
+	return k.namespaced, nil
+}
+
+// confirm asks the API whether a kind is back that was not served any more.
+func (w *WatchSet) confirm(ctx context.Context, kind schema.GroupVersionKind) error {
+	w.mu.RLock()
+	_, removed := w.removed[kind]
+	w.mu.RUnlock()
+	if !removed {
+		return nil
+	}
+	served, err := isServed(ctx, w.Live, kind)
+	switch {
+	case err != nil:
+		return err
+	case !served:
+		return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.removed, kind)
+	return nil
+}
+
+// Stop ends the watch of a kind and reports whether there was one.
+func (w *WatchSet) Stop(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
+	w.starting.Lock()
+	defer w.starting.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k, ok := w.watched[kind]
+	if !ok {
+		return false, nil
+	}
+	if err := k.informer.RemoveEventHandler(k.handler); err != nil {
+		return false, fmt.Errorf("ending the watch of kind %q: %w", kind, err)
+	}
+	if err := w.Informers.LetGo(ctx, kind); err != nil {
+		return false, err
+	}
+	delete(w.watched, kind)
+	return true, nil
+}
+
+// lose ends the watch of a kind that the API does not serve any more.
+func (w *WatchSet) lose(ctx context.Context, kind schema.GroupVersionKind) error {
+	w.mu.Lock()
+	w.removed[kind] = struct{}{}
+	w.mu.Unlock()
+	stopped, err := w.Stop(ctx, kind)
+	if stopped && w.Unserved != nil {
+		w.Unserved(kind)
+	}
+	return err
+}
+
+// Kinds returns the kinds that are watched, in no order.
+func (w *WatchSet) Kinds() []schema.GroupVersionKind {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	out := make([]schema.GroupVersionKind, 0, len(w.watched))
+	for kind := range w.watched {
+		out = append(out, kind)
+	}
+	return out
+}
+
+// LookAgain returns when to look again whether the first list of a kind is here.
+func (w *WatchSet) LookAgain(kind schema.GroupVersionKind) time.Duration {
+	if k := w.get(kind); k != nil {
+		return LookAgain(w.Clock.Since(k.since))
+	}
+	return firstLook
+}
+
+// LookAgain returns when to look again for what did not come for so long: the longer, the
+// longer.
+func LookAgain(waited time.Duration) time.Duration { return min(max(waited/8, firstLook), lastLook) }
+
+// Listing is what can be said of a kind from the cache.
+type Listing int
+
+// Listings.
+const (
+	// Unwatched means that the kind is not watched.
+	Unwatched Listing = iota
+	// Syncing means that the first list is not here yet.
+	Syncing
+	// Listed means that the cache has the objects of the kind.
+	Listed
+)
+
+// Read calls a function that may read the objects of a kind from the cache, if that has
+// them, and says whether their kind is namespaced.
+func (w *WatchSet) Read(kind schema.GroupVersionKind, read func(from client.Reader, namespaced bool) error) (Listing, error) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	k, ok := w.watched[kind]
+	switch {
+	case !ok:
+		return Unwatched, nil
+	case !k.informer.HasSynced():
+		return Syncing, nil
+	}
+	return Listed, read(w.Cache, k.namespaced)
+}
+
+func (w *WatchSet) get(kind schema.GroupVersionKind) *watchedKind {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.watched[kind]
+}

@@ -1,0 +1,79 @@
+package memory
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// container is which part of what a container may take Go may take: the rest is for what Go does
+// not count, such as the program itself.
+const container = 0.9
+
+// Bound sets how much memory Go may take and returns it; math.MaxInt64 if nothing bounds it. What
+// is asked for, a quantity, counts first, then what is set already, as Go does by $GOMEMLIMIT, then
+// the given part of what the control group of this process allows. Root is the file system, /.
+func Bound(asked string, part float64, root fs.FS) (int64, error) {
+	if asked != "" {
+		q, err := resource.ParseQuantity(asked)
+		if err != nil || q.Value() <= 0 {
+			return 0, fmt.Errorf("%q is no amount of memory; it is a quantity above 0, such as 512Mi", asked)
+		}
+		debug.SetMemoryLimit(q.Value())
+	} else if allowed, ok := OfGroup(root); ok && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(int64(float64(allowed) * part * container))
+	}
+	return debug.SetMemoryLimit(-1), nil
+}
+
+// OfGroup returns how much memory the control groups of this process allow it, of version 1 or 2;
+// it says no if they do not bound it, or there are none.
+func OfGroup(root fs.FS) (int64, bool) {
+	text, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return 0, false
+	}
+	allowed := int64(math.MaxInt64)
+	for line := range strings.Lines(string(text)) {
+		// hierarchy-ID:controller-list:path
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		at, file := "sys/fs/cgroup", "memory.max"
+		if parts[1] != "" {
+			if !strings.Contains(","+parts[1]+",", ",memory,") {
+				continue
+			}
+			at, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		}
+		// A group has no more than any that it is in. In a container its own one is at the top.
+		for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
+			allowed = min(allowed, limit(root, path.Join(at, dir, file)))
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	// Version 1 says nearly 2^63 if there is no limit.
+	return allowed, allowed < math.MaxInt64/2
+}
+
+// limit returns the number in a file; a very large one if it has none.
+func limit(root fs.FS, name string) int64 {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return math.MaxInt64
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || n <= 0 { // "max"
+		return math.MaxInt64
+	}
+	return n
+}

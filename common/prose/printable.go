@@ -1,0 +1,130 @@
+package prose
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Joiners, which the scripts of some languages and some emoji need inside of words.
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+)
+
+// Printable returns text that others wrote as it may be shown: every character that steers a
+// terminal, turns the direction of the text or cannot be seen is written out, as \x1b or
+// \u202e. Line breaks and tabs stay, and both ways to break a line are one.
+func Printable(text string) string { return printable(text, nil) }
+
+// OneLine is Printable on one line: what is white space becomes a single space.
+func OneLine(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }
+
+// printable is Printable, but leaves codes alone.
+func printable(text string, codes []string) string {
+	if plain(text) {
+		return text
+	}
+	var out strings.Builder
+next:
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == '\x1b' {
+			for _, code := range codes {
+				if strings.HasPrefix(text[i:], code) {
+					out.WriteString(code)
+					i += len(code)
+					continue next
+				}
+			}
+		}
+		switch {
+		case r == utf8.RuneError && size <= 1:
+			fmt.Fprintf(&out, `\x%02x`, text[i])
+		case r == '\r' && strings.HasPrefix(text[i:], "\r\n"):
+		case visible(r):
+			out.WriteRune(r)
+		case r < utf8.RuneSelf:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		}
+		i += size
+	}
+	return out.String()
+}
+
+// JSON returns an encoded value in which what Printable would write out is escaped as JSON does
+// it: it decodes to the same.
+func JSON(encoded []byte) []byte {
+	var out bytes.Buffer
+	for _, r := range string(encoded) {
+		switch {
+		case visible(r):
+			out.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return out.Bytes()
+}
+
+// plain says whether a text is made of nothing but visible ASCII, spaces, tabs and line breaks.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' && c != '\n' && c != '\t') || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// visible says whether a character may be shown as it is.
+func visible(r rune) bool {
+	return r == '\n' || r == '\t' || r == zeroWidthNonJoiner || r == zeroWidthJoiner ||
+		unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
+}
+
+// writer is what NewWriter returns.
+type writer struct {
+	to    io.Writer
+	codes []string
+	mu    sync.Mutex
+	// rest is the beginning of a character whose end was not written yet.
+	rest []byte
+}
+
+// NewWriter returns a writer on which text goes to a terminal as Printable leaves it. Codes are
+// the escape sequences that may pass, each written at once: those of the program itself. It may
+// be used by many goroutines.
+func NewWriter(to io.Writer, codes ...string) io.Writer { return &writer{to: to, codes: codes} }
+
+// Write implements io.Writer.
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := slices.Concat(w.rest, p)
+	whole := len(text)
+	for i := max(0, len(text)-utf8.UTFMax+1); i < len(text); i++ {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			whole = i
+			break
+		}
+	}
+	w.rest = text[whole:]
+	if _, err := io.WriteString(w.to, printable(string(text[:whole]), w.codes)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

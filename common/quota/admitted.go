@@ -1,0 +1,88 @@
+package quota
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+)
+
+// admitted is what the annotation contract.AdmittedRequestsAnnotation holds.
+type admitted struct {
+	Requests   corev1.ResourceList `json:"requests,omitempty"`
+	Components []component         `json:"components,omitempty"`
+}
+
+// component is one of several pod templates.
+type component struct {
+	Name     string              `json:"name"`
+	Replicas int32               `json:"replicas"`
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+}
+
+// Admit returns the value of the annotation contract.AdmittedRequestsAnnotation of a binding of which all is admitted
+// that its spec requests.
+func Admit(spec *workv1alpha2.ResourceBindingSpec) string {
+	var a admitted
+	if spec.ReplicaRequirements != nil {
+		a.Requests = spec.ReplicaRequirements.ResourceRequest
+	}
+	for i := range spec.Components {
+		c := component{Name: spec.Components[i].Name, Replicas: spec.Components[i].Replicas}
+		if needs := spec.Components[i].ReplicaRequirements; needs != nil {
+			c.Requests = needs.ResourceRequest
+		}
+		a.Components = append(a.Components, c)
+	}
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return "" // quantities and names can be encoded
+	}
+	return string(raw)
+}
+
+// Admitted returns the spec of a binding with what was admitted in place of what it requests: the spec itself if the
+// annotation is empty or unreadable.
+func Admitted(spec *workv1alpha2.ResourceBindingSpec, annotation string) *workv1alpha2.ResourceBindingSpec {
+	var a admitted
+	if annotation == "" || json.Unmarshal([]byte(annotation), &a) != nil {
+		return spec
+	}
+	out := *spec
+	out.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: a.Requests}
+	out.Components = nil
+	for _, c := range a.Components {
+		out.Components = append(out.Components, workv1alpha2.Component{
+			Name: c.Name, Replicas: c.Replicas, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: c.Requests},
+		})
+	}
+	return &out
+}
+
+// InUse returns what a binding uses that has these targets: of its requests those that were admitted, since its Works
+// carry no others.
+func InUse(b workv1alpha2.Binding, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
+	return Usage(Admitted(b.BindingSpec(), b.GetAnnotations()[contract.AdmittedRequestsAnnotation]), targets)
+}
+
+// Beyond says what of that which a manifest requests is more than what was admitted for it, of the resources that
+// quotas are about; nothing if all was.
+func Beyond(quotas []Quota, admitted, requested corev1.ResourceList) string {
+	for i := range quotas {
+		q := &quotas[i]
+		may, wants := Of(q.Overall, admitted), Of(q.Overall, requested)
+		for _, name := range slices.Sorted(maps.Keys(wants)) {
+			has, want := may[name], wants[name]
+			if want.Cmp(has) > 0 {
+				return fmt.Sprintf("it would use %s of %s instead of %s, as FederatedResourceQuota(%s/%s) counts it",
+					want.String(), name, has.String(), q.Namespace, q.Name)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,169 @@
+package cronscaling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/cronscaling/schedule"
+)
+
+// longestWait bounds how long the stage sleeps before it looks at the clock again: timers stand still while
+// a machine is suspended and do not follow a clock that is set, and what is due must not be missed for that.
+const longestWait = schedule.Grace / 2
+
+// workers follow rules side by side: at midnight those of many are due.
+const workers = 8
+
+// Deps is what the stage needs.
+type Deps struct {
+	// Events gets what people are told.
+	Events kube.EventSink
+	// Clock is the hub's time; its zone is that of rules which name none.
+	Clock clock.PassiveClock
+}
+
+// Reconciler does the work of the stage.
+type Reconciler struct {
+	hubClient client.Client
+	// liveReader tells a target that is not there from one that has no scale.
+	liveReader client.Reader
+	events     kube.EventSink
+	clock      clock.PassiveClock
+}
+
+// Register adds the stage to a manager.
+func Register(mgr manager.Manager, deps Deps) error {
+	if deps.Events == nil || deps.Clock == nil {
+		return errors.New("registering the cronscaling stage: it needs an event sink and a clock")
+	}
+	r := &Reconciler{hubClient: mgr.GetClient(), liveReader: mgr.GetAPIReader(), events: deps.Events, clock: deps.Clock}
+	err := kube.NewController(mgr, "cronscaling", workers).
+		For(&autoscalingv1alpha1.CronFederatedHPA{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(kube.QuietConflicts(r))
+	if err != nil {
+		return fmt.Errorf("registering the cronscaling stage: %w", err)
+	}
+	return nil
+}
+
+// Reconcile follows the rules of one CronFederatedHPA that are due, records what came of them, and comes
+// back when the next one is.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	scaler := &autoscalingv1alpha1.CronFederatedHPA{}
+	if err := r.hubClient.Get(ctx, req.NamespacedName, scaler); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !scaler.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	in := schedule.Input{Rules: scaler.Spec.Rules, Histories: scaler.Status.ExecutionHistories, Now: r.clock.Now()}
+	if scaler.Generation == 1 {
+		in.Created = scaler.CreationTimestamp.Time
+	}
+	plans := schedule.Decide(in)
+	outcomes, later := r.follow(ctx, scaler, plans)
+	before := problemOf(scaler)
+	wrote, err := r.record(ctx, scaler, plans, outcomes)
+	if err != nil {
+		return reconcile.Result{}, errors.Join(err, later)
+	}
+	if wrote {
+		r.report(ctx, scaler, plans, outcomes)
+		if problem := problemOf(scaler); problem != "" && problem != before {
+			r.events(notStarted(scaler, problem))
+		}
+	}
+	if later != nil {
+		return reconcile.Result{}, later
+	}
+	return reconcile.Result{RequeueAfter: r.wait(plans)}, nil
+}
+
+// follow scales for each rule that is due, those of the earliest time first, and returns what came of them. What fails
+// for a moment only has no outcome yet, and is the error.
+func (r *Reconciler) follow(
+	ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan,
+) (map[string]schedule.Outcome, error) {
+	outcomes := map[string]schedule.Outcome{}
+	for _, p := range schedule.InOrder(plans) {
+		replicas, err := r.scale(ctx, scaler, p.Rule)
+		if isTemporary(err) && r.clock.Since(p.Due) < longestWait {
+			return outcomes, fmt.Errorf("following rule %q, which was due at %s: %w", p.Rule.Name, p.Due.Format(time.RFC3339), err)
+		}
+		outcomes[p.Rule.Name] = schedule.Outcome{Replicas: replicas, Failure: err}
+	}
+	return outcomes, nil
+}
+
+// record writes the status if it says something new.
+func (r *Reconciler) record(
+	ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan, outcomes map[string]schedule.Outcome,
+) (bool, error) {
+	edit, err := kube.Begin(scaler)
+	if err != nil {
+		return false, err
+	}
+	histories := schedule.Histories(scaler.Status.ExecutionHistories, plans, outcomes, r.clock.Now())
+	if !equality.Semantic.DeepEqual(histories, scaler.Status.ExecutionHistories) {
+		scaler.Status.ExecutionHistories = histories
+	}
+	setRulesValid(scaler, plans)
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCronScaling)
+	if err != nil {
+		return false, fmt.Errorf("recording what came of the rules of %q: %w", scaler.Name, err)
+	}
+	return wrote, nil
+}
+
+// report tells what was written.
+func (r *Reconciler) report(
+	ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, plans []schedule.Plan, outcomes map[string]schedule.Outcome,
+) {
+	for _, e := range eventsOf(scaler, plans, outcomes) {
+		r.events(e)
+	}
+	for name, outcome := range outcomes {
+		log := ctrl.LoggerFrom(ctx).WithValues("rule", name)
+		if outcome.Failure != nil {
+			log.Info("Did not scale", "reason", outcome.Failure.Error())
+			continue
+		}
+		log.Info("Scaled", "target", nameOf(scaler), "replicas", outcome.Replicas)
+	}
+}
+
+// wait returns how long there is nothing to do; 0 is for ever.
+func (r *Reconciler) wait(plans []schedule.Plan) time.Duration {
+	var wait time.Duration
+	for i := range plans {
+		if plans[i].Next.IsZero() {
+			continue
+		}
+		left := min(max(plans[i].Next.Sub(r.clock.Now()), time.Millisecond), longestWait)
+		if wait == 0 || left < wait {
+			wait = left
+		}
+	}
+	return wait
+}
+
+// nameOf names the target of a CronFederatedHPA.
+func nameOf(scaler *autoscalingv1alpha1.CronFederatedHPA) string {
+	return strings.Join([]string{scaler.Spec.ScaleTargetRef.Kind, scaler.Spec.ScaleTargetRef.Name}, " ")
+}

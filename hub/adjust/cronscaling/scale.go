@@ -1,0 +1,107 @@
+package cronscaling
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// subresource by which replicas are read and set.
+const subresource = "scale"
+
+// refusedError is of what another try would not mend. Its text is a sentence for people.
+type refusedError string
+
+// Error implements error.
+func (e refusedError) Error() string { return string(e) }
+
+// isTemporary says whether it may go well in a moment.
+func isTemporary(err error) bool {
+	return err != nil && !errors.As(err, new(refusedError))
+}
+
+// scale sets the replicas of the target of a rule, if it has others, and returns them.
+func (r *Reconciler) scale(ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, rule *autoscalingv1alpha1.CronFederatedHPARule) (int32, error) {
+	if rule.TargetReplicas == nil {
+		return 0, refusedError("The rule has no targetReplicas: set them.")
+	}
+	target, err := r.target(scaler)
+	if err != nil {
+		return 0, err
+	}
+	scale := &unstructured.Unstructured{}
+	scale.SetAPIVersion("autoscaling/v1")
+	scale.SetKind("Scale")
+	if err := r.hubClient.SubResource(subresource).Get(ctx, target, scale); err != nil {
+		return 0, r.explain(ctx, scaler, target, err)
+	}
+	if has, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas"); err == nil && has == int64(*rule.TargetReplicas) {
+		return *rule.TargetReplicas, nil
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": *rule.TargetReplicas}})
+	if err != nil {
+		return 0, fmt.Errorf("encoding the scale of %q: %w", nameOf(scaler), err)
+	}
+	err = r.hubClient.SubResource(subresource).Patch(ctx, target, client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(contract.FieldManagerCronScaling), client.WithSubResourceBody(scale))
+	if err != nil {
+		return 0, r.explain(ctx, scaler, target, err)
+	}
+	return *rule.TargetReplicas, nil
+}
+
+// target returns the target of a CronFederatedHPA by name. It is in the same namespace: a kind without namespaces
+// is not for those who may write in this one.
+func (r *Reconciler) target(scaler *autoscalingv1alpha1.CronFederatedHPA) (*unstructured.Unstructured, error) {
+	ref := scaler.Spec.ScaleTargetRef
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	mapping, err := r.hubClient.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, refusedError(fmt.Sprintf("spec.scaleTargetRef: the hub knows no kind %s of %s; correct it, or install its CustomResourceDefinition on the hub.",
+			ref.Kind, ref.APIVersion))
+	case err != nil:
+		return nil, fmt.Errorf("looking up kind %s of %s: %w", ref.Kind, ref.APIVersion, err)
+	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+		return nil, refusedError(fmt.Sprintf("spec.scaleTargetRef: objects of kind %s are in no namespace; name a workload of namespace %s.", ref.Kind, scaler.Namespace))
+	}
+	target := &unstructured.Unstructured{}
+	target.SetGroupVersionKind(kind)
+	target.SetNamespace(scaler.Namespace)
+	target.SetName(ref.Name)
+	return target, nil
+}
+
+// explain returns the error of a request about the scale of a target as people can use it, where another try
+// would not mend it.
+func (r *Reconciler) explain(ctx context.Context, scaler *autoscalingv1alpha1.CronFederatedHPA, target *unstructured.Unstructured, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		metadata := kube.MetadataOf(target.GroupVersionKind())
+		switch err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(target), metadata); {
+		case apierrors.IsNotFound(err):
+			return refusedError(fmt.Sprintf("spec.scaleTargetRef: there is no %s in namespace %s of the hub; create it, or correct the name.", nameOf(scaler), scaler.Namespace))
+		case err != nil:
+			return fmt.Errorf("reading the metadata of %s: %w", nameOf(scaler), err)
+		}
+		return refusedError(fmt.Sprintf("spec.scaleTargetRef: kind %s of %s has no subresource scale, so its replicas cannot be set; name a workload that has, such as a Deployment.",
+			scaler.Spec.ScaleTargetRef.Kind, scaler.Spec.ScaleTargetRef.APIVersion))
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
+		return refusedError(fmt.Sprintf("The hub's API refuses to scale %s: %v", nameOf(scaler), err))
+	default:
+		return fmt.Errorf("scaling %s: %w", nameOf(scaler), err)
+	}
+}

@@ -1,0 +1,133 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
+)
+
+// Grace is how late a rule is still followed: as long as another hub takes to be elected, or the API
+// server to come back. What is later was missed.
+const Grace = 30 * time.Second
+
+// mostMissed bounds how many missed times of a rule are counted: of one that is due every minute there are
+// half a million in a year.
+const mostMissed = 1000
+
+// Input is what the times of a CronFederatedHPA depend on.
+type Input struct {
+	// Rules as they are now.
+	Rules []autoscalingv1alpha1.CronFederatedHPARule
+	// Histories as they were last written.
+	Histories []autoscalingv1alpha1.ExecutionHistory
+	// Created is when the CronFederatedHPA was made, if it was not edited since: a rule without a
+	// history has its first time after that. Zero: after now.
+	Created time.Time
+	// Now in the time zone of the hub.
+	Now time.Time
+}
+
+// Plan is what becomes of one rule.
+type Plan struct {
+	// Rule as it is now.
+	Rule *autoscalingv1alpha1.CronFederatedHPARule
+	// Due is the time for which the rule has to be followed now; zero if there is none.
+	Due time.Time
+	// Missed are the times that went by without the rule being followed; nil if there are none.
+	Missed *Missed
+	// Next is when the rule is due next; zero if it is suspended or invalid.
+	Next time.Time
+	// Problem is why an invalid rule cannot be followed; nil if it can.
+	Problem error
+}
+
+// Missed are times of a rule that went by.
+type Missed struct {
+	// First and Last of those that were counted.
+	First, Last time.Time
+	// Count of them; a thousand stands for more as well.
+	Count int
+}
+
+// Decide returns what becomes of each rule, in the order of the rules.
+func Decide(in Input) []Plan {
+	plans := make([]Plan, len(in.Rules))
+	for i := range in.Rules {
+		plans[i] = decide(&in, &in.Rules[i])
+	}
+	return plans
+}
+
+func decide(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) Plan {
+	p := Plan{Rule: rule}
+	if suspended(rule) {
+		return p
+	}
+	if p.Next, p.Problem = next(rule, in.Now); p.Problem != nil {
+		p.Next = time.Time{}
+		return p
+	}
+	for at := waiting(in, rule); !at.IsZero() && !at.After(in.Now); {
+		from := at
+		if in.Now.Sub(at) <= Grace {
+			p.Due = at // of several within the grace the last one
+		} else if p.Missed = p.Missed.and(at); p.Missed.Count == mostMissed {
+			from = in.Now.Add(-Grace - time.Second)
+		}
+		following, err := next(rule, from)
+		if err != nil {
+			break // it was the last one for ever
+		}
+		at = following
+	}
+	return p
+}
+
+// waiting returns the first time for which a rule was not followed yet: what its history says, unless
+// the rule was edited in such a way that it is not due then.
+func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) time.Time {
+	i := slices.IndexFunc(in.Histories, func(h autoscalingv1alpha1.ExecutionHistory) bool { return h.RuleName == rule.Name })
+	switch {
+	case i < 0 && !in.Created.IsZero():
+		at, err := next(rule, in.Created.In(in.Now.Location()))
+		if err != nil {
+			return time.Time{}
+		}
+		return at
+	case i < 0 || in.Histories[i].NextExecutionTime == nil:
+		return time.Time{}
+	}
+	at := in.Histories[i].NextExecutionTime.In(in.Now.Location())
+	if !isDueAt(rule, at) {
+		return time.Time{}
+	}
+	return at
+}
+
+// and adds a time that went by.
+func (m *Missed) and(at time.Time) *Missed {
+	if m == nil {
+		return &Missed{First: at, Last: at, Count: 1}
+	}
+	m.Last = at
+	m.Count++
+	return m
+}
+
+func suspended(rule *autoscalingv1alpha1.CronFederatedHPARule) bool {
+	return rule.Suspend != nil && *rule.Suspend
+}
+
+// InOrder returns the plans of rules that are due, in the order in which they are to be followed: that of
+// their times, and at the same time that of the rules.
+func InOrder(plans []Plan) []*Plan {
+	var out []*Plan
+	for i := range plans {
+		if !plans[i].Due.IsZero() {
+			out = append(out, &plans[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Plan) int { return a.Due.Compare(b.Due) })
+	return out
+}

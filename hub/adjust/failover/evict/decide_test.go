@@ -1,0 +1,568 @@
+package evict
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/test/builder"
+)
+
+var start = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// given is a binding of a Deployment of four replicas that is healthy in edge-1 and
+// edge-2; edge-3 is there too.
+func given(changes ...func(*Input)) Input {
+	in := Input{
+		Now: start, Generation: 3, Namespaced: true, ByRule: true, Works: map[string]Work{"edge-1": {Observed: true}, "edge-2": {Observed: true}}, Clusters: map[string]*clusterv1alpha1.Cluster{},
+		Spec: &workv1alpha2.ResourceBindingSpec{
+			Replicas: 4, Clusters: []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}, {Name: "edge-2", Replicas: 2}},
+			Placement: &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided}},
+			Resource:  workv1alpha2.ObjectReference{ResourceVersion: "7"},
+		},
+		Status: &workv1alpha2.ResourceBindingStatus{SchedulerObservedGeneration: 3, LastScheduledTime: &metav1.Time{Time: start}},
+		Turn:   func(string) time.Duration { return 0 }, Elsewhere: func([]string) bool { return true }, Again: func(string) bool { return false },
+		State: func(string, []policyv1alpha1.StatePreservationRule) (map[string]string, error) { return nil, nil },
+	}
+	for _, name := range []string{"edge-1", "edge-2", "edge-3"} {
+		ready(name, metav1.ConditionTrue)(&in)
+	}
+	report("edge-1", workv1alpha1.Healthy, 2)(&in)
+	report("edge-2", workv1alpha1.Healthy, 2)(&in)
+	for _, change := range changes {
+		change(&in)
+	}
+	return in
+}
+
+// ready makes a cluster what it is since the start.
+func ready(name string, status metav1.ConditionStatus) func(*Input) {
+	return func(in *Input) {
+		if in.Clusters[name] == nil {
+			in.Clusters[name] = builder.MakeCluster(name).Obj()
+		}
+		in.Clusters[name].Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status, LastTransitionTime: metav1.NewTime(start)}}
+	}
+}
+
+func second(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
+
+func now(n int) func(*Input) { return func(in *Input) { in.Now = second(n) } }
+
+func taint(cluster string) func(*Input) {
+	return func(in *Input) {
+		in.Clusters[cluster].Spec.Taints = append(in.Clusters[cluster].Spec.Taints,
+			corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: start}})
+	}
+}
+
+func report(cluster string, health workv1alpha1.ResourceHealth, replicas int) func(*Input) {
+	return func(in *Input) {
+		item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Health: health}
+		if replicas >= 0 {
+			item.Status = &runtime.RawExtension{Raw: []byte(`{"replicas":9,"readyReplicas":` + string(rune('0'+replicas)) + `}`)}
+		}
+		for i := range in.Status.AggregatedStatus {
+			if in.Status.AggregatedStatus[i].ClusterName == cluster {
+				in.Status.AggregatedStatus[i] = item
+				return
+			}
+		}
+		in.Status.AggregatedStatus = append(in.Status.AggregatedStatus, item)
+	}
+}
+
+func targets(list ...workv1alpha2.TargetCluster) func(*Input) {
+	return func(in *Input) { in.Spec.Clusters = list }
+}
+
+func target(name string, replicas int32) workv1alpha2.TargetCluster {
+	return workv1alpha2.TargetCluster{Name: name, Replicas: replicas}
+}
+
+// task is one that leaves edge-1 since the start.
+func task(changes ...func(*workv1alpha2.GracefulEvictionTask)) func(*Input) {
+	return func(in *Input) {
+		out := workv1alpha2.GracefulEvictionTask{
+			FromCluster: "edge-1", Replicas: new(int32(2)), PurgeMode: policyv1alpha1.PurgeGracefully, CreationTimestamp: &metav1.Time{Time: start},
+			Producer: workv1alpha2.ProducerTaintManager, Reason: workv1alpha2.EvictionTaintUntolerated,
+		}
+		for _, change := range changes {
+			change(&out)
+		}
+		in.Spec.GracefulEvictionTasks = append(in.Spec.GracefulEvictionTasks, out)
+	}
+}
+
+// tolerated has the placement bear the taint for a while.
+func tolerated(in *Input) {
+	in.Tolerations = []corev1.Toleration{{Key: "lost", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(300))}}
+}
+
+// doubted has the hub doubt the silence of edge-1.
+func doubted(in *Input) {
+	in.Unbelieved = map[string]Doubt{"edge-1": {Reason: "HubSuspectsItself", Message: "Most are silent."}}
+}
+
+func removed(in *Input) { in.Clusters["edge-1"].DeletionTimestamp = &metav1.Time{Time: start} }
+
+func scheduled(reason string) func(*Input) {
+	return func(in *Input) {
+		in.Status.Conditions = []metav1.Condition{{Type: "Scheduled", Status: metav1.ConditionFalse, Reason: reason, ObservedGeneration: in.Generation}}
+	}
+}
+
+func duplicated(in *Input) {
+	in.Spec.Placement.ReplicaScheduling = nil
+	for i := range in.Spec.Clusters {
+		in.Spec.Clusters[i].Replicas = in.Spec.Replicas
+	}
+}
+
+func failover(change func(*policyv1alpha1.ApplicationFailoverBehavior)) func(*Input) {
+	return func(in *Input) {
+		rule := &policyv1alpha1.ApplicationFailoverBehavior{DecisionConditions: policyv1alpha1.DecisionConditions{TolerationSeconds: new(int32(60))}}
+		if change != nil {
+			change(rule)
+		}
+		in.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: rule}
+	}
+}
+
+func unhealthySince(cluster string, at int) func(*Input) {
+	return func(in *Input) {
+		report(cluster, workv1alpha1.Unhealthy, 0)(in)
+		if in.Memory.Unhealthy == nil {
+			in.Memory.Unhealthy = map[string]time.Time{}
+		}
+		in.Memory.Unhealthy[cluster], in.Memory.Template = second(at), "7"
+	}
+}
+
+func TestWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	lostByCondition := func(in *Input) { in.ByCondition = sets.New("lost") }
+	bySilence := func(in *Input) { in.BySilence = sets.New("lost") }
+	nowhere := func(in *Input) { in.Elsewhere = func([]string) bool { return false } }
+	of := func(apiVersion, kind string) func(*Input) {
+		return func(in *Input) { in.Spec.Resource.APIVersion, in.Spec.Resource.Kind = apiVersion, kind }
+	}
+	tests := map[string]struct {
+		in          Input
+		want        []string
+		wantReason  string
+		wantRecheck time.Duration
+	}{
+		"nothing without a cause":                         {in: given()},
+		"a tainted cluster, at once":                      {in: given(taint("edge-1")), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a cluster that is not a target, never":           {in: given(taint("edge-3"))},
+		"a tolerated cluster, later":                      {in: given(taint("edge-1"), tolerated, now(100)), wantRecheck: 200 * time.Second},
+		"a tolerated cluster, when its time is over":      {in: given(taint("edge-1"), tolerated, now(300)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a cluster that is being removed, at once":        {in: given(removed), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"when it is its turn":                             {in: given(taint("edge-1"), func(in *Input) { in.Turn = func(string) time.Duration { return time.Second } }), wantRecheck: time.Second},
+		"a silent cluster, once the others would be too":  {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(5)), wantRecheck: 10 * time.Second},
+		"a silent cluster, after that":                    {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(15)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a silent cluster that a person tainted, at once": {in: given(taint("edge-1"), ready("edge-1", "Unknown"), now(5)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"not if the hub suspects itself": {
+			in:         given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(60), doubted),
+			wantReason: "HubSuspectsItself",
+		},
+		"but if a person says so": {
+			in:   given(taint("edge-1"), ready("edge-1", "Unknown"), now(60), doubted),
+			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
+		},
+		"and if a person says so of one that a policy tainted as well": {
+			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(60), doubted, func(in *Input) {
+				in.Clusters["edge-1"].Spec.Taints = append(in.Clusters["edge-1"].Spec.Taints, corev1.Taint{Key: "by-hand", Effect: corev1.TaintEffectNoExecute})
+			}),
+			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
+		},
+		"not because of a taint that is about to go":              {in: given(taint("edge-1"), lostByCondition, func(in *Input) { in.Lapsed = map[string]sets.Set[string]{"edge-1": sets.New("lost")} })},
+		"not for a policy if there is no other place":             {in: given(taint("edge-1"), lostByCondition, nowhere), wantReason: "NowhereToGo", wantRecheck: time.Minute},
+		"not for a policy if nobody looks for another place":      {in: given(taint("edge-1"), lostByCondition, func(in *Input) { in.Unscheduled = true })},
+		"for a person although there is none":                     {in: given(taint("edge-1"), nowhere), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"not for a policy if it is meant for every cluster":       {in: given(taint("edge-1"), lostByCondition, duplicated)},
+		"for a person although it is":                             {in: given(taint("edge-1"), duplicated), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a definition of custom resources, never":                 {in: given(taint("edge-1"), of("apiextensions.k8s.io/v1", "CustomResourceDefinition"))},
+		"a namespace, never":                                      {in: given(taint("edge-1"), of("v1", "Namespace"))},
+		"but both when the cluster is being removed":              {in: given(removed, of("v1", "Namespace")), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a silent cluster, after five minutes if nothing is said": {in: given(taint("edge-1"), lostByCondition, bySilence, ready("edge-1", "Unknown"), now(299)), wantRecheck: time.Second},
+		"a silent cluster, when these are over":                   {in: given(taint("edge-1"), lostByCondition, bySilence, ready("edge-1", "Unknown"), now(300)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a silent cluster, as the policy says": {
+			in:   given(taint("edge-1"), lostByCondition, bySilence, ready("edge-1", "Unknown"), now(15), tolerated, func(in *Input) { in.Tolerations[0].TolerationSeconds = new(int64(0)) }),
+			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
+		},
+		"a silent cluster, not directly: the copy cannot go first": {
+			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(15), func(in *Input) { in.Options.PurgeMode = policyv1alpha1.PurgeDirectly }), wantReason: "WaitingForOldCopy",
+		},
+		"not if the state cannot be read": {
+			in: given(taint("edge-1"), func(in *Input) {
+				in.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
+					StatePreservation: &policyv1alpha1.StatePreservation{Rules: make([]policyv1alpha1.StatePreservationRule, 1)},
+				}}
+				in.State = func(string, []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
+					return nil, errors.New("no")
+				}
+			}),
+			wantReason: "StateNotPreserved", wantRecheck: 15 * time.Second,
+		},
+		"an unhealthy application, not without a rule":            {in: given(report("edge-1", workv1alpha1.Unhealthy, 0))},
+		"an unhealthy application of a kind without rules, never": {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.ByRule = false })},
+		"an unhealthy application, not at once":                   {in: given(failover(nil), report("edge-1", workv1alpha1.Unhealthy, 0)), wantRecheck: time.Minute},
+		"an unhealthy application, after a while":                 {in: given(failover(nil), unhealthySince("edge-1", 0), now(60)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"an application of which nothing is known, never":         {in: given(failover(nil), unhealthySince("edge-1", 0), report("edge-1", workv1alpha1.Unknown, 0), now(60))},
+		"an application that was not applied, never":              {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.Status.AggregatedStatus[0].Applied = false })},
+		"an unhealthy application of a silent cluster, never":     {in: given(failover(nil), unhealthySince("edge-1", 0), ready("edge-1", "Unknown"), now(60))},
+		"an unhealthy application that has nowhere to go, never":  {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.Elsewhere = func([]string) bool { return false } }), wantReason: "NowhereToGo", wantRecheck: time.Minute},
+		"every cluster in which it is unhealthy, together":        {in: given(failover(nil), unhealthySince("edge-1", 0), unhealthySince("edge-2", 0), now(60)), want: []string{"edge-1", "edge-2"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d := Decide(tc.in)
+			var got []string
+			for _, e := range d.Evictions {
+				got = append(got, e.Cluster)
+			}
+			g.Expect(got).To(Equal(tc.want))
+			g.Expect(d.RecheckAfter).To(Equal(tc.wantRecheck))
+			g.Expect(d.Ended).To(BeEmpty())
+			if tc.wantReason == "" {
+				g.Expect(d.Condition).To(BeNil())
+			} else {
+				g.Expect(d.Condition).NotTo(BeNil())
+				g.Expect(d.Condition.Reason).To(Equal(tc.wantReason))
+			}
+		})
+	}
+}
+
+func TestWhatATaskSays(t *testing.T) {
+	t.Parallel()
+	by := func(mode policyv1alpha1.PurgeMode) func(*Input) {
+		return func(in *Input) {
+			in.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: mode}}
+		}
+	}
+	app := func(mode policyv1alpha1.PurgeMode) Input {
+		return given(failover(func(f *policyv1alpha1.ApplicationFailoverBehavior) {
+			f.PurgeMode, f.GracePeriodSeconds = mode, new(int32(30))
+			f.StatePreservation = &policyv1alpha1.StatePreservation{Rules: make([]policyv1alpha1.StatePreservationRule, 1)}
+		}), unhealthySince("edge-1", 0), now(60), func(in *Input) {
+			in.State = func(string, []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
+				return map[string]string{"job": "7"}, nil
+			}
+		})
+	}
+	taints := workv1alpha2.GracefulEvictionTask{
+		FromCluster: "edge-1", Replicas: new(int32(2)), PurgeMode: policyv1alpha1.PurgeGracefully, CreationTimestamp: &metav1.Time{Time: start},
+		Reason: "TaintUntolerated", Producer: "TaintManager", Message: "Cluster edge-1 has taint lost:NoExecute, which the policy does not tolerate.",
+	}
+	directly := taints
+	directly.PurgeMode = policyv1alpha1.PurgeDirectly
+	failed := workv1alpha2.GracefulEvictionTask{
+		FromCluster: "edge-1", Replicas: new(int32(2)), CreationTimestamp: &metav1.Time{Time: second(60)},
+		Reason: "ApplicationFailure", Producer: "resource-binding-application-failover-controller",
+		Message:                "The application has not been healthy in cluster edge-1 for more than 60 s.",
+		ClustersBeforeFailover: []string{"edge-1", "edge-2"}, PreservedLabelState: map[string]string{"job": "7"},
+	}
+	gracefully, at, never := failed, failed, failed
+	gracefully.PurgeMode, gracefully.GracePeriodSeconds = policyv1alpha1.PurgeGracefully, new(int32(30))
+	at.PurgeMode = policyv1alpha1.PurgeDirectly
+	never.PurgeMode, never.SuppressDeletion = policyv1alpha1.PurgeNever, new(true)
+	tests := map[string]struct {
+		in   Input
+		want workv1alpha2.GracefulEvictionTask
+	}{
+		"a taint":                                {given(taint("edge-1")), taints},
+		"a taint, as the policy says":            {given(taint("edge-1"), by(policyv1alpha1.PurgeDirectly)), directly},
+		"a taint, as the policy says of old":     {given(taint("edge-1"), by(policyv1alpha1.PurgeImmediately)), directly},
+		"a taint, as the hub says":               {given(taint("edge-1"), func(in *Input) { in.Options.PurgeMode = policyv1alpha1.PurgeDirectly }), directly},
+		"a failure":                              {app(""), gracefully},
+		"a failure that is purged at once":       {app(policyv1alpha1.PurgeDirectly), at},
+		"a failure whose old copy is never gone": {app(policyv1alpha1.PurgeNever), never},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d := Decide(tc.in)
+			g.Expect(d.Evictions).To(HaveLen(1))
+			g.Expect(d.Evictions[0].Task).To(BeComparableTo(tc.want))
+			clusters, tasks := Apply(tc.in.Spec, &d, tc.in.Now)
+			g.Expect(clusters).To(Equal([]workv1alpha2.TargetCluster{target("edge-2", 2)}))
+			g.Expect(tasks).To(HaveLen(1))
+		})
+	}
+}
+
+func TestWhenATaskEnds(t *testing.T) {
+	t.Parallel()
+	moved := targets(target("edge-2", 2), target("edge-3", 2))
+	short := targets(target("edge-2", 2))
+	healthy := report("edge-3", workv1alpha1.Healthy, 2)
+	lost := taint("edge-1")
+	silent := ready("edge-1", "Unknown")
+	again := func(in *Input) { in.Again = func(cluster string) bool { return cluster == "edge-1" } }
+	vanished := func(in *Input) { delete(in.Works, "edge-1") }
+	spread := func(in *Input) { in.Spec.Placement.SpreadConstraints = make([]policyv1alpha1.SpreadConstraint, 1) }
+	mode := func(m policyv1alpha1.PurgeMode) func(*workv1alpha2.GracefulEvictionTask) {
+		return func(task *workv1alpha2.GracefulEvictionTask) { task.PurgeMode = m }
+	}
+	preferred := func(task *workv1alpha2.GracefulEvictionTask) { task.Producer = workv1alpha2.ProducerScheduler }
+	// Meanwhile something happens to the cluster.
+	removedLate := func(in *Input) { in.Clusters["edge-1"].DeletionTimestamp = &metav1.Time{Time: second(3000)} }
+	taintedLate := func(in *Input) {
+		taint("edge-1")(in)
+		in.Clusters["edge-1"].Spec.Taints[0].TimeAdded = &metav1.Time{Time: second(3000)}
+	}
+	timeless := func(in *Input) { in.Clusters["edge-1"].Spec.Taints[0].TimeAdded = nil }
+	lapsed := func(in *Input) {
+		in.ByCondition, in.Lapsed = sets.New("lost"), map[string]sets.Set[string]{"edge-1": sets.New("lost")}
+	}
+	grown := func(in *Input) {
+		in.Past = []workv1alpha2.Eviction{{From: "edge-1", Before: in.Spec.Clusters}}
+		targets(target("edge-2", 4))(in)
+		report("edge-2", workv1alpha1.Healthy, -1)(in)
+	}
+	tests := map[string]struct {
+		in          Input
+		want        string
+		wantReason  string
+		wantRecheck time.Duration
+	}{
+		"when every target is healthy":                                                  {in: given(lost, task(), moved, healthy), want: workv1alpha2.EvictionReplaced},
+		"not while one is not":                                                          {in: given(lost, task(), moved, report("edge-3", workv1alpha1.Unhealthy, 0)), wantReason: "WaitingForReplacement"},
+		"not while one has not reported":                                                {in: given(lost, task(), moved), wantReason: "WaitingForReplacement"},
+		"not while one is silent, whatever it said last":                                {in: given(lost, task(), moved, healthy, ready("edge-3", "Unknown")), wantReason: "WaitingForReplacement"},
+		"not while one has not got all of its replicas":                                 {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2)), wantReason: "WaitingForReplacement"},
+		"after a while also if it counts fewer":                                         {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2), now(30)), want: workv1alpha2.EvictionReplaced},
+		"of what counts no replicas, when it is applied":                                {in: given(lost, task(), moved, report("edge-3", workv1alpha1.Healthy, -1)), want: workv1alpha2.EvictionReplaced},
+		"not before the scheduler has looked":                                           {in: given(lost, task(), moved, healthy, func(in *Input) { in.Status.SchedulerObservedGeneration = 2 }), wantReason: "WaitingForReplacement"},
+		"not while replicas have no cluster":                                            {in: given(lost, task(), short, now(599)), wantReason: "WaitingForReplacement"},
+		"not for its age while replicas have no cluster":                                {in: given(lost, task(), short, now(600)), wantReason: "WaitingForRoom"},
+		"for its age although others are not healthy":                                   {in: given(lost, task(), moved, now(600)), want: workv1alpha2.EvictionTimedOut},
+		"not for its age while the new ones are young":                                  {in: given(lost, task(), moved, now(600), func(in *Input) { in.Status.LastScheduledTime = &metav1.Time{Time: second(300)} }), wantReason: "WaitingForReplacement"},
+		"for the age that its policy says":                                              {in: given(lost, task(func(t *workv1alpha2.GracefulEvictionTask) { t.GracePeriodSeconds = new(int32(5)) }), moved, now(5)), want: workv1alpha2.EvictionTimedOut},
+		"for the age that the hub says":                                                 {in: given(lost, task(), moved, now(5), func(in *Input) { in.Options.Grace = 5 * time.Second }), want: workv1alpha2.EvictionTimedOut},
+		"for its age, if the copy is gone anyway":                                       {in: given(lost, vanished, task(mode(policyv1alpha1.PurgeDirectly)), short, now(600)), want: workv1alpha2.EvictionTimedOut},
+		"never before the copy is gone that was to go first":                            {in: given(lost, task(mode(policyv1alpha1.PurgeDirectly)), moved, healthy, now(6000)), wantReason: "WaitingForOldCopy"},
+		"when the copy is gone that was to go first":                                    {in: given(lost, vanished, task(mode(policyv1alpha1.PurgeDirectly)), moved, healthy), want: workv1alpha2.EvictionReplaced},
+		"not by fewer replicas that were counted before":                                {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2), now(300), func(in *Input) { in.Works["edge-2"] = Work{} }), wantReason: "WaitingForReplacement"},
+		"not for its age while the scheduler finds no place":                            {in: given(duplicated, spread, lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4), scheduled("Unschedulable"), now(6000)), wantReason: "WaitingForRoom"},
+		"when it is back and the scheduler found no place":                              {in: given(duplicated, spread, task(), targets(target("edge-2", 4)), scheduled("Unschedulable")), want: workv1alpha2.EvictionReturned},
+		"not when it is back and the scheduler found another":                           {in: given(duplicated, spread, task(), targets(target("edge-2", 4), target("edge-3", 4))), wantReason: "WaitingForReplacement"},
+		"when the cluster is being removed and is silent":                               {in: given(removed, silent, task(), short), want: workv1alpha2.EvictionGone},
+		"not when it is being removed and there is no room yet":                         {in: given(removed, task(), short, scheduled("Unschedulable"), now(600)), wantReason: "WaitingForRoom"},
+		"when it is being removed and nothing else can have it":                         {in: given(removed, task(), targets(), scheduled("NoClusterFit")), want: workv1alpha2.EvictionAbandoned},
+		"when it is being removed and nobody looks for another place":                   {in: given(removed, task(), short, func(in *Input) { in.Unscheduled = true }), want: workv1alpha2.EvictionAbandoned},
+		"never, if that is what was said":                                               {in: given(lost, task(mode(policyv1alpha1.PurgeNever)), moved, healthy, now(6000)), wantReason: "OldCopyKept"},
+		"never, if somebody suppresses it":                                              {in: given(lost, task(func(t *workv1alpha2.GracefulEvictionTask) { t.SuppressDeletion = new(true) }), moved, healthy), wantReason: "OldCopyKept"},
+		"when somebody lets it go":                                                      {in: given(lost, task(mode(policyv1alpha1.PurgeNever), func(t *workv1alpha2.GracefulEvictionTask) { t.SuppressDeletion = new(false) }), moved), want: workv1alpha2.EvictionReleased},
+		"when the cluster is gone":                                                      {in: given(task(mode(policyv1alpha1.PurgeNever)), moved, func(in *Input) { delete(in.Clusters, "edge-1") }), want: workv1alpha2.EvictionGone},
+		"when the cluster is back before anything took its place":                       {in: given(task(), short), want: workv1alpha2.EvictionReturned},
+		"not when it is back too late":                                                  {in: given(task(), moved), wantReason: "WaitingForReplacement"},
+		"not when it is back and still tainted":                                         {in: given(task(), short, taint("edge-1")), wantReason: "WaitingForReplacement"},
+		"not when it is not heard from":                                                 {in: given(task(), short, silent), wantReason: "WaitingForCluster"},
+		"not by time when nobody needed the move":                                       {in: given(task(preferred), moved, now(3600)), wantReason: "WaitingForReplacement"},
+		"not while the scheduler has yet to look for a place":                           {in: given(task(preferred), short), wantReason: "WaitingForReplacement"},
+		"when what was to go where it is preferred found no place after all":            {in: given(task(preferred), short, scheduled("Unschedulable")), want: workv1alpha2.EvictionReturned},
+		"when it works where it is preferred":                                           {in: given(task(preferred), moved, healthy), want: workv1alpha2.EvictionReplaced},
+		"not when a quota forbids the place that is preferred":                          {in: given(task(preferred), short, scheduled("QuotaExceeded")), wantReason: "WaitingForReplacement"},
+		"not when the placement cannot be used any more":                                {in: given(task(preferred), short, scheduled("SchedulerError")), wantReason: "WaitingForReplacement"},
+		"not at once when the cluster is removed that nobody needed to leave":           {in: given(task(preferred), moved, removedLate, now(3599)), wantReason: "WaitingForReplacement", wantRecheck: time.Second},
+		"in its time when the cluster is removed that nobody needed to leave":           {in: given(task(preferred), moved, removedLate, now(3600)), want: workv1alpha2.EvictionTimedOut},
+		"not at once when the cluster is tainted that nobody needed to leave":           {in: given(task(preferred), moved, taintedLate, now(3599)), wantReason: "WaitingForReplacement", wantRecheck: time.Second},
+		"in its time when the cluster is tainted that nobody needed to leave":           {in: given(task(preferred), moved, taintedLate, now(3600)), want: workv1alpha2.EvictionTimedOut},
+		"not while the taint is tolerated":                                              {in: given(task(preferred), moved, taintedLate, tolerated, now(3100)), wantReason: "WaitingForReplacement", wantRecheck: 200 * time.Second},
+		"not at once when the toleration is over":                                       {in: given(task(preferred), moved, taintedLate, tolerated, now(3899)), wantReason: "WaitingForReplacement", wantRecheck: time.Second},
+		"in its time when the toleration is over":                                       {in: given(task(preferred), moved, taintedLate, tolerated, now(3900)), want: workv1alpha2.EvictionTimedOut},
+		"not before it is known since when the taint is there":                          {in: given(task(preferred), moved, taint("edge-1"), timeless, now(3600)), wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"not because of a taint that is about to go":                                    {in: given(task(preferred), moved, taintedLate, lapsed, now(6000)), wantReason: "WaitingForReplacement"},
+		"not because of a taint while nobody needed the move and the cluster is silent": {in: given(task(preferred), moved, taintedLate, silent, now(6000)), wantReason: "WaitingForCluster"},
+		"not while the cluster is silent, though every target is healthy":               {in: given(lost, silent, task(), moved, healthy), wantReason: "WaitingForCluster"},
+		"not for its age while the cluster is silent":                                   {in: given(lost, silent, task(), moved, now(6000)), wantReason: "WaitingForCluster"},
+		"not for its age just when the cluster is heard from again": {in: given(lost, task(), moved, now(600), func(in *Input) {
+			in.Clusters["edge-1"].Status.Conditions[0].LastTransitionTime = metav1.NewTime(second(590))
+		}), wantReason: "WaitingForReplacement", wantRecheck: 590 * time.Second},
+		"not for its age when the taint is gone":                              {in: given(task(), moved, now(6000)), wantReason: "WaitingForReplacement"},
+		"not while the taint is about to go":                                  {in: given(lost, lapsed, task(), moved, healthy), wantReason: "WaitingForReplacement"},
+		"not while the scheduler would choose the cluster again":              {in: given(task(), moved, healthy, again), wantReason: "WaitingForReplacement", wantRecheck: time.Minute},
+		"not before a larger share of what counts no replicas can be healthy": {in: given(lost, task(), grown), wantReason: "WaitingForReplacement", wantRecheck: 30 * time.Second},
+		"not before a larger share of what counts no replicas is there":       {in: given(lost, task(), grown, now(300), func(in *Input) { in.Works["edge-2"] = Work{} }), wantReason: "WaitingForReplacement"},
+		"when a larger share of what counts no replicas is healthy":           {in: given(lost, task(), grown, now(30)), want: workv1alpha2.EvictionReplaced},
+		"when what goes everywhere is back":                                   {in: given(duplicated, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4)), want: workv1alpha2.EvictionReturned},
+		"of what goes everywhere, when the others are healthy":                {in: given(duplicated, lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4)), want: workv1alpha2.EvictionReplaced},
+		"of the only copy, never for its age":                                 {in: given(duplicated, lost, task(), targets(), now(6000)), wantReason: "WaitingForRoom"},
+		"when the application is well again that had to leave":                {in: given(task(func(t *workv1alpha2.GracefulEvictionTask) { t.Producer = workv1alpha2.ProducerApplicationFailover }), short), want: workv1alpha2.EvictionReturned},
+		"not while the application is unwell that had to leave":               {in: given(task(func(t *workv1alpha2.GracefulEvictionTask) { t.Producer = workv1alpha2.ProducerApplicationFailover }), short, report("edge-1", workv1alpha1.Unhealthy, 0)), wantReason: "WaitingForReplacement"},
+		"not when somebody else made it, and there is no room left":           {in: given(task(func(t *workv1alpha2.GracefulEvictionTask) { t.Producer = "somebody" }), short), wantReason: "WaitingForReplacement"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d := Decide(tc.in)
+			g.Expect(d.Evictions).To(BeEmpty())
+			if tc.want == "" {
+				g.Expect(d.Ended).To(BeEmpty())
+				g.Expect(d.Condition.Reason).To(Equal(tc.wantReason))
+				if tc.wantRecheck > 0 {
+					g.Expect(d.RecheckAfter).To(Equal(tc.wantRecheck))
+				}
+				return
+			}
+			g.Expect(d.Ended).To(HaveLen(1))
+			g.Expect(d.Ended[0].How).To(Equal(tc.want))
+			g.Expect(d.Condition).To(BeNil())
+			clusters, tasks := Apply(tc.in.Spec, &d, tc.in.Now)
+			g.Expect(tasks).To(BeEmpty())
+			if tc.want == workv1alpha2.EvictionReturned {
+				g.Expect(clusters).To(ContainElement(HaveField("Name", "edge-1")))
+			} else {
+				g.Expect(clusters).To(BeComparableTo(tc.in.Spec.Clusters))
+			}
+		})
+	}
+}
+
+func TestATaskOfSomebodyElseIsToldSinceWhenItIsThere(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := given(task(func(t *workv1alpha2.GracefulEvictionTask) { t.CreationTimestamp, t.Producer = nil, "somebody" }),
+		targets(target("edge-2", 2), target("edge-3", 2)))
+	d := Decide(in)
+	g.Expect(d.Changes()).To(BeTrue())
+	_, tasks := Apply(in.Spec, &d, in.Now)
+	g.Expect(tasks[0].CreationTimestamp.Time).To(Equal(start))
+	g.Expect(in.Spec.GracefulEvictionTasks[0].CreationTimestamp).To(BeNil(), "what is given stays as it is")
+}
+
+func TestAnApplicationDoesNotGoToAndFro(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var asked [][]string
+	elsewhere := func(in *Input) {
+		in.Elsewhere = func(without []string) bool { asked = append(asked, without); return len(without) < 3 }
+	}
+	in := given(failover(nil), unhealthySince("edge-1", 0), targets(target("edge-1", 4)), now(60), elsewhere)
+	d := Decide(in)
+	g.Expect(d.Evictions).To(HaveLen(1))
+	past := Remember(&in, &d)
+	g.Expect(workv1alpha2.GivenUp(past, "7", in.Now)).To(Equal([]string{"edge-1"}))
+
+	again := given(failover(nil), targets(target("edge-2", 4)), now(200), elsewhere, unhealthySince("edge-2", 100))
+	again.Past = past
+	d = Decide(again)
+	g.Expect(d.Evictions).To(HaveLen(1))
+	past = Remember(&again, &d)
+	once := given(failover(nil), targets(target("edge-3", 4)), now(400), elsewhere, unhealthySince("edge-3", 300))
+	once.Past = past
+	d = Decide(once)
+	g.Expect(d.Evictions).To(BeEmpty(), "it has failed everywhere")
+	g.Expect(asked).To(Equal([][]string{{"edge-1"}, {"edge-1", "edge-2"}, {"edge-1", "edge-2", "edge-3"}}))
+
+	once.Spec.Resource.ResourceVersion = "8"
+	g.Expect(Decide(once).Evictions).To(BeEmpty(), "another version gets its time")
+	once.Memory.Template = "8"
+	g.Expect(Decide(once).Evictions).To(HaveLen(1), "and may go to all of them")
+}
+
+func TestWhatIsRememberedOfAnEviction(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	at := metav1.NewTime(start)
+	in := given(taint("edge-1"))
+	d := Decide(in)
+	past := Remember(&in, &d)
+	g.Expect(past).To(Equal([]workv1alpha2.Eviction{{
+		From: "edge-1", At: at, Reason: "TaintUntolerated", Message: "Cluster edge-1 has taint lost:NoExecute, which the policy does not tolerate.",
+		Template: "7", Before: []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 2)},
+	}}))
+
+	in = given(taint("edge-1"), task(), targets(target("edge-2", 2), target("edge-3", 2)), now(5))
+	in.Past = past
+	d = Decide(in)
+	g.Expect(Remember(&in, &d)).To(Equal(past), "it is under way")
+	report("edge-3", workv1alpha1.Healthy, 2)(&in)
+	d = Decide(in)
+	over := Remember(&in, &d)
+	g.Expect(over).To(HaveLen(1))
+	g.Expect(over[0].To).To(Equal([]string{"edge-3"}))
+	g.Expect(over[0].How).To(Equal("Replaced"))
+	g.Expect(over[0].Ended.Time).To(Equal(second(5)))
+	g.Expect(over[0].Before).To(BeEmpty())
+	g.Expect(past[0].Ended).To(BeNil(), "what is given stays as it is")
+
+	in.Spec.GracefulEvictionTasks = nil
+	in.Past = past
+	g.Expect(Remember(&in, &Decision{})[0].How).To(Equal("Released"), "somebody removed the task")
+}
+
+func TestTheCopyInAClusterThatIsBackTakesItsPlaceAgain(t *testing.T) {
+	t.Parallel()
+	was := []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 2)}
+	past := func(in *Input) { in.Past = []workv1alpha2.Eviction{{From: "edge-1", Before: was}} }
+	spread := func(in *Input) { in.Spec.Placement.SpreadConstraints = make([]policyv1alpha1.SpreadConstraint, 1) }
+	tests := map[string]struct {
+		in   Input
+		want []workv1alpha2.TargetCluster // nil: the task lasts
+	}{
+		"from what is not healthy yet": {
+			in:   given(task(), past, targets(target("edge-2", 2), target("edge-3", 2))),
+			want: was,
+		},
+		"from what has grown and is not healthy with that": {
+			in:   given(task(), past, targets(target("edge-2", 4))),
+			want: was,
+		},
+		"from what is silent by now": {
+			in:   given(task(), past, targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4), ready("edge-2", "Unknown")),
+			want: was,
+		},
+		"and leaves what is healthy": {
+			in:   given(task(), past, targets(target("edge-2", 3), target("edge-3", 1)), report("edge-2", workv1alpha1.Healthy, 3)),
+			want: []workv1alpha2.TargetCluster{target("edge-1", 1), target("edge-2", 3)},
+		},
+		"as a whole cluster of what is not divided": {
+			in:   given(duplicated, spread, task(), past, targets(target("edge-2", 4), target("edge-3", 4)), report("edge-2", workv1alpha1.Healthy, 4)),
+			want: []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 4)},
+		},
+		"not from who had it before, however unhealthy": {
+			in: given(task(), past, targets(target("edge-2", 2), target("edge-3", 2)), report("edge-2", workv1alpha1.Unhealthy, 0), report("edge-3", workv1alpha1.Healthy, 2)),
+		},
+		"not while it is tainted": {in: given(task(), past, taint("edge-1"), targets(target("edge-2", 4)))},
+		"not if it was to go at once": {
+			in: given(task(func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeDirectly }), past, targets(target("edge-2", 4))),
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d := Decide(tc.in)
+			clusters, tasks := Apply(tc.in.Spec, &d, tc.in.Now)
+			if tc.want == nil {
+				g.Expect(tasks).To(HaveLen(1))
+				g.Expect(d.Withdrawn).To(BeEmpty())
+				return
+			}
+			g.Expect(d.Ended).To(HaveLen(1))
+			g.Expect(d.Ended[0].How).To(Equal(workv1alpha2.EvictionReturned))
+			g.Expect(tasks).To(BeEmpty())
+			g.Expect(clusters).To(BeComparableTo(tc.want))
+		})
+	}
+}

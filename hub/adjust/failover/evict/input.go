@@ -1,0 +1,146 @@
+package evict
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// DefaultGrace is how long an old copy waits for the new one if nothing else is said.
+const DefaultGrace = 10 * time.Minute
+
+// Input is what is known of one binding. Nothing of it is changed.
+type Input struct {
+	// Now is the time.
+	Now time.Time
+	// Generation of the binding.
+	Generation int64
+	// Namespaced says that it is a ResourceBinding.
+	Namespaced bool
+	// Unscheduled says that no scheduler finds other clusters for it: it has lost its policy,
+	// or its scheduling is suspended.
+	Unscheduled bool
+	// Spec and Status of the binding.
+	Spec   *workv1alpha2.ResourceBindingSpec
+	Status *workv1alpha2.ResourceBindingStatus
+	// Tolerations are those of the placement that was applied.
+	Tolerations []corev1.Toleration
+	// Clusters are those that the binding names and that exist, by name.
+	Clusters map[string]*clusterv1alpha1.Cluster
+	// Works are the clusters that have a Work of the binding, be it about to go.
+	Works map[string]Work
+	// ByRule says that the health of the kind is told by a rule, and not by conventions
+	// only: then it counts.
+	ByRule bool
+	// Unbelieved are the clusters whose silence is no reason to leave them, and what to
+	// say of each.
+	Unbelieved map[string]Doubt
+	// ByCondition are the keys of the NoExecute taints that policies put on clusters by
+	// their conditions: others were put there by people, who are believed.
+	ByCondition sets.Set[string]
+	// BySilence are the keys of those taints that policies put on clusters because these are
+	// not Ready. Without a word of the policy they are tolerated for tolerate.DefaultToleration.
+	BySilence sets.Set[string]
+	// Lapsed are the keys of those of ByCondition that are about to go, by cluster.
+	Lapsed map[string]sets.Set[string]
+	// Past is what the binding remembers of evictions.
+	Past []workv1alpha2.Eviction
+	// Memory is what the last decision left.
+	Memory Memory
+	// Elsewhere says whether the scheduler would find a place if the application were
+	// none of these clusters' any more.
+	Elsewhere func(without []string) bool
+	// Again says whether the scheduler would choose a cluster again that is being left: then
+	// it takes back the eviction itself.
+	Again func(cluster string) bool
+	// Turn says after how long it is the turn of the application to leave a cluster
+	// because of a taint; 0 is now.
+	Turn func(cluster string) time.Duration
+	// State reads what is to go along from a cluster; nil rules are none.
+	State func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error)
+	// Options are what the hub was started with.
+	Options Options
+}
+
+// Options are for all bindings.
+type Options struct {
+	// Grace is how long an old copy waits for the new one.
+	Grace time.Duration
+	// PurgeMode is that of taints where the policy says nothing.
+	PurgeMode policyv1alpha1.PurgeMode
+}
+
+// Work is what matters of a Work.
+type Work struct {
+	// Observed says that the cluster has reported on it as it is.
+	Observed bool
+}
+
+// Doubt is why the silence of a cluster is no reason to leave it.
+type Doubt struct {
+	// Reason is one word, Message a sentence.
+	Reason, Message string
+}
+
+// Memory is what is to be remembered of a binding between two decisions, as long as the
+// hub runs.
+type Memory struct {
+	// Unhealthy is since when the application is not healthy, by cluster, and Template the
+	// version of the template that this is about: another one begins anew.
+	Unhealthy map[string]time.Time
+	Template  string
+}
+
+// Empty says that there is nothing to remember.
+func (m Memory) Empty() bool { return len(m.Unhealthy) == 0 }
+
+// Eviction is a cluster to leave.
+type Eviction struct {
+	Cluster string
+	Task    workv1alpha2.GracefulEvictionTask
+}
+
+// Ended is a task that is over.
+type Ended struct {
+	Cluster string
+	// How is one of the Eviction constants of the API.
+	How string
+	// Replicas that are put back where they were, if it is EvictionReturned.
+	Replicas int32
+}
+
+// Decision is what to do about a binding.
+type Decision struct {
+	// Evictions and Ended are sorted by cluster.
+	Evictions []Eviction
+	Ended     []Ended
+	// Withdrawn are the replicas that targets lose again because the copy that they were to
+	// replace stays, by cluster; 0 is all there is of what is not divided.
+	Withdrawn map[string]int32
+	// Started are tasks of others that are told since when they are there.
+	Started bool
+	// Condition is what to say on the binding; nil to say nothing.
+	Condition *metav1.Condition
+	// Memory is what to remember.
+	Memory Memory
+	// RecheckAfter is when to decide again if nothing happens until then; zero if
+	// there is no need.
+	RecheckAfter time.Duration
+}
+
+// Changes says whether the spec of the binding is to be written.
+func (d *Decision) Changes() bool { return len(d.Evictions)+len(d.Ended) > 0 || d.Started }
+
+// recheck notes that there will be something to decide at a time.
+func (d *Decision) recheck(now, at time.Time) {
+	wait := max(at.Sub(now), time.Millisecond)
+	if d.RecheckAfter == 0 || wait < d.RecheckAfter {
+		d.RecheckAfter = wait
+	}
+}

@@ -1,0 +1,37 @@
+package evict
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+)
+
+// taken says whether the scheduler gives the place of a copy to another cluster. What
+// goes to every cluster has no other place.
+func taken(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return bindings.Divided(spec) || spec.Placement == nil || len(spec.Placement.SpreadConstraints) > 0 || len(spec.Placement.ClusterAffinities) > 1
+}
+
+// Missing is how many replicas have no cluster; for what is not divided it is 1 as long
+// as there is no cluster at all.
+func Missing(spec *workv1alpha2.ResourceBindingSpec) int64 {
+	if !bindings.Divided(spec) {
+		if len(spec.Clusters) == 0 {
+			return 1
+		}
+		return 0
+	}
+	missing := int64(spec.Replicas)
+	for i := range spec.Clusters {
+		missing -= int64(spec.Clusters[i].Replicas)
+	}
+	return missing
+}
+
+// placed says whether all of the application has a cluster, and the scheduler says so of
+// the binding as it is. As long as it does not, an old copy may be the last.
+func placed(in *Input) bool {
+	return Missing(in.Spec) <= 0 && in.Status.SchedulerObservedGeneration == in.Generation &&
+		!meta.IsStatusConditionFalse(in.Status.Conditions, workv1alpha2.BindingScheduled)
+}

@@ -1,0 +1,144 @@
+package evict
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/hub/adjust/failover/tolerate"
+)
+
+// byTaint finds the targets that have to be left because of their taints, or because the
+// cluster is being removed.
+func (d *Decision) byTaint(in *Input, v *voice) {
+	for i := range in.Spec.Clusters {
+		target := &in.Spec.Clusters[i]
+		c := in.Clusters[target.Name]
+		if c == nil {
+			continue // the scheduler sees to it
+		}
+		if !c.DeletionTimestamp.IsZero() {
+			task, _ := taskOf(in, workv1alpha2.EvictionClusterRemoved, workv1alpha2.ProducerClusterRemoval)
+			task.Message = fmt.Sprintf("Cluster %s is being removed.", c.Name)
+			d.evict(in, v, target, task)
+			continue
+		}
+		if stays(in.Spec) {
+			continue
+		}
+		verdict, byPolicy := d.drivenOut(in, v, c)
+		if !verdict.Expired(in.Now) || byPolicy && !d.elsewhere(in, v, c.Name, verdict) {
+			continue
+		}
+		d.driveOut(in, v, target, verdict)
+	}
+}
+
+// driveOut leaves a target because of a taint, when all is ready for that.
+func (d *Decision) driveOut(in *Input, v *voice, target *workv1alpha2.TargetCluster, verdict tolerate.Verdict) {
+	task, rules := taskOf(in, workv1alpha2.EvictionTaintUntolerated, workv1alpha2.ProducerTaintManager)
+	task.Message = verdict.Why(target.Name)
+	if directly(&task) && !disruption.Since(in.Clusters[target.Name]).IsZero() {
+		v.held(target.Name, task.Message)
+		return
+	}
+	if !preserve(in, &task, target.Name, rules, v) {
+		d.recheck(in.Now, in.Now.Add(preserveRetry))
+		return
+	}
+	if wait := in.Turn(target.Name); wait > 0 {
+		d.recheck(in.Now, in.Now.Add(wait))
+		return
+	}
+	d.evict(in, v, target, task)
+}
+
+// stays says whether an object never leaves a cluster, because all that is in it, or that is
+// of its kind, would go with it: also what the member has made itself.
+func stays(spec *workv1alpha2.ResourceBindingSpec) bool {
+	kind := schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind).GroupKind()
+	return kind == schema.GroupKind{Kind: "Namespace"} || kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+}
+
+// elsewhere says whether an application that a policy drives out of a cluster has another
+// place. What goes to every cluster that fits has none: it would only be missing here.
+func (d *Decision) elsewhere(in *Input, v *voice, cluster string, verdict tolerate.Verdict) bool {
+	if !taken(in.Spec) || in.Unscheduled {
+		return false
+	}
+	without := []string{cluster}
+	for _, e := range d.Evictions {
+		without = append(without, e.Cluster)
+	}
+	if in.Elsewhere(without) {
+		return true
+	}
+	v.say(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, verdict.Why(cluster)+" The application stays, because there is no other cluster for it that has room.")
+	d.recheck(in.Now, in.Now.Add(askAgain))
+	return false
+}
+
+// drivenOut says whether taints drive an application out of a cluster, and whether it is a
+// policy that put them there. What people say is believed; what a policy says of a cluster
+// that is silent may be the hub's own fault, and what it said of one that is back is about to
+// go.
+func (d *Decision) drivenOut(in *Input, v *voice, c *clusterv1alpha1.Cluster) (verdict tolerate.Verdict, byPolicy bool) {
+	var fromPeople, fromPolicy []corev1.Taint
+	for _, t := range c.Spec.Taints {
+		switch {
+		case !in.ByCondition.Has(t.Key):
+			fromPeople = append(fromPeople, t)
+		case !in.Lapsed[c.Name].Has(t.Key):
+			fromPolicy = append(fromPolicy, t)
+		}
+	}
+	people, policy := tolerate.Decide(fromPeople, in.Tolerations, in.BySilence), tolerate.Decide(fromPolicy, in.Tolerations, in.BySilence)
+	for _, verdict := range []tolerate.Verdict{people, policy} {
+		if !verdict.Forever && !verdict.Expired(in.Now) {
+			d.recheck(in.Now, verdict.Until)
+		}
+	}
+	if !people.Expired(in.Now) && policy.Expired(in.Now) && !d.doubted(in, v, c, policy) {
+		return policy, true
+	}
+	return people, false
+}
+
+// doubted says whether the taints of policies do not count, or not yet: the cluster is
+// silent, and it may be the hub that is cut off.
+func (d *Decision) doubted(in *Input, v *voice, c *clusterv1alpha1.Cluster, verdict tolerate.Verdict) bool {
+	silent := disruption.Since(c)
+	if silent.IsZero() {
+		return false
+	}
+	if doubt, ok := in.Unbelieved[c.Name]; ok {
+		v.say(doubt.Reason, metav1.ConditionFalse, verdict.Why(c.Name)+" "+doubt.Message)
+		return true
+	}
+	if known := silent.Add(disruption.Wait); in.Now.Before(known) {
+		d.recheck(in.Now, known)
+		return true
+	}
+	return false
+}
+
+// taskOf returns a task that is about a cluster, not about the application, and the rules
+// for what is to go along.
+func taskOf(in *Input, reason, producer string) (workv1alpha2.GracefulEvictionTask, *policyv1alpha1.StatePreservation) {
+	task := workv1alpha2.GracefulEvictionTask{
+		Reason: reason, Producer: producer, PurgeMode: cmp.Or(in.Options.PurgeMode, policyv1alpha1.PurgeGracefully),
+	}
+	f := in.Spec.Failover
+	if f == nil || f.Cluster == nil {
+		return task, nil
+	}
+	task.PurgeMode = cmp.Or(f.Cluster.PurgeMode.Canonical(), policyv1alpha1.PurgeGracefully)
+	return task, f.Cluster.StatePreservation
+}

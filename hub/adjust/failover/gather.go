@@ -1,0 +1,200 @@
+package failover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/hub/adjust/failover/evict"
+	"fairlead.dev/hub/adjust/failover/lapse"
+)
+
+// scope is what decides on one binding.
+type scope struct {
+	evict.Input
+	// zones are those in which the decision asked for a turn, by cluster.
+	zones map[string]string
+	// err is what went wrong while the decision asked for more.
+	err error
+}
+
+// concerns says whether there is anything to decide about a binding: it is somewhere,
+// or leaves something.
+func concerns(b kube.Binding) bool {
+	spec := b.BindingSpec()
+	return len(spec.Clusters)+len(spec.GracefulEvictionTasks) > 0 || hasCondition(b)
+}
+
+func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kube.Binding) (*scope, error) {
+	spec := b.BindingSpec()
+	s := &scope{Input: evict.Input{
+		Now: r.clock.Now(), Generation: b.GetGeneration(), Namespaced: b.GetNamespace() != "", Unscheduled: !bindings.IsScheduled(b),
+		Spec: spec, Status: b.BindingStatus(), Tolerations: tolerations(b), Past: workv1alpha2.EvictionsOf(b),
+		Clusters: map[string]*clusterv1alpha1.Cluster{}, Memory: r.memory(key), Options: r.options,
+		ByRule: r.judged(schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)),
+	}, zones: map[string]string{}}
+	s.State = func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
+		return preserved(b.BindingStatus(), cluster, rules)
+	}
+	s.Turn = func(cluster string) time.Duration {
+		s.zones[cluster] = zoneOf(s.Clusters[cluster])
+		return r.turns.ask(s.zones[cluster], r.turnsOf(key), cluster, s.Now)
+	}
+	s.Elsewhere = func(without []string) bool {
+		ok, err := r.scheduler.CouldPlaceWithout(ctx, b, without)
+		s.err = errors.Join(s.err, err)
+		return ok
+	}
+	s.Again = func(cluster string) bool {
+		ok, err := r.scheduler.WouldReturn(ctx, b, cluster)
+		s.err = errors.Join(s.err, err)
+		return ok
+	}
+	for _, target := range spec.Clusters {
+		if err := r.readCluster(ctx, target.Name, s.Clusters); err != nil {
+			return nil, err
+		}
+	}
+	for i := range spec.GracefulEvictionTasks {
+		if err := r.readCluster(ctx, spec.GracefulEvictionTasks[i].FromCluster, s.Clusters); err != nil {
+			return nil, err
+		}
+	}
+	if len(spec.GracefulEvictionTasks) > 0 {
+		if err := r.readWorks(ctx, b, s); err != nil {
+			return nil, err
+		}
+	}
+	if tainted(s) {
+		return s, r.readDoubts(ctx, s)
+	}
+	return s, nil
+}
+
+// tainted says whether a cluster of the binding has a taint that may drive it out: only
+// then it matters who put it there, and what the hub thinks of itself.
+func tainted(s *scope) bool {
+	for _, c := range s.Clusters {
+		if slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
+			return true
+		}
+	}
+	return false
+}
+
+// readDoubts reads what speaks against moving because of a taint.
+func (r *reconciler) readDoubts(ctx context.Context, s *scope) error {
+	var list policyv1alpha1.ClusterTaintPolicyList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing ClusterTaintPolicies: %w", err)
+	}
+	policies := lapse.Compile(list.Items)
+	s.ByCondition, s.BySilence, s.Lapsed = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
+	s.Unbelieved = map[string]evict.Doubt{}
+	clusters, err := allClusters(ctx, r.hubClient)
+	if err != nil {
+		return err
+	}
+	verdict := disruption.Decide(clusters, s.Now)
+	for name, c := range s.Clusters {
+		s.Lapsed[name] = policies.Lapsed(c)
+		if verdict.Unbelieved(name) {
+			s.Unbelieved[name] = evict.Doubt{Reason: verdict.Reason(name), Message: verdict.Message(name)}
+		}
+	}
+	return nil
+}
+
+// readWorks reads where the binding has Works.
+func (r *reconciler) readWorks(ctx context.Context, b kube.Binding, s *scope) error {
+	s.Works = map[string]evict.Work{}
+	id := kube.BindingID(b)
+	if id == "" {
+		return nil
+	}
+	var list workv1alpha1.WorkList
+	if err := r.hubClient.List(ctx, &list, client.MatchingFields{kube.WorksByBinding: id}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing works: %w", err)
+	}
+	for i := range list.Items {
+		w := &list.Items[i]
+		if cluster, ok := contract.ClusterOf(r.prefix, w.Namespace); ok {
+			s.Works[cluster] = evict.Work{Observed: observed(w)}
+		}
+	}
+	return nil
+}
+
+// observed says whether a cluster has reported on a Work as it is.
+func observed(w *workv1alpha1.Work) bool {
+	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	return applied != nil && applied.ObservedGeneration >= w.Generation
+}
+
+func (r *reconciler) readCluster(ctx context.Context, name string, into map[string]*clusterv1alpha1.Cluster) error {
+	c := &clusterv1alpha1.Cluster{}
+	err := r.hubClient.Get(ctx, client.ObjectKey{Name: name}, c, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading cluster %q: %w", name, err)
+	}
+	into[name] = c
+	return nil
+}
+
+// tolerations are those of the placement that the scheduler applied last, and else of
+// the one that it is to apply.
+func tolerations(b kube.Binding) []corev1.Toleration {
+	var applied policyv1alpha1.Placement
+	if raw := b.GetAnnotations()[contract.AppliedPlacementAnnotation]; raw != "" && json.Unmarshal([]byte(raw), &applied) == nil {
+		return applied.ClusterTolerations
+	}
+	if placement := b.BindingSpec().Placement; placement != nil {
+		return placement.ClusterTolerations
+	}
+	return nil
+}
+
+// allClusters returns the Clusters, not to be changed.
+func allClusters(ctx context.Context, reader client.Reader) ([]*clusterv1alpha1.Cluster, error) {
+	var list clusterv1alpha1.ClusterList
+	if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing clusters: %w", err)
+	}
+	out := make([]*clusterv1alpha1.Cluster, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+	}
+	return out, nil
+}
+
+func hasCondition(b kube.Binding) bool {
+	for i := range b.BindingStatus().Conditions {
+		if b.BindingStatus().Conditions[i].Type == workv1alpha2.BindingEvicting {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,341 @@
+package failover
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/hub/adjust/failover/evict"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+const patience = time.Minute
+
+// stage is a hub with nothing but this stage, and with an API server of its own: what
+// the hub thinks of itself is about all clusters.
+type stage struct {
+	client.Client
+	g         *WithT
+	namespace string
+	clock     *ahead
+	// nowhere says that the scheduler would find no other place.
+	nowhere atomic.Bool
+	events  stagetest.Events
+}
+
+// ahead is a clock that may be ahead of the time.
+type ahead struct{ by atomic.Int64 }
+
+func (a *ahead) Now() time.Time                   { return time.Now().Add(time.Duration(a.by.Load())) }
+func (a *ahead) Since(at time.Time) time.Duration { return a.Now().Sub(at) }
+
+func start(t *testing.T, rate float64) *stage {
+	t.Helper()
+	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub, Name: t.Name()})
+	s := &stage{Client: hub.Client(t), namespace: hub.Namespace(t), g: NewWithT(t), clock: &ahead{}}
+	mgr := stagetest.Manager(t, hub.Config)
+	s.g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	s.g.Expect(Register(mgr, Deps{
+		Clock: s.clock, Rate: rate, ExecutionNamespacePrefix: "karmada-es-",
+		Judged:    func(schema.GroupVersionKind) bool { return true },
+		Events:    s.events.Record,
+		Scheduler: s,
+	})).To(Succeed())
+	stagetest.Run(t, mgr)
+	return s
+}
+
+// CouldPlaceWithout answers as the scheduler.
+func (s *stage) CouldPlaceWithout(context.Context, kube.Binding, []string) (bool, error) {
+	return !s.nowhere.Load(), nil
+}
+
+// WouldReturn answers as the scheduler.
+func (s *stage) WouldReturn(context.Context, kube.Binding, string) (bool, error) { return false, nil }
+
+// cluster makes a Cluster that is as it is since a time.
+func (s *stage) cluster(t *testing.T, name string) {
+	t.Helper()
+	s.g.Expect(s.Create(t.Context(), builder.MakeCluster(name).Obj())).To(Succeed())
+	s.ready(t, name, metav1.ConditionTrue, time.Now())
+}
+
+func (s *stage) ready(t *testing.T, name string, status metav1.ConditionStatus, since time.Time) {
+	t.Helper()
+	s.g.Eventually(func() error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := s.Get(t.Context(), client.ObjectKey{Name: name}, c); err != nil {
+			return err
+		}
+		meta.RemoveStatusCondition(&c.Status.Conditions, "Ready")
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: "Ready", Status: status, Reason: "Reported", Message: "so", LastTransitionTime: metav1.NewTime(since),
+		})
+		return s.Status().Update(t.Context(), c)
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+// taint gives edge-1 these taints.
+func (s *stage) taint(t *testing.T, taints ...corev1.Taint) {
+	t.Helper()
+	s.g.Eventually(func() error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c); err != nil {
+			return err
+		}
+		c.Spec.Taints = taints
+		return s.Update(t.Context(), c)
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+var lost = corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute}
+
+// binding makes one of a Deployment whose replicas are divided, two in each cluster.
+func (s *stage) binding(t *testing.T, name string, clusters ...string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.namespace, Name: name, Labels: map[string]string{contract.PropagationPolicyPermanentIDLabel: "policy"},
+	}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.namespace, Name: name}
+	b.Spec.Replicas = int32(2 * len(clusters))
+	b.Spec.Placement = &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{
+		ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: policyv1alpha1.Weighted,
+	}}
+	for _, c := range clusters {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: c, Replicas: 2})
+	}
+	s.g.Expect(s.Create(t.Context(), b)).To(Succeed())
+	return b
+}
+
+// scheduled does what the scheduler and the clusters do.
+func (s *stage) scheduled(t *testing.T, b *workv1alpha2.ResourceBinding, health workv1alpha1.ResourceHealth, targets ...workv1alpha2.TargetCluster) {
+	t.Helper()
+	s.g.Eventually(func() error {
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		b.Spec.Clusters = targets
+		if err := s.Update(t.Context(), b); err != nil {
+			return err
+		}
+		b.Status.SchedulerObservedGeneration = b.Generation
+		b.Status.LastScheduledTime = &metav1.Time{Time: time.Now()}
+		b.Status.AggregatedStatus = nil
+		for _, target := range targets {
+			b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{
+				ClusterName: target.Name, Applied: true, Health: health, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":9,"readyReplicas":9,"job":"j7"}`)},
+			})
+		}
+		return s.Status().Update(t.Context(), b)
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+// eventually waits until a binding is as it should be.
+func (s *stage) eventually(t *testing.T, b *workv1alpha2.ResourceBinding, check func(g Gomega)) {
+	t.Helper()
+	s.g.Eventually(func(g Gomega) {
+		g.Expect(s.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		check(g)
+	}).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+}
+
+func (s *stage) reasons() []string {
+	var out []string
+	for _, e := range s.events.All() {
+		out = append(out, e.Reason)
+	}
+	return out
+}
+
+func where(b *workv1alpha2.ResourceBinding) string {
+	var out []string
+	for _, c := range b.Spec.Clusters {
+		out = append(out, c.Name)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func evicting(b *workv1alpha2.ResourceBinding) string {
+	if c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingEvicting); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+func TestAnApplicationLeavesATaintedClusterAndTheTaskEndsWhenItIsHealthyElsewhere(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	for _, name := range []string{"edge-1", "edge-2", "edge-3"} {
+		s.cluster(t, name)
+	}
+	b := s.binding(t, "web", "edge-1", "edge-2")
+	s.taint(t, lost)
+	s.eventually(t, b, func(g Gomega) {
+		g.Expect(where(b)).To(Equal("edge-2"))
+		g.Expect(b.Spec.GracefulEvictionTasks).To(HaveLen(1))
+		g.Expect(*b.Spec.GracefulEvictionTasks[0].Replicas).To(BeEquivalentTo(2))
+		g.Expect(evicting(b)).To(Equal("WaitingForReplacement"))
+	})
+	s.scheduled(t, b, workv1alpha1.Unhealthy, workv1alpha2.TargetCluster{Name: "edge-2", Replicas: 2}, workv1alpha2.TargetCluster{Name: "edge-3", Replicas: 2})
+	s.g.Consistently(func(g Gomega) {
+		g.Expect(s.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		g.Expect(b.Spec.GracefulEvictionTasks).To(HaveLen(1))
+	}).Should(Succeed())
+	s.scheduled(t, b, workv1alpha1.Healthy, b.Spec.Clusters...)
+	s.eventually(t, b, func(g Gomega) {
+		g.Expect(b.Spec.GracefulEvictionTasks).To(BeEmpty())
+		g.Expect(evicting(b)).To(BeEmpty())
+		g.Expect(where(b)).To(Equal("edge-2 edge-3"))
+	})
+	s.g.Expect(s.reasons()).To(Equal([]string{
+		"EvictWorkloadFromCluster", "EvictWorkloadFromCluster", "EvictWorkloadFromClusterSucceed", "EvictWorkloadFromClusterSucceed",
+	}), "on the binding and on the template")
+}
+
+func TestAnApplicationStaysIfTheClusterIsWellAgainBeforeAnythingTookItsPlace(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	s.cluster(t, "edge-1")
+	b := s.binding(t, "web", "edge-1")
+	s.taint(t, lost)
+	s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(BeEmpty()) })
+	s.taint(t)
+	s.eventually(t, b, func(g Gomega) {
+		g.Expect(b.Spec.Clusters).To(Equal([]workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}}))
+		g.Expect(b.Spec.GracefulEvictionTasks).To(BeEmpty())
+	})
+}
+
+func TestTheHubThatSuspectsItselfMovesNothingUntilItKnowsBetter(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	for _, name := range []string{"edge-1", "edge-2", "edge-3"} {
+		s.cluster(t, name)
+	}
+	s.g.Expect(s.Create(t.Context(), &policyv1alpha1.ClusterTaintPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "lost"},
+		Spec:       policyv1alpha1.ClusterTaintPolicySpec{Taints: []policyv1alpha1.ClusterTaint{{Key: "lost", Effect: corev1.TaintEffectNoExecute}}},
+	})).To(Succeed())
+	b := s.binding(t, "web", "edge-1")
+	before := time.Now().Add(-time.Minute)
+	s.ready(t, "edge-1", metav1.ConditionUnknown, before)
+	s.ready(t, "edge-2", metav1.ConditionUnknown, before)
+	s.taint(t, lost)
+	s.eventually(t, b, func(g Gomega) { g.Expect(evicting(b)).To(Equal("HubSuspectsItself")) })
+	s.g.Expect(where(b)).To(Equal("edge-1"))
+	c := &clusterv1alpha1.Cluster{}
+	s.g.Eventually(func(g Gomega) {
+		g.Expect(s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(c.Status.Conditions, "EvictionSuspended")).To(BeTrue())
+		g.Expect(s.reasons()).To(ContainElement("HubSuspectsItself"))
+	}).WithTimeout(patience).Should(Succeed())
+
+	s.ready(t, "edge-2", metav1.ConditionTrue, time.Now())
+	s.eventually(t, b, func(g Gomega) { g.Expect(evicting(b)).To(Equal("OthersAreBack")) })
+	s.g.Expect(where(b)).To(Equal("edge-1"), "it may come back, too")
+	s.g.Eventually(func(g Gomega) {
+		g.Expect(s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c)).To(Succeed())
+		g.Expect(meta.FindStatusCondition(c.Status.Conditions, "EvictionSuspended").Reason).To(Equal("OthersAreBack"))
+	}).WithTimeout(patience).Should(Succeed())
+	s.clock.by.Store(int64(disruption.Respite + time.Minute))
+	s.ready(t, "edge-3", metav1.ConditionFalse, time.Now()) // wakes the stage
+	s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(BeEmpty(), "edge-1 alone is lost") })
+	s.g.Eventually(func(g Gomega) {
+		g.Expect(s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c)).To(Succeed())
+		g.Expect(meta.FindStatusCondition(c.Status.Conditions, "EvictionSuspended")).To(BeNil())
+	}).WithTimeout(patience).Should(Succeed())
+}
+
+func TestAnUnhealthyApplicationTakesItsStateAlong(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	s.cluster(t, "edge-1")
+	s.cluster(t, "edge-2")
+	s.nowhere.Store(true)
+	b := s.binding(t, "web", "edge-1")
+	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{
+		DecisionConditions: policyv1alpha1.DecisionConditions{TolerationSeconds: new(int32(0))}, PurgeMode: policyv1alpha1.PurgeDirectly,
+		StatePreservation: &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "example.com/job", JSONPath: "{ .job }"}}},
+	}}
+	s.g.Expect(s.Update(t.Context(), b)).To(Succeed())
+	s.scheduled(t, b, workv1alpha1.Unhealthy, b.Spec.Clusters...)
+	s.eventually(t, b, func(g Gomega) { g.Expect(evicting(b)).To(Equal("NowhereToGo")) })
+	s.nowhere.Store(false)
+	s.scheduled(t, b, workv1alpha1.Healthy, b.Spec.Clusters...)
+	s.eventually(t, b, func(g Gomega) { g.Expect(evicting(b)).To(BeEmpty()) })
+	s.scheduled(t, b, workv1alpha1.Unhealthy, b.Spec.Clusters...)
+	s.eventually(t, b, func(g Gomega) {
+		g.Expect(b.Spec.GracefulEvictionTasks).To(HaveLen(1))
+		g.Expect(b.Spec.GracefulEvictionTasks[0].PreservedLabelState).To(Equal(map[string]string{"example.com/job": "j7"}))
+	})
+}
+
+func TestApplicationsLeaveOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	s := start(t, 2)
+	s.cluster(t, "edge-1")
+	s.cluster(t, "edge-2")
+	var bindings []*workv1alpha2.ResourceBinding
+	for _, name := range []string{"a", "b", "c", "d"} {
+		bindings = append(bindings, s.binding(t, name, "edge-1"))
+	}
+	begin := time.Now()
+	s.taint(t, lost)
+	for _, b := range bindings {
+		s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(BeEmpty()) })
+	}
+	s.g.Expect(time.Since(begin)).To(BeNumerically(">=", 1400*time.Millisecond), "two a second")
+}
+
+func TestWhatCannotBePreserved(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	status := &workv1alpha2.ResourceBindingStatus{AggregatedStatus: []workv1alpha2.AggregatedStatusItem{
+		{ClusterName: "edge-1", Status: &runtime.RawExtension{Raw: []byte(`{"job":"j7","note":"two words"}`)}}, {ClusterName: "edge-2"},
+	}}
+	rule := func(path string) []policyv1alpha1.StatePreservationRule {
+		return []policyv1alpha1.StatePreservationRule{{AliasLabelName: "job", JSONPath: path}}
+	}
+	got, err := preserved(status, "edge-1", rule("{ .job }"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got).To(Equal(map[string]string{"job": "j7"}))
+	for path, clusterName := range map[string]string{"{ .missing }": "edge-1", "{ .note }": "edge-1", "{ .job": "edge-1", "{ .job }": "edge-2"} {
+		_, err := preserved(status, clusterName, rule(path))
+		g.Expect(err).To(HaveOccurred(), path)
+	}
+}
+
+// TestADepartureIsAboutItsCluster holds what tells two departures apart: events that differ
+// in nothing but the note are counted as one.
+func TestADepartureIsAboutItsCluster(t *testing.T) {
+	t.Parallel()
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	told := append(evicted(b, &workv1alpha2.GracefulEvictionTask{FromCluster: "edge-2"}), ended(b, evict.Ended{Cluster: "edge-2"})...)
+	NewWithT(t).Expect(told).To(HaveEach(HaveField("Related", HaveField("Name", "edge-2"))))
+}

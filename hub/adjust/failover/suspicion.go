@@ -1,0 +1,113 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/failover/disruption"
+)
+
+// fleet is the only request of the controller that says on Clusters what the hub thinks
+// of itself: it is about all of them at once.
+const fleet = "fleet"
+
+// self says on Clusters whether their silence is believed.
+type self struct {
+	hubClient client.Client
+	events    kube.EventSink
+	clock     clock.PassiveClock
+}
+
+func registerSuspicion(mgr manager.Manager, deps Deps) error {
+	s := &self{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
+	toFleet := func(context.Context, client.Object) []ctrl.Request {
+		return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: fleet}}}
+	}
+	err := kube.NewController(mgr, "failover-suspicion", 1).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toFleet), builder.WithPredicates(comesGoesOrFallsSilent())).
+		Complete(kube.QuietConflicts(s))
+	if err != nil {
+		return fmt.Errorf("making the controller of what the hub thinks of itself: %w", err)
+	}
+	return nil
+}
+
+// comesGoesOrFallsSilent drops what cannot change the verdict.
+func comesGoesOrFallsSilent() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
+		after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
+		return ok && ok2 && decides(before, after)
+	}}
+}
+
+// Reconcile brings the condition of every Cluster up to date.
+func (s *self) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	clusters, err := allClusters(ctx, s.hubClient)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	now := s.clock.Now()
+	verdict := disruption.Decide(clusters, now)
+	for _, c := range clusters {
+		if err := s.say(ctx, c, verdict, now); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	var out reconcile.Result
+	for _, until := range verdict.Awaited {
+		if wait := max(until.Sub(now), time.Millisecond); out.RequeueAfter == 0 || wait < out.RequeueAfter {
+			out.RequeueAfter = wait
+		}
+	}
+	return out, nil
+}
+
+func (s *self) say(ctx context.Context, shared *clusterv1alpha1.Cluster, verdict disruption.Verdict, now time.Time) error {
+	said := meta.FindStatusCondition(shared.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
+	suspended := verdict.Unbelieved(shared.Name)
+	if (said != nil) == suspended && (said == nil || said.Reason == verdict.Reason(shared.Name)) {
+		return nil
+	}
+	c := shared.DeepCopy()
+	edit, err := kube.Begin(c)
+	if err != nil {
+		return err
+	}
+	// Another reason is another time from which on it holds.
+	meta.RemoveStatusCondition(&c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
+	if suspended {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: clusterv1alpha1.ClusterEvictionSuspended, Status: metav1.ConditionTrue, Reason: verdict.Reason(c.Name),
+			Message: verdict.Message(c.Name), ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	if _, err := edit.Commit(ctx, s.hubClient, contract.FieldManagerFailover); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("recording whether the silence of cluster %q is believed: %w", c.Name, err)
+	}
+	if !suspended {
+		ctrl.LoggerFrom(ctx).Info("Deciding by the silence of a cluster again", "Cluster", c.Name)
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Moving nothing away from a silent cluster", "Cluster", c.Name, "reason", verdict.Reason(c.Name))
+	s.events(suspension(c, verdict))
+	return nil
+}

@@ -1,0 +1,168 @@
+package quotas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/quotas/parts"
+)
+
+// distribute brings the Works up to date. One that fails does not hold up the others.
+func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
+	have := map[string]*workv1alpha1.Work{}
+	for _, work := range s.works {
+		have[work.Namespace] = work
+	}
+	var failures []error
+	changed := false
+	for _, part := range s.assigned {
+		desired, err := parts.Work(s.quota, part, r.prefix)
+		if err != nil {
+			return err
+		}
+		wrote, err := r.put(ctx, have[desired.Namespace], desired)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("bringing the part of cluster %q: %w", part.ClusterName, err))
+		}
+		changed = changed || wrote
+	}
+	for _, work := range s.works {
+		if name, _ := contract.ClusterOf(r.prefix, work.Namespace); !s.names(name) {
+			if err := r.delete(ctx, work, s.intent(name)); err != nil {
+				failures = append(failures, err)
+			}
+		}
+	}
+	if changed && len(failures) == 0 {
+		r.events(distributed(s.quota))
+	}
+	return errors.Join(failures...)
+}
+
+// put creates a Work, or changes the one that there is if it carries something else, and
+// says whether it wrote. A Work that is on its way out wakes us when it is gone.
+func (r *Reconciler) put(ctx context.Context, have, desired *workv1alpha1.Work) (bool, error) {
+	key := client.ObjectKeyFromObject(desired)
+	if have == nil {
+		err := r.hubClient.Create(ctx, desired, client.FieldOwner(contract.FieldManagerQuotas))
+		switch {
+		case apierrors.IsAlreadyExists(err):
+			return false, r.taken(ctx, key, desired)
+		case apierrors.IsNotFound(err):
+			return false, nil // the execution namespace is to come, and wakes us
+		case err != nil:
+			return false, err
+		}
+		r.remember(desired)
+		ctrl.LoggerFrom(ctx).Info("Bringing a part of a quota to a cluster", "Work", key)
+		return true, nil
+	}
+	if !have.DeletionTimestamp.IsZero() || r.current(have, desired) {
+		return false, nil
+	}
+	live := &workv1alpha1.Work{}
+	if err := r.liveReader.Get(ctx, key, live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	edit, err := kube.Begin(live)
+	if err != nil {
+		return false, err
+	}
+	live.Spec.Workload = desired.Spec.Workload
+	live.Labels = merged(live.Labels, desired.Labels)
+	live.Annotations = merged(live.Annotations, desired.Annotations)
+	delete(live.Annotations, contract.DeletionIntentAnnotation) // we were stopped before we deleted it
+	for _, finalizer := range desired.Finalizers {
+		if !slices.Contains(live.Finalizers, finalizer) {
+			live.Finalizers = append(live.Finalizers, finalizer)
+		}
+	}
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerQuotas)
+	if err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	r.remember(live)
+	if wrote {
+		ctrl.LoggerFrom(ctx).Info("Changing the part of a quota that a cluster has", "Work", key)
+	}
+	return wrote, nil
+}
+
+// taken says why a Work of a name cannot be made: the cache is behind, or it is another's.
+func (r *Reconciler) taken(ctx context.Context, key client.ObjectKey, desired *workv1alpha1.Work) error {
+	live := &workv1alpha1.Work{}
+	if err := r.liveReader.Get(ctx, key, live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	namespace, name, _ := parts.QuotaOf(live)
+	if wantNamespace, wantName, _ := parts.QuotaOf(desired); namespace == wantNamespace && name == wantName {
+		return apierrors.NewConflict(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), key.Name, errors.New("the cache is behind"))
+	}
+	return fmt.Errorf("there is a Work %q already that brings something else, perhaps a ResourceQuota of the same name; rename one of the two", key)
+}
+
+// current says whether a Work carries what it is to carry, and nobody changed it since that
+// was seen.
+func (r *Reconciler) current(have, desired *workv1alpha1.Work) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.checked[client.ObjectKeyFromObject(have)] == have.Generation &&
+		have.Annotations[contract.ManifestHashAnnotation] == desired.Annotations[contract.ManifestHashAnnotation] &&
+		have.Labels[contract.WorkPermanentIDLabel] == desired.Labels[contract.WorkPermanentIDLabel] &&
+		!contract.DeletionIntended(have.Annotations) &&
+		slices.Contains(have.Finalizers, contract.ExecutionFinalizer)
+}
+
+// remember notes that the manifests of a Work are ours in the generation that it has.
+func (r *Reconciler) remember(work *workv1alpha1.Work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.checked[client.ObjectKeyFromObject(work)] = work.Generation
+}
+
+// intent is why the part of a cluster goes: the quota gives it none any more, or the cluster
+// leaves the fleet.
+func (s *scope) intent(cluster string) string {
+	if slices.ContainsFunc(s.quota.Spec.StaticAssignments, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == cluster }) {
+		return contract.DeletionClusterRemoved
+	}
+	return contract.DeletionRemoved
+}
+
+// delete deletes a Work, and with it the ResourceQuota in the member.
+func (r *Reconciler) delete(ctx context.Context, work *workv1alpha1.Work, intent string) error {
+	key := client.ObjectKeyFromObject(work)
+	r.mu.Lock()
+	delete(r.checked, key)
+	r.mu.Unlock()
+	if !work.DeletionTimestamp.IsZero() && contract.DeletionIntended(work.Annotations) {
+		return nil
+	}
+	if err := kube.DeleteWork(ctx, r.hubClient, work, intent, contract.FieldManagerQuotas); err != nil {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Info("Taking the part of a quota from a cluster", "Work", key)
+	return nil
+}
+
+// merged returns a map with the entries of another one put over its own.
+func merged(base, over map[string]string) map[string]string {
+	out := maps.Clone(base)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, over)
+	return out
+}

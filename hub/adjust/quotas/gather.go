@@ -1,0 +1,96 @@
+package quotas
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/quotas/parts"
+)
+
+// scope is what is known of one FederatedResourceQuota.
+type scope struct {
+	quota *policyv1alpha1.FederatedResourceQuota
+	// bindings are those of its namespace, and works those that bring its parts; neither is
+	// to be changed.
+	bindings []workv1alpha2.Binding
+	works    []*workv1alpha1.Work
+	// assigned are the parts of clusters that are there and stay, unknown the names of
+	// clusters that are not there.
+	assigned []policyv1alpha1.StaticClusterAssignment
+	unknown  []string
+}
+
+func (r *Reconciler) gather(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota) (*scope, error) {
+	s := &scope{quota: q}
+	bindings, err := kube.ResourceBindings().List(ctx, r.hubClient, client.InNamespace(q.Namespace))
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range bindings {
+		s.bindings = append(s.bindings, b)
+	}
+	if s.works, err = r.works(ctx, q); err != nil {
+		return nil, err
+	}
+	for _, part := range q.Spec.StaticAssignments {
+		c := &clusterv1alpha1.Cluster{}
+		err := r.hubClient.Get(ctx, client.ObjectKey{Name: part.ClusterName}, c, client.UnsafeDisableDeepCopy)
+		switch {
+		case apierrors.IsNotFound(err):
+			s.unknown = append(s.unknown, part.ClusterName)
+		case err != nil:
+			return nil, fmt.Errorf("reading cluster %q: %w", part.ClusterName, err)
+		case c.DeletionTimestamp.IsZero() && !s.assigns(part.ClusterName):
+			s.assigned = append(s.assigned, part)
+		}
+	}
+	return s, nil
+}
+
+// assigns says whether a cluster has a part already.
+func (s *scope) assigns(name string) bool {
+	return slices.ContainsFunc(s.assigned, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == name })
+}
+
+// names says whether the FederatedResourceQuota names a cluster, be it there or not.
+func (s *scope) names(name string) bool {
+	return slices.ContainsFunc(s.quota.Spec.StaticAssignments, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == name })
+}
+
+// works lists the Works that bring the parts of a FederatedResourceQuota.
+func (r *Reconciler) works(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota) ([]*workv1alpha1.Work, error) {
+	var list workv1alpha1.WorkList
+	key := client.MatchingFields{worksByQuota: client.ObjectKeyFromObject(q).String()}
+	if err := r.hubClient.List(ctx, &list, key, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the works of quota %q: %w", q.Name, err)
+	}
+	out := make([]*workv1alpha1.Work, 0, len(list.Items))
+	for i := range list.Items {
+		if _, ok := contract.ClusterOf(r.prefix, list.Items[i].Namespace); ok {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}
+
+// parts are what the clusters have that the FederatedResourceQuota names.
+func (s *scope) parts(prefix string) []parts.Part {
+	var out []parts.Part
+	for _, work := range s.works {
+		if name, _ := contract.ClusterOf(prefix, work.Namespace); work.DeletionTimestamp.IsZero() && s.names(name) {
+			out = append(out, parts.Part{Cluster: name, Work: work})
+		}
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package parts_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/adjust/quotas/parts"
+)
+
+func list(pairs ...string) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return out
+}
+
+// part is what a cluster reports.
+func part(t *testing.T, name string, applied metav1.ConditionStatus, hard, used corev1.ResourceList) parts.Part {
+	t.Helper()
+	raw, err := json.Marshal(corev1.ResourceQuotaStatus{Hard: hard, Used: used})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	w := &workv1alpha1.Work{}
+	w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: applied}}
+	w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
+		Identifier: workv1alpha1.ResourceIdentifier{Kind: "ResourceQuota"}, Status: &runtime.RawExtension{Raw: raw},
+	}}
+	return parts.Part{Cluster: name, Work: w}
+}
+
+func web(replicas int32) workv1alpha2.Binding {
+	b := &workv1alpha2.ResourceBinding{}
+	b.Spec.Replicas = replicas
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "a", Replicas: replicas}}
+	b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "500m")}
+	return b
+}
+
+func TestAmountsThatTakeMinutesAreNotRead(t *testing.T) {
+	t.Parallel()
+	one := part(t, "a", metav1.ConditionTrue, nil, nil)
+	one.Work.Status.ManifestStatuses[0].Status.Raw = []byte(`{"used": {"cpu": "1e-99999999"}}`)
+	got := parts.Status(&policyv1alpha1.FederatedResourceQuota{}, nil, []parts.Part{one})
+	NewWithT(t).Expect(got.AggregatedStatus).To(BeEmpty())
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	q := &policyv1alpha1.FederatedResourceQuota{}
+	q.Spec.Overall = list("cpu", "2", "services", "5")
+	got := parts.Status(q, []workv1alpha2.Binding{web(3), web(2)}, []parts.Part{
+		part(t, "b", metav1.ConditionTrue, list("cpu", "1", "services", "2"), list("cpu", "900m", "services", "2")),
+		part(t, "a", metav1.ConditionTrue, list("cpu", "1", "services", "3"), list("cpu", "100m", "services", "4")),
+		part(t, "c", metav1.ConditionFalse, list("cpu", "1"), list("cpu", "1")),
+		{Cluster: "d", Work: &workv1alpha1.Work{}},
+	})
+	want := policyv1alpha1.FederatedResourceQuotaStatus{
+		Overall:     list("cpu", "2", "services", "5"),
+		OverallUsed: list("cpu", "2500m", "services", "6"),
+		AggregatedStatus: []policyv1alpha1.ClusterQuotaStatus{
+			{ClusterName: "a", ResourceQuotaStatus: corev1.ResourceQuotaStatus{Hard: list("cpu", "1", "services", "3"), Used: list("cpu", "100m", "services", "4")}},
+			{ClusterName: "b", ResourceQuotaStatus: corev1.ResourceQuotaStatus{Hard: list("cpu", "1", "services", "2"), Used: list("cpu", "900m", "services", "2")}},
+		},
+	}
+	g.Expect(parts.Same(&got, &want)).To(BeTrue(), "got %+v", got)
+	g.Expect(parts.Over(&got)).To(Equal([]string{"cpu (2500m of 2)", "services (6 of 5)"}))
+	want.OverallUsed = list("cpu", "2", "services", "5")
+	g.Expect(parts.Over(&want)).To(BeEmpty(), "all of it is not more than all of it")
+}

@@ -1,0 +1,215 @@
+package quotas_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/adjust/quotas"
+	"fairlead.dev/hub/setup"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+const (
+	soon  = 30 * time.Second
+	often = 10 * time.Millisecond
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// world is a hub's API with nothing but this stage at work, and a quota.
+type world struct {
+	hub   client.Client
+	quota *policyv1alpha1.FederatedResourceQuota
+
+	events stagetest.Events
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{hub: hub.Client(t), quota: &policyv1alpha1.FederatedResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: hub.Namespace(t), Name: "all"},
+	}}
+	mgr := stagetest.Manager(t, hub.Config, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	g.Expect(quotas.Register(t.Context(), mgr, quotas.Deps{
+		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
+		Events:                   w.events.Record,
+	})).To(Succeed())
+	stagetest.Run(t, mgr)
+	return w
+}
+
+// told returns what was told for a reason.
+func (w *world) told(reason string) []string { return w.events.Notes(reason) }
+
+// join makes a Cluster with its execution namespace.
+func (w *world) join(t *testing.T, name string) {
+	t.Helper()
+	g := NewWithT(t)
+	namespace := contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, name)
+	g.Expect(w.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(name).Obj())).To(Succeed())
+}
+
+func list(pairs ...string) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return out
+}
+
+func part(name, cpu string) policyv1alpha1.StaticClusterAssignment {
+	return policyv1alpha1.StaticClusterAssignment{ClusterName: name, Hard: list("cpu", cpu)}
+}
+
+// work returns the Work for a cluster; nil if there is none.
+func (w *world) work(t *testing.T, name string) *workv1alpha1.Work {
+	t.Helper()
+	work := &workv1alpha1.Work{}
+	err := w.hub.Get(t.Context(), client.ObjectKey{
+		Namespace: contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, name),
+		Name:      contract.WorkName("ResourceQuota", w.quota.Namespace, w.quota.Name),
+	}, work)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return work
+}
+
+// hard returns how much CPU the Work for a cluster allows; empty if there is none, or it is
+// being deleted.
+func (w *world) hard(t *testing.T, name string) func() string {
+	t.Helper()
+	return func() string {
+		work := w.work(t, name)
+		if work == nil || !work.DeletionTimestamp.IsZero() || len(work.Spec.Workload.Manifests) == 0 {
+			return ""
+		}
+		manifest := corev1.ResourceQuota{}
+		if err := json.Unmarshal(work.Spec.Workload.Manifests[0].Raw, &manifest); err != nil {
+			return err.Error()
+		}
+		return manifest.Spec.Hard.Cpu().String()
+	}
+}
+
+// change changes the quota.
+func (w *world) change(t *testing.T, change func()) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), w.quota); err != nil {
+			return err
+		}
+		change()
+		return w.hub.Update(t.Context(), w.quota)
+	}, soon, often).Should(Succeed())
+}
+
+func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := start(t)
+	w.join(t, "edge-1")
+	w.quota.Spec.Overall = list("cpu", "4", "services", "9")
+	w.quota.Spec.StaticAssignments = []policyv1alpha1.StaticClusterAssignment{part("edge-1", "1"), part("edge-2", "2")}
+	g.Expect(w.hub.Create(t.Context(), w.quota)).To(Succeed())
+	g.Eventually(w.hard(t, "edge-1"), soon, often).Should(Equal("1"))
+	g.Eventually(func() []string { return w.told("SyncWorkFailed") }, soon, often).Should(HaveExactElements(ContainSubstring("There is no Cluster edge-2")))
+	w.join(t, "edge-2")
+	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(Equal("2"))
+
+	// Somebody changes the Work, and another one deletes it.
+	work := w.work(t, "edge-2")
+	work.Spec.Workload.Manifests = nil
+	g.Expect(w.hub.Update(t.Context(), work)).To(Succeed())
+	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(Equal("2"))
+	work = w.work(t, "edge-2")
+	work.Finalizers = nil
+	g.Expect(w.hub.Update(t.Context(), work)).To(Succeed())
+	g.Expect(client.IgnoreNotFound(w.hub.Delete(t.Context(), work))).To(Succeed())
+	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(Equal("2"))
+
+	// The clusters report, and a workload is placed.
+	w.report(t, "edge-1", list("cpu", "1", "services", "4"), list("cpu", "500m", "services", "3"))
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.quota.Namespace, Name: "web-deployment"}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.quota.Namespace, Name: "web"}
+	b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "1500m")}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 1}, {Name: "edge-2", Replicas: 1}}
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	used := func() map[string]string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), w.quota)).To(Succeed())
+		out := map[string]string{}
+		for name, amount := range w.quota.Status.OverallUsed {
+			out[string(name)] = amount.String()
+		}
+		return out
+	}
+	g.Eventually(used, soon, often).Should(Equal(map[string]string{"cpu": "3", "services": "3"}))
+	g.Expect(w.quota.Status.Overall.Cpu().String()).To(Equal("4"))
+	g.Expect(w.quota.Status.AggregatedStatus).To(HaveLen(1), "edge-2 has not reported")
+	g.Expect(w.quota.Status.AggregatedStatus[0].ClusterName).To(Equal("edge-1"))
+	g.Expect(w.quota.Status.AggregatedStatus[0].Used.Cpu().String()).To(Equal("500m"))
+
+	// Less is allowed than is used; then the workload goes.
+	w.change(t, func() {
+		w.quota.Spec.Overall, w.quota.Spec.StaticAssignments = list("cpu", "2", "services", "9"), []policyv1alpha1.StaticClusterAssignment{part("edge-1", "2")}
+	})
+	g.Eventually(w.hard(t, "edge-1"), soon, often).Should(Equal("2"))
+	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(BeEmpty(), "it has no part any more")
+	g.Eventually(func() []string { return w.told("QuotaExceeded") }, soon, often).Should(HaveExactElements(ContainSubstring("cpu (3 of 2)")))
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(used, soon, often).Should(Equal(map[string]string{"services": "3"}))
+
+	// The quota goes, after what it brought.
+	g.Expect(w.quota.Finalizers).To(ContainElement(contract.QuotaFinalizer))
+	g.Expect(w.hub.Delete(t.Context(), w.quota)).To(Succeed())
+	g.Eventually(w.hard(t, "edge-1"), soon, often).Should(BeEmpty())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), &policyv1alpha1.FederatedResourceQuota{}))
+	}, soon, often).Should(BeTrue())
+	g.Expect(w.told("SyncWorkSucceed")).NotTo(BeEmpty())
+}
+
+// report does what the agent of a cluster does.
+func (w *world) report(t *testing.T, name string, hard, used corev1.ResourceList) {
+	t.Helper()
+	g := NewWithT(t)
+	raw, err := json.Marshal(corev1.ResourceQuotaStatus{Hard: hard, Used: used})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error {
+		work := w.work(t, name)
+		meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedSuccessful"})
+		work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
+			Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ResourceQuota", Namespace: w.quota.Namespace, Name: w.quota.Name},
+			Status:     &runtime.RawExtension{Raw: raw},
+		}}
+		return w.hub.Status().Update(t.Context(), work)
+	}, soon, often).Should(Succeed())
+}
+
+func TestRegisterSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(quotas.Register(t.Context(), nil, quotas.Deps{})).NotTo(Succeed())
+}

@@ -1,0 +1,60 @@
+package replicas
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/replicas/scale"
+)
+
+// Reasons and the action of the events of the stage.
+const (
+	reasonRetained     = "ReplicasRetained"
+	reasonNotRetained  = "ReplicasNotRetained"
+	reasonCannotRetain = "ReplicasCannotBeRetained"
+	reasonTakenOver    = "ReplicasTakenOver"
+	action             = "SyncReplicas"
+)
+
+// referenceTo refers to a target.
+func referenceTo(t scale.Target, obj metav1.Object) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: t.APIVersion, Kind: t.Kind, Namespace: obj.GetNamespace(), Name: t.Name, UID: obj.GetUID()}
+}
+
+func normal(regarding runtime.Object, reason, note string) kube.Event {
+	return kube.Event{Regarding: regarding, Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note}
+}
+
+func retained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Object) kube.Event {
+	return normal(referenceTo(t, obj), reasonRetained,
+		fmt.Sprintf("HorizontalPodAutoscaler %s scales it in the clusters: the replicas that it has there are kept.", b.Spec.Resource.Name))
+}
+
+func notRetained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Object) kube.Event {
+	return normal(referenceTo(t, obj), reasonNotRetained,
+		fmt.Sprintf("HorizontalPodAutoscaler %s does not scale it any more: its replicas in the clusters are those of the template.", b.Spec.Resource.Name))
+}
+
+func cannotRetain(b *workv1alpha2.ResourceBinding, t scale.Target) kube.Event {
+	return kube.Event{
+		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonCannotRetain, Action: action,
+		Note: fmt.Sprintf("Nothing says how to keep the replicas of %s in the clusters, so the template and this autoscaler overwrite each other there. "+
+			"A ResourceInterpreterCustomization with a retention rule for %s of %s can say it.", t, t.Kind, t.APIVersion),
+	}
+}
+
+func takenOver(b *workv1alpha2.ResourceBinding, before int64, c scale.Count) kube.Event {
+	shares := make([]string, len(c.By))
+	for i, share := range c.By {
+		shares[i] = fmt.Sprintf("%s:%d", share.Name, share.Replicas)
+	}
+	return normal(bindings.TemplateRef(b), reasonTakenOver,
+		fmt.Sprintf("Took over %d replicas from the clusters, instead of %d: {%s}", c.Total, before, strings.Join(shares, ", ")))
+}

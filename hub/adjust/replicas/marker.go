@@ -1,0 +1,186 @@
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/replicas/scale"
+)
+
+// marker marks what autoscalers scale, so that its replicas are kept in the members. It is
+// asked about the bindings of autoscalers.
+type marker struct {
+	stage
+
+	interpreter interpreter.Interpreter
+	wants       *wants
+}
+
+// Reconcile marks what one autoscaler scales, and takes the mark off what it does not
+// scale any more.
+func (m *marker) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	b := &workv1alpha2.ResourceBinding{}
+	if err := m.hubClient.Get(ctx, req.NamespacedName, b); err != nil {
+		if apierrors.IsNotFound(err) {
+			m.wants.set(req.NamespacedName, scale.Target{})
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !scale.IsAutoscaler(b.Spec.Resource) {
+		return reconcile.Result{}, nil
+	}
+	marked, wanted := scale.Marked(b), scale.Target{}
+	if b.DeletionTimestamp.IsZero() {
+		var err error
+		if wanted, err = m.wanted(ctx, b); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	m.wants.set(req.NamespacedName, wanted)
+	if marked != (scale.Target{}) && marked != wanted {
+		if err := m.unmark(ctx, b, marked); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if wanted == (scale.Target{}) {
+		return reconcile.Result{}, m.record(ctx, b, wanted)
+	}
+	return reconcile.Result{}, m.mark(ctx, b, wanted, marked == wanted)
+}
+
+// wanted returns what the autoscaler of a binding scales: nothing if it does not say so in a
+// way that can be read, which its own API server refuses.
+func (m *marker) wanted(ctx context.Context, b *workv1alpha2.ResourceBinding) (scale.Target, error) {
+	ref := b.Spec.Resource
+	autoscaler := &unstructured.Unstructured{}
+	autoscaler.SetAPIVersion(ref.APIVersion)
+	autoscaler.SetKind(ref.Kind)
+	err := m.liveReader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: ref.Name}, autoscaler)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && autoscaler.GetUID() != ref.UID:
+		return scale.Marked(b), nil // its binding goes next, and wakes us
+	case err != nil:
+		return scale.Target{}, fmt.Errorf("reading the HorizontalPodAutoscaler %q: %w", ref.Name, err)
+	}
+	t, err := scale.TargetOf(autoscaler)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Marking nothing", "reason", err.Error())
+	}
+	return t, nil
+}
+
+// mark puts the label on a target that does not have it, after it is recorded that it is
+// ours. What its author said of the label is left alone.
+func (m *marker) mark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target, ours bool) error {
+	obj, err := m.read(ctx, b.Namespace, t)
+	if err != nil {
+		return err
+	}
+	if obj == nil || said(obj) {
+		if !ours { // it is not there yet, or its author has the say
+			t = scale.Target{}
+		}
+		return m.record(ctx, b, t)
+	}
+	if err := m.record(ctx, b, t); err != nil {
+		return err
+	}
+	edit, err := kube.Begin(obj)
+	if err != nil {
+		return err
+	}
+	labels := maps.Clone(obj.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[contract.RetainReplicasLabel] = contract.LabelTrue
+	obj.SetLabels(labels)
+	if _, err := edit.Commit(ctx, m.hubClient, contract.FieldManagerReplicas); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Keeping the replicas that an autoscaler sets in members", "target", t.String())
+	m.events(retained(b, t, obj))
+	if !m.interpreter.Has(t.GroupVersionKind(), interpreter.Retain) {
+		m.events(cannotRetain(b, t))
+	}
+	return nil
+}
+
+// said says whether anybody said anything of the label.
+func said(obj metav1.Object) bool {
+	_, ok := obj.GetLabels()[contract.RetainReplicasLabel]
+	return ok
+}
+
+// unmark takes the label off a target that is not scaled any more.
+func (m *marker) unmark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target) error {
+	obj, err := m.read(ctx, b.Namespace, t)
+	if obj == nil || err != nil {
+		return err
+	}
+	edit, err := kube.Begin(obj)
+	if err != nil {
+		return err
+	}
+	labels := maps.Clone(obj.Labels)
+	if labels[contract.RetainReplicasLabel] == contract.LabelTrue {
+		delete(labels, contract.RetainReplicasLabel)
+	}
+	obj.SetLabels(labels)
+	wrote, err := edit.Commit(ctx, m.hubClient, contract.FieldManagerReplicas)
+	if wrote {
+		ctrl.LoggerFrom(ctx).Info("Not keeping the replicas of members any more", "target", t.String())
+		m.events(notRetained(b, t, obj))
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// record notes on the binding of an autoscaler which target is marked for it; the binding
+// waits for the mark to be taken off before it goes.
+func (m *marker) record(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target) error {
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	if err := scale.SetMarked(b, t); err != nil {
+		return err
+	}
+	if t == (scale.Target{}) {
+		controllerutil.RemoveFinalizer(b, contract.ReplicasFinalizer)
+	} else {
+		controllerutil.AddFinalizer(b, contract.ReplicasFinalizer)
+	}
+	if _, err := edit.Commit(ctx, m.hubClient, contract.FieldManagerReplicas); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("recording what is marked for %q: %w", b.Name, err)
+	}
+	return nil
+}
+
+// read returns the metadata of a target as it is now; nil if there is no such object, or
+// no such kind.
+func (m *marker) read(ctx context.Context, namespace string, t scale.Target) (*metav1.PartialObjectMetadata, error) {
+	obj := kube.MetadataOf(t.GroupVersionKind())
+	err := m.liveReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: t.Name}, obj)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the metadata of %s %q: %w", t.Kind, t.Name, err)
+	}
+	return obj, nil
+}

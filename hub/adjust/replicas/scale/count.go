@@ -1,0 +1,74 @@
+package scale
+
+import (
+	"encoding/json"
+	"fmt"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Count is how many there are.
+type Count struct {
+	// Total of all clusters; of no meaning while Wait says something.
+	Total int32
+	// By says how many each cluster has, in the order of the targets.
+	By []workv1alpha2.TargetCluster
+	// Wait says why the total is not known now: what is on its way would be taken for what
+	// the members want.
+	Wait string
+}
+
+// reported is what is read of the status of a Deployment.
+type reported struct {
+	Replicas        int32 `json:"replicas"`
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+}
+
+// CountOf adds up what the clusters of a binding report.
+func CountOf(b workv1alpha2.Binding) Count {
+	spec, status := b.BindingSpec(), b.BindingStatus()
+	switch {
+	case len(spec.Clusters) == 0:
+		return Count{Wait: "it is in no cluster"}
+	case len(spec.GracefulEvictionTasks) > 0:
+		return Count{Wait: "it is leaving a cluster"}
+	case status.SchedulerObservedGeneration != b.GetGeneration():
+		return Count{Wait: "the scheduler has not seen its latest change"}
+	case len(status.AggregatedStatus) != len(spec.Clusters):
+		return Count{Wait: "the clusters that report are not those that it is in"}
+	}
+	items := make(map[string]*workv1alpha2.AggregatedStatusItem, len(status.AggregatedStatus))
+	for i := range status.AggregatedStatus {
+		items[status.AggregatedStatus[i].ClusterName] = &status.AggregatedStatus[i]
+	}
+	var c Count
+	for _, target := range spec.Clusters {
+		item := items[target.Name]
+		n, wait := settled(item)
+		if wait != "" {
+			return Count{Wait: fmt.Sprintf("cluster %s %s", target.Name, wait)}
+		}
+		c.By = append(c.By, workv1alpha2.TargetCluster{Name: target.Name, Replicas: n})
+		c.Total += n
+	}
+	return c
+}
+
+// settled returns the replicas that a cluster has, if they are those that it wants: not in
+// the middle of a rollout, which has more for a while, or of a change of their number.
+func settled(item *workv1alpha2.AggregatedStatusItem) (replicas int32, wait string) {
+	if item == nil || item.Status == nil || !item.Applied {
+		return 0, "has not reported"
+	}
+	var r reported
+	switch err := json.Unmarshal(item.Status.Raw, &r); {
+	case err != nil:
+		return 0, "reports what cannot be read"
+	case r.Replicas <= 0:
+		return 0, "has no replicas yet"
+	case item.Health != workv1alpha1.Healthy || r.UpdatedReplicas != r.Replicas:
+		return 0, "is not done with its latest change"
+	}
+	return r.Replicas, ""
+}

@@ -1,0 +1,69 @@
+package scale_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/adjust/replicas/scale"
+)
+
+// settled is a binding in two clusters, of which the second has one replica more than it was
+// given.
+func settled() *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{}
+	b.Generation, b.Status.SchedulerObservedGeneration = 3, 3
+	b.Spec.Replicas = 4
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 2}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
+		item("b", `{"replicas": 3, "updatedReplicas": 3}`), item("a", `{"replicas": 2, "updatedReplicas": 2}`),
+	}
+	return b
+}
+
+func item(cluster, status string) workv1alpha2.AggregatedStatusItem {
+	return workv1alpha2.AggregatedStatusItem{
+		ClusterName: cluster, Status: &runtime.RawExtension{Raw: []byte(status)}, Applied: true, Health: workv1alpha1.Healthy,
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	got := scale.CountOf(settled())
+	NewWithT(t).Expect(got).To(BeComparableTo(scale.Count{
+		Total: 5, By: []workv1alpha2.TargetCluster{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 3}},
+	}))
+	tests := map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		want   string
+	}{
+		"it is nowhere": {func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = nil }, "in no cluster"},
+		"it is being moved": {func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.GracefulEvictionTasks = make([]workv1alpha2.GracefulEvictionTask, 1)
+		}, "leaving a cluster"},
+		"it was changed":             {func(b *workv1alpha2.ResourceBinding) { b.Generation = 4 }, "scheduler"},
+		"a cluster has not reported": {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus = b.Status.AggregatedStatus[:1] }, "not those"},
+		"another cluster reports":    {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].ClusterName = "c" }, "cluster b has not reported"},
+		"a cluster reports nothing":  {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Status = nil }, "cluster b has not reported"},
+		"a cluster refused it":       {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Applied = false }, "cluster b has not reported"},
+		"a cluster reports nonsense": {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = item("b", `[]`) }, "cannot be read"},
+		"a cluster has none yet":     {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = item("b", `{}`) }, "cluster b has no replicas yet"},
+		"a rollout has more for a while": {func(b *workv1alpha2.ResourceBinding) {
+			b.Status.AggregatedStatus[0] = item("b", `{"replicas": 3, "updatedReplicas": 1}`)
+		}, "cluster b is not done"},
+		"pods are made, or not ready":        {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Health = workv1alpha1.Unhealthy }, "cluster b is not done"},
+		"nobody knows whether it fares well": {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Health = workv1alpha1.Unknown }, "cluster b is not done"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := settled()
+			tt.change(b)
+			NewWithT(t).Expect(scale.CountOf(b).Wait).To(ContainSubstring(tt.want))
+		})
+	}
+}

@@ -1,0 +1,260 @@
+package replicas_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/lua/vm"
+	"fairlead.dev/common/interpreter/store"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/adjust/replicas"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+const (
+	soon  = 30 * time.Second
+	often = 10 * time.Millisecond
+	while = 300 * time.Millisecond
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// world is a hub's API with nothing but this stage at work.
+type world struct {
+	hub       client.Client
+	namespace string
+
+	events stagetest.Events
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t)}
+	mgr := stagetest.Manager(t, hub.Config)
+	kinds, err := store.BuiltIn(vm.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(replicas.Register(mgr, replicas.Deps{
+		Interpreter: kinds, Informers: kube.NewMetadataInformers(mgr.GetCache()),
+		Events: w.events.Record,
+	})).To(Succeed())
+	stagetest.Run(t, mgr)
+	return w
+}
+
+// told returns the events about an object: reason and note.
+func (w *world) told(kind, name string) []string {
+	var out []string
+	for _, e := range w.events.All() {
+		if ref, ok := e.Regarding.(*corev1.ObjectReference); ok && ref.Kind == kind && ref.Name == name {
+			out = append(out, e.Reason+": "+e.Note)
+		}
+	}
+	return out
+}
+
+// bind makes the binding that the detector would make of a template, or tells an existing
+// one that its template changed.
+func (w *world) bind(t *testing.T, template *unstructured.Unstructured) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{}
+	key := client.ObjectKey{Namespace: w.namespace, Name: contract.BindingName(template.GetKind(), template.GetName())}
+	ref := workv1alpha2.ObjectReference{
+		APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Namespace: w.namespace, Name: template.GetName(),
+		UID: template.GetUID(), ResourceVersion: template.GetResourceVersion(),
+	}
+	if w.hub.Get(t.Context(), key, b) != nil {
+		b.Namespace, b.Name, b.Spec.Resource = key.Namespace, key.Name, ref
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		return b
+	}
+	g.Eventually(func() error {
+		if err := w.hub.Get(t.Context(), key, b); err != nil {
+			return err
+		}
+		b.Spec.Resource = ref
+		return w.hub.Update(t.Context(), b)
+	}, soon, often).Should(Succeed())
+	return b
+}
+
+func (w *world) create(t *testing.T, template *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	NewWithT(t).Expect(w.hub.Create(t.Context(), template)).To(Succeed())
+	return template
+}
+
+func (w *world) autoscaler(t *testing.T, name, kind, apiVersion, scales string) *unstructured.Unstructured {
+	t.Helper()
+	return w.create(t, builder.MakeTemplate("autoscaling/v2", "HorizontalPodAutoscaler", w.namespace, name).
+		Set(int64(9), "spec", "maxReplicas").
+		Set(map[string]any{"apiVersion": apiVersion, "kind": kind, "name": scales}, "spec", "scaleTargetRef").Obj())
+}
+
+// change changes a template, however often it was changed meanwhile.
+func (w *world) change(t *testing.T, obj *unstructured.Unstructured, change func()) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change()
+		return w.hub.Update(t.Context(), obj)
+	}, soon, often).Should(Succeed())
+}
+
+// label returns what the label of a template says.
+func (w *world) label(t *testing.T, obj *unstructured.Unstructured) func() string {
+	t.Helper()
+	return func() string {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err.Error()
+		}
+		return obj.GetLabels()[contract.RetainReplicasLabel]
+	}
+}
+
+func TestStage(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	t.Run("what an autoscaler scales is marked", w.marks)
+	t.Run("what an author says of the label stays", w.leavesAuthorsAlone)
+	t.Run("a kind that keeps no replicas is told", w.tellsWhatCannotBeKept)
+	t.Run("replicas of members are written back", w.writesBack)
+}
+
+func (w *world) marks(t *testing.T) {
+	g := NewWithT(t)
+	web, api := w.create(t, builder.MakeDeployment(w.namespace, "web").Obj()), builder.MakeDeployment(w.namespace, "api").Obj()
+	scaler := w.autoscaler(t, "scaler", "Deployment", "apps/v1", "web")
+	b := w.bind(t, scaler)
+	g.Eventually(w.label(t, web), soon, often).Should(Equal("true"))
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+	g.Expect(b.Finalizers).To(ContainElement(contract.ReplicasFinalizer), "the mark is to be taken off before it goes")
+	g.Eventually(func() []string { return w.told("Deployment", "web") }, soon, often).Should(HaveExactElements(HavePrefix("ReplicasRetained: ")))
+
+	// Somebody takes the label off.
+	w.bind(t, web)
+	w.change(t, web, func() { web.SetLabels(nil) })
+	w.bind(t, web)
+	g.Eventually(w.label(t, web), soon, often).Should(Equal("true"))
+
+	// It scales something else from now on, which comes later.
+	w.change(t, scaler, func() {
+		g.Expect(unstructured.SetNestedField(scaler.Object, "api", "spec", "scaleTargetRef", "name")).To(Succeed())
+	})
+	w.bind(t, scaler)
+	g.Eventually(w.label(t, web), soon, often).Should(BeEmpty())
+	w.create(t, api)
+	w.bind(t, api)
+	g.Eventually(w.label(t, api), soon, often).Should(Equal("true"))
+
+	// It goes.
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(w.label(t, api), soon, often).Should(BeEmpty())
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, soon, often).ShouldNot(Succeed())
+	g.Expect(w.told("HorizontalPodAutoscaler", "scaler")).To(BeEmpty())
+}
+
+func (w *world) leavesAuthorsAlone(t *testing.T) {
+	g := NewWithT(t)
+	yes := w.create(t, builder.MakeDeployment(w.namespace, "yes").Label(contract.RetainReplicasLabel, "true").Obj())
+	no := w.create(t, builder.MakeDeployment(w.namespace, "no").Label(contract.RetainReplicasLabel, "false").Obj())
+	for _, obj := range []*unstructured.Unstructured{yes, no} {
+		said := obj.GetLabels()[contract.RetainReplicasLabel]
+		b := w.bind(t, w.autoscaler(t, obj.GetName(), "Deployment", "apps/v1", obj.GetName()))
+		g.Consistently(w.label(t, obj), while, often).Should(Equal(said))
+		g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+		g.Consistently(w.label(t, obj), while, often).Should(Equal(said))
+	}
+}
+
+func (w *world) tellsWhatCannotBeKept(t *testing.T) {
+	g := NewWithT(t)
+	obj := w.create(t, builder.MakeTemplate("apps/v1", "DaemonSet", w.namespace, "odd").
+		Set(map[string]any{"app": "odd"}, "spec", "selector", "matchLabels").
+		Set(map[string]any{"app": "odd"}, "spec", "template", "metadata", "labels").
+		Image("nginx:1.27").Obj())
+	w.bind(t, w.autoscaler(t, "odd", "DaemonSet", "apps/v1", "odd"))
+	g.Eventually(w.label(t, obj), soon, often).Should(Equal("true"))
+	g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", "odd") }, soon, often).Should(
+		HaveExactElements(HavePrefix("ReplicasCannotBeRetained: Nothing says how to keep the replicas of DaemonSet odd")))
+}
+
+func (w *world) writesBack(t *testing.T) {
+	g := NewWithT(t)
+	marked := w.create(t, builder.MakeDeployment(w.namespace, "marked").Replicas(4).Label(contract.RetainReplicasLabel, "true").Obj())
+	plain := w.create(t, builder.MakeDeployment(w.namespace, "plain").Replicas(4).Obj())
+	copied := w.create(t, builder.MakeDeployment(w.namespace, "copied").Replicas(4).Label(contract.RetainReplicasLabel, "true").Obj())
+	for _, obj := range []*unstructured.Unstructured{marked, plain, copied} {
+		b := w.bind(t, obj)
+		b.Spec.Replicas = 4
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}, {Name: "edge-2", Replicas: 2}}
+		b.Spec.Placement = &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{
+			ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: policyv1alpha1.Weighted,
+		}}
+		if obj == copied {
+			b.Spec.Placement.ReplicaScheduling.ReplicaSchedulingType = policyv1alpha1.Duplicated
+		}
+		g.Expect(w.hub.Update(t.Context(), b)).To(Succeed())
+		w.report(t, b, `{"replicas": 2, "updatedReplicas": 2}`, `{"replicas": 5, "updatedReplicas": 5}`)
+	}
+	scaledTo := func(obj *unstructured.Unstructured) func() int64 {
+		return func() int64 {
+			g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+			n, _, err := unstructured.NestedInt64(obj.Object, "spec", "replicas")
+			g.Expect(err).NotTo(HaveOccurred())
+			return n
+		}
+	}
+	g.Eventually(scaledTo(marked), soon, often).Should(Equal(int64(7)))
+	g.Eventually(func() []string { return w.told("Deployment", "marked") }, soon, often).Should(
+		HaveExactElements("ReplicasTakenOver: Took over 7 replicas from the clusters, instead of 4: {edge-1:2, edge-2:5}"))
+	g.Expect(scaledTo(plain)()).To(Equal(int64(4)), "the template has the say")
+	g.Expect(scaledTo(copied)()).To(Equal(int64(4)), "each cluster has what the template says")
+
+	// The binding is behind: somebody scales the template, and the clusters report again.
+	w.change(t, marked, func() {
+		g.Expect(unstructured.SetNestedField(marked.Object, int64(9), "spec", "replicas")).To(Succeed())
+	})
+	w.report(t, w.bind(t, marked), `{"replicas": 2, "updatedReplicas": 2}`, `{"replicas": 6, "updatedReplicas": 6}`)
+	g.Consistently(scaledTo(marked), while, often).Should(Equal(int64(9)))
+}
+
+// report does what the scheduler and the clusters do.
+func (w *world) report(t *testing.T, b *workv1alpha2.ResourceBinding, statuses ...string) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		b.Status.SchedulerObservedGeneration, b.Status.AggregatedStatus = b.Generation, nil
+		for i, status := range statuses {
+			b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{
+				ClusterName: b.Spec.Clusters[i].Name, Status: &runtime.RawExtension{Raw: []byte(status)}, Applied: true, Health: workv1alpha1.Healthy,
+			})
+		}
+		return w.hub.Status().Update(t.Context(), b)
+	}, soon, often).Should(Succeed())
+}
+
+func TestRegisterSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(replicas.Register(nil, replicas.Deps{})).NotTo(Succeed())
+}

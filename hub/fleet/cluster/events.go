@@ -1,0 +1,127 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/cluster/taint"
+)
+
+// Reasons of events on Clusters.
+const (
+	reasonNamespaceMade    = "CreateExecutionSpaceSucceed"
+	reasonNamespaceFailed  = "CreateExecutionSpaceFailed"
+	reasonNamespaceRemoved = "RemoveExecutionSpaceSucceed"
+	reasonRemovalFailed    = "RemoveExecutionSpaceFailed"
+	reasonTaintSucceeded   = "TaintClusterSucceed"
+	reasonTaintFailed      = "TaintClusterFailed"
+	reasonRemovalWaits     = "ClusterRemovalWaits"
+	reasonFlapping         = "ClusterFlapping"
+	reasonPolicyInvalid    = "ClusterTaintPolicyInvalid"
+)
+
+// Actions of events on Clusters.
+const (
+	actionJoining  = "Joining"
+	actionTainting = "Tainting"
+	actionRemoving = "Removing"
+)
+
+func normal(cluster *clusterv1alpha1.Cluster, reason, action, note string) kube.Event {
+	return kube.Event{
+		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note, Detail: true,
+	}
+}
+
+func warning(cluster *clusterv1alpha1.Cluster, reason, action, note string) kube.Event {
+	return kube.Event{Regarding: cluster, Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: note}
+}
+
+func namespaceMade(cluster *clusterv1alpha1.Cluster, namespace string) kube.Event {
+	return normal(cluster, reasonNamespaceMade, actionJoining,
+		fmt.Sprintf("Created execution space(%s) for cluster(%s).", namespace, cluster.Name))
+}
+
+func namespaceFailed(cluster *clusterv1alpha1.Cluster, err error) kube.Event {
+	return warning(cluster, reasonNamespaceFailed, actionJoining,
+		fmt.Sprintf("The execution namespace of cluster %s could not be made, so nothing can be sent there: %v.", cluster.Name, err))
+}
+
+func taintSucceeded(cluster *clusterv1alpha1.Cluster, taints []corev1.Taint) kube.Event {
+	return normal(cluster, reasonTaintSucceeded, actionTainting, "Taint cluster succeed: "+taint.Sentence(taints)+".")
+}
+
+func taintFailed(cluster *clusterv1alpha1.Cluster, err error) kube.Event {
+	return warning(cluster, reasonTaintFailed, actionTainting,
+		fmt.Sprintf("The taints of cluster %s could not be written: %v.", cluster.Name, err))
+}
+
+// notReady tells of a cluster that became so.
+func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) kube.Event {
+	var note string
+	switch {
+	case ready.Reason == clusterv1alpha1.ReasonClusterStatusNeverUpdated:
+		note = fmt.Sprintf("Cluster %s has not been heard from since it joined; look whether its agent runs and reaches the hub.", cluster.Name)
+	case ready.Status == metav1.ConditionUnknown:
+		note = fmt.Sprintf("Cluster %s is no longer heard from; what runs there goes on, nothing new is sent. "+
+			"Look whether its agent runs and reaches the hub.", cluster.Name)
+	default:
+		note = fmt.Sprintf("Cluster %s is not ready and gets nothing new: %s.", cluster.Name, ready.Message)
+	}
+	return warning(cluster, ready.Reason, actionTainting, note)
+}
+
+// settling tells of a cluster that is back once more.
+func settling(cluster *clusterv1alpha1.Cluster, silences int, until time.Time) kube.Event {
+	return warning(cluster, reasonFlapping, actionTainting,
+		fmt.Sprintf("Cluster %s is back, but fell silent %d times of late: its taints stay until %s if it does not again. "+
+			"Look at the network between it and the hub.", cluster.Name, silences, until.UTC().Format(time.RFC3339)))
+}
+
+func policyInvalid(policy *policyv1alpha1.ClusterTaintPolicy, err error) kube.Event {
+	return kube.Event{
+		Regarding: policy, Type: corev1.EventTypeWarning, Reason: reasonPolicyInvalid, Action: actionTainting,
+		Note: fmt.Sprintf("ClusterTaintPolicy %s taints nothing: correct spec.targetClusters: %v.", policy.Name, err),
+	}
+}
+
+func namespaceRemoved(cluster *clusterv1alpha1.Cluster) kube.Event {
+	return normal(cluster, reasonNamespaceRemoved, actionRemoving,
+		fmt.Sprintf("Removed execution space for cluster(%s).", cluster.Name))
+}
+
+func removalFailed(cluster *clusterv1alpha1.Cluster, err error) kube.Event {
+	return warning(cluster, reasonRemovalFailed, actionRemoving,
+		fmt.Sprintf("The execution namespace of cluster %s could not be deleted: %v.", cluster.Name, err))
+}
+
+func removalWaits(cluster *clusterv1alpha1.Cluster, what string) kube.Event {
+	return warning(cluster, reasonRemovalWaits, actionRemoving, what)
+}
+
+func stillTargeted(cluster, example string, count int) string {
+	return fmt.Sprintf("Cluster %s is not removed yet, because %d bindings still need it, %s for one: "+
+		"give them another place, or delete their templates.", cluster, count, example)
+}
+
+func stillDraining(cluster string, left int) string {
+	return fmt.Sprintf("Cluster %s is not removed yet, because its agent still has the objects of %d Works to delete: "+
+		"wait for it, or stop the agent to leave the objects where they are.", cluster, left)
+}
+
+func stillTerminating(cluster, namespace string) string {
+	return fmt.Sprintf("Cluster %s is not removed yet, because namespace %s still holds objects: look which have a finalizer.", cluster, namespace)
+}
+
+func sameTaints(a, b []corev1.Taint) bool {
+	return slices.EqualFunc(a, b, func(a, b corev1.Taint) bool {
+		return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
+	})
+}

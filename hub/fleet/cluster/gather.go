@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/cluster/drain"
+	"fairlead.dev/hub/fleet/cluster/taint"
+)
+
+// renewed returns when the lease of a cluster was renewed, by the clock of its agent;
+// zero if it never was.
+func (r *Reconciler) renewed(ctx context.Context, reader client.Reader, cluster string) (time.Time, error) {
+	lease := &coordinationv1.Lease{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: cluster}, lease)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return time.Time{}, fmt.Errorf("reading the lease of cluster %q: %w", cluster, err)
+	case lease.Spec.RenewTime == nil: // or there is no lease
+		return time.Time{}, nil
+	default:
+		return lease.Spec.RenewTime.Time, nil
+	}
+}
+
+// taintPolicies returns the policies that can be acted on, ready to be. Of the others
+// their author is told once for each generation.
+func (r *Reconciler) taintPolicies(ctx context.Context) ([]taint.Policy, error) {
+	var list policyv1alpha1.ClusterTaintPolicyList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing ClusterTaintPolicies: %w", err)
+	}
+	policies, invalid := taint.Compile(list.Items)
+	for _, bad := range invalid {
+		if r.memories.complainOf(bad.Policy.UID, bad.Policy.Generation) {
+			r.events(policyInvalid(bad.Policy, bad.Err))
+		}
+	}
+	return policies, nil
+}
+
+// targeting returns a binding that still needs a cluster, and how many there are: the
+// cluster is a target, or, as long as its agent is there to do anything about it, has a
+// copy that is to stay until others are healthy.
+func (r *Reconciler) targeting(ctx context.Context, cluster string, abandoned bool) (example string, count int, err error) {
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		bindings, err := kind.List(ctx, r.hubClient)
+		if err != nil {
+			return "", 0, err
+		}
+		for _, b := range bindings {
+			if !drain.Needs(b.BindingSpec(), cluster, abandoned) {
+				continue
+			}
+			name := client.ObjectKeyFromObject(b).String()
+			if b.GetNamespace() == "" {
+				name = b.GetName()
+			}
+			if count++; example == "" || name < example {
+				example = name
+			}
+		}
+	}
+	return example, count, nil
+}
+
+// works returns the Works in an execution namespace, as the cache has them: without
+// what they carry.
+func (r *Reconciler) works(ctx context.Context, namespace string) ([]workv1alpha1.Work, error) {
+	var works workv1alpha1.WorkList
+	if err := r.hubClient.List(ctx, &works, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing works in %q: %w", namespace, err)
+	}
+	return works.Items, nil
+}
+
+// empty says whether there are really no Works in an execution namespace.
+func (r *Reconciler) empty(ctx context.Context, namespace string) (bool, error) {
+	works := &metav1.PartialObjectMetadataList{}
+	works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
+	if err := r.hubReader.List(ctx, works, client.InNamespace(namespace), client.Limit(1)); err != nil {
+		return false, fmt.Errorf("listing works in %q: %w", namespace, err)
+	}
+	return len(works.Items) == 0, nil
+}
+
+// liveNamespace returns a namespace, nil if there is none.
+func (r *Reconciler) liveNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	namespace := &corev1.Namespace{}
+	err := r.hubReader.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the execution namespace %q: %w", name, err)
+	}
+	return namespace, nil
+}

@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/cluster/drain"
+)
+
+const (
+	// removalPoll is how often a removal looks whether it can go on. Bindings and Works
+	// are not watched for it: a removal is rare and they change all the time.
+	removalPoll = 500 * time.Millisecond
+	// patience is after how long a removal that does not get on says why.
+	patience = 10 * time.Second
+)
+
+// waiting is what a removal waits for.
+type waiting int
+
+const (
+	waitTargeted waiting = iota + 1
+	waitDraining
+	waitTerminating
+)
+
+// remove takes the next step of the removal of a Cluster, and returns after how long
+// to look again; 0 when the Cluster is done with.
+func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster) (time.Duration, error) {
+	if !controllerutil.ContainsFinalizer(cluster, contract.ClusterFinalizer) {
+		return 0, nil
+	}
+	name := r.namespace(cluster)
+	namespace, err := r.liveNamespace(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	terminating := namespace != nil && !namespace.DeletionTimestamp.IsZero()
+
+	// 1. Nothing is sent there any more, and nothing waits there for its replacement.
+	example, count, err := r.targeting(ctx, cluster.Name, drain.Abandoned(cluster, terminating))
+	if err != nil {
+		return 0, err
+	}
+	if count > 0 {
+		return r.waitFor(cluster, waitTargeted, stillTargeted(cluster.Name, example, count)), nil
+	}
+
+	// 2. Its Works are gone: the agent removed their objects, or there is no agent. In a
+	// namespace that somebody deleted already it has no rights any more either.
+	left, err := r.drain(ctx, cluster, terminating)
+	if err != nil {
+		return 0, err
+	}
+	if left > 0 {
+		return r.waitFor(cluster, waitDraining, stillDraining(cluster.Name, left)), nil
+	}
+
+	// 3. The execution namespace is gone, and the rights in it.
+	if namespace != nil {
+		if !terminating {
+			if err := r.deleteNamespace(ctx, namespace); client.IgnoreNotFound(err) != nil {
+				r.events(removalFailed(cluster, err))
+				return 0, fmt.Errorf("deleting the execution namespace of %q: %w", cluster.Name, err)
+			}
+			ctrl.LoggerFrom(ctx).Info("Deleting the execution namespace", "namespace", name)
+			r.events(namespaceRemoved(cluster))
+		}
+		return r.waitFor(cluster, waitTerminating, stillTerminating(cluster.Name, name)), nil
+	}
+
+	// 4. The Cluster may go.
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return 0, fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+	}
+	controllerutil.RemoveFinalizer(cluster, contract.ClusterFinalizer)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster); client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("releasing cluster %q: %w", cluster.Name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Releasing the cluster")
+	return 0, nil
+}
+
+// deleteNamespace deletes an execution namespace, which is guarded: it says first that it may go.
+func (r *Reconciler) deleteNamespace(ctx context.Context, namespace *corev1.Namespace) error {
+	edit, err := kube.Begin(namespace)
+	if err != nil {
+		return fmt.Errorf("editing namespace %q: %w", namespace.Name, err)
+	}
+	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, contract.DeletionAllowedAnnotation, contract.LabelTrue)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster); err != nil {
+		return err
+	}
+	return r.hubClient.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID})
+}
+
+// drain deletes what Works there are and returns how many are left. When nobody is
+// there to clean up after them, their finalizers are removed and the objects stay in
+// the member. Works of a Cluster that stays are let go of without the intent to delete them.
+func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster, terminating bool) (int, error) {
+	works, err := r.works(ctx, r.namespace(cluster))
+	if err != nil {
+		return 0, err
+	}
+	remove, release := !cluster.DeletionTimestamp.IsZero(), drain.Abandoned(cluster, terminating)
+	for i := range works {
+		if remove {
+			if err := kube.DeleteWork(ctx, r.hubClient, &works[i], contract.DeletionClusterRemoved, contract.FieldManagerCluster); err != nil {
+				return len(works), err
+			}
+		}
+		if release {
+			if err := r.release(ctx, &works[i]); err != nil {
+				return len(works), err
+			}
+		}
+	}
+	if len(works) > 0 {
+		return len(works), nil
+	}
+	empty, err := r.empty(ctx, r.namespace(cluster))
+	if err != nil || empty {
+		return 0, err
+	}
+	return 1, nil // the cache will show it
+}
+
+// release takes the agent's finalizer from a Work that nobody else can take it from.
+func (r *Reconciler) release(ctx context.Context, work *workv1alpha1.Work) error {
+	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
+		return nil
+	}
+	edit, err := kube.Begin(work)
+	if err != nil {
+		return fmt.Errorf("editing work %q: %w", work.Name, err)
+	}
+	controllerutil.RemoveFinalizer(work, contract.ExecutionFinalizer)
+	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster)
+	if client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err) {
+		return nil // gone, or the next look will see it as it is now
+	}
+	return fmt.Errorf("releasing work %q: %w", work.Name, err)
+}
+
+// waitFor says, once and not at once, what a removal waits for.
+func (r *Reconciler) waitFor(cluster *clusterv1alpha1.Cluster, what waiting, sentence string) time.Duration {
+	if r.clock.Since(cluster.DeletionTimestamp.Time) >= patience && r.memories.complain(cluster, what) {
+		r.events(removalWaits(cluster, sentence))
+	}
+	return removalPoll
+}

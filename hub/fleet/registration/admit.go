@@ -1,0 +1,222 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/approve"
+	"fairlead.dev/hub/fleet/registration/record"
+)
+
+// admit takes the steps of a join that come before the approval, and reports whether
+// all of them are done.
+func (r *Reconciler) admit(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found) (bool, error) {
+	if err := r.useToken(ctx, csr, found); err != nil {
+		return false, err
+	}
+	if found.input.ReservedFor != "" {
+		// The member is back: what was kept for it is no longer needed, and would tell its
+		// agent to stop.
+		if err := Release(ctx, r.hubClient, found.input.Request.Cluster); err != nil {
+			return false, err
+		}
+	}
+	if err := r.ensureCluster(ctx, csr, found); err != nil {
+		return false, err
+	}
+	return r.rights.Ensure(ctx, found.cluster, r.hubReader)
+}
+
+// useToken marks the token as used for this request. Of two requests that are seen at
+// once only one gets it: the write holds for the token as it was read.
+func (r *Reconciler) useToken(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found) error {
+	token := found.input.Token
+	if token.UsedFor(string(csr.UID)) {
+		return nil
+	}
+	edit, err := kube.Begin(found.secret)
+	if err != nil {
+		return fmt.Errorf("editing token %q: %w", token.ID, err)
+	}
+	token.Uses = append(token.Uses, bootstrap.Use{
+		Cluster: found.input.Request.Cluster, Member: found.input.MemberID, Request: string(csr.UID), At: metav1.NewTime(r.clock.Now()).Rfc3339Copy().UTC(),
+	})
+	bootstrap.Record(found.secret, *token)
+	if token.UsesLeft() == 0 {
+		bootstrap.UseUp(found.secret)
+	}
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+		return fmt.Errorf("marking token %q as used: %w", token.ID, err)
+	}
+	return nil
+}
+
+// ensureCluster makes the Cluster, or gives one that was made beforehand its member. What
+// the token gives goes to a Cluster that had no member: afterwards it is up to the
+// operators.
+func (r *Reconciler) ensureCluster(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, found *found) error {
+	name, id := found.input.Request.Cluster, found.input.MemberID
+	how, err := r.how(csr, found.input)
+	if err != nil {
+		return err
+	}
+	if found.cluster == nil {
+		cluster := &clusterv1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{contract.JoinedAnnotation: how}},
+			Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: clusterv1alpha1.Pull},
+		}
+		give(cluster, found.input.Token.Gives)
+		if err := r.hubClient.Create(ctx, cluster, client.FieldOwner(contract.FieldManagerRegistration)); err != nil {
+			return fmt.Errorf("making cluster %q: %w", name, err)
+		}
+		ctrl.LoggerFrom(ctx).Info("Making the cluster", "Cluster", name)
+		found.cluster = cluster
+		return nil
+	}
+	edit, err := kube.Begin(found.cluster)
+	if err != nil {
+		return fmt.Errorf("editing cluster %q: %w", name, err)
+	}
+	if found.cluster.Spec.ID == "" {
+		give(found.cluster, found.input.Token.Gives)
+	}
+	found.cluster.Spec.ID = id
+	metav1.SetMetaDataAnnotation(&found.cluster.ObjectMeta, contract.JoinedAnnotation, how)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+		return fmt.Errorf("giving cluster %q its member: %w", name, err)
+	}
+	return nil
+}
+
+// how says how the member joins. It is the same at every try.
+func (r *Reconciler) how(csr *certificatesv1.CertificateSigningRequest, in approve.Input) (string, error) {
+	out := record.Joined{ID: in.Request.Join, Token: in.Token.ID, TokenBy: in.Token.CreatedBy}
+	for _, use := range in.Token.Uses {
+		if use.Request == string(csr.UID) {
+			out.At = use.At
+		}
+	}
+	if word := in.Token.AcceptedFor(string(csr.UID)); word != nil {
+		out.AcceptedBy = word.By
+	}
+	return record.Write(out)
+}
+
+// give gives a Cluster what its token has for it.
+func give(cluster *clusterv1alpha1.Cluster, gifts bootstrap.Gifts) {
+	if len(gifts.Labels) > 0 && cluster.Labels == nil {
+		cluster.Labels = map[string]string{}
+	}
+	maps.Copy(cluster.Labels, gifts.Labels)
+	cluster.Spec.Region = cmp.Or(gifts.Region, cluster.Spec.Region)
+	cluster.Spec.Provider = cmp.Or(gifts.Provider, cluster.Spec.Provider)
+	if len(gifts.Zones) > 0 {
+		cluster.Spec.Zones = gifts.Zones
+	}
+}
+
+// recordIssued writes onto a Cluster which certificate its agent was given last.
+func (r *Reconciler) recordIssued(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request approve.Request) error {
+	issued, err := record.Of(csr.Status.Certificate)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("Ignoring what the signer issued", "reason", err.Error())
+		return nil
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	err = r.hubClient.Get(ctx, client.ObjectKey{Name: request.Cluster}, cluster)
+	if err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading cluster %q: %w", request.Cluster, err)
+		}
+		return nil
+	}
+	before := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
+	if before != nil && (before.Serial == issued.Serial || issued.From.Before(before.From)) {
+		return nil // it is that one, or there was a later one
+	}
+	value, err := record.Write(issued)
+	if err != nil {
+		return err
+	}
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+	}
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.CertificateAnnotation, value)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+		return fmt.Errorf("recording the certificate of cluster %q: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// adopt writes onto a Cluster whose member joined a hub that knew no joins the one of which its
+// agent has a certificate by now: older certificates have no rights any more.
+func (r *Reconciler) adopt(ctx context.Context, cluster *clusterv1alpha1.Cluster, id string) error {
+	joined := cmp.Or(record.Read[record.Joined](cluster.Annotations, contract.JoinedAnnotation), &record.Joined{})
+	joined.ID = id
+	value, err := record.Write(*joined)
+	if err != nil {
+		return err
+	}
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+	}
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.JoinedAnnotation, value)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+		return fmt.Errorf("recording the join of cluster %q: %w", cluster.Name, err)
+	}
+	_, err = r.rights.Ensure(ctx, cluster, r.hubReader)
+	return err
+}
+
+// fetchTime is for how long whoever joined may fetch the certificate with the token.
+const fetchTime = 5 * time.Minute
+
+// closeToken has a token that is used up open nothing any more, once its last holder had the time
+// to fetch the certificate. It returns after how long to look again; 0 if it is done.
+func (r *Reconciler) closeToken(ctx context.Context, user string) (time.Duration, error) {
+	id, ok := bootstrap.IDOfUser(user)
+	if !ok {
+		return 0, nil
+	}
+	secret := &corev1.Secret{}
+	err := r.hubReader.Get(ctx, client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(id)}, secret)
+	if err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return 0, fmt.Errorf("reading token %q: %w", id, err)
+		}
+		return 0, nil
+	}
+	token, err := bootstrap.FromSecret(secret)
+	if err != nil || token.UsesLeft() > 0 || bootstrap.IsClosed(secret) {
+		return 0, nil //nolint:nilerr // a damaged token opens nothing
+	}
+	if left := token.Uses[len(token.Uses)-1].At.Add(fetchTime).Sub(r.clock.Now()); left > 0 {
+		return left, nil
+	}
+	edit, err := kube.Begin(secret)
+	if err != nil {
+		return 0, fmt.Errorf("editing token %q: %w", id, err)
+	}
+	bootstrap.Close(secret)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("closing token %q: %w", id, err)
+	}
+	ctrl.LoggerFrom(ctx).V(1).Info("Closed a token that is used up", "token", id)
+	return 0, nil
+}

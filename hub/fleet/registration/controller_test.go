@@ -1,0 +1,507 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/record"
+	"fairlead.dev/test/builder"
+	testcluster "fairlead.dev/test/cluster"
+)
+
+func TestMain(m *testing.M) { testcluster.Main(m) }
+
+// hub is the stage on a real API server.
+type hub struct {
+	client.Client
+	t     *testing.T
+	g     *WithT
+	clock *clocktesting.FakePassiveClock
+
+	mu     sync.Mutex
+	events []kube.Event
+}
+
+func newHub(t *testing.T) *hub {
+	t.Helper()
+	h := &hub{
+		Client: shared(t).Client(t), t: t, g: NewWithT(t), clock: clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second)),
+	}
+	// What the hub installs for those who are about to join.
+	meta := metav1.ObjectMeta{Name: "test-agent-bootstrap"}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get"},
+	}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: contract.BootstrapGroup}},
+	}
+	h.g.Expect(client.IgnoreAlreadyExists(h.Create(t.Context(), role))).To(Succeed())
+	h.g.Expect(client.IgnoreAlreadyExists(h.Create(t.Context(), binding))).To(Succeed())
+	return h
+}
+
+func shared(t *testing.T) *testcluster.Cluster {
+	t.Helper()
+	return testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub})
+}
+
+// as returns a client that is somebody else.
+func (h *hub) as(user string, groups ...string) client.Client {
+	config := rest.CopyConfig(shared(h.t).Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
+	out, err := client.New(config, client.Options{Scheme: h.Scheme()})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// asAgent returns a client that has a certificate of the last join of a cluster.
+func (h *hub) asAgent(cluster string) client.Client {
+	join := record.JoinOf(h.cluster(h.t.Context(), cluster).Annotations)
+	return h.as(contract.AgentUser(cluster), contract.AgentGroup, contract.JoinGroup(join))
+}
+
+// joinedCluster has a Cluster look as if its member had joined.
+func joinedCluster(name string) *clusterv1alpha1.Cluster {
+	out := builder.MakeCluster(name).Obj()
+	out.Annotations = map[string]string{contract.JoinedAnnotation: `{"id":"join-of-` + name + `"}`}
+	return out
+}
+
+// stage returns a stage that has just started.
+func (h *hub) stage(c client.Client) *Reconciler {
+	r, err := New(c, c, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: h.clock, Events: func(e kube.Event) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.events = append(h.events, e)
+	}})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+// try reconciles a request once.
+func (h *hub) try(ctx context.Context, r *Reconciler, name string) error {
+	_, err := kube.QuietConflicts(reconcile.AsReconciler(r.hubClient, r)).Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Name: name}})
+	return err
+}
+
+func (h *hub) token(ctx context.Context, cluster string) bootstrap.Token {
+	token, err := bootstrap.New(rand.Reader, cluster, h.clock.Now().Add(time.Hour))
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(h.Create(ctx, bootstrap.NewSecret(token))).To(Succeed())
+	return token
+}
+
+// ask makes the request of a member that has a token, and returns its name.
+func (h *hub) ask(ctx context.Context, token bootstrap.Token, cluster, memberID string) string {
+	return h.askAs(ctx, h.as(contract.BootstrapUserPrefix+token.ID, "system:bootstrappers", contract.BootstrapGroup), cluster, memberID, "")
+}
+
+// askAs asks for a certificate of a join; of the one that is made with it if join is empty.
+func (h *hub) askAs(ctx context.Context, c client.Client, cluster, memberID, join string) string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	join = cmp.Or(join, contract.JoinID(public))
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+		CommonName: contract.AgentUser(cluster), Organization: []string{contract.AgentGroup, contract.JoinGroup(join)},
+	}}, key)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	csr := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        strings.ToLower(fmt.Sprintf("%s-%s", cluster, rand.Text())),
+			Annotations: map[string]string{contract.MemberIDAnnotation: memberID},
+		},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+
+			ExpirationSeconds: new(int32(contract.CertificateLifetimeSeconds)),
+		},
+	}
+	h.g.Eventually(func() error { return c.Create(ctx, csr) }).WithTimeout(10 * time.Second).Should(Succeed())
+	return csr.Name
+}
+
+// namespace does the cluster stage's part.
+func (h *hub) namespace(ctx context.Context, cluster string) {
+	err := h.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-" + cluster}})
+	h.g.Expect(client.IgnoreAlreadyExists(err)).To(Succeed())
+}
+
+// verdict returns the type and the reason of what was decided.
+func (h *hub) verdict(ctx context.Context, name string) (verdict, reason string) {
+	csr := &certificatesv1.CertificateSigningRequest{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
+	for _, c := range csr.Status.Conditions {
+		h.g.Expect(verdict).To(BeEmpty(), "one decision")
+		verdict, reason = string(c.Type), c.Reason
+	}
+	return verdict, reason
+}
+
+func (h *hub) secret(ctx context.Context, token bootstrap.Token) *corev1.Secret {
+	out := &corev1.Secret{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(token.ID)}, out)).To(Succeed())
+	return out
+}
+
+const (
+	approved = "Approved"
+	denied   = "Denied"
+)
+
+func TestAMemberJoinsAndGetsItsRights(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	token := h.token(ctx, "joins")
+	name := h.ask(ctx, token, "joins", "member-joins")
+	r := h.stage(h.Client)
+
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	verdict, _ := h.verdict(ctx, name)
+	h.g.Expect(verdict).To(BeEmpty(), "there is no execution namespace yet")
+	kept, err := bootstrap.FromSecret(h.secret(ctx, token))
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(kept.Uses).To(HaveLen(1))
+	h.g.Expect(kept.Uses[0].Cluster).To(Equal("joins"))
+	h.g.Expect(kept.Uses[0].Member).To(Equal("member-joins"))
+	h.g.Expect(kept.Uses[0].At).To(BeTemporally("==", h.clock.Now()))
+
+	h.namespace(ctx, "joins")
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	verdict, reason := h.verdict(ctx, name)
+	h.g.Expect(verdict).To(Equal(approved))
+	h.g.Expect(reason).To(Equal(contract.ReasonJoinApproved))
+
+	cluster := &clusterv1alpha1.Cluster{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: "joins"}, cluster)).To(Succeed())
+	h.g.Expect(cluster.Spec.ID).To(Equal("member-joins"))
+	h.g.Expect(cluster.Spec.SyncMode).To(Equal(clusterv1alpha1.Pull))
+
+	h.g.Eventually(func(g Gomega) {
+		csr := &certificatesv1.CertificateSigningRequest{}
+		g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
+		g.Expect(csr.Status.Certificate).NotTo(BeEmpty())
+	}).WithTimeout(20 * time.Second).Should(Succeed())
+}
+
+func TestAnAgentMayDoItsWorkAndNoMore(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	for _, cluster := range []string{"mine", "theirs"} {
+		h.namespace(ctx, cluster)
+		obj := joinedCluster(cluster)
+		h.g.Expect(h.Create(ctx, obj)).To(Succeed())
+		ready, err := h.stage(h.Client).rights.Ensure(ctx, obj, h.Client)
+		h.g.Expect(err).NotTo(HaveOccurred())
+		h.g.Expect(ready).To(BeTrue())
+		h.g.Expect(h.Create(ctx, builder.MakeWork(cluster, "web").Obj())).To(Succeed())
+	}
+	agent := h.asAgent("mine")
+	touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"x":"y"}}}`))
+	status := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"conditions":[]}}`))
+	renew := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"renewTime":"2026-05-01T12:00:00.000000Z"}}`))
+	work := func(cluster string) *workv1alpha1.Work { return builder.MakeWork(cluster, "web").Obj() }
+	lease := func(cluster string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: cluster}}
+	}
+	h.g.Eventually(func() error {
+		return agent.Get(ctx, client.ObjectKey{Name: "mine"}, &clusterv1alpha1.Cluster{})
+	}).WithTimeout(20 * time.Second).Should(Succeed())
+
+	tests := map[string]struct {
+		do   func() error
+		want bool
+	}{
+		"list its Works":     {want: true, do: func() error { return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-mine")) }},
+		"patch its Work":     {want: true, do: func() error { return agent.Patch(ctx, work("mine"), touch) }},
+		"report on its Work": {want: true, do: func() error { return agent.Status().Patch(ctx, work("mine"), status) }},
+		"list its Cluster": {want: true, do: func() error {
+			return agent.List(ctx, &clusterv1alpha1.ClusterList{}, client.MatchingFields{"metadata.name": "mine"})
+		}},
+		"report on its Cluster": {want: true, do: func() error { return agent.Status().Patch(ctx, builder.MakeCluster("mine").Obj(), status) }},
+		"renew its lease":       {want: true, do: func() error { return agent.Patch(ctx, lease("mine"), renew) }},
+		"delete its Work":       {do: func() error { return agent.Delete(ctx, work("mine")) }},
+		"change its Cluster":    {do: func() error { return agent.Patch(ctx, builder.MakeCluster("mine").Obj(), touch) }},
+		"list the Works of another": {do: func() error {
+			return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-theirs"))
+		}},
+		"list all Works":                {do: func() error { return agent.List(ctx, &workv1alpha1.WorkList{}) }},
+		"report on a Work of another":   {do: func() error { return agent.Status().Patch(ctx, work("theirs"), status) }},
+		"list all Clusters":             {do: func() error { return agent.List(ctx, &clusterv1alpha1.ClusterList{}) }},
+		"read the Cluster of another":   {do: func() error { return agent.Get(ctx, client.ObjectKey{Name: "theirs"}, &clusterv1alpha1.Cluster{}) }},
+		"renew the lease of another":    {do: func() error { return agent.Patch(ctx, lease("theirs"), renew) }},
+		"read Secrets":                  {do: func() error { return agent.List(ctx, &corev1.SecretList{}) }},
+		"read the Secrets of its space": {do: func() error { return agent.List(ctx, &corev1.SecretList{}, client.InNamespace("karmada-es-mine")) }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			if tc.want {
+				g.Expect(tc.do()).To(Succeed())
+				return
+			}
+			g.Expect(tc.do()).To(MatchError(ContainSubstring("forbidden")))
+		})
+	}
+}
+
+func TestAJoinThatIsStoppedAnywhereGoesOn(t *testing.T) {
+	t.Parallel()
+	const writes = 10 // token, Cluster, seven rights, approval
+	for stop := range writes {
+		t.Run(fmt.Sprintf("after write %d", stop), func(t *testing.T) {
+			t.Parallel()
+			h, ctx := newHub(t), t.Context()
+			cluster := fmt.Sprintf("stopped-%d", stop)
+			token := h.token(ctx, cluster)
+			h.namespace(ctx, cluster)
+			name, rival := h.ask(ctx, token, cluster, "member-of-"+cluster), h.ask(ctx, token, cluster, "member-of-"+cluster)
+
+			h.g.Expect(h.try(ctx, h.stage(failing(t, stop)), name)).NotTo(Succeed())
+			verdict, _ := h.verdict(ctx, name)
+			h.g.Expect(verdict).To(BeEmpty())
+
+			h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+			verdict, _ = h.verdict(ctx, name)
+			h.g.Expect(verdict).To(Equal(approved))
+
+			h.g.Expect(h.try(ctx, h.stage(h.Client), rival)).To(Succeed())
+			verdict, reason := h.verdict(ctx, rival)
+			h.g.Expect(verdict).To(Equal(denied))
+			h.g.Expect(reason).To(Equal(contract.ReasonTokenUsed))
+		})
+	}
+}
+
+func TestOfRequestsThatRaceForATokenOneIsApproved(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	token := h.token(ctx, "race")
+	h.namespace(ctx, "race")
+	names := []string{}
+	for range 4 {
+		names = append(names, h.ask(ctx, token, "race", "member-race"))
+	}
+	var all sync.WaitGroup
+	for _, name := range names {
+		all.Go(func() {
+			for range 20 { // conflicts are tried again by the queue
+				_ = h.try(ctx, h.stage(h.Client), name)
+			}
+		})
+	}
+	all.Wait()
+	verdicts := map[string]int{}
+	for _, name := range names {
+		verdict, _ := h.verdict(ctx, name)
+		verdicts[verdict]++
+	}
+	h.g.Expect(verdicts).To(Equal(map[string]int{approved: 1, denied: 3}))
+}
+
+func TestRequestsAreRefusedWithTheReasonAndAnEvent(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		cluster string
+		ask     func(h *hub, ctx context.Context, cluster string) string
+		want    string
+	}{
+		"the token has expired": {
+			cluster: "expired", want: contract.ReasonTokenExpired,
+			ask: func(h *hub, ctx context.Context, cluster string) string {
+				token := h.token(ctx, cluster)
+				h.clock.SetTime(h.clock.Now().Add(2 * time.Hour))
+				return h.ask(ctx, token, cluster, "member-1234")
+			},
+		},
+		"the token was deleted": {
+			cluster: "deleted", want: contract.ReasonTokenUnknown,
+			ask: func(h *hub, ctx context.Context, cluster string) string {
+				token := h.token(ctx, cluster)
+				name := h.ask(ctx, token, cluster, "member-1234")
+				h.g.Expect(h.Delete(ctx, h.secret(ctx, token))).To(Succeed())
+				return name
+			},
+		},
+		"the token is for another cluster": {
+			cluster: "wrong", want: contract.ReasonTokenOfAnotherCluster,
+			ask: func(h *hub, ctx context.Context, cluster string) string {
+				return h.ask(ctx, h.token(ctx, "right"), cluster, "member-1234")
+			},
+		},
+		"the name is taken": {
+			cluster: "taken", want: contract.ReasonNameTaken,
+			ask: func(h *hub, ctx context.Context, cluster string) string {
+				obj := builder.MakeCluster(cluster).Obj()
+				obj.Spec.ID = "member-5678"
+				h.g.Expect(h.Create(ctx, obj)).To(Succeed())
+				return h.ask(ctx, h.token(ctx, cluster), cluster, "member-1234")
+			},
+		},
+		"the member has another name": {
+			cluster: "twin", want: contract.ReasonMemberAlreadyJoined,
+			ask: func(h *hub, ctx context.Context, cluster string) string {
+				obj := builder.MakeCluster("first-name").Obj()
+				obj.Spec.ID = "member-twin"
+				h.g.Expect(h.Create(ctx, obj)).To(Succeed())
+				return h.ask(ctx, h.token(ctx, cluster), cluster, "member-twin")
+			},
+		},
+		"there is no token": {
+			cluster: "admin", want: contract.ReasonNotAToken,
+			ask: func(h *hub, ctx context.Context, cluster string) string {
+				return h.askAs(ctx, h.Client, cluster, "member-1234", "")
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, ctx := newHub(t), t.Context()
+			csr := tc.ask(h, ctx, tc.cluster)
+			h.g.Expect(h.try(ctx, h.stage(h.Client), csr)).To(Succeed())
+			verdict, reason := h.verdict(ctx, csr)
+			h.g.Expect(verdict).To(Equal(denied))
+			h.g.Expect(reason).To(Equal(tc.want))
+			h.g.Expect(h.events).To(HaveLen(1))
+			h.g.Expect(h.events[0].Type).To(Equal(corev1.EventTypeWarning))
+
+			h.g.Expect(h.try(ctx, h.stage(h.Client), csr)).To(Succeed())
+			h.g.Expect(h.events).To(HaveLen(1), "a decision is made once")
+		})
+	}
+}
+
+func TestAMemberComesBackAndAnAgentRenews(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "back")
+	var former client.Client
+	for again := range 2 {
+		token := h.tokenOf(ctx, "back", func(token *bootstrap.Token) {
+			if again > 0 {
+				token.Member = "member-back"
+			}
+		})
+		name := h.ask(ctx, token, "back", "member-back")
+		h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+		verdict, _ := h.verdict(ctx, name)
+		h.g.Expect(verdict).To(Equal(approved))
+		if again == 0 {
+			former = h.asAgent("back")
+		}
+	}
+	h.g.Eventually(func() error { return former.Get(ctx, client.ObjectKey{Name: "back"}, &clusterv1alpha1.Cluster{}) }).
+		WithTimeout(20*time.Second).Should(MatchError(ContainSubstring("forbidden")), "rights belong to the last join")
+	join := record.JoinOf(h.cluster(ctx, "back").Annotations)
+	name := h.askAs(ctx, h.asAgent("back"), "back", "member-back", join)
+	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+	verdict, reason := h.verdict(ctx, name)
+	h.g.Expect(verdict).To(Equal(approved))
+	h.g.Expect(reason).To(Equal(contract.ReasonRenewalApproved))
+}
+
+func TestRightsAreCorrectedAndOtherwiseLeftAlone(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "rights")
+	cluster := joinedCluster("rights")
+	h.g.Expect(h.Create(ctx, cluster)).To(Succeed())
+	rights := h.stage(h.Client).rights
+	ensure := func() {
+		_, err := rights.Reconcile(ctx, cluster)
+		h.g.ExpectWithOffset(1, err).NotTo(HaveOccurred())
+	}
+	ensure()
+	role := &rbacv1.Role{}
+	key := client.ObjectKey{Namespace: "karmada-es-rights", Name: "system:karmada:rights:agent-work"}
+	h.g.Expect(h.Get(ctx, key, role)).To(Succeed())
+	h.g.Expect(role.OwnerReferences).To(HaveLen(1))
+	want := role.DeepCopy()
+
+	ensure()
+	h.g.Expect(h.Get(ctx, key, role)).To(Succeed())
+	h.g.Expect(role.ResourceVersion).To(Equal(want.ResourceVersion), "nothing is written when nothing changes")
+
+	role.Rules, role.OwnerReferences, role.Labels = nil, nil, map[string]string{"mine": "x"}
+	h.g.Expect(h.Update(ctx, role)).To(Succeed())
+	ensure()
+	h.g.Expect(h.Get(ctx, key, role)).To(Succeed())
+	h.g.Expect(role.Rules).To(Equal(want.Rules))
+	h.g.Expect(role.OwnerReferences).To(Equal(want.OwnerReferences))
+	h.g.Expect(role.Labels).To(Equal(map[string]string{"mine": "x", contract.SystemLabel: "true"}))
+
+	lease := &coordinationv1.Lease{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: "rights"}, lease)).To(Succeed())
+	lease.Spec.HolderIdentity = nil
+	h.g.Expect(h.Update(ctx, lease)).To(Succeed())
+	ensure()
+	h.g.Expect(h.Get(ctx, client.ObjectKeyFromObject(lease), lease)).To(Succeed())
+	h.g.Expect(lease.Spec.HolderIdentity).To(BeNil(), "what is in the lease is the agent's")
+}
+
+// failing returns a client whose writes fail once there were as many as allowed.
+func failing(t *testing.T, allowed int) client.Client {
+	t.Helper()
+	c, err := client.NewWithWatch(shared(t).Config, client.Options{Scheme: shared(t).Client(t).Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(do func() error) error {
+		if allowed == 0 {
+			return errors.New("stopped")
+		}
+		allowed--
+		return do()
+	}
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			return write(func() error { return c.Create(ctx, obj, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			return write(func() error { return c.Patch(ctx, obj, patch, opts...) })
+		},
+		SubResourceUpdate: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption,
+		) error {
+			return write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
+		},
+	})
+}

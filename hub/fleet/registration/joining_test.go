@@ -1,0 +1,300 @@
+package registration
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/fleet/registration/record"
+	"fairlead.dev/test/builder"
+)
+
+// tokenOf makes a token that is not the usual one.
+func (h *hub) tokenOf(ctx context.Context, cluster string, change func(*bootstrap.Token)) bootstrap.Token {
+	token, err := bootstrap.New(rand.Reader, cluster, h.clock.Now().Add(time.Hour))
+	h.g.Expect(err).NotTo(HaveOccurred())
+	change(&token)
+	h.g.Expect(h.Create(ctx, bootstrap.NewSecret(token))).To(Succeed())
+	return token
+}
+
+func (h *hub) cluster(ctx context.Context, name string) *clusterv1alpha1.Cluster {
+	out := &clusterv1alpha1.Cluster{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, out)).To(Succeed())
+	return out
+}
+
+func TestTheCertificateOfAnAgentIsRecorded(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "recorded")
+	name := h.ask(ctx, h.token(ctx, "recorded"), "recorded", "member-recorded")
+	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+	h.g.Eventually(func(g Gomega) {
+		csr := &certificatesv1.CertificateSigningRequest{}
+		g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
+		g.Expect(csr.Status.Certificate).NotTo(BeEmpty())
+	}).WithTimeout(20 * time.Second).Should(Succeed())
+
+	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+	cluster := h.cluster(ctx, "recorded")
+	got := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
+	h.g.Expect(got).NotTo(BeNil())
+	h.g.Expect(got.Expires).To(BeTemporally(">", time.Now()))
+	h.g.Expect(got.Key).NotTo(BeEmpty())
+
+	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+	h.g.Expect(h.cluster(ctx, "recorded").ResourceVersion).To(Equal(cluster.ResourceVersion), "once is enough")
+}
+
+func TestAnOperatorAcceptsAJoin(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "manual")
+	token := h.tokenOf(ctx, "manual", func(token *bootstrap.Token) { token.Manual, token.CreatedBy = true, "ann" })
+	name := h.ask(ctx, token, "manual", "member-manual")
+	for range 2 {
+		h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+	}
+	verdict, _ := h.verdict(ctx, name)
+	h.g.Expect(verdict).To(BeEmpty())
+	h.g.Expect(h.events).To(HaveLen(1), "it is told once")
+	h.g.Expect(h.events[0].Reason).To(Equal(contract.ReasonAwaitingApproval))
+	h.g.Expect(apierrors.IsNotFound(h.Get(ctx, client.ObjectKey{Name: "manual"}, &clusterv1alpha1.Cluster{}))).To(BeTrue(), "nothing is made yet")
+	csr := &certificatesv1.CertificateSigningRequest{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
+	h.g.Expect(csr.Annotations[contract.PendingAnnotation]).To(ContainSubstring("hub clusters approve manual"))
+
+	// Who asks may say what it likes; only the token counts.
+	csr.Annotations[contract.AcceptedAnnotation] = "mallory"
+	h.g.Expect(h.Update(ctx, csr)).To(Succeed())
+	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+	verdict, _ = h.verdict(ctx, name)
+	h.g.Expect(verdict).To(BeEmpty())
+
+	secret := h.secret(ctx, token)
+	bootstrap.Record(secret, bootstrap.Token{Accepted: []bootstrap.Acceptance{{Request: string(csr.UID), By: "bob", At: h.clock.Now()}}})
+	h.g.Expect(h.Update(ctx, secret)).To(Succeed())
+	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+	verdict, _ = h.verdict(ctx, name)
+	h.g.Expect(verdict).To(Equal(approved))
+	got := record.Read[record.Joined](h.cluster(ctx, "manual").Annotations, contract.JoinedAnnotation)
+	h.g.Expect(got.AcceptedBy).To(Equal("bob"))
+	h.g.Expect(got.TokenBy).To(Equal("ann"))
+	h.g.Expect(got.Token).To(Equal(token.ID))
+}
+
+func TestATokenForManyLetsSoManyJoinAndGivesThemWhatItHas(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	token := h.tokenOf(ctx, "many-*", func(token *bootstrap.Token) {
+		token.MaxUses = 2
+		token.Gives = bootstrap.Gifts{Labels: map[string]string{"tier": "gold"}, Region: "eu", Zones: []string{"a", "b"}, Provider: "eu"}
+	})
+	verdicts := []string{}
+	for _, cluster := range []string{"many-1", "other-1", "many-2", "many-3"} {
+		h.namespace(ctx, cluster)
+		name := h.ask(ctx, token, cluster, "member-"+cluster)
+		h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+		verdict, reason := h.verdict(ctx, name)
+		verdicts = append(verdicts, verdict+" "+reason)
+	}
+	h.g.Expect(verdicts).To(Equal([]string{
+		"Approved JoinApproved", "Denied TokenOfAnotherCluster", "Approved JoinApproved", "Denied TokenUsed",
+	}))
+	cluster := h.cluster(ctx, "many-2")
+	h.g.Expect(cluster.Labels).To(HaveKeyWithValue("tier", "gold"))
+	h.g.Expect(cluster.Spec.Region).To(Equal("eu"))
+	h.g.Expect(cluster.Spec.Zones).To(Equal([]string{"a", "b"}))
+	h.g.Expect(cluster.Spec.Provider).To(Equal("eu"))
+}
+
+func TestAClusterThatIsForgottenIsLockedOutAtOnce(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "gone")
+	name := h.ask(ctx, h.token(ctx, "gone"), "gone", "member-gone")
+	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+	agent := h.asAgent("gone")
+	works := func() error { return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-gone")) }
+	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(Succeed())
+	cluster := h.cluster(ctx, "gone")
+	cluster.Finalizers = []string{contract.ClusterFinalizer} // as the cluster stage does
+	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
+
+	for range 2 { // it may have been stopped
+		h.g.Expect(Forget(ctx, h.Client, cluster, "ann", h.clock.Now())).To(Succeed())
+	}
+	cluster = h.cluster(ctx, "gone")
+	h.g.Expect(cluster.DeletionTimestamp).NotTo(BeNil())
+	forbidden := MatchError(ContainSubstring("forbidden"))
+	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(forbidden)
+	h.g.Eventually(func() error { return agent.Get(ctx, client.ObjectKey{Name: "gone"}, &clusterv1alpha1.Cluster{}) }).
+		WithTimeout(20 * time.Second).Should(forbidden)
+
+	t.Run("and stays so when somebody gives the rights back", func(t *testing.T) {
+		g := NewWithT(t)
+		r := h.stage(h.Client).rights
+		_, err := r.Ensure(ctx, h.cluster(ctx, "gone"), h.Client)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = r.Reconcile(ctx, h.cluster(ctx, "gone"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Eventually(works).WithTimeout(20 * time.Second).Should(forbidden)
+	})
+	t.Run("its agent is told", func(t *testing.T) {
+		g := NewWithT(t)
+		told := &corev1.ConfigMap{}
+		g.Eventually(func() error {
+			return agent.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName("gone")}, told)
+		}).WithTimeout(20 * time.Second).Should(Succeed())
+		g.Expect(told.Data).To(HaveKeyWithValue(contract.RetiredMemberKey, "member-gone"))
+		g.Expect(agent.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(contract.ClusterNamespace))).To(forbidden)
+	})
+	cluster.Finalizers = nil
+	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
+	join := func(g Gomega, member string) (string, string) {
+		token := h.tokenOf(ctx, "gone", func(token *bootstrap.Token) { token.Member = member })
+		name := h.ask(ctx, token, "gone", member)
+		g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
+		return h.verdict(ctx, name)
+	}
+	t.Run("another member does not get the name", func(t *testing.T) {
+		g := NewWithT(t)
+		_, reason := join(g, "member-other")
+		g.Expect(reason).To(Equal(contract.ReasonNameReserved))
+	})
+	t.Run("the same member may come back", func(t *testing.T) {
+		g := NewWithT(t)
+		verdict, _ := join(g, "member-gone")
+		g.Expect(verdict).To(Equal(approved))
+		err := h.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName("gone")}, &corev1.ConfigMap{})
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	})
+	t.Run("a name that is released is anybody's", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(Forget(ctx, h.Client, h.cluster(ctx, "gone"), "ann", h.clock.Now())).To(Succeed())
+		g.Expect(Release(ctx, h.Client, "gone")).To(Succeed())
+		verdict, _ := join(g, "member-other")
+		g.Expect(verdict).To(Equal(approved))
+	})
+}
+
+func TestAClusterThatIsDeletedIsForgotten(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "erased")
+	name := h.ask(ctx, h.token(ctx, "erased"), "erased", "member-erased")
+	r := h.stage(h.Client)
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	agent := h.asAgent("erased")
+	works := func() error {
+		return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-erased"))
+	}
+	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(Succeed())
+	cluster := h.cluster(ctx, "erased")
+	cluster.Finalizers = []string{contract.ClusterFinalizer} // as the cluster stage does
+	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
+	h.g.Expect(h.Delete(ctx, cluster)).To(Succeed())
+
+	leaving := &leavers{hubClient: h.Client, events: r.events, clock: h.clock}
+	for range 2 {
+		_, err := leaving.Reconcile(ctx, h.cluster(ctx, "erased"))
+		h.g.Expect(err).NotTo(HaveOccurred())
+	}
+	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("forbidden")))
+	kept := &corev1.ConfigMap{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName("erased")}, kept)).To(Succeed())
+	h.g.Expect(kept.Data).To(HaveKeyWithValue(contract.RetiredMemberKey, "member-erased"))
+	h.g.Expect(record.IsRetired(h.cluster(ctx, "erased").Annotations)).To(BeTrue())
+}
+
+func TestATokenThatIsUsedUpFetchesTheCertificateAndIsClosed(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "once")
+	token := h.token(ctx, "once")
+	name := h.ask(ctx, token, "once", "member-once")
+	r := h.stage(h.Client)
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	secret := h.secret(ctx, token)
+	h.g.Expect(string(secret.Data["auth-extra-groups"])).To(Equal(contract.UsedTokenGroup))
+	h.g.Expect(string(secret.Data["usage-bootstrap-authentication"])).To(Equal("true"), "the certificate is to be fetched")
+	h.g.Eventually(func(g Gomega) {
+		csr := &certificatesv1.CertificateSigningRequest{}
+		g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
+		g.Expect(csr.Status.Certificate).NotTo(BeEmpty())
+	}).WithTimeout(20 * time.Second).Should(Succeed())
+
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	h.g.Expect(bootstrap.IsClosed(h.secret(ctx, token))).To(BeFalse())
+	h.clock.SetTime(h.clock.Now().Add(fetchTime))
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	h.g.Expect(bootstrap.IsClosed(h.secret(ctx, token))).To(BeTrue())
+	kept, err := bootstrap.FromSecret(h.secret(ctx, token))
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(kept.Uses).To(HaveLen(1), "who joined with it can still be read")
+}
+
+func TestARequestForAnotherSignerIsRefused(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	token := h.token(ctx, "signer")
+	ordinary := &certificatesv1.CertificateSigningRequest{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: h.ask(ctx, token, "signer", "member-signer")}, ordinary)).To(Succeed())
+	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "signer-kubelet"}, Spec: certificatesv1.CertificateSigningRequestSpec{
+		Request: ordinary.Spec.Request, Usages: ordinary.Spec.Usages, SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
+	}}
+	h.g.Expect(h.as(contract.BootstrapUserPrefix+token.ID, contract.BootstrapGroup).Create(ctx, csr)).To(Succeed())
+	h.g.Expect(h.try(ctx, h.stage(h.Client), csr.Name)).To(Succeed())
+	verdict, reason := h.verdict(ctx, csr.Name)
+	h.g.Expect(verdict).To(Equal(denied))
+	h.g.Expect(reason).To(Equal(contract.ReasonMalformedRequest))
+}
+
+func TestTwoAgentsOfOneMemberAreNoticed(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.g.Expect(h.Create(ctx, builder.MakeCluster("cloned").Obj())).To(Succeed())
+	h.g.Expect(client.IgnoreAlreadyExists(h.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}))).To(Succeed())
+	r := h.stage(h.Client)
+	s := newSessions(h.Client, Deps{Events: r.events, Clock: h.clock})
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: "cloned"}}
+	_, err := apiutil.GVKForObject(lease, h.Scheme())
+	h.g.Expect(err).NotTo(HaveOccurred())
+	condition := func(sessions ...string) *metav1.Condition {
+		for _, heard := range sessions {
+			lease.Annotations = map[string]string{contract.SessionAnnotation: heard}
+			s.hear(lease)
+		}
+		result, err := s.Reconcile(ctx, lease)
+		h.g.Expect(err).NotTo(HaveOccurred())
+		cluster := h.cluster(ctx, "cloned")
+		found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents)
+		h.g.Expect(result == ctrl.Result{}).To(Equal(found == nil || found.Status != metav1.ConditionTrue))
+		return found
+	}
+	h.g.Expect(condition("a", "b", "c")).To(BeNil(), "an agent was started again")
+	h.g.Expect(condition("a", "c").Status).To(Equal(metav1.ConditionTrue))
+	h.g.Expect(h.events).To(HaveLen(1))
+	h.clock.SetTime(h.clock.Now().Add(3 * time.Minute))
+	h.g.Expect(condition().Status).To(Equal(metav1.ConditionFalse))
+	h.g.Expect(h.events).To(HaveLen(2))
+}

@@ -1,0 +1,86 @@
+package registration
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/record"
+)
+
+// leavers forgets the members that ask for it, and those whose Cluster somebody deleted: that
+// means the same. What they have stays where it is: the hub does
+// not delete in a member because of a word that a thief of its certificate could say too.
+type leavers struct {
+	hubClient client.Client
+	events    kube.EventSink
+	clock     clock.PassiveClock
+}
+
+// register adds the controller.
+func (l *leavers) register(mgr manager.Manager) error {
+	err := kube.NewController(mgr, "leaving", 1).
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool {
+			cluster, ok := obj.(*clusterv1alpha1.Cluster)
+			return ok && leaves(cluster)
+		}))).
+		Complete(kube.QuietConflicts(reconcile.AsReconciler(l.hubClient, l)))
+	if err != nil {
+		return fmt.Errorf("registering the members that leave: %w", err)
+	}
+	return nil
+}
+
+// leaves says whether the member of a Cluster asks to be forgotten, or somebody deleted the Cluster,
+// and it was not forgotten yet.
+func leaves(cluster *clusterv1alpha1.Cluster) bool {
+	if !cluster.DeletionTimestamp.IsZero() {
+		return !record.IsRetired(cluster.Annotations) && cluster.Spec.ID != ""
+	}
+	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterLeaveRequested)
+}
+
+// Reconcile forgets one Cluster whose member asks for it.
+func (l *leavers) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster) (ctrl.Result, error) {
+	if !leaves(cluster) {
+		return ctrl.Result{}, nil
+	}
+	if !cluster.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, l.deleted(ctx, cluster)
+	}
+	if err := Forget(ctx, l.hubClient, cluster, contract.AgentUser(cluster.Name), l.clock.Now()); err != nil {
+		return ctrl.Result{}, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, whose member leaves", "Cluster", cluster.Name)
+	l.events(kube.Event{
+		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: clusterv1alpha1.ReasonAgentLeaves, Action: "Leaving",
+		Note: fmt.Sprintf("The member of cluster %s left; the name is kept for it until `hub forget %s --release`.", cluster.Name, cluster.Name),
+	})
+	return ctrl.Result{}, nil
+}
+
+// deleted forgets a Cluster that somebody deleted without a word to the hub.
+func (l *leavers) deleted(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if err := Forget(ctx, l.hubClient, cluster, "whoever deleted the Cluster", l.clock.Now()); err != nil {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Info("Forgetting the cluster, which was deleted", "Cluster", cluster.Name)
+	l.events(kube.Event{
+		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: "ClusterForgotten", Action: "Forgetting",
+		Note: fmt.Sprintf("Cluster %s was deleted, so its agent is locked out; the name is kept for its member until `hub forget %s --release`.", cluster.Name, cluster.Name),
+	})
+	return nil
+}

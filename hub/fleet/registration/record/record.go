@@ -1,0 +1,110 @@
+package record
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"time"
+
+	"fairlead.dev/common/contract"
+)
+
+// Joined is how a member joined last.
+type Joined struct {
+	// ID is that of the join, whose group has the rights of the agent; empty if the agent is of a
+	// version that knew none.
+	ID string `json:"id,omitempty"`
+	// At is when.
+	At time.Time `json:"at"`
+	// Token is the id of the token, and TokenBy the user who made it.
+	Token   string `json:"token"`
+	TokenBy string `json:"tokenBy,omitempty"`
+	// AcceptedBy is the operator who accepted the join; empty if nobody was to be asked.
+	AcceptedBy string `json:"acceptedBy,omitempty"`
+}
+
+// Certificate is about a certificate that an agent was given. Nothing in it is a secret.
+type Certificate struct {
+	// Serial is its number, in hexadecimal digits.
+	Serial string `json:"serial"`
+	// From and Expires are when it holds.
+	From    time.Time `json:"from"`
+	Expires time.Time `json:"expires"`
+	// Key is the public key as a point of the curve P-256; empty if it is another kind
+	// of key. What is sealed with it only the agent can open.
+	Key []byte `json:"key,omitempty"`
+	// Fingerprint is how an API server names it.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// PEM is the certificate itself: an agent that was stopped before it fetched the one that it
+	// asked for finds it here.
+	PEM string `json:"pem,omitempty"`
+}
+
+// Retired is that a Cluster was forgotten.
+type Retired struct {
+	// At is when, and By is the operator.
+	At time.Time `json:"at"`
+	By string    `json:"by"`
+}
+
+// Read returns the record under a key of the annotations of a Cluster; nil if there is
+// none that can be read.
+func Read[T Joined | Certificate | Retired](annotations map[string]string, key string) *T {
+	raw := annotations[key]
+	if raw == "" {
+		return nil
+	}
+	out := new(T)
+	if json.Unmarshal([]byte(raw), out) != nil {
+		return nil
+	}
+	return out
+}
+
+// Write returns a record as the value of an annotation.
+func Write[T Joined | Certificate | Retired](record T) (string, error) {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return "", fmt.Errorf("encoding a record: %w", err)
+	}
+	return string(raw), nil
+}
+
+// JoinOf returns the id of the join whose agent has the rights of the Cluster with these
+// annotations; empty if there is none.
+func JoinOf(annotations map[string]string) string {
+	if joined := Read[Joined](annotations, contract.JoinedAnnotation); joined != nil {
+		return joined.ID
+	}
+	return ""
+}
+
+// IsRetired says whether the annotations are those of a Cluster that was forgotten.
+func IsRetired(annotations map[string]string) bool {
+	return annotations[contract.RetiredAnnotation] != ""
+}
+
+// Of returns what is to be recorded of a certificate in PEM.
+func Of(raw []byte) (Certificate, error) {
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return Certificate{}, fmt.Errorf("%d bytes that are no certificate", len(raw))
+	}
+	parsed, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return Certificate{}, fmt.Errorf("reading a certificate: %w", err)
+	}
+	out := Certificate{
+		Serial: parsed.SerialNumber.Text(16), From: parsed.NotBefore.UTC(), Expires: parsed.NotAfter.UTC(),
+		Fingerprint: contract.Fingerprint(parsed.Raw), PEM: string(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: parsed.Raw})),
+	}
+	if key, ok := parsed.PublicKey.(*ecdsa.PublicKey); ok && key.Curve == elliptic.P256() {
+		if out.Key, err = key.Bytes(); err != nil {
+			return Certificate{}, fmt.Errorf("reading the key of a certificate: %w", err)
+		}
+	}
+	return out, nil
+}

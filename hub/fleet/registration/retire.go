@@ -1,0 +1,100 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/grant"
+	"fairlead.dev/hub/fleet/registration/record"
+)
+
+// Forget retires a Cluster: its name is kept for its member, its agent loses its rights at
+// once, and the Cluster is deleted without waiting for the agent. It may be called again
+// if it was stopped half-way.
+func Forget(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, by string, now time.Time) error {
+	// 1. The name is kept first: from here on nobody joins as this cluster but its member.
+	retirement := grant.Retired(cluster, now.UTC().Format(time.RFC3339), by)
+	for _, obj := range []client.Object{retirement.Record, retirement.Role, retirement.Binding} {
+		err := hubClient.Create(ctx, obj, client.FieldOwner(contract.FieldManagerRegistration))
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("keeping the name of cluster %q: %w", cluster.Name, err)
+		}
+	}
+	// 2. From here on nobody gives the rights again, or waits for the agent.
+	value, err := record.Write(record.Retired{At: metav1.NewTime(now).Rfc3339Copy().UTC(), By: by})
+	if err != nil {
+		return err
+	}
+	if !record.IsRetired(cluster.Annotations) {
+		edit, err := kube.Begin(cluster)
+		if err != nil {
+			return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+		}
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, value)
+		if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerRegistration); err != nil {
+			return fmt.Errorf("retiring cluster %q: %w", cluster.Name, err)
+		}
+	}
+	// 3. The agent is locked out.
+	namespace := cmp.Or(cluster.Annotations[contract.ExecutionNamespaceAnnotation],
+		contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, cluster.Name))
+	if err := revoke(ctx, hubClient, cluster, namespace); err != nil {
+		return err
+	}
+	// 4. The rest is the hub's.
+	if err := hubClient.Delete(ctx, cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting cluster %q: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// Release gives up a name that was kept.
+func Release(ctx context.Context, hubClient client.Client, cluster string) error {
+	retirement := grant.RetiredOf(cluster)
+	// The record goes last: as long as it is there this can be done again.
+	for _, obj := range []client.Object{retirement.Binding, retirement.Role, retirement.Record} {
+		if err := hubClient.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("releasing the name %q: %w", cluster, err)
+		}
+	}
+	return nil
+}
+
+// revoke takes the rights of an agent away. Its roles give nobody anything without the
+// bindings, and go with the Cluster.
+func revoke(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, namespace string) error {
+	rights := grant.To(cluster, namespace)
+	for _, obj := range []client.Object{rights.ClusterBinding, rights.WorksBinding, rights.LeaseBinding} {
+		if err := hubClient.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("taking the rights of the agent of cluster %q away: %w", cluster.Name, err)
+		}
+	}
+	return nil
+}
+
+// revoked takes the rights of the agent of a retired Cluster away again, should there be
+// any: somebody may have given them back.
+func (r *Rights) revoked(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	namespace := contract.ExecutionNamespace(r.prefix, cluster.Name)
+	rights := grant.To(cluster, namespace)
+	for _, obj := range []client.Object{rights.ClusterBinding, rights.WorksBinding, rights.LeaseBinding} {
+		err := r.hubClient.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if err == nil {
+			return revoke(ctx, r.hubClient, cluster, namespace)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("looking for rights of the agent of cluster %q: %w", cluster.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package registration
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/grant"
+	"fairlead.dev/hub/fleet/registration/record"
+)
+
+// Rights gives the agents of Clusters what they may do.
+type Rights struct {
+	hubClient client.Client
+	hubReader client.Reader // live
+	prefix    string
+}
+
+// Reconcile keeps the rights of the agent of one Cluster as they should be. While the
+// execution namespace is missing the watch on it wakes us. A Cluster that is being
+// deleted keeps the rights that there are: its agent still has to clean up. One that was
+// forgotten has none.
+func (r *Rights) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster) (ctrl.Result, error) {
+	if record.IsRetired(cluster.Annotations) {
+		return ctrl.Result{}, r.revoked(ctx, cluster)
+	}
+	if !cluster.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	_, err := r.Ensure(ctx, cluster, r.hubClient)
+	return ctrl.Result{}, err
+}
+
+// Ensure writes what is missing or different, and reports whether all of it is there:
+// without the execution namespace the right to the Works in it cannot be. Reader says
+// how the namespace is read.
+func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, reader client.Reader) (bool, error) {
+	namespace := &corev1.Namespace{}
+	name := contract.ExecutionNamespace(r.prefix, cluster.Name)
+	err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return false, fmt.Errorf("reading the execution namespace of %q: %w", cluster.Name, err)
+	case namespace.UID == "", !namespace.DeletionTimestamp.IsZero(): // there is none yet, or still an old one
+		return false, nil
+	}
+	rights := grant.To(cluster, name)
+	for _, ensure := range []func() error{
+		func() error { return ensureRole(ctx, r, rights.Works) },
+		func() error { return ensureRoleBinding(ctx, r, rights.WorksBinding) },
+		func() error { return r.ensureHeartbeat(ctx, rights.Heartbeat) },
+		func() error { return ensureRole(ctx, r, rights.Lease) },
+		func() error { return ensureRoleBinding(ctx, r, rights.LeaseBinding) },
+		func() error { return ensureClusterRole(ctx, r, rights.Cluster) },
+		func() error { return ensureClusterRoleBinding(ctx, r, rights.ClusterBinding) },
+	} {
+		if err := ensure(); err != nil {
+			return false, fmt.Errorf("giving the agent of cluster %q its rights: %w", cluster.Name, err)
+		}
+	}
+	return true, nil
+}
+
+// ensureHeartbeat makes the lease of an agent. What is in it is the agent's.
+func (r *Rights) ensureHeartbeat(ctx context.Context, desired *coordinationv1.Lease) error {
+	err := ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   desired.Namespace,
+		Labels: map[string]string{contract.SystemLabel: contract.LabelTrue},
+	}}
+	err = r.hubClient.Create(ctx, namespace, client.FieldOwner(contract.FieldManagerRegistration))
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making namespace %q: %w", desired.Namespace, err)
+	}
+	return ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
+}
+
+func ensureRole(ctx context.Context, r *Rights, desired *rbacv1.Role) error {
+	return ensure(ctx, r, desired, &rbacv1.Role{}, func(live *rbacv1.Role) { live.Rules = desired.Rules })
+}
+
+func ensureClusterRole(ctx context.Context, r *Rights, desired *rbacv1.ClusterRole) error {
+	return ensure(ctx, r, desired, &rbacv1.ClusterRole{}, func(live *rbacv1.ClusterRole) { live.Rules = desired.Rules })
+}
+
+func ensureRoleBinding(ctx context.Context, r *Rights, desired *rbacv1.RoleBinding) error {
+	return ensure(ctx, r, desired, &rbacv1.RoleBinding{}, func(live *rbacv1.RoleBinding) { live.Subjects = desired.Subjects })
+}
+
+func ensureClusterRoleBinding(ctx context.Context, r *Rights, desired *rbacv1.ClusterRoleBinding) error {
+	return ensure(ctx, r, desired, &rbacv1.ClusterRoleBinding{},
+		func(live *rbacv1.ClusterRoleBinding) { live.Subjects = desired.Subjects })
+}
+
+// ensure makes an object, or makes the one that there is like it: its marks, its owner,
+// and what merge sets. It writes only what differs.
+func ensure[T client.Object](ctx context.Context, r *Rights, desired, live T, merge func(live T)) error {
+	key := client.ObjectKeyFromObject(desired)
+	err := r.hubClient.Get(ctx, key, live)
+	if apierrors.IsNotFound(err) {
+		err = r.hubClient.Create(ctx, desired, client.FieldOwner(contract.FieldManagerRegistration))
+		if err == nil {
+			ctrl.LoggerFrom(ctx).V(1).Info("Making a right", "name", key.Name, "namespace", key.Namespace)
+			return nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("making %q: %w", key.Name, err)
+		}
+		err = r.hubReader.Get(ctx, key, live) // the cache is behind
+	}
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", key.Name, err)
+	}
+	edit, err := kube.Begin(live)
+	if err != nil {
+		return fmt.Errorf("editing %q: %w", key.Name, err)
+	}
+	labels := live.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[contract.SystemLabel] = contract.LabelTrue
+	live.SetLabels(labels)
+	live.SetOwnerReferences(desired.GetOwnerReferences())
+	merge(live)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+		return fmt.Errorf("correcting %q: %w", key.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package registration
+
+import (
+	"context"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/approve"
+	"fairlead.dev/hub/fleet/registration/record"
+)
+
+// register adds the controller of requests. It is woken by requests, and by execution
+// namespaces, for which a join may wait.
+func (r *Reconciler) register(mgr manager.Manager) error {
+	err := kube.NewController(mgr, "registration", 1).
+		For(&certificatesv1.CertificateSigningRequest{}, builder.WithPredicates(undecidedOrIssued())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.requestsOfNamespace), builder.WithPredicates(created())).
+		Complete(kube.QuietConflicts(reconcile.AsReconciler(r.hubClient, r)))
+	if err != nil {
+		return fmt.Errorf("registering the registration stage: %w", err)
+	}
+	return nil
+}
+
+// register adds the controller of rights. It is woken by Clusters, by execution
+// namespaces, and by rights that somebody changed.
+func (r *Rights) register(mgr manager.Manager, workers int) error {
+	err := kube.NewController(mgr, "rights", workers).
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, retires(), joins()))).
+		Owns(&rbacv1.Role{}).
+		Owns(&rbacv1.RoleBinding{}).
+		Owns(&rbacv1.ClusterRole{}).
+		Owns(&rbacv1.ClusterRoleBinding{}).
+		Owns(&coordinationv1.Lease{}, builder.WithPredicates(deleted())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfNamespace), builder.WithPredicates(created())).
+		Complete(kube.QuietConflicts(reconcile.AsReconciler(r.hubClient, r)))
+	if err != nil {
+		return fmt.Errorf("registering the rights of agents: %w", err)
+	}
+	return nil
+}
+
+func (r *Rights) clusterOfNamespace(_ context.Context, namespace client.Object) []ctrl.Request {
+	cluster, ok := contract.ClusterOf(r.prefix, namespace.GetName())
+	if !ok {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: cluster}}}
+}
+
+// requestsOfNamespace returns the undecided requests of the cluster whose execution
+// namespace this is.
+func (r *Reconciler) requestsOfNamespace(ctx context.Context, namespace client.Object) []ctrl.Request {
+	cluster, ok := contract.ClusterOf(r.rights.prefix, namespace.GetName())
+	if !ok {
+		return nil
+	}
+	var csrs certificatesv1.CertificateSigningRequestList
+	if err := r.hubClient.List(ctx, &csrs); err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Listing requests failed; they look again by themselves", "reason", err.Error())
+		return nil
+	}
+	var out []ctrl.Request
+	for i := range csrs.Items {
+		csr := &csrs.Items[i]
+		if request, ours := approve.Read(csr.Spec); pending(csr) && ours && request.Cluster == cluster {
+			out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(csr)})
+		}
+	}
+	return out
+}
+
+// undecidedOrIssued drops requests that are not ours, and those with which nothing is to
+// be done any more or not yet.
+func undecidedOrIssued() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
+		if !ok || !pending(csr) && len(csr.Status.Certificate) == 0 {
+			return false
+		}
+		_, ours := approve.Read(csr.Spec)
+		return ours
+	})
+}
+
+// retires lets through what tells that a Cluster was forgotten.
+func retires() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return record.IsRetired(e.ObjectNew.GetAnnotations()) && !record.IsRetired(e.ObjectOld.GetAnnotations())
+	}}
+}
+
+// joins lets through what tells that the agent of a Cluster is that of another join.
+func joins() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return record.JoinOf(e.ObjectNew.GetAnnotations()) != record.JoinOf(e.ObjectOld.GetAnnotations())
+	}}
+}
+
+func created() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+func deleted() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	}
+}

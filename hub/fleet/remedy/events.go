@@ -1,0 +1,30 @@
+package remedy
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/remedy/prescribe"
+)
+
+// Reason and action of the events of the stage.
+const (
+	reasonPrescribed = "RemedyActionsChanged"
+	action           = "Remedy"
+)
+
+// prescribed tells what is to be done about a cluster from now on.
+func prescribed(c *clusterv1alpha1.Cluster, p prescribe.Prescription) kube.Event {
+	e := kube.Event{
+		Regarding: c, Type: corev1.EventTypeNormal, Reason: reasonPrescribed, Action: action,
+		Note: "No Remedy asks for anything about this cluster any more.",
+	}
+	if len(p.Actions) > 0 {
+		e.Note = fmt.Sprintf("About this cluster there is to be done: %s. So says %s.", strings.Join(p.Actions, ", "), strings.Join(p.By, ", "))
+	}
+	return e
+}

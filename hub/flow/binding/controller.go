@@ -1,0 +1,169 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding/fanout"
+)
+
+// defaultWorkers is how many bindings are rendered at a time. Most of the time they
+// wait for the API server.
+const defaultWorkers = 12
+
+// Deps is what the stage needs.
+type Deps struct {
+	// ExecutionNamespacePrefix is followed by the name of a cluster.
+	ExecutionNamespacePrefix string
+	// Interpreter sets the replicas of a template.
+	Interpreter interpreter.Interpreter
+	// Events receives what there is to tell people.
+	Events kube.EventSink
+	// Clock tells how long a write is remembered.
+	Clock clock.PassiveClock
+	// Workers is how many bindings are rendered at a time; 0 is a sensible number.
+	Workers int
+}
+
+// Register adds the stage to a manager: one controller for each kind of binding. Works
+// must be indexed by kube.IndexWorks.
+func Register(mgr manager.Manager, deps Deps) error {
+	if deps.ExecutionNamespacePrefix == "" || deps.Interpreter == nil || deps.Events == nil || deps.Clock == nil {
+		return errors.New("the binding stage needs the prefix of execution namespaces, an interpreter, a sink for events and a clock")
+	}
+	if deps.Workers == 0 {
+		deps.Workers = defaultWorkers
+	}
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		r := &reconciler{
+			hubClient:    mgr.GetClient(),
+			hubReader:    mgr.GetAPIReader(),
+			kind:         kind,
+			prefix:       deps.ExecutionNamespacePrefix,
+			interpreter:  deps.Interpreter,
+			events:       deps.Events,
+			expectations: newExpectations(deps.Clock),
+			failures:     newFailures(),
+		}
+		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
+			For(kind.New(), builder.WithPredicates(bindingChanged())).
+			Watches(&workv1alpha1.Work{}, r.onWork()).
+			Watches(&clusterv1alpha1.Cluster{}, r.onCluster(), builder.WithPredicates(clusterChanged())).
+			Watches(&corev1.Namespace{}, r.onNamespace(), builder.WithPredicates(comes())).
+			Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged()))
+		b = b.WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged))
+		if r.namespaced() {
+			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged()))
+		}
+		if err := b.Complete(kube.QuietConflicts(r)); err != nil {
+			return fmt.Errorf("making the controller of %ss: %w", kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// reconciler renders the bindings of one kind.
+type reconciler struct {
+	hubClient    client.Client
+	hubReader    client.Reader
+	kind         kube.BindingKind
+	prefix       string
+	interpreter  interpreter.Interpreter
+	events       kube.EventSink
+	expectations *expectations
+	failures     *failures
+}
+
+// namespaced says whether the bindings are those of namespaced templates.
+func (r *reconciler) namespaced() bool { return r.kind.Kind == kube.ResourceBindings().Kind }
+
+// Reconcile brings the Works of one binding to what they should be.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	binding := r.kind.New()
+	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.failures.forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !binding.GetDeletionTimestamp().IsZero() {
+		return reconcile.Result{}, r.cleanUp(ctx, binding)
+	}
+	id := kube.BindingID(binding)
+	if id == "" {
+		return reconcile.Result{}, client.IgnoreNotFound(r.identify(ctx, binding)) // the label brings us back
+	}
+	s, err := r.gather(ctx, id, binding)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering what %q is rendered from: %w", binding.GetName(), err)
+	}
+	desired := r.render(ctx, s)
+	plan := fanout.Decide(fanout.Input{
+		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect, Reasons: s.reasons,
+	})
+	if err := r.confirm(ctx, binding, plan); err != nil {
+		return reconcile.Result{}, err
+	}
+	done := r.execute(ctx, id, plan)
+	failed, notes := r.report(ctx, s, desired, plan, done)
+	return reconcile.Result{}, errors.Join(desired.err(), done.err(), r.keepCondition(ctx, binding, failed, notes))
+}
+
+// cleanUp deletes the Works of a binding that is being deleted, then lets it go. It
+// does not wait for the agents: the Works stay until they have done their part.
+func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
+	if !controllerutil.ContainsFinalizer(binding, bindings.Finalizer(binding.GetNamespace())) {
+		return nil
+	}
+	if id := kube.BindingID(binding); id != "" {
+		unseen := r.expectations.pending(id)
+		works, err := r.worksOf(ctx, id)
+		if err != nil {
+			return err
+		}
+		plan := fanout.Decide(fanout.Input{ID: id, Live: r.named(binding, unseen.latest(works)), Reasons: fanout.Reasons{Removed: true}})
+		if err := r.confirm(ctx, binding, plan); err != nil {
+			return err
+		}
+		done := r.execute(ctx, id, plan)
+		if err := done.err(); err != nil {
+			if !apierrors.IsConflict(err) {
+				r.reportCleanUp(ctx, binding, err)
+			}
+			return err
+		}
+		if len(plan.Delete) > 0 {
+			ctrl.LoggerFrom(ctx).Info("Deleted the Works of a deleted binding", "count", len(plan.Delete))
+		}
+	}
+	edit, err := kube.Begin(binding)
+	if err != nil {
+		return err
+	}
+	controllerutil.RemoveFinalizer(binding, bindings.Finalizer(binding.GetNamespace()))
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerBinding); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("letting %q go: %w", binding.GetName(), err)
+	}
+	r.failures.forget(client.ObjectKeyFromObject(binding))
+	return nil
+}

@@ -1,0 +1,621 @@
+package binding_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding"
+	"fairlead.dev/hub/setup"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+const (
+	soon  = 10 * time.Second
+	often = 10 * time.Millisecond
+	while = 300 * time.Millisecond
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// stage is a hub's API with nothing but this stage at work.
+type stage struct {
+	cluster *cluster.Cluster
+	hub     client.Client
+
+	events stagetest.Events
+
+	mu     sync.Mutex
+	writes []write
+	// stopped is a request before which the hub is stopped, again and again.
+	stopped []write
+}
+
+// write is a write to a Work, by the path of the request.
+type write struct{ method, path string }
+
+// world is the part of it that belongs to one test: a namespace, and clusters whose
+// names begin with it.
+type world struct {
+	*stage
+
+	namespace string
+}
+
+// start starts the stage.
+func start(t *testing.T) *stage {
+	t.Helper()
+	g := NewWithT(t)
+	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	s := &stage{cluster: api, hub: api.Client(t)}
+	cfg := rest.CopyConfig(api.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next: next, stage: s} })
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(binding.Register(mgr, binding.Deps{
+		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
+		Interpreter:              &flaky{Interpreter: native.New()}, Events: s.events.Record, Clock: clock.RealClock{},
+	})).To(Succeed())
+	stagetest.Run(t, mgr)
+	return s
+}
+
+// world begins the world of a test, with members that have joined.
+func (s *stage) world(t *testing.T, members ...string) *world {
+	t.Helper()
+	w := &world{stage: s, namespace: s.cluster.Namespace(t)}
+	for _, name := range members {
+		w.join(t, name)
+	}
+	return w
+}
+
+// flaky sets no replicas of what is named flaky the first times that it is asked, like a
+// webhook that is down.
+type flaky struct {
+	interpreter.Interpreter
+
+	asked atomic.Int32
+}
+
+func (f *flaky) ReviseReplicas(ctx context.Context, obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+	if obj.GetName() == "flaky" && f.asked.Add(1) <= 2 {
+		return nil, errors.New("connection refused")
+	}
+	return f.Interpreter.ReviseReplicas(ctx, obj, replicas)
+}
+
+func rulesThatDoNotAnswer(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w := s.world(t, "one")
+	template := builder.MakeDeployment(w.namespace, "flaky").Replicas(2).Obj()
+	w.create(t, template, "one")
+	g.Eventually(func() []string { return w.works(t, "flaky") }, soon, often).Should(Equal([]string{"one"}))
+	g.Expect(w.told("flaky")).To(ContainElement(ContainSubstring("setting the replicas to 2: connection refused")))
+}
+
+func aBindingMadeByHand(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w := s.world(t, "one")
+	template := builder.MakeConfigMap(w.namespace, "hand").Obj()
+	g.Expect(w.hub.Create(t.Context(), template)).To(Succeed())
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "hand-made"},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "hand"},
+			Clusters: w.shares("one"),
+		},
+	}
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	g.Eventually(func() []string { return w.works(t, "hand") }, soon, often).Should(Equal([]string{"one"}))
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+	g.Expect(b.Labels).To(HaveKeyWithValue(contract.ResourceBindingPermanentIDLabel, string(b.UID)))
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, soon, often).Should(Satisfy(apierrors.IsNotFound), "its finalizer is taken off")
+	g.Expect(w.work(t, "one", template).DeletionTimestamp).NotTo(BeNil(), "and its Works go with it")
+}
+
+func TestStage(t *testing.T) {
+	s := start(t)
+	for name, test := range map[string]func(*testing.T, *stage){
+		"every target gets a Work":                         everyTargetGetsAWork,
+		"what others do to a Work is put right":            whatOthersDoToAWorkIsPutRight,
+		"override policies are followed":                   overridePolicies,
+		"one cluster that cannot be served harms no other": oneClusterThatCannotBeServed,
+		"the name of a Work is taken":                      theNameOfAWorkIsTaken,
+		"cluster-scoped templates are rendered too":        clusterScopedTemplates,
+		"what is missing deletes nothing":                  whatIsMissingDeletesNothing,
+		"other namespaces' objects stay where they are":    otherNamespacesObjects,
+		"a copied binding deletes no Works of the first":   aCopiedBinding,
+		"rules that do not answer are asked again":         rulesThatDoNotAnswer,
+		"a binding that somebody made by hand is rendered": aBindingMadeByHand,
+		"a Work says why it is deleted":                    aWorkSaysWhyItIsDeleted,
+		"what others delete comes again":                   whatOthersDeleteComesAgain,
+		"an execution namespace that went comes again":     anExecutionNamespaceThatWent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// counter notes the writes of the stage to Works.
+type counter struct {
+	next  http.RoundTripper
+	stage *stage
+}
+
+func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/"+contract.DefaultExecutionNamespacePrefix) {
+		c.stage.mu.Lock()
+		c.stage.writes = append(c.stage.writes, write{method: r.Method, path: r.URL.Path})
+		stopped := slices.ContainsFunc(c.stage.stopped, func(x write) bool { return x.method == r.Method && strings.HasSuffix(r.URL.Path, "/"+x.path) })
+		c.stage.mu.Unlock()
+		if stopped {
+			return nil, errStopped
+		}
+	}
+	return c.next.RoundTrip(r)
+}
+
+// stop has requests of a method about a Work of a name fail before they are sent.
+func (w *world) stop(method, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = append(w.stopped, write{method: method, path: name})
+}
+
+// wrote returns how the Works of this world were written since it was last asked,
+// sorted.
+func (w *world) wrote() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := []string{}
+	w.writes = slices.DeleteFunc(w.writes, func(x write) bool {
+		ours := strings.Contains(x.path, "/"+contract.DefaultExecutionNamespacePrefix+w.namespace)
+		if ours {
+			out = append(out, x.method)
+		}
+		return ours
+	})
+	slices.Sort(out)
+	return out
+}
+
+// told returns the events about a template of this world.
+func (w *world) told(template string) []string {
+	var out []string
+	for _, e := range w.events.All() {
+		ref, ok := e.Regarding.(*corev1.ObjectReference)
+		if ok && ref.Name == template && !e.Detail && (ref.Namespace == "" || ref.Namespace == w.namespace) {
+			out = append(out, e.Type+" "+e.Reason+": "+e.Note)
+		}
+	}
+	return out
+}
+
+// member returns the whole name of a cluster of this world.
+func (w *world) member(name string) string { return w.namespace + "-" + name }
+
+// join adds a cluster and its execution namespace.
+func (w *world) join(t *testing.T, name string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(w.member(name)).Obj())).To(Succeed())
+	w.openNamespace(t, name)
+}
+
+func (w *world) openNamespace(t *testing.T, name string) {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.DefaultExecutionNamespacePrefix + w.member(name)}}
+	NewWithT(t).Expect(w.hub.Create(t.Context(), ns)).To(Succeed())
+}
+
+// create creates a template and the binding that detector and scheduler would make.
+func (w *world) create(t *testing.T, template *unstructured.Unstructured, members ...string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(w.hub.Create(t.Context(), template)).To(Succeed())
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: contract.BindingName(template.GetKind(), template.GetName()),
+			Labels:     map[string]string{contract.ResourceBindingPermanentIDLabel: "id-of-" + string(template.GetUID())},
+			Finalizers: []string{contract.BindingFinalizer},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{
+				APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Namespace: w.namespace, Name: template.GetName(),
+				UID: template.GetUID(), ResourceVersion: template.GetResourceVersion(),
+			},
+			Clusters: w.shares(members...),
+		},
+	}
+	if replicas, ok, err := unstructured.NestedInt64(template.Object, "spec", "replicas"); ok && err == nil {
+		b.Spec.Replicas = int32(replicas)
+		for i := range b.Spec.Clusters {
+			b.Spec.Clusters[i].Replicas = b.Spec.Replicas
+		}
+	}
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	return b
+}
+
+func (w *world) shares(members ...string) []workv1alpha2.TargetCluster {
+	out := make([]workv1alpha2.TargetCluster, len(members))
+	for i, name := range members {
+		out[i].Name = w.member(name)
+	}
+	return out
+}
+
+// works returns the members that have a Work of a name that begins so.
+func (w *world) works(t *testing.T, prefix string) []string {
+	t.Helper()
+	var list workv1alpha1.WorkList
+	NewWithT(t).Expect(w.hub.List(t.Context(), &list)).To(Succeed())
+	out := []string{}
+	for _, work := range list.Items {
+		name, ours := strings.CutPrefix(work.Namespace, contract.DefaultExecutionNamespacePrefix+w.namespace+"-")
+		if ours && strings.HasPrefix(work.Name, prefix) {
+			if !work.DeletionTimestamp.IsZero() {
+				name += " going"
+			}
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// work returns the Work of a template in a member.
+func (w *world) work(t *testing.T, member string, template *unstructured.Unstructured) *workv1alpha1.Work {
+	t.Helper()
+	work := &workv1alpha1.Work{}
+	NewWithT(t).Expect(w.hub.Get(t.Context(), w.workKey(member, template), work)).To(Succeed())
+	return work
+}
+
+func (w *world) workKey(member string, template *unstructured.Unstructured) client.ObjectKey {
+	return client.ObjectKey{
+		Namespace: contract.DefaultExecutionNamespacePrefix + w.member(member),
+		Name:      contract.WorkName(template.GetKind(), template.GetNamespace(), template.GetName()),
+	}
+}
+
+// manifest returns a field of what a Work carries.
+func manifest(t *testing.T, work *workv1alpha1.Work, path ...string) any {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(work.Spec.Workload.Manifests).To(HaveLen(1))
+	var obj map[string]any
+	g.Expect(json.Unmarshal(work.Spec.Workload.Manifests[0].Raw, &obj)).To(Succeed())
+	value, _, err := unstructured.NestedFieldNoCopy(obj, path...)
+	g.Expect(err).NotTo(HaveOccurred())
+	return value
+}
+
+// change changes an object whoever else is writing it.
+func change[O client.Object](t *testing.T, w *world, o O, mutate func(O)) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		mutate(o)
+		return w.hub.Update(t.Context(), o)
+	}, soon, often).Should(Succeed())
+}
+
+// intent is why a Work is deleted, as the hub wrote on it.
+func (w *world) intent(t *testing.T, member string, template *unstructured.Unstructured) string {
+	t.Helper()
+	return w.work(t, member, template).Annotations[contract.DeletionIntentAnnotation]
+}
+
+// release does the agent's part for a Work that is being deleted.
+func (w *world) release(t *testing.T, work *workv1alpha1.Work) {
+	t.Helper()
+	change(t, w, work, func(work *workv1alpha1.Work) { controllerutil.RemoveFinalizer(work, contract.ExecutionFinalizer) })
+}
+
+func everyTargetGetsAWork(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b", "c")
+	template := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
+	b := w.create(t, template, "a", "b", "c")
+	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b", "c"}))
+	work := w.work(t, "a", template)
+	g.Expect(work.Finalizers).To(ConsistOf(contract.ExecutionFinalizer))
+	g.Expect(kube.BindingID(work)).To(Equal(kube.BindingID(b)))
+	g.Expect(work.Annotations).To(HaveKey(contract.ManifestHashAnnotation))
+	g.Expect(manifest(t, work, "spec", "replicas")).To(BeEquivalentTo(2))
+
+	note := "Normal SyncWorkSucceed: Sync work of ResourceBinding(" + w.namespace + "/web-deployment) successful."
+	g.Eventually(func() []string { return w.told("web") }, soon, often).Should(Equal([]string{note}))
+	g.Consistently(func() []string { return w.told("web") }, while, often).Should(HaveLen(1))
+	g.Expect(w.wrote()).To(Equal([]string{"POST", "POST", "POST"}), "each Work is written once")
+
+	// A change of the binding that changes no Work is no write.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion += "0" })
+	g.Consistently(func() []string { return w.wrote() }, while, often).Should(BeEmpty())
+
+	// A change of the template is one write for each.
+	change(t, w, template, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tier": "front"}) })
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = template.GetResourceVersion() })
+	g.Eventually(func() any { return manifest(t, w.work(t, "c", template), "metadata", "labels", "tier") }, soon, often).Should(Equal("front"))
+	g.Eventually(func() []string { return w.told("web") }, soon, often).Should(Equal([]string{note, note}))
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH", "PATCH", "PATCH"}))
+
+	// A target that is dropped loses its Work.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:2] })
+	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b", "c going"}))
+	g.Expect(w.wrote()).To(Equal([]string{"DELETE", "PATCH"}), "first why, then the deletion")
+	g.Expect(w.intent(t, "c", template)).To(Equal(contract.DeletionMoved))
+
+	// When it comes back, the Work that is going is waited for, and its agent may keep what
+	// it brought.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.member("c"), Replicas: 2})
+	})
+	g.Eventually(func() string { return w.intent(t, "c", template) }, soon, often).Should(BeEmpty())
+	g.Consistently(func() []string { return w.works(t, "web-") }, while, often).Should(Equal([]string{"a", "b", "c going"}))
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
+	w.release(t, w.work(t, "c", template))
+	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b", "c"}))
+
+	// The binding goes at once; the Works stay for their agents.
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b))
+	}, soon, often).Should(BeTrue())
+	g.Expect(w.works(t, "web-")).To(Equal([]string{"a going", "b going", "c going"}))
+	g.Expect(w.intent(t, "a", template)).To(Equal(contract.DeletionRemoved))
+
+	// A binding that is made anew waits for the Works of the former one.
+	g.Expect(w.hub.Delete(t.Context(), template)).To(Succeed())
+	template = builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
+	w.create(t, template, "a")
+	w.release(t, w.work(t, "a", template))
+	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b going", "c going"}))
+	g.Expect(manifest(t, w.work(t, "a", template), "spec", "replicas")).To(BeEquivalentTo(1))
+	g.Expect(strings.Join(w.told("web"), "\n")).NotTo(ContainSubstring("Warning"))
+}
+
+func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a")
+	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()
+	w.create(t, template, "a")
+	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a"}))
+
+	// Its spec is changed, which the hash does not show.
+	change(t, w, w.work(t, "a", template), func(work *workv1alpha1.Work) {
+		work.Spec.Workload.Manifests[0] = workv1alpha1.Manifest{RawExtension: runtime.RawExtension{
+			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"x"},"data":{"color":"red"}}`),
+		}}
+	})
+	g.Eventually(func() any { return manifest(t, w.work(t, "a", template), "data", "color") }, soon, often).Should(Equal("blue"))
+
+	// A label is taken off it.
+	change(t, w, w.work(t, "a", template), func(work *workv1alpha1.Work) { delete(work.Labels, contract.WorkPermanentIDLabel) })
+	g.Eventually(func() map[string]string { return w.work(t, "a", template).Labels }, soon, often).Should(HaveKey(contract.WorkPermanentIDLabel))
+
+	// It is deleted.
+	work := w.work(t, "a", template)
+	g.Expect(w.hub.Delete(t.Context(), work)).To(Succeed())
+	w.release(t, work)
+	g.Eventually(func(g Gomega) {
+		again := &workv1alpha1.Work{}
+		g.Expect(w.hub.Get(t.Context(), w.workKey("a", template), again)).To(Succeed())
+		g.Expect(again.UID).NotTo(Equal(work.UID))
+	}, soon, often).Should(Succeed())
+
+	// Its status is nobody's business here.
+	w.wrote()
+	work = w.work(t, "a", template)
+	work.Status.Conditions = []metav1.Condition{{
+		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonAppliedSuccessful, LastTransitionTime: metav1.Now(),
+	}}
+	g.Expect(w.hub.Status().Update(t.Context(), work)).To(Succeed())
+	g.Consistently(func() []string { return w.wrote() }, while, often).Should(BeEmpty())
+}
+
+func overridePolicies(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	template := builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
+	b := w.create(t, template, "a", "b")
+	rendered := func() *metav1.Condition {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingRendered)
+	}
+	replicas := func(member string) func() any {
+		return func() any { return manifest(t, w.work(t, member, template), "spec", "replicas") }
+	}
+	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b"}))
+
+	policy := builder.MakeOverride(w.namespace, "more").Select("apps/v1", "Deployment", "web").Replace(w.member("b"), "/spec/replicas", 2).Obj()
+	g.Expect(w.hub.Create(t.Context(), policy)).To(Succeed())
+	g.Eventually(replicas("b"), soon, often).Should(BeEquivalentTo(2))
+	g.Expect(replicas("a")()).To(BeEquivalentTo(1))
+	g.Expect(w.work(t, "b", template).Annotations).To(HaveKey(contract.AppliedOverridesAnnotation))
+
+	// A policy that cannot be applied leaves that cluster as it is, and says why once.
+	change(t, w, policy, func(p *policyv1alpha1.OverridePolicy) {
+		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Path = "/spec/no/such/field"
+	})
+	g.Eventually(func() string { return strings.Join(w.told("web"), "\n") }, soon, often).Should(And(
+		ContainSubstring("Warning ApplyOverridePolicyFailed"), ContainSubstring(w.namespace+"/more"), ContainSubstring(w.member("b")), ContainSubstring("/spec/no/such/field")))
+	g.Consistently(func() int { return strings.Count(strings.Join(w.told("web"), "\n"), "Warning") }, while, often).Should(Equal(1))
+	g.Expect(replicas("b")()).To(BeEquivalentTo(2))
+	g.Eventually(rendered, soon, often).Should(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Reason", workv1alpha2.ReasonOverrideFailed), HaveField("Message", ContainSubstring("/spec/no/such/field"))))
+
+	g.Expect(w.hub.Delete(t.Context(), policy)).To(Succeed())
+	g.Eventually(replicas("b"), soon, often).Should(BeEquivalentTo(1))
+	g.Eventually(rendered, soon, often).Should(BeNil())
+	g.Expect(w.work(t, "b", template).Annotations).NotTo(HaveKey(contract.AppliedOverridesAnnotation))
+
+	// A policy that goes by the cluster's labels follows them.
+	byLabel := builder.MakeOverride("", w.namespace).Replace("x", "/spec/replicas", 5).Select("apps/v1", "Deployment", "web").ClusterObj()
+	byLabel.Spec.OverrideRules[0].TargetCluster = &policyv1alpha1.ClusterAffinity{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"size": w.namespace}},
+	}
+	g.Expect(w.hub.Create(t.Context(), byLabel)).To(Succeed())
+	change(t, w, builder.MakeCluster(w.member("a")).Obj(), func(c *clusterv1alpha1.Cluster) { c.SetLabels(map[string]string{"size": w.namespace}) })
+	g.Eventually(replicas("a"), soon, often).Should(BeEquivalentTo(5))
+	g.Expect(replicas("b")()).To(BeEquivalentTo(1))
+}
+
+func oneClusterThatCannotBeServed(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "b", "c")
+	// The first by name has no execution namespace yet.
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(w.member("a")).Obj())).To(Succeed())
+	template := builder.MakeConfigMap(w.namespace, "settings").Obj()
+	w.create(t, template, "a", "b", "c")
+	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"b", "c"}))
+	g.Eventually(func() []string { return w.told("settings") }, soon, often).Should(ConsistOf(And(
+		ContainSubstring("Warning SyncWorkFailed"), ContainSubstring(w.member("a")), ContainSubstring("does not exist yet"))))
+	w.openNamespace(t, "a")
+	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a", "b", "c"}))
+	g.Eventually(func() []string { return w.told("settings") }, soon, often).Should(HaveLen(2))
+}
+
+func theNameOfAWorkIsTaken(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	template := builder.MakeConfigMap(w.namespace, "settings").Obj()
+	// One belongs to another binding, one to nobody.
+	key := w.workKey("a", builder.MakeConfigMap(w.namespace, "settings").Obj())
+	taken := builder.MakeWork(w.member("a"), key.Name).Label(contract.ResourceBindingPermanentIDLabel, "another").Obj()
+	taken.Annotations = map[string]string{contract.ClusterResourceBindingNameAnnotation: "another-thing"}
+	g.Expect(w.hub.Create(t.Context(), taken)).To(Succeed())
+	orphan := builder.MakeWork(w.member("b"), key.Name).Label("theirs", "x").Obj()
+	g.Expect(w.hub.Create(t.Context(), orphan)).To(Succeed())
+
+	b := w.create(t, template, "a", "b")
+	g.Eventually(func() string { return kube.BindingID(w.work(t, "b", template)) }, soon, often).Should(Equal(kube.BindingID(b)))
+	g.Expect(w.work(t, "b", template).Labels).To(HaveKeyWithValue("theirs", "x"))
+	g.Expect(manifest(t, w.work(t, "b", template), "kind")).To(Equal("ConfigMap"))
+	g.Eventually(func() []string { return w.told("settings") }, soon, often).Should(ConsistOf(And(
+		ContainSubstring("Warning SyncWorkFailed"), ContainSubstring("ClusterResourceBinding another-thing"))))
+	g.Expect(kube.BindingID(w.work(t, "a", template))).To(Equal("another"), "it is not touched")
+}
+
+func clusterScopedTemplates(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a")
+	template := builder.MakeClusterRole("reader-" + w.namespace).Obj()
+	g.Expect(w.hub.Create(t.Context(), template)).To(Succeed())
+	b := &workv1alpha2.ClusterResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:       contract.BindingName("ClusterRole", template.GetName()),
+			Labels:     map[string]string{contract.ClusterResourceBindingPermanentIDLabel: "id-" + w.namespace},
+			Finalizers: []string{contract.ClusterBindingFinalizer},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: template.GetAPIVersion(), Kind: "ClusterRole", Name: template.GetName()},
+			Clusters: w.shares("a"),
+		},
+	}
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	g.Eventually(func() []string { return w.works(t, "reader-") }, soon, often).Should(Equal([]string{"a"}))
+	g.Eventually(func() []string { return w.told(template.GetName()) }, soon, often).Should(
+		Equal([]string{"Normal SyncWorkSucceed: Sync work of ClusterResourceBinding(" + b.Name + ") successful."}))
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(func() []string { return w.works(t, "reader-") }, soon, often).Should(Equal([]string{"a going"}))
+}
+
+func otherNamespacesObjects(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a")
+	theirs := builder.MakeConfigMap(s.cluster.Namespace(t), "theirs").Obj()
+	g.Expect(w.hub.Create(t.Context(), theirs)).To(Succeed())
+	g.Expect(w.hub.Create(t.Context(), &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: "theirs-configmap",
+			Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-" + w.namespace},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: theirs.GetNamespace(), Name: "theirs"},
+			Clusters: w.shares("a"),
+		},
+	})).To(Succeed())
+	w.create(t, builder.MakeConfigMap(w.namespace, "ours").Obj(), "a")
+	g.Eventually(func() []string { return w.works(t, "ours-") }, soon, often).Should(Equal([]string{"a"}))
+	g.Consistently(func() []string { return w.works(t, "theirs-") }, "300ms", often).Should(BeEmpty())
+}
+
+func aCopiedBinding(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a")
+	first := w.create(t, builder.MakeConfigMap(w.namespace, "first").Obj(), "a")
+	template := builder.MakeConfigMap(w.namespace, "second").Obj()
+	g.Expect(w.hub.Create(t.Context(), template)).To(Succeed())
+	second := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: "second-configmap", Labels: first.Labels, Finalizers: first.Finalizers,
+		},
+		Spec: *first.Spec.DeepCopy(),
+	}
+	second.Spec.Resource.Name, second.Spec.Resource.UID = "second", template.GetUID()
+	g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
+	g.Eventually(func() []string { return w.works(t, "") }, soon, often).Should(Equal([]string{"a", "a"}))
+	g.Consistently(func() []string { return w.works(t, "") }, "300ms", often).Should(Equal([]string{"a", "a"}))
+	g.Expect(w.hub.Delete(t.Context(), second)).To(Succeed())
+	g.Eventually(func() []string { return w.works(t, "second-") }, soon, often).Should(Equal([]string{"a going"}))
+	g.Consistently(func() []string { return w.works(t, "first-") }, "300ms", often).Should(Equal([]string{"a"}))
+}
+
+func whatIsMissingDeletesNothing(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	template := builder.MakeConfigMap(w.namespace, "settings").Obj()
+	b := w.create(t, template, "a", "b")
+	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a", "b"}))
+	g.Expect(w.hub.Delete(t.Context(), builder.MakeCluster(w.member("a")).Obj())).To(Succeed())
+	g.Expect(w.hub.Delete(t.Context(), template)).To(Succeed())
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "1" })
+	g.Consistently(func() []string { return w.works(t, "settings-") }, while, often).Should(Equal([]string{"a", "b"}))
+}
+
+func TestRegisterSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	NewWithT(t).Expect(binding.Register(nil, binding.Deps{})).NotTo(Succeed())
+}

@@ -1,0 +1,17 @@
+// Package binding renders the Works of every binding: one for each of its clusters.
+//
+//   - Reads: bindings, the template (live, whole), Clusters, OverridePolicies and
+//     ClusterOverridePolicies, FederatedResourceQuotas, Works without their manifests.
+//   - Writes: Works in the execution namespaces, but for their status; removes its
+//     finalizer from a binding that is being deleted; gives one that somebody made
+//     by hand its permanent id and that finalizer. Events on the template and the
+//     binding.
+//   - Owns: the spec, labels and annotations of the Works of bindings.
+//   - Invariant: a cluster has a Work of a binding if and only if it is one of its
+//     targets, or the application is leaving it in its own time. A Work is deleted
+//     because its binding says so, never because something was not found, and says why
+//     before (contract.DeletionIntentAnnotation). One that somebody else deleted is made
+//     again. A Work of another binding is not touched. Where there is a quota, no Work
+//     requests more than the scheduler has admitted; until it does, the Work stays as it is.
+//   - Next: the agent of the cluster applies what the Work carries.
+package binding

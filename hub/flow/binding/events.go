@@ -1,0 +1,194 @@
+package binding
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding/fanout"
+)
+
+// Reasons and actions of the stage's events.
+const (
+	reasonSynced         = "SyncWorkSucceed"
+	reasonSyncFailed     = "SyncWorkFailed"
+	reasonCleanUpFailed  = "CleanupWorkFailed"
+	reasonOverridden     = "ApplyOverridePolicySucceed"
+	reasonOverrideFailed = "ApplyOverridePolicyFailed"
+	actionSync           = "SyncWork"
+	actionCleanUp        = "CleanupWork"
+	actionOverride       = "ApplyOverridePolicy"
+)
+
+// failures remembers what was last said to be wrong with a binding, so that it is said
+// once and not with every try.
+type failures struct {
+	mu   sync.Mutex
+	said map[types.NamespacedName]string
+}
+
+func newFailures() *failures { return &failures{said: map[types.NamespacedName]string{}} }
+
+// news remembers what is wrong and says whether that is new. Nothing being wrong is no
+// news.
+func (f *failures) news(key types.NamespacedName, what string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if what == "" {
+		delete(f.said, key)
+		return false
+	}
+	if f.said[key] == what {
+		return false
+	}
+	f.said[key] = what
+	return true
+}
+
+func (f *failures) forget(key types.NamespacedName) { f.news(key, "") }
+
+// report tells people what was written and what could not be, and returns the sentences
+// about the latter.
+func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan fanout.Plan, done outcome) (failed []failure, notes []string) {
+	log := ctrl.LoggerFrom(ctx)
+	if len(done.written)+len(done.deleted) > 0 {
+		log.Info("Wrote the Works of a binding", "created", len(plan.Create)-done.skipped, "updated", len(plan.Update),
+			"deleted", len(done.deleted), "failed", len(done.failures))
+	}
+	if len(done.waiting)+len(plan.Held)+done.skipped > 0 {
+		log.V(1).Info("Waiting with some Works of a binding", "terminating", len(done.waiting), "held", len(plan.Held), "skipped", done.skipped)
+	}
+	template := bindings.TemplateRef(s.binding)
+	for _, w := range done.written {
+		for _, note := range overrideNotes(r.prefix, s.binding, w) {
+			r.events(kube.Event{
+				Regarding: template, Type: corev1.EventTypeNormal, Reason: reasonOverridden, Action: actionOverride, Note: note, Detail: true,
+			})
+		}
+	}
+
+	failed = slices.Concat(made.failures, done.failures)
+	failed = slices.DeleteFunc(failed, func(f failure) bool { return apierrors.IsConflict(f.err) })
+	slices.SortFunc(failed, func(a, b failure) int { return strings.Compare(a.cluster, b.cluster) })
+	notes = make([]string, len(failed))
+	for i, f := range failed {
+		notes[i] = f.note()
+	}
+	if done.skipped > 0 && len(notes) > 0 {
+		notes[len(notes)-1] += fmt.Sprintf(" The %d other clusters would say the same, and are tried when it is mended.", done.skipped)
+	}
+	if r.failures.news(client.ObjectKeyFromObject(s.binding), strings.Join(notes, "\n")) {
+		log.Info("Not every cluster has its Work", "reason", strings.Join(notes, " "))
+		r.warn(s.binding, failed, notes)
+	}
+	if len(failed) == 0 && len(done.written) > 0 {
+		r.tell(s.binding, kube.Event{Type: corev1.EventTypeNormal, Reason: reasonSynced, Action: actionSync, Note: r.syncedNote(s.binding)}, true)
+	}
+	return failed, notes
+}
+
+// warn tells what is wrong: of each cluster whose override policies cannot be applied,
+// and of the others together.
+func (r *reconciler) warn(b kube.Binding, failed []failure, notes []string) {
+	var others []string
+	for i, f := range failed {
+		if !f.override {
+			others = append(others, notes[i])
+			continue
+		}
+		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonOverrideFailed, Action: actionOverride, Note: notes[i]}, false)
+	}
+	if len(others) > 0 {
+		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: strings.Join(others, " ")}, false)
+	}
+}
+
+// note is the sentence about a cluster that could not be served.
+func (f failure) note() string {
+	if f.override {
+		return fmt.Sprintf("The override policies cannot be applied for cluster %q, which keeps what it has: %v.", f.cluster, f.err)
+	}
+	if errors.Is(f.err, errTaken) || namespaceMissing(f.err) {
+		return fmt.Sprintf("Cluster %q does not get the object: %v.", f.cluster, f.err)
+	}
+	if tooLarge(f.err) {
+		return fmt.Sprintf("The Work for cluster %q could not be written: as JSON the object is larger than the hub can store (%v). "+
+			"Split the object, or leave out what need not go to members.", f.cluster, f.err)
+	}
+	return fmt.Sprintf("The Work for cluster %q could not be written: %v.", f.cluster, f.err)
+}
+
+// tooLarge says whether an object was refused for its size: by the API server, or by the
+// database behind it, which says so in words only.
+func tooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large")
+}
+
+// reportCleanUp tells that Works of a deleted binding could not be deleted.
+func (r *reconciler) reportCleanUp(ctx context.Context, b kube.Binding, err error) {
+	ctrl.LoggerFrom(ctx).V(1).Info("Keeping a deleted binding until its Works are deleted")
+	note := fmt.Sprintf("Works could not be deleted; it is tried again: %v.", err)
+	if r.failures.news(client.ObjectKeyFromObject(b), note) {
+		r.events(kube.Event{Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonCleanUpFailed, Action: actionCleanUp, Note: note})
+	}
+}
+
+// tell emits an event on the template and on the binding, there as a detail or not.
+func (r *reconciler) tell(b kube.Binding, e kube.Event, detail bool) {
+	e.Regarding = bindings.TemplateRef(b)
+	r.events(e)
+	e.Regarding, e.Detail = b, detail
+	r.events(e)
+}
+
+// syncedNote is the sentence that clients of this API wait for.
+func (r *reconciler) syncedNote(b kube.Binding) string {
+	name := b.GetName()
+	if b.GetNamespace() != "" {
+		name = b.GetNamespace() + "/" + name
+	}
+	return fmt.Sprintf("Sync work of %s(%s) successful.", r.kind.Kind, name)
+}
+
+// overrideNotes are the sentences about the override policies that a Work says were
+// applied.
+func overrideNotes(prefix string, b kube.Binding, w *workv1alpha1.Work) []string {
+	cluster, _ := contract.ClusterOf(prefix, w.Namespace)
+	var out []string
+	for _, name := range appliedPolicies(w, contract.AppliedClusterOverridesAnnotation) {
+		out = append(out, fmt.Sprintf("Apply cluster override policy(%s) for cluster(%s) succeed.", name, cluster))
+	}
+	for _, name := range appliedPolicies(w, contract.AppliedOverridesAnnotation) {
+		out = append(out, fmt.Sprintf("Apply override policy(%s/%s) for cluster(%s) succeed.", b.BindingSpec().Resource.Namespace, name, cluster))
+	}
+	return out
+}
+
+func appliedPolicies(w *workv1alpha1.Work, annotation string) []string {
+	var applied []struct {
+		PolicyName string `json:"policyName"`
+	}
+	if value := w.Annotations[annotation]; value == "" || json.Unmarshal([]byte(value), &applied) != nil {
+		return nil
+	}
+	out := make([]string, len(applied))
+	for i := range applied {
+		out[i] = applied[i].PolicyName
+	}
+	return out
+}

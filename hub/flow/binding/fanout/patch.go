@@ -1,0 +1,80 @@
+package fanout
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// removable are the annotations that we set on some Works and remove when they no
+// longer apply: also the intent to delete one, if we were stopped before we did and the Work
+// is wanted again. All others that we do not set are somebody else's.
+func removable() []string {
+	return []string{contract.AppliedOverridesAnnotation, contract.AppliedClusterOverridesAnnotation, contract.DeletionIntentAnnotation}
+}
+
+// metadataDiffers says whether a Work lacks a label, an annotation or the finalizer.
+func metadataDiffers(live, desired *workv1alpha1.Work) bool {
+	return len(changed(live.Labels, desired.Labels)) > 0 ||
+		len(changedAnnotations(live, desired)) > 0 ||
+		len(missing(live.Finalizers, desired.Finalizers)) > 0
+}
+
+// Patch returns the JSON merge patch that makes the live Work what it should be. It
+// fails on the server if somebody wrote the Work in the meantime.
+func (u Update) Patch() ([]byte, error) {
+	metadata := map[string]any{"resourceVersion": u.Live.ResourceVersion}
+	if labels := changed(u.Live.Labels, u.Desired.Labels); len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	if annotations := changedAnnotations(u.Live, u.Desired); len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	if finalizers := missing(u.Live.Finalizers, u.Desired.Finalizers); len(finalizers) > 0 {
+		metadata["finalizers"] = slices.Concat(u.Live.Finalizers, finalizers)
+	}
+	patch := map[string]any{"metadata": metadata}
+	if u.Spec {
+		patch["spec"] = u.Desired.Spec
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patch of work %q: %w", Key(u.Live), err)
+	}
+	return data, nil
+}
+
+// changed returns the entries that live lacks or has another value for.
+func changed(live, desired map[string]string) map[string]any {
+	out := map[string]any{}
+	for key, value := range desired {
+		if have, ok := live[key]; !ok || have != value {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func changedAnnotations(live, desired *workv1alpha1.Work) map[string]any {
+	out := changed(live.Annotations, desired.Annotations)
+	for _, key := range removable() {
+		_, have := live.Annotations[key]
+		if _, want := desired.Annotations[key]; have && !want {
+			out[key] = nil
+		}
+	}
+	return out
+}
+
+func missing(live, desired []string) []string {
+	var out []string
+	for _, f := range desired {
+		if !slices.Contains(live, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}

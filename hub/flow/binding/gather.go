@@ -1,0 +1,251 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/quota"
+	"fairlead.dev/hub/flow/binding/fanout"
+	"fairlead.dev/hub/flow/binding/override"
+)
+
+// scope is what one binding is rendered from.
+type scope struct {
+	binding kube.Binding
+	targets []workv1alpha2.TargetCluster
+	// template is nil if there are no targets, or if it is gone, another one, or not in
+	// the namespace of the binding: then nothing is rendered, and what there is stays
+	// until the binding is deleted.
+	template *unstructured.Unstructured
+	// clusters are the Clusters of the targets that exist and stay.
+	clusters map[string]*clusterv1alpha1.Cluster
+	policies override.Policies
+	// quotas bound what the Works may request together.
+	quotas  []quota.Quota
+	works   []*workv1alpha1.Work
+	suspect sets.Set[types.NamespacedName]
+	// keep and purge are the namespaces of clusters that the application is leaving:
+	// in its own time, and at once.
+	keep, purge sets.Set[string]
+	// reasons are why Works go that are not wanted any more.
+	reasons fanout.Reasons
+}
+
+// gather reads all of it. What comes from the cache is not to be changed.
+func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding) (*scope, error) {
+	spec := binding.BindingSpec()
+	s := &scope{
+		binding:  binding,
+		targets:  bindings.Targets(spec),
+		clusters: map[string]*clusterv1alpha1.Cluster{},
+		keep:     sets.Set[string]{},
+		purge:    sets.Set[string]{},
+	}
+	for i := range spec.GracefulEvictionTasks {
+		task := &spec.GracefulEvictionTasks[i]
+		namespace := contract.ExecutionNamespace(r.prefix, task.FromCluster)
+		if task.PurgeMode.Canonical() == policyv1alpha1.PurgeDirectly {
+			s.purge.Insert(namespace)
+		} else {
+			s.keep.Insert(namespace)
+		}
+	}
+
+	unseen := r.expectations.pending(id)
+	cached, err := r.worksOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s.works = r.named(binding, unseen.latest(r.executing(cached)))
+	s.suspect = unseen.suspect
+	if s.reasons, err = r.reasons(ctx, s); err != nil {
+		return nil, err
+	}
+	if len(s.targets) == 0 {
+		return s, nil
+	}
+	if spec.Resource.Namespace != binding.GetNamespace() {
+		// Whoever may write bindings in one namespace may not read the Secrets of others.
+		ctrl.LoggerFrom(ctx).V(1).Info("Rendering nothing because the template is not in the namespace of the binding")
+		return s, nil
+	}
+	if s.template, err = r.readTemplate(ctx, &spec.Resource); err != nil || s.template == nil {
+		return s, err
+	}
+	if err := r.readClusters(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.readQuotas(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, r.readPolicies(ctx, s)
+}
+
+// reasons gathers why the Works go that are in no target.
+func (r *reconciler) reasons(ctx context.Context, s *scope) (fanout.Reasons, error) {
+	namespace := func(cluster string) string { return contract.ExecutionNamespace(r.prefix, cluster) }
+	out := fanout.Reasons{Removed: len(s.targets) == 0 && s.binding.BindingSpec().Placement == nil, Departed: sets.Set[string]{}}
+	wanted := sets.Set[string]{}
+	for _, target := range s.targets {
+		wanted.Insert(namespace(target.Name))
+	}
+	going := false
+	for _, w := range s.works {
+		name, ok := contract.ClusterOf(r.prefix, w.Namespace)
+		if !ok || wanted.Has(w.Namespace) {
+			continue
+		}
+		going = true
+		cluster := &clusterv1alpha1.Cluster{}
+		err := r.hubClient.Get(ctx, client.ObjectKey{Name: name}, cluster, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return out, fmt.Errorf("reading cluster %q: %w", name, err)
+		}
+		if err != nil || !cluster.DeletionTimestamp.IsZero() {
+			out.Departed.Insert(w.Namespace)
+		}
+	}
+	if !going {
+		return out, nil
+	}
+	out.Evict(workv1alpha2.EvictionsOf(s.binding), namespace)
+	return out, r.followEvictions(ctx, s.binding, &out)
+}
+
+// followEvictions notes the evictions of the bindings that need this one: what they need
+// leaves a cluster for the reason for which they leave it.
+func (r *reconciler) followEvictions(ctx context.Context, b kube.Binding, to *fanout.Reasons) error {
+	for _, needs := range b.BindingSpec().RequiredBy {
+		if needs.Name == "" {
+			continue // a namespace follows what is in it, and leaves no cluster
+		}
+		kind := kube.ResourceBindings()
+		if needs.Namespace == "" {
+			kind = kube.ClusterResourceBindings()
+		}
+		other := kind.New()
+		err := r.hubClient.Get(ctx, client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}, other, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading %s %q: %w", kind.Kind, needs.Name, err)
+		}
+		if err == nil {
+			to.Evict(workv1alpha2.EvictionsOf(other), func(cluster string) string { return contract.ExecutionNamespace(r.prefix, cluster) })
+		}
+	}
+	return nil
+}
+
+// live returns the Works that there are, by namespace.
+func (s *scope) live() map[string]*workv1alpha1.Work {
+	out := make(map[string]*workv1alpha1.Work, len(s.works))
+	for _, w := range s.works {
+		out[w.Namespace] = w
+	}
+	return out
+}
+
+// worksOf lists the Works of a binding.
+func (r *reconciler) worksOf(ctx context.Context, id string) ([]*workv1alpha1.Work, error) {
+	var list workv1alpha1.WorkList
+	if err := r.hubClient.List(ctx, &list, client.MatchingFields{kube.WorksByBinding: id}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing works: %w", err)
+	}
+	out := make([]*workv1alpha1.Work, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+	}
+	return out, nil
+}
+
+// named drops Works that name another binding: a binding that somebody copied, with its
+// permanent id, must not delete the Works of the first.
+func (r *reconciler) named(binding kube.Binding, works []*workv1alpha1.Work) []*workv1alpha1.Work {
+	return slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
+		key, ok := r.bindingOf(w)
+		return ok && key != client.ObjectKeyFromObject(binding)
+	})
+}
+
+// executing drops Works that are not in an execution namespace: if the prefix of these
+// was changed, what the former ones hold is not ours to delete.
+func (r *reconciler) executing(works []*workv1alpha1.Work) []*workv1alpha1.Work {
+	out := works[:0]
+	for _, w := range works {
+		if _, ok := contract.ClusterOf(r.prefix, w.Namespace); ok {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// readTemplate reads the template as it is now; nil if it is gone, or another one that
+// bears its name, about which the detector will tell.
+func (r *reconciler) readTemplate(ctx context.Context, ref *workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
+	template := &unstructured.Unstructured{}
+	template.SetAPIVersion(ref.APIVersion)
+	template.SetKind(ref.Kind)
+	err := r.hubReader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, template)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		ctrl.LoggerFrom(ctx).V(1).Info("Rendering nothing because the template is gone")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the template %s %q: %w", ref.Kind, ref.Name, err)
+	}
+	if ref.UID != "" && template.GetUID() != ref.UID {
+		ctrl.LoggerFrom(ctx).V(1).Info("Rendering nothing because the template is another one")
+		return nil, nil
+	}
+	return template, nil
+}
+
+func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
+	for _, target := range s.targets {
+		cluster := &clusterv1alpha1.Cluster{}
+		err := r.hubClient.Get(ctx, client.ObjectKey{Name: target.Name}, cluster, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading cluster %q: %w", target.Name, err)
+		}
+		if cluster.DeletionTimestamp.IsZero() {
+			s.clusters[target.Name] = cluster
+		}
+	}
+	return nil
+}
+
+func (r *reconciler) readPolicies(ctx context.Context, s *scope) error {
+	var ofCluster policyv1alpha1.ClusterOverridePolicyList
+	if err := r.hubClient.List(ctx, &ofCluster, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing cluster override policies: %w", err)
+	}
+	s.policies.Cluster = ofCluster.Items
+	if !r.namespaced() {
+		return nil
+	}
+	var ofNamespace policyv1alpha1.OverridePolicyList
+	if err := r.hubClient.List(ctx, &ofNamespace, client.InNamespace(s.template.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing override policies: %w", err)
+	}
+	s.policies.Namespaced = ofNamespace.Items
+	return nil
+}

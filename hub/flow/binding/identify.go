@@ -1,0 +1,35 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// identify gives a binding that none of our stages made, and that has no permanent id
+// therefore, its own uid as one, and the finalizer by which its Works go with it.
+func (r *reconciler) identify(ctx context.Context, binding kube.Binding) error {
+	edit, err := kube.Begin(binding)
+	if err != nil {
+		return err
+	}
+	labels := maps.Clone(binding.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[bindings.IDLabel(binding.GetNamespace())] = string(binding.GetUID())
+	binding.SetLabels(labels)
+	controllerutil.AddFinalizer(binding, bindings.Finalizer(binding.GetNamespace()))
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerBinding); err != nil {
+		return fmt.Errorf("giving %q a permanent id: %w", binding.GetName(), err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Gave a binding that somebody made its permanent id")
+	return nil
+}

@@ -1,0 +1,86 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/division"
+)
+
+// ErrRevise says that the rules of the kind could not set the replicas. They may be those
+// of a webhook, which answers another time.
+var ErrRevise = errors.New("setting the replicas")
+
+// reviseReplicas returns a copy of the template with the cluster's share of replicas,
+// if it is a workload: also where every cluster gets all of them, so that a template
+// that was scaled waits for the scheduler everywhere alike.
+func reviseReplicas(in Input) (*unstructured.Unstructured, error) {
+	base, err := withoutManagedFields(in.Template)
+	if err != nil {
+		return nil, err
+	}
+	spec := in.Binding.BindingSpec()
+	if !bindings.IsWorkload(spec) || in.Revise == nil {
+		return base.DeepCopy(), nil
+	}
+	obj, err := in.Revise(base, in.Target.Replicas)
+	if err != nil {
+		return nil, fmt.Errorf("%w to %d: %w", ErrRevise, in.Target.Replicas, err)
+	}
+	// A rule copies only what it changes, and overrides change anything.
+	return obj.DeepCopy(), nil
+}
+
+// withoutManagedFields saves the copying of what is often half of an object.
+func withoutManagedFields(template *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	metadata, ok := template.Object["metadata"].(map[string]any)
+	if !ok {
+		return nil, errors.New("the template has no metadata")
+	}
+	if _, ok := metadata["managedFields"]; !ok {
+		return template, nil
+	}
+	metadata = maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	object := maps.Clone(template.Object)
+	object["metadata"] = metadata
+	return &unstructured.Unstructured{Object: object}, nil
+}
+
+// reviseCompletions gives a Job that is divided the cluster's share of its completions,
+// in proportion to the replicas.
+func reviseCompletions(obj *unstructured.Unstructured, in Input) error {
+	spec := in.Binding.BindingSpec()
+	if obj.GetKind() != "Job" || !bindings.Divided(spec) {
+		return nil
+	}
+	completions, found, err := unstructured.NestedInt64(obj.Object, "spec", "completions")
+	if err != nil {
+		return fmt.Errorf("reading spec.completions: %w", err)
+	}
+	if !found {
+		return nil
+	}
+	if completions < 0 || completions > 1<<31-1 {
+		return fmt.Errorf("spec.completions is %d, which is not a number of pods", completions)
+	}
+	var sum int64
+	var parties []division.Party
+	for _, target := range bindings.Targets(spec) {
+		sum += int64(target.Replicas)
+		parties = append(parties, division.Party{Name: target.Name, Weight: int64(target.Replicas)})
+	}
+	if sum == 0 {
+		return nil
+	}
+	for _, party := range division.Webster(int32(completions), parties, division.DescendingTies(string(in.Template.GetUID()))) {
+		if party.Name == in.Target.Name {
+			return unstructured.SetNestedField(obj.Object, int64(party.Share), "spec", "completions")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/jsondepth"
+	"fairlead.dev/hub/flow/binding/override"
+)
+
+// workIDSpace is the name space of the permanent ids of Works, which are derived.
+const workIDSpace = "0f6c6ea1-53f4-4d64-9f0b-3f3f0a5d2c1e"
+
+// Revise returns the object with another number of replicas, and changes nothing.
+type Revise func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error)
+
+// Input is what a Work is made of. Nothing of it is changed.
+type Input struct {
+	// Template is the object that the user wrote.
+	Template *unstructured.Unstructured
+	// Binding is what was decided for it. It has its permanent id.
+	Binding workv1alpha2.Binding
+	// Target is the cluster that the Work is for, and its share.
+	Target workv1alpha2.TargetCluster
+	// Cluster is the record of that cluster. It may be nil if Overrides is empty.
+	Cluster *clusterv1alpha1.Cluster
+	// Revise sets the replicas; nil if the kind has no rule for that.
+	Revise Revise
+	// Overrides are the override policies that are about the template.
+	Overrides override.Plan
+	// ExecutionNamespacePrefix is followed by the name of the cluster.
+	ExecutionNamespacePrefix string
+}
+
+// Work returns the Work for one cluster, complete but for what the API server fills
+// in. Its annotation contract.ManifestHashAnnotation is the hash of its spec.
+func Work(in Input) (*workv1alpha1.Work, error) {
+	bound, err := readBinding(in.Binding)
+	if err != nil {
+		return nil, err
+	}
+
+	// 1. What the cluster is to have.
+	obj, err := reviseReplicas(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := reviseCompletions(obj, in); err != nil {
+		return nil, err
+	}
+	overridden, err := in.Overrides.Apply(obj, in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	obj = overridden.Object
+	Prune(obj)
+
+	// 2. Where it goes, and under which name.
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace:  contract.ExecutionNamespace(in.ExecutionNamespacePrefix, in.Target.Name),
+		Name:       contract.WorkName(obj.GetKind(), obj.GetNamespace(), obj.GetName()),
+		Finalizers: []string{contract.ExecutionFinalizer},
+		Labels: map[string]string{
+			bound.idLabel:                 bound.id,
+			contract.WorkPermanentIDLabel: permanentID(bound.id, in.Target.Name),
+		},
+		Annotations: maps.Clone(bound.annotations),
+	}}
+	work.Annotations[contract.ConflictResolutionAnnotation] = conflictResolution(in.Template, in.Binding.BindingSpec().ConflictResolution)
+	applied, err := overridden.Annotations()
+	if err != nil {
+		return nil, err
+	}
+
+	// 3. The manifest, which says where it comes from. What was applied to it stands on
+	// the Work only.
+	if err := mark(obj, in, work); err != nil {
+		return nil, err
+	}
+	maps.Copy(work.Annotations, applied)
+	if in.Revise != nil && bindings.Divided(in.Binding.BindingSpec()) {
+		work.Annotations[contract.ReplicasAnnotation] = strconv.FormatInt(int64(in.Target.Replicas), 10)
+	}
+	manifest, err := encode(obj.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the manifest: %w", err)
+	}
+	if jsondepth.Of(manifest) > jsondepth.MaxManifest {
+		return nil, fmt.Errorf("the object is nested more than %d levels deep, and no agent reads it; make it flatter", jsondepth.MaxManifest)
+	}
+	work.Spec = workv1alpha1.WorkSpec{
+		Workload: workv1alpha1.WorkloadTemplate{
+			Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: manifest}}},
+		},
+		SuspendDispatching:          new(suspended(in.Binding.BindingSpec().Suspension, in.Target.Name)),
+		PreserveResourcesOnDeletion: new(preserved(in.Binding.BindingSpec())),
+	}
+	work.Annotations[contract.ManifestHashAnnotation] = hash(&work.Spec, manifest)
+	return work, nil
+}
+
+// boundBy is how a Work and a manifest name their binding.
+type boundBy struct {
+	idLabel     string
+	id          string
+	annotations map[string]string
+}
+
+func readBinding(b workv1alpha2.Binding) (boundBy, error) {
+	out := boundBy{
+		idLabel: bindings.IDLabel(b.GetNamespace()),
+		annotations: map[string]string{
+			contract.ResourceBindingNamespaceAnnotation: b.GetNamespace(),
+			contract.ResourceBindingNameAnnotation:      b.GetName(),
+		},
+	}
+	if b.GetNamespace() == "" {
+		out.annotations = map[string]string{contract.ClusterResourceBindingNameAnnotation: b.GetName()}
+	}
+	if out.id = b.GetLabels()[out.idLabel]; out.id == "" {
+		return boundBy{}, fmt.Errorf("binding %q has no label %s, which the hub sets when it creates one; delete it to have it made anew", b.GetName(), out.idLabel)
+	}
+	return out, nil
+}
+
+// permanentID derives the id of a Work, so that rendering it needs no look at it.
+func permanentID(bindingID, cluster string) string {
+	return uuid.NewSHA1(uuid.MustParse(workIDSpace), []byte(bindingID+"/"+cluster)).String()
+}
+
+// conflictResolution is what the author of the template says, and else the policy.
+func conflictResolution(template *unstructured.Unstructured, ofPolicy policyv1alpha1.ConflictResolution) string {
+	switch said := template.GetAnnotations()[contract.ConflictResolutionAnnotation]; {
+	case said == contract.ConflictOverwrite, said == contract.ConflictAbort:
+		return said
+	case ofPolicy == policyv1alpha1.ConflictOverwrite:
+		return contract.ConflictOverwrite
+	default:
+		return contract.ConflictAbort
+	}
+}
+
+func suspended(s *workv1alpha2.Suspension, cluster string) bool {
+	if s == nil {
+		return false
+	}
+	if s.Dispatching != nil && *s.Dispatching {
+		return true
+	}
+	return s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
+}
+
+func preserved(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.PreserveResourcesOnDeletion != nil && *spec.PreserveResourcesOnDeletion
+}
+
+// mark puts the labels and annotations on the manifest by which it is known in the
+// member, and the lists of all labels and annotations that it sets.
+func mark(obj *unstructured.Unstructured, in Input, work *workv1alpha1.Work) error {
+	metadata, ok := obj.Object["metadata"].(map[string]any)
+	if !ok {
+		return errors.New("the template has no metadata")
+	}
+	labels := ensureMap(metadata, "labels")
+	for key, value := range preservedState(in) {
+		labels[key] = value
+	}
+	for key, value := range work.Labels {
+		labels[key] = value
+	}
+	labels[contract.ManagedLabel] = contract.LabelTrue
+
+	annotations := ensureMap(metadata, "annotations")
+	for key, value := range work.Annotations {
+		annotations[key] = value
+	}
+	annotations[contract.WorkNamespaceAnnotation] = work.Namespace
+	annotations[contract.WorkNameAnnotation] = work.Name
+	annotations[contract.TemplateUIDAnnotation] = string(in.Template.GetUID())
+	delete(annotations, contract.TemplateGenerationAnnotation)
+	if generation := in.Template.GetGeneration(); generation > 0 {
+		annotations[contract.TemplateGenerationAnnotation] = strconv.FormatInt(generation, 10)
+	}
+	annotations[contract.ManagedLabelsAnnotation] = ""
+	annotations[contract.ManagedAnnotationsAnnotation] = ""
+	annotations[contract.ManagedLabelsAnnotation] = joinKeys(labels)
+	annotations[contract.ManagedAnnotationsAnnotation] = joinKeys(annotations)
+	return nil
+}
+
+// preservedState returns the labels that carry what was read from the copy that failed
+// over to the one that replaces it.
+func preservedState(in Input) map[string]string {
+	spec := in.Binding.BindingSpec()
+	tasks := spec.GracefulEvictionTasks
+	if len(tasks) == 0 || len(bindings.Targets(spec)) != 1 {
+		return nil
+	}
+	last := &tasks[len(tasks)-1]
+	if last.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly || slices.Contains(last.ClustersBeforeFailover, in.Target.Name) {
+		return nil
+	}
+	return last.PreservedLabelState
+}
+
+func ensureMap(parent map[string]any, field string) map[string]any {
+	if m, ok := parent[field].(map[string]any); ok {
+		return m
+	}
+	m := map[string]any{}
+	parent[field] = m
+	return m
+}
+
+func joinKeys(m map[string]any) string {
+	return strings.Join(slices.Sorted(maps.Keys(m)), ",")
+}
+
+// hash covers every field of the spec that is rendered.
+func hash(spec *workv1alpha1.WorkSpec, manifest []byte) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%t %t ", *spec.SuspendDispatching, *spec.PreserveResourcesOnDeletion) // a hash never fails
+	_, _ = h.Write(manifest)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,220 @@
+package binding
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// bindingChanged lets through what is rendered: the spec, the permanent id and the
+// wish to be deleted. Statuses are not.
+func bindingChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+				e.ObjectOld.GetAnnotations()[contract.AdmittedRequestsAnnotation] != e.ObjectNew.GetAnnotations()[contract.AdmittedRequestsAnnotation] ||
+				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// onWork wakes the binding that a Work names when the Work was created, changed or
+// deleted by somebody else. The deletion of a Work wakes it in any case: its place may
+// be needed. What was there when we started is looked at with its binding.
+func (r *reconciler) onWork() handler.EventHandler {
+	enqueue := func(w *workv1alpha1.Work, q queue) {
+		if key, ok := r.bindingOf(w); ok {
+			q.Add(reconcile.Request{NamespacedName: key})
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			if w, ok := e.Object.(*workv1alpha1.Work); ok && !r.expectations.observe(w, false) && !e.IsInInitialList {
+				enqueue(w, q)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, ok := e.ObjectOld.(*workv1alpha1.Work)
+			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
+			if !ok || !ok2 || !r.concernsUs(before, after) {
+				return
+			}
+			specChanged := before.Generation != after.Generation && before.DeletionTimestamp.IsZero() == after.DeletionTimestamp.IsZero()
+			ours := r.expectations.observe(after, specChanged)
+			if !ours && (specChanged || metadataChanged(before, after)) {
+				enqueue(before, q) // it may name none any more
+				enqueue(after, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			if w, ok := e.Object.(*workv1alpha1.Work); ok {
+				r.expectations.gone(w)
+				enqueue(w, q)
+			}
+		},
+	}
+}
+
+// concernsUs says whether a Work names a binding of our kind, or did so.
+func (r *reconciler) concernsUs(before, after *workv1alpha1.Work) bool {
+	_, did := r.bindingOf(before)
+	_, does := r.bindingOf(after)
+	return did || does
+}
+
+func metadataChanged(before, after *workv1alpha1.Work) bool {
+	return !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+		!slices.Equal(before.Finalizers, after.Finalizers) && after.DeletionTimestamp.IsZero()
+}
+
+// bindingOf returns the binding that a Work names, if it is of our kind. It goes by
+// the name and not by the permanent id, so that a binding that was made anew learns
+// when the Works of the former one are gone.
+func (r *reconciler) bindingOf(w *workv1alpha1.Work) (client.ObjectKey, bool) {
+	key, ok := bindings.KeyOf(w)
+	return key, ok && (key.Namespace != "") == r.namespaced()
+}
+
+// clusterChanged lets through what override policies look at.
+func clusterChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
+			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
+			return !ok || !ok2 || clusterDiffers(before, after)
+		},
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
+	return !maps.Equal(before.Labels, after.Labels) ||
+		before.Spec.Provider != after.Spec.Provider || before.Spec.Region != after.Spec.Region ||
+		before.Spec.Zone != after.Spec.Zone || !slices.Equal(before.Spec.Zones, after.Spec.Zones)
+}
+
+// onCluster has the bindings looked at again that a cluster is a target of.
+func (r *reconciler) onCluster() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.IsTarget(b.BindingSpec(), e.Object.GetName()) })
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.IsTarget(b.BindingSpec(), e.ObjectNew.GetName()) })
+		},
+	}
+}
+
+// comes lets through that an object is there now.
+func comes() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// onNamespace has the bindings looked at again that are to be in a cluster whose execution
+// namespace is there now, or is there again.
+func (r *reconciler) onNamespace() handler.EventHandler {
+	return handler.Funcs{CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+		if cluster, ok := contract.ClusterOf(r.prefix, e.Object.GetName()); ok {
+			r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.IsTarget(b.BindingSpec(), cluster) })
+		}
+	}}
+}
+
+// overrideChanged lets through override policies whose spec is news.
+func overrideChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// onOverride has the bindings looked at again whose templates an override policy may
+// be about, as it was and as it is.
+func (r *reconciler) onOverride() handler.EventHandler {
+	enqueue := func(ctx context.Context, q queue, policies ...client.Object) {
+		r.enqueue(ctx, q, func(b kube.Binding) bool {
+			return slices.ContainsFunc(policies, func(p client.Object) bool { return concerns(p, b) })
+		})
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { enqueue(ctx, q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, q, e.Object) },
+	}
+}
+
+// concerns says whether an override policy may be about the template of a binding. It
+// does not look at labels, which the binding does not have: rendering does.
+func concerns(policy client.Object, b kube.Binding) bool {
+	var selectors []policyv1alpha1.ResourceSelector
+	switch p := policy.(type) {
+	case *policyv1alpha1.OverridePolicy:
+		if p.Namespace != b.GetNamespace() {
+			return false
+		}
+		selectors = p.Spec.ResourceSelectors
+	case *policyv1alpha1.ClusterOverridePolicy:
+		selectors = p.Spec.ResourceSelectors
+	default:
+		return false
+	}
+	ref := &b.BindingSpec().Resource
+	return len(selectors) == 0 || slices.ContainsFunc(selectors, func(s policyv1alpha1.ResourceSelector) bool {
+		return s.APIVersion == ref.APIVersion && s.Kind == ref.Kind &&
+			(s.Namespace == "" || s.Namespace == ref.Namespace) && (s.Name == "" || s.Name == ref.Name)
+	})
+}
+
+// rulesChanged has the bindings looked at again whose templates mean something else now.
+func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q queue) {
+	r.enqueue(ctx, q, func(b kube.Binding) bool {
+		ref := &b.BindingSpec().Resource
+		return affects(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	})
+}
+
+// enqueue has bindings looked at again, behind those that somebody changed.
+func (r *reconciler) enqueue(ctx context.Context, q queue, which func(kube.Binding) bool) {
+	found, err := r.kind.List(ctx, r.hubClient)
+	if err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for the bindings that a change concerns")
+		return
+	}
+	var requests []reconcile.Request
+	for _, b := range found {
+		if which(b) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		}
+	}
+	kube.EnqueueLast(q, requests...)
+}

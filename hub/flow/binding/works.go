@@ -1,0 +1,210 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding/fanout"
+)
+
+// outcome is what came of a plan.
+type outcome struct {
+	written  []*workv1alpha1.Work
+	deleted  []*workv1alpha1.Work
+	waiting  []*workv1alpha1.Work
+	failures []failure
+	skipped  int
+}
+
+// err joins what is to be tried again. Conflicts come last: alone they are no failure.
+func (o outcome) err() error {
+	var errs, conflicts []error
+	for _, f := range o.failures {
+		if apierrors.IsConflict(f.err) {
+			conflicts = append(conflicts, f.err)
+		} else {
+			errs = append(errs, f.err)
+		}
+	}
+	return errors.Join(append(errs, conflicts...)...)
+}
+
+// errTerminating is what is said of a Work whose place is taken by one that is being
+// deleted. The watch tells when it is gone.
+var errTerminating = errors.New("the Work is being deleted")
+
+// execute does what a plan says: what is to go goes first.
+func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan) outcome {
+	out := outcome{waiting: plan.Waiting}
+
+	errs, _ := inBatches(plan.Delete, func(d fanout.Deletion) error { return r.delete(ctx, id, d) }, never)
+	for i, d := range plan.Delete {
+		if errs[i] != nil {
+			out.failures = append(out.failures, r.failed(d.Live, errs[i]))
+		} else {
+			out.deleted = append(out.deleted, d.Live)
+		}
+	}
+
+	errs, _ = inBatches(plan.Withdraw, func(w *workv1alpha1.Work) error {
+		return kube.WithdrawDeletion(ctx, r.hubClient, w, contract.FieldManagerBinding)
+	}, never)
+	for i, w := range plan.Withdraw {
+		if errs[i] != nil {
+			out.failures = append(out.failures, r.failed(w, errs[i]))
+		}
+	}
+
+	errs, _ = inBatches(plan.Update, func(u fanout.Update) error { return r.update(ctx, id, u) }, never)
+	for i, u := range plan.Update {
+		if errs[i] != nil {
+			out.failures = append(out.failures, r.failed(u.Desired, errs[i]))
+		} else {
+			out.written = append(out.written, u.Desired)
+		}
+	}
+
+	errs, tried := inBatches(plan.Create, func(w *workv1alpha1.Work) error { return r.create(ctx, id, w) }, fatal)
+	for i, w := range plan.Create[:tried] {
+		switch {
+		case errs[i] == nil:
+			out.written = append(out.written, w)
+		case errors.Is(errs[i], errTerminating):
+			out.waiting = append(out.waiting, w)
+		default:
+			out.failures = append(out.failures, r.failed(w, errs[i]))
+		}
+	}
+	out.skipped = len(plan.Create) - tried
+	return out
+}
+
+// confirm reads a binding live before anything is deleted on its word. The cache of a hub that
+// has just begun to work may be older than what the hub before it did: then the binding is
+// looked at again.
+func (r *reconciler) confirm(ctx context.Context, cached kube.Binding, plan fanout.Plan) error {
+	if len(plan.Delete) == 0 {
+		return nil
+	}
+	live := r.kind.New()
+	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(cached), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading %s %q before its Works are deleted: %w", r.kind.Kind, cached.GetName(), err)
+	}
+	if err != nil || live.GetUID() != cached.GetUID() || live.GetGeneration() != cached.GetGeneration() ||
+		live.GetDeletionTimestamp().IsZero() != cached.GetDeletionTimestamp().IsZero() {
+		return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource(strings.ToLower(r.kind.Kind)+"s").GroupResource(), cached.GetName(),
+			errors.New("the cache is behind"))
+	}
+	return nil
+}
+
+func (r *reconciler) failed(w *workv1alpha1.Work, err error) failure {
+	cluster, _ := contract.ClusterOf(r.prefix, w.Namespace)
+	return failure{cluster: cluster, err: err}
+}
+
+// fatal says whether the next cluster will meet the same error. What is wrong with one
+// namespace, or with one name in it, is that cluster's own affair.
+func fatal(err error) bool {
+	return !namespaceMissing(err) && !apierrors.IsConflict(err) && !errors.Is(err, errTerminating) && !errors.Is(err, errTaken)
+}
+
+func namespaceMissing(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// errTaken is what is said of a Work whose name belongs to another binding.
+var errTaken = errors.New("the name of the Work is taken")
+
+func (r *reconciler) create(ctx context.Context, id string, desired *workv1alpha1.Work) error {
+	work := desired.DeepCopy()
+	r.expectations.begin(id, work)
+	err := r.hubClient.Create(ctx, work, client.FieldOwner(contract.FieldManagerBinding))
+	if err == nil {
+		r.expectations.wrote(work)
+		return nil
+	}
+	r.expectations.failed(desired)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return r.adopt(ctx, id, desired)
+	case namespaceMissing(err):
+		return fmt.Errorf("creating work %q: the execution namespace %q does not exist yet, or is being removed: %w", desired.Name, desired.Namespace, err)
+	default:
+		return fmt.Errorf("creating work %q in %q: %w", desired.Name, desired.Namespace, err)
+	}
+}
+
+// adopt deals with a Work that is there though the cache does not show it as ours.
+func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1.Work) error {
+	live := &workv1alpha1.Work{}
+	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(desired), live)
+	if apierrors.IsNotFound(err) {
+		// It went between the two requests: a quick second try, as after any conflict.
+		return apierrors.NewConflict(schema.GroupResource{Group: workv1alpha1.GroupVersion.Group, Resource: "works"}, desired.Name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("reading work %q in %q: %w", desired.Name, desired.Namespace, err)
+	}
+	owner := fanout.Owner(live)
+	switch {
+	case !live.DeletionTimestamp.IsZero():
+		return errTerminating
+	case owner == "":
+		return r.update(ctx, id, fanout.Update{Live: live, Desired: desired, Spec: true})
+	case owner != id:
+		return fmt.Errorf("%w: %q in %q belongs to %s, whose template has the same kind, namespace and name; rename one of the templates",
+			errTaken, desired.Name, desired.Namespace, fanout.OwnerName(live))
+	}
+	plan := fanout.Decide(fanout.Input{ID: id, Desired: []*workv1alpha1.Work{desired}, Live: []*workv1alpha1.Work{live}})
+	for _, u := range plan.Update {
+		return r.update(ctx, id, u)
+	}
+	return nil
+}
+
+func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) error {
+	patch, err := u.Patch()
+	if err != nil {
+		return err
+	}
+	work := &workv1alpha1.Work{}
+	work.Namespace, work.Name = u.Live.Namespace, u.Live.Name
+	r.expectations.begin(id, u.Desired)
+	err = r.hubClient.Patch(ctx, work, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerBinding))
+	if err != nil {
+		r.expectations.failed(u.Desired)
+		if apierrors.IsNotFound(err) {
+			// It was deleted a moment ago: the watch will tell, and it is made anew.
+			return nil
+		}
+		return fmt.Errorf("updating work %q in %q: %w", work.Name, work.Namespace, err)
+	}
+	r.expectations.wrote(work)
+	return nil
+}
+
+// delete deletes a Work. It is expected before it is done, so that the watch tells of none of
+// the writes as somebody else's.
+func (r *reconciler) delete(ctx context.Context, id string, d fanout.Deletion) error {
+	r.expectations.deleting(id, d.Live, d.Intent)
+	if err := kube.DeleteWork(ctx, r.hubClient, d.Live, d.Intent, contract.FieldManagerBinding); err != nil {
+		r.expectations.failed(d.Live)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding/fanout"
+)
+
+var works = schema.GroupResource{Group: "work.karmada.io", Resource: "works"}
+
+func TestAWorkThatGoesWhileItIsLookedAtIsAConflict(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
+			return apierrors.NewAlreadyExists(works, obj.GetName())
+		},
+	}).Build()
+	e, _ := makeExpectations()
+	r := &reconciler{hubClient: hub, hubReader: hub, expectations: e, prefix: "karmada-es-"}
+	done := r.execute(t.Context(), id, fanout.Plan{Create: []*workv1alpha1.Work{version("", "h")}})
+	g.Expect(apierrors.IsConflict(done.err())).To(BeTrue())
+	g.Expect(e.works).To(BeEmpty())
+}
+
+func TestOnlyWhatEveryClusterWillMeetIsFatal(t *testing.T) {
+	t.Parallel()
+	terminating := apierrors.NewForbidden(works, "web", errors.New("going"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"the template is invalid":          {apierrors.NewInvalid(schema.GroupKind{Kind: "Work"}, "web", nil), true},
+		"the server is overloaded":         {apierrors.NewTooManyRequests("wait", 1), true},
+		"nobody may write Works":           {apierrors.NewForbidden(works, "web", errors.New("no")), true},
+		"the namespace is not there":       {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "x"), false},
+		"the namespace is going":           {terminating, false},
+		"somebody else wrote the Work":     {apierrors.NewConflict(works, "web", nil), false},
+		"the name is taken":                {errTaken, false},
+		"the Work of this name is going":   {errTerminating, false},
+		"the connection was lost, perhaps": {errors.New("EOF"), true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(fatal(tt.err)).To(Equal(tt.want))
+		})
+	}
+}

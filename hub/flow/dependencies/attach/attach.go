@@ -1,0 +1,176 @@
+package attach
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+)
+
+// Label is the label that a binding carries because another one needs its object.
+func Label(namespace, name string) string {
+	if namespace == "" {
+		return contract.DependedByLabelPrefix + contract.Hash(name)
+	}
+	return contract.DependedByLabelPrefix + contract.Hash(namespace+"/"+name)
+}
+
+// To makes a binding, new or read, follow another one: the binding of an object that
+// the workload of independent needs. What is selected by a policy of its own keeps its
+// template and its options as the policy has them. The id is that of the binding if it
+// has none.
+func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, independent workv1alpha2.Binding, id string) {
+	describe(b, kind, obj, id)
+	labels := maps.Clone(b.GetLabels())
+	labels[Label(independent.GetNamespace(), independent.GetName())] = independent.GetLabels()[bindings.IDLabel(independent.GetNamespace())]
+	b.SetLabels(labels)
+	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{
+		Namespace: independent.GetNamespace(), Name: independent.GetName(), Clusters: targets(places(independent.BindingSpec())),
+	})
+}
+
+// ToContents makes the binding of a namespace follow all that is in it: to these
+// clusters, and to those where it has followed before. It never leaves one that is there:
+// what the member has put there itself would go with it.
+func ToContents(
+	b workv1alpha2.Binding, kind schema.GroupVersionKind, namespace metav1.Object, clusters map[string]struct{}, there func(cluster string) bool, id string,
+) {
+	describe(b, kind, namespace, id)
+	all := maps.Clone(clusters)
+	for _, s := range b.BindingSpec().RequiredBy {
+		if s.Namespace == namespace.GetName() && s.Name == "" {
+			for _, target := range s.Clusters {
+				if there(target.Name) {
+					all[target.Name] = struct{}{}
+				}
+			}
+		}
+	}
+	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{Namespace: namespace.GetName(), Clusters: targets(all)})
+}
+
+// describe says whose binding it is.
+func describe(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object, id string) {
+	spec := b.BindingSpec()
+	if !Selected(b) {
+		spec.Resource = workv1alpha2.ObjectReference{
+			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName(),
+			UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+		}
+		b.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: obj.GetName(), UID: obj.GetUID(),
+			Controller: new(true), BlockOwnerDeletion: new(true),
+		}})
+	}
+	b.SetNamespace(obj.GetNamespace())
+	b.SetName(contract.BindingName(kind.Kind, obj.GetName()))
+	finalizer, idLabel := bindings.Finalizer(obj.GetNamespace()), bindings.IDLabel(obj.GetNamespace())
+	if !slices.Contains(b.GetFinalizers(), finalizer) {
+		b.SetFinalizers(append(slices.Clone(b.GetFinalizers()), finalizer))
+	}
+	labels := maps.Clone(b.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if labels[idLabel] == "" {
+		labels[idLabel] = id
+	}
+	b.SetLabels(labels)
+}
+
+// places are where a workload is. A cluster that it leaves in its own time keeps what the
+// old copy needs.
+func places(spec *workv1alpha2.ResourceBindingSpec) map[string]struct{} {
+	seen := map[string]struct{}{}
+	for i := range spec.Clusters {
+		seen[spec.Clusters[i].Name] = struct{}{}
+	}
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly {
+			seen[task.FromCluster] = struct{}{}
+		}
+	}
+	return seen
+}
+
+// targets lists clusters by name, and without replicas: what is needed is whole in each.
+func targets(clusters map[string]struct{}) []workv1alpha2.TargetCluster {
+	out := make([]workv1alpha2.TargetCluster, 0, len(clusters))
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		out = append(out, workv1alpha2.TargetCluster{Name: name})
+	}
+	return out
+}
+
+func setSnapshot(spec *workv1alpha2.ResourceBindingSpec, s workv1alpha2.BindingSnapshot) {
+	required := slices.DeleteFunc(slices.Clone(spec.RequiredBy), func(other workv1alpha2.BindingSnapshot) bool {
+		return other.Namespace == s.Namespace && other.Name == s.Name
+	})
+	required = append(required, s)
+	slices.SortFunc(required, func(a, b workv1alpha2.BindingSnapshot) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	spec.RequiredBy = required
+}
+
+// From takes what another binding needed off a binding. It says whether nothing needs
+// the binding any more: then it is to go, with what it brought into the members.
+func From(b workv1alpha2.Binding, independent types.NamespacedName) (unneeded bool) {
+	labels := maps.Clone(b.GetLabels())
+	delete(labels, Label(independent.Namespace, independent.Name))
+	b.SetLabels(labels)
+	spec := b.BindingSpec()
+	spec.RequiredBy = slices.DeleteFunc(slices.Clone(spec.RequiredBy), func(s workv1alpha2.BindingSnapshot) bool {
+		return s.Namespace == independent.Namespace && s.Name == independent.Name
+	})
+	if len(spec.RequiredBy) == 0 {
+		spec.RequiredBy = nil
+	}
+	return len(spec.RequiredBy) == 0 && !Selected(b)
+}
+
+// Selected says whether a binding is also, or only, that of an object that a policy
+// selects, or selected.
+func Selected(b workv1alpha2.Binding) bool { return b.BindingSpec().Placement != nil }
+
+// Options gives a binding that no policy selects the options of those that need it:
+// Overwrite, and to preserve, win over the absence of either. It returns one text for each
+// option in which they differ, with both values.
+func Options(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) (conflicts []string) {
+	spec := b.BindingSpec()
+	if Selected(b) || len(referrers) == 0 {
+		return nil
+	}
+	overwrite, preserve := 0, 0
+	for _, r := range referrers {
+		if r.BindingSpec().ConflictResolution == policyv1alpha1.ConflictOverwrite {
+			overwrite++
+		}
+		if p := r.BindingSpec().PreserveResourcesOnDeletion; p != nil && *p {
+			preserve++
+		}
+	}
+	spec.ConflictResolution = policyv1alpha1.ConflictAbort
+	if overwrite > 0 {
+		spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+	}
+	spec.PreserveResourcesOnDeletion = new(preserve > 0)
+	mixed := func(n int) bool { return n > 0 && n < len(referrers) }
+	if mixed(overwrite) {
+		conflicts = append(conflicts, fmt.Sprintf("ConflictResolution conflicted (%s vs %s)", policyv1alpha1.ConflictOverwrite, policyv1alpha1.ConflictAbort))
+	}
+	if mixed(preserve) {
+		conflicts = append(conflicts, "PreserveResourcesOnDeletion conflicted (true vs false)")
+	}
+	return conflicts
+}

@@ -1,0 +1,173 @@
+package attach_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/dependencies/attach"
+)
+
+func configMap() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+}
+
+func settings() *metav1.ObjectMeta {
+	return &metav1.ObjectMeta{Namespace: "shop", Name: "settings", UID: "u", ResourceVersion: "7"}
+}
+
+func workload(name string, clusters ...string) *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name, Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-of-" + name},
+	}}
+	for _, c := range clusters {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: c, Replicas: 3})
+	}
+	return b
+}
+
+func TestToANewBinding(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	web := workload("web-deployment", "b", "a")
+	web.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{
+		{FromCluster: "leaving", PurgeMode: policyv1alpha1.PurgeGracefully}, {FromCluster: "left", PurgeMode: policyv1alpha1.PurgeImmediately},
+	}
+	b := &workv1alpha2.ResourceBinding{}
+	attach.To(b, configMap(), settings(), web, "new-id")
+	g.Expect(b.Namespace + "/" + b.Name).To(Equal("shop/settings-configmap"))
+	g.Expect(b.Finalizers).To(ConsistOf(contract.BindingFinalizer))
+	g.Expect(b.OwnerReferences).To(HaveLen(1))
+	g.Expect(b.OwnerReferences[0]).To(HaveField("UID", types.UID("u")))
+	g.Expect(b.Labels).To(Equal(map[string]string{
+		contract.ResourceBindingPermanentIDLabel:                              "new-id",
+		contract.DependedByLabelPrefix + contract.Hash("shop/web-deployment"): "id-of-web-deployment",
+	}))
+	g.Expect(b.Spec.Resource.ResourceVersion).To(Equal("7"))
+	g.Expect(b.Spec.Placement).To(BeNil(), "it is never scheduled")
+	g.Expect(b.Spec.RequiredBy).To(Equal([]workv1alpha2.BindingSnapshot{{
+		Namespace: "shop", Name: "web-deployment", Clusters: []workv1alpha2.TargetCluster{{Name: "a"}, {Name: "b"}, {Name: "leaving"}},
+	}}), "sorted, without replicas, and with the cluster that keeps the old copy")
+
+	once := b.DeepCopy()
+	attach.To(b, configMap(), settings(), web, "another-id")
+	g.Expect(b).To(BeComparableTo(once), "doing it again changes nothing")
+
+	attach.To(b, configMap(), settings(), workload("api-deployment", "c"), "x")
+	g.Expect(b.Spec.RequiredBy).To(HaveLen(2))
+	g.Expect(b.Spec.RequiredBy[0].Name).To(Equal("api-deployment"))
+	g.Expect(attach.From(b, types.NamespacedName{Namespace: "shop", Name: "api-deployment"})).To(BeFalse())
+	g.Expect(b).To(BeComparableTo(once))
+	g.Expect(attach.From(b, types.NamespacedName{Namespace: "shop", Name: "web-deployment"})).To(BeTrue(), "nothing needs it any more")
+}
+
+func TestToTheBindingOfAPolicy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{
+		Placement:          &policyv1alpha1.Placement{},
+		Resource:           workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "settings", UID: "u", ResourceVersion: "3"},
+		ConflictResolution: policyv1alpha1.ConflictAbort,
+		Clusters:           []workv1alpha2.TargetCluster{{Name: "own"}},
+	}}
+	before := b.DeepCopy()
+	web := workload("web-deployment", "a")
+	web.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+	attach.To(b, configMap(), settings(), web, "id")
+	g.Expect(attach.Options(b, []workv1alpha2.Binding{web})).To(BeEmpty())
+	g.Expect(b.Spec.Resource).To(Equal(before.Spec.Resource), "that is the detector's")
+	g.Expect(b.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictAbort), "and that the policy's")
+	g.Expect(b.Spec.Clusters).To(Equal(before.Spec.Clusters))
+	g.Expect(b.Spec.RequiredBy).To(HaveLen(1))
+	g.Expect(attach.From(b, types.NamespacedName{Namespace: "shop", Name: "web-deployment"})).To(BeFalse(), "the policy still wants it")
+	g.Expect(b.Spec.RequiredBy).To(BeNil())
+}
+
+func TestToAClusterScopedObject(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ClusterResourceBinding{}
+	attach.To(b, schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}, &metav1.ObjectMeta{Name: "fast", UID: "u"}, workload("web-deployment", "a"), "id")
+	g.Expect(b.Name).To(Equal("fast-storageclass"))
+	g.Expect(b.Finalizers).To(ConsistOf(contract.ClusterBindingFinalizer))
+	g.Expect(b.Labels).To(HaveKeyWithValue(contract.ClusterResourceBindingPermanentIDLabel, "id"))
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	wanting := func(overwrite, preserve bool) workv1alpha2.Binding {
+		b := workload("w")
+		if overwrite {
+			b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+		}
+		b.Spec.PreserveResourcesOnDeletion = &preserve
+		return b
+	}
+	const (
+		overwriting = "ConflictResolution conflicted (Overwrite vs Abort)"
+		preserving  = "PreserveResourcesOnDeletion conflicted (true vs false)"
+	)
+	tests := map[string]struct {
+		referrers           []workv1alpha2.Binding
+		overwrite, preserve bool
+		conflicts           []string
+	}{
+		"one that wants nothing":              {referrers: []workv1alpha2.Binding{wanting(false, false)}},
+		"one that wants both":                 {referrers: []workv1alpha2.Binding{wanting(true, true)}, overwrite: true, preserve: true},
+		"two that differ in how to take over": {referrers: []workv1alpha2.Binding{wanting(false, false), wanting(true, false)}, overwrite: true, conflicts: []string{overwriting}},
+		"two that differ in what to leave":    {referrers: []workv1alpha2.Binding{wanting(false, true), wanting(false, false)}, preserve: true, conflicts: []string{preserving}},
+		"two that differ in both, and one more": {
+			referrers: []workv1alpha2.Binding{wanting(true, true), wanting(false, false), wanting(true, false)}, overwrite: true, preserve: true,
+			conflicts: []string{overwriting, preserving},
+		},
+		"two that agree": {referrers: []workv1alpha2.Binding{wanting(true, true), wanting(true, true)}, overwrite: true, preserve: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			b := &workv1alpha2.ResourceBinding{}
+			g.Expect(attach.Options(b, tt.referrers)).To(Equal(tt.conflicts))
+			g.Expect(b.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite).To(Equal(tt.overwrite))
+			g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(Equal(tt.preserve)))
+		})
+	}
+}
+
+func TestWants(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var w attach.Wants
+	web, api := types.NamespacedName{Namespace: "shop", Name: "web"}, types.NamespacedName{Namespace: "shop", Name: "api"}
+	byName := configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "settings"}
+	byLabel := configv1alpha1.DependentObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+	}
+	g.Expect(w.By(configMap(), settings())).To(BeEmpty())
+	g.Expect(w.Set(web, []configv1alpha1.DependentObjectReference{byName, byLabel})).To(Succeed())
+	g.Expect(w.Set(api, []configv1alpha1.DependentObjectReference{byName})).To(Succeed())
+	g.Expect(w.By(configMap(), settings())).To(Equal([]types.NamespacedName{api, web}))
+	labelled := settings()
+	labelled.Name, labelled.Labels = "other", map[string]string{"app": "web"}
+	g.Expect(w.By(configMap(), labelled)).To(Equal([]types.NamespacedName{web}))
+	labelled.Namespace = "elsewhere"
+	g.Expect(w.By(configMap(), labelled)).To(BeEmpty())
+	g.Expect(w.By(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, settings())).To(BeEmpty())
+	g.Expect(w.Kinds()).To(ConsistOf(configMap()))
+
+	bad := byLabel
+	bad.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+	g.Expect(w.Set(web, []configv1alpha1.DependentObjectReference{bad})).NotTo(Succeed())
+	g.Expect(w.Set(web, nil)).To(Succeed())
+	g.Expect(w.By(configMap(), settings())).To(Equal([]types.NamespacedName{api}))
+	g.Expect(w.Set(api, nil)).To(Succeed())
+	g.Expect(w.Kinds()).To(BeEmpty())
+}

@@ -1,0 +1,124 @@
+package attach
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+)
+
+// Wants remembers which binding needs which objects, so that an object that comes,
+// changes or goes finds its way to the bindings that need it. It knows of a reference
+// before the object is looked for, so nothing is missed in between. It is safe for use
+// by many goroutines; the zero value is ready.
+type Wants struct {
+	mu sync.RWMutex
+	// of has the references of each binding.
+	of map[types.NamespacedName][]want
+	// byKind has the bindings that need something of a kind, and how often.
+	byKind map[schema.GroupVersionKind]map[types.NamespacedName]struct{}
+}
+
+// want is a reference that was read.
+type want struct {
+	kind            schema.GroupVersionKind
+	namespace, name string
+	selector        labels.Selector
+}
+
+// matches says whether a reference means an object.
+func (w want) matches(obj metav1.Object) bool {
+	switch {
+	case w.namespace != obj.GetNamespace():
+		return false
+	case w.name != "":
+		return w.name == obj.GetName()
+	default:
+		return w.selector != nil && w.selector.Matches(labels.Set(obj.GetLabels()))
+	}
+}
+
+// Set replaces what a binding needs; nothing forgets the binding.
+func (w *Wants) Set(binding types.NamespacedName, refs []configv1alpha1.DependentObjectReference) error {
+	wants := make([]want, 0, len(refs))
+	for _, ref := range refs {
+		read, err := newWant(ref)
+		if err != nil {
+			return err
+		}
+		wants = append(wants, read)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of == nil {
+		w.of = map[types.NamespacedName][]want{}
+		w.byKind = map[schema.GroupVersionKind]map[types.NamespacedName]struct{}{}
+	}
+	for _, old := range w.of[binding] {
+		delete(w.byKind[old.kind], binding)
+		if len(w.byKind[old.kind]) == 0 {
+			delete(w.byKind, old.kind)
+		}
+	}
+	if len(wants) == 0 {
+		delete(w.of, binding)
+		return nil
+	}
+	w.of[binding] = wants
+	for _, next := range wants {
+		if w.byKind[next.kind] == nil {
+			w.byKind[next.kind] = map[types.NamespacedName]struct{}{}
+		}
+		w.byKind[next.kind][binding] = struct{}{}
+	}
+	return nil
+}
+
+func newWant(ref configv1alpha1.DependentObjectReference) (want, error) {
+	out := want{kind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), namespace: ref.Namespace, name: ref.Name}
+	if ref.Name == "" && ref.LabelSelector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(ref.LabelSelector)
+		if err != nil {
+			return out, err
+		}
+		out.selector = selector
+	}
+	return out, nil
+}
+
+// By returns the bindings that need an object, sorted.
+func (w *Wants) By(kind schema.GroupVersionKind, obj metav1.Object) []types.NamespacedName {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	var out []types.NamespacedName
+	for binding := range w.byKind[kind] {
+		if slices.ContainsFunc(w.of[binding], func(wanted want) bool { return wanted.kind == kind && wanted.matches(obj) }) {
+			out = append(out, binding)
+		}
+	}
+	slices.SortFunc(out, func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// Of returns the bindings that need anything of a kind, in no order.
+func (w *Wants) Of(kind schema.GroupVersionKind) []types.NamespacedName {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return slices.Collect(maps.Keys(w.byKind[kind]))
+}
+
+// Kinds returns the kinds that some binding needs, in no order.
+func (w *Wants) Kinds() []schema.GroupVersionKind {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return slices.Collect(maps.Keys(w.byKind))
+}

@@ -1,0 +1,81 @@
+package dependencies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/kube"
+)
+
+// Reasons and actions of events.
+const (
+	reasonGetDependenciesSucceed = "GetDependenciesSucceed"
+	reasonGetDependenciesFailed  = "GetDependenciesFailed"
+	reasonSyncSucceed            = "SyncScheduleResultToDependenciesSucceed"
+	reasonSyncFailed             = "SyncScheduleResultToDependenciesFailed"
+	reasonPolicyConflict         = "DependencyPolicyConflict"
+
+	actionGetDependencies = "GetDependencies"
+	actionSync            = "SyncScheduleResultToDependencies"
+)
+
+func gotDependencies(b kube.Binding, refs []configv1alpha1.DependentObjectReference) kube.Event {
+	return kube.Event{
+		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeNormal, Reason: reasonGetDependenciesSucceed, Action: actionGetDependencies,
+		Note: fmt.Sprintf("Get dependencies(%d) succeed", len(refs)), Detail: true,
+	}
+}
+
+// tellFailed says why it cannot be known what a template needs.
+func (r *Reconciler) tellFailed(req request, b kube.Binding, err error) {
+	if !r.said.First(req, reasonGetDependenciesFailed, err.Error()) {
+		return
+	}
+	r.events(kube.Event{
+		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonGetDependenciesFailed, Action: actionGetDependencies,
+		Note: fmt.Sprintf("What this object needs cannot be told, so nothing new follows it: %v", err),
+	})
+}
+
+// tellNotFollowing says that not all that a workload needs could be sent after it.
+func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
+	if apierrors.IsConflict(err) || errors.Is(err, context.Canceled) || !r.said.First(req, reasonSyncFailed, err.Error()) {
+		return
+	}
+	r.events(kube.Event{
+		Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
+		Note: fmt.Sprintf("Not all that this object needs could be sent after it; it is tried again: %v.", err),
+	})
+}
+
+// tellTaken says that the binding of a name is that of another object.
+func (r *Reconciler) tellTaken(independent, b kube.Binding, o object) {
+	ref := b.BindingSpec().Resource
+	if !r.said.First(client.ObjectKeyFromObject(independent), reasonSyncFailed+" "+b.GetName(), string(ref.UID)) {
+		return
+	}
+	r.events(kube.Event{
+		Regarding: independent, Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync,
+		Note: fmt.Sprintf("%s %q does not follow yet: binding %q is that of %s %s %q with uid %s. If that object is gone, it will be "+
+			"removed shortly; else one of the two must be renamed.", o.kind.Kind, o.meta.Name, b.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID),
+	})
+}
+
+func followed(independent, b kube.Binding) kube.Event {
+	return kube.Event{
+		Regarding: independent, Type: corev1.EventTypeNormal, Reason: reasonSyncSucceed, Action: actionSync,
+		Note: fmt.Sprintf("Sync schedule result to dependency %s %q succeed", b.BindingSpec().Resource.Kind, b.BindingSpec().Resource.Name), Detail: true,
+	}
+}
+
+func optionsDiffer(b kube.Binding, message string) kube.Event {
+	return kube.Event{Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonPolicyConflict, Action: actionSync, Note: message}
+}

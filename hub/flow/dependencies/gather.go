@@ -1,0 +1,311 @@
+package dependencies
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+)
+
+// object is something that a workload needs.
+type object struct {
+	kind schema.GroupVersionKind
+	meta *metav1.PartialObjectMetadata
+}
+
+// binding is the name of the binding of the object.
+func (o object) binding() types.NamespacedName {
+	return types.NamespacedName{Namespace: o.meta.Namespace, Name: contract.BindingName(o.kind.Kind, o.meta.Name)}
+}
+
+// kindFor returns the kind of the binding of a name.
+func kindFor(key types.NamespacedName) kube.BindingKind {
+	if key.Namespace == "" {
+		return kube.ClusterResourceBindings()
+	}
+	return kube.ResourceBindings()
+}
+
+// kindOf is the kind of the object of a binding.
+func kindOf(b workv1alpha2.Binding) schema.GroupVersionKind {
+	ref := b.BindingSpec().Resource
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+}
+
+func ownerOf(b kube.Binding) types.UID {
+	if ref := metav1.GetControllerOf(b); ref != nil {
+		return ref.UID
+	}
+	return ""
+}
+
+func newID() string { return string(uuid.NewUUID()) }
+
+// binding returns the binding of a name, to be changed at will; nil if there is none.
+func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
+	b := kindFor(key).New()
+	err := r.hubClient.Get(ctx, key, b)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading binding %q: %w", key, err)
+	}
+	return b, nil
+}
+
+// bindingAt is binding, but for what the cache does not show yet of our own writes.
+func (r *Reconciler) bindingAt(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
+	b, err := r.binding(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	known := b != nil
+	if !known {
+		b = kindFor(key).New()
+	}
+	b, ok := r.wrote.Latest(key, b, known)
+	if !ok {
+		return nil, nil
+	}
+	return b, nil
+}
+
+// attached returns the bindings that say that a binding needs them, to be changed at
+// will.
+func (r *Reconciler) attached(ctx context.Context, req request) ([]kube.Binding, error) {
+	var out []kube.Binding
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		found, err := kind.List(ctx, r.hubClient, client.MatchingFields{requiredByIndex: req.String()})
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range found {
+			key := client.ObjectKeyFromObject(b)
+			if copied, ok := b.DeepCopyObject().(kube.Binding); ok {
+				latest, _ := r.wrote.Latest(key, copied, true)
+				out = append(out, latest)
+			}
+		}
+	}
+	return out, nil
+}
+
+// referrers returns the bindings that need an object, those that are there: the ones
+// that its binding names, and one more that is about to be named.
+func (r *Reconciler) referrers(ctx context.Context, b kube.Binding, more kube.Binding) ([]workv1alpha2.Binding, error) {
+	var out []workv1alpha2.Binding
+	if more != nil {
+		out = append(out, more)
+	}
+	for _, s := range b.BindingSpec().RequiredBy {
+		key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+		if more != nil && key == client.ObjectKeyFromObject(more) {
+			continue
+		}
+		other, err := r.binding(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if other != nil {
+			out = append(out, other)
+		}
+	}
+	return out, nil
+}
+
+func referrersOf(b kube.Binding) []workv1alpha2.Binding { return []workv1alpha2.Binding{b} }
+
+// references returns what the template of a binding needs. It is asked once for each
+// version of the template that the binding is about, and of the rules.
+func (r *Reconciler) references(ctx context.Context, b kube.Binding) ([]configv1alpha1.DependentObjectReference, error) {
+	key, ref := client.ObjectKeyFromObject(b), b.BindingSpec().Resource
+	kind := kindOf(b)
+	if !r.interpreter.Has(kind, interpreter.InterpretDependency) {
+		return nil, nil
+	}
+	version := string(ref.UID) + "/" + ref.ResourceVersion + "/" + interpreter.Version(r.interpreter, kind)
+	if refs, ok := r.read.get(key, version); ok {
+		return refs, nil
+	}
+	template := &unstructured.Unstructured{}
+	template.SetGroupVersionKind(kind)
+	err := r.liveReader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, template)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errGone
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %q: %w", ref.Kind, ref.Name, err)
+	}
+	refs, err := r.interpreter.Dependencies(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	// If it was edited in the meantime, the binding will say so and it is read again.
+	r.read.put(key, version, refs)
+	r.events(gotDependencies(b, refs))
+	return refs, nil
+}
+
+// finding is what references mean.
+type finding struct {
+	objects []object
+	// syncing says that the first list of some kind is not here yet, and again when to look.
+	syncing bool
+	again   time.Duration
+	// unserved are kinds that the hub does not know, or not any more.
+	unserved []schema.GroupVersionKind
+}
+
+// find finds what references mean.
+func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentObjectReference) (finding, error) {
+	var out finding
+	seen := map[string]bool{}
+	for _, ref := range refs {
+		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+		if r.exclusions.ExcludesKind(kind) {
+			continue
+		}
+		found, err := r.kinds.find(ctx, kind, ref)
+		switch {
+		case kube.IsUnserved(err):
+			out.unserved = append(out.unserved, kind)
+			continue
+		case err != nil:
+			return finding{}, err
+		case found == nil:
+			return finding{syncing: true, again: r.kinds.LookAgain(kind)}, nil
+		}
+		for _, meta := range *found {
+			o := object{kind: kind, meta: meta}
+			id := kind.String() + " " + o.binding().String()
+			if seen[id] || r.exclusions.Excludes(targetOf(o)) {
+				continue
+			}
+			seen[id] = true
+			out.objects = append(out.objects, o)
+		}
+	}
+	return out, nil
+}
+
+func targetOf(o object) selector.Target {
+	return selector.Target{
+		APIVersion: o.kind.GroupVersion().String(), Kind: o.kind.Kind,
+		Namespace: o.meta.Namespace, Name: o.meta.Name, Labels: o.meta.Labels,
+	}
+}
+
+func marked(b kube.Binding) bool {
+	return controllerutil.ContainsFinalizer(b, contract.DependenciesFinalizer)
+}
+
+// mark writes on the binding of a workload what it needs, and that it is to be kept until
+// others do not follow it any more.
+func (r *Reconciler) mark(ctx context.Context, b kube.Binding, refs []configv1alpha1.DependentObjectReference) error {
+	if refs == nil {
+		refs = []configv1alpha1.DependentObjectReference{}
+	}
+	data, err := json.Marshal(refs)
+	if err != nil {
+		return fmt.Errorf("encoding what %q needs: %w", b.GetName(), err)
+	}
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	annotations := maps.Clone(b.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[contract.DependenciesAnnotation] = string(data)
+	b.SetAnnotations(annotations)
+	controllerutil.AddFinalizer(b, contract.DependenciesFinalizer)
+	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
+	return err
+}
+
+// unmark lets the binding of a workload go.
+func (r *Reconciler) unmark(ctx context.Context, b kube.Binding) error {
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	annotations := maps.Clone(b.GetAnnotations())
+	delete(annotations, contract.DependenciesAnnotation)
+	b.SetAnnotations(annotations)
+	b.SetFinalizers(slices.DeleteFunc(slices.Clone(b.GetFinalizers()), func(f string) bool { return f == contract.DependenciesFinalizer }))
+	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
+	return err
+}
+
+// create makes a binding that follows another one.
+func (r *Reconciler) create(ctx context.Context, b, independent kube.Binding) error {
+	err := r.hubClient.Create(ctx, b, client.FieldOwner(contract.FieldManagerDependencies))
+	switch {
+	case apierrors.IsAlreadyExists(err): // the cache is behind
+		return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), b.GetName(), err)
+	case err != nil:
+		return fmt.Errorf("creating binding %q: %w", b.GetName(), err)
+	}
+	r.remember(b)
+	r.events(followed(independent, b))
+	return nil
+}
+
+func (r *Reconciler) remember(b kube.Binding) {
+	b.SetManagedFields(nil)
+	r.wrote.Put(client.ObjectKeyFromObject(b), b)
+}
+
+// memory has what was read of the templates of bindings.
+type memory struct {
+	mu   sync.Mutex
+	read map[types.NamespacedName]reading
+}
+
+type reading struct {
+	version string
+	refs    []configv1alpha1.DependentObjectReference
+}
+
+func newMemory() *memory { return &memory{read: map[types.NamespacedName]reading{}} }
+
+func (m *memory) get(key types.NamespacedName, version string) ([]configv1alpha1.DependentObjectReference, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.read[key]
+	return r.refs, ok && r.version == version
+}
+
+func (m *memory) put(key types.NamespacedName, version string, refs []configv1alpha1.DependentObjectReference) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.read[key] = reading{version: version, refs: refs}
+}
+
+func (m *memory) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.read, key)
+}

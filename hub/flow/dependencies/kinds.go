@@ -1,0 +1,130 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/dependencies/attach"
+)
+
+// kinds are the kinds that some workload needs objects of, watched as metadata only. It
+// is safe for use by many goroutines.
+type kinds struct {
+	*kube.WatchSet
+
+	wants *attach.Wants
+	// wake asks for bindings; it is set before the first worker runs.
+	wake func(...request)
+}
+
+func newKinds(deps kube.WatchSetDeps, wants *attach.Wants) *kinds {
+	k := &kinds{wants: wants}
+	deps.Handler = k.events
+	deps.Unserved = func(kind schema.GroupVersionKind) { k.wake(wants.Of(kind)...) }
+	k.WatchSet = kube.NewWatchSet(deps)
+	return k
+}
+
+// find returns the objects that a reference means, not to be changed; nil if the first
+// list of the kind is not here yet. The error is kube.IsUnserved if the hub has no such kind.
+func (k *kinds) find(ctx context.Context, kind schema.GroupVersionKind, ref configv1alpha1.DependentObjectReference) (found *[]*metav1.PartialObjectMetadata, err error) {
+	if _, err := k.Ensure(ctx, kind); err != nil {
+		return nil, err
+	}
+	_, err = k.Read(kind, func(from client.Reader, namespaced bool) (err error) {
+		found, err = find(ctx, from, namespaced, kind, ref)
+		return err
+	})
+	return found, err
+}
+
+// find returns the objects of a kind that a reference means.
+func find(
+	ctx context.Context, from client.Reader, namespaced bool, kind schema.GroupVersionKind, ref configv1alpha1.DependentObjectReference,
+) (*[]*metav1.PartialObjectMetadata, error) {
+	out := []*metav1.PartialObjectMetadata{}
+	if namespaced != (ref.Namespace != "") {
+		return &out, nil // there can be no such object
+	}
+	if ref.Name != "" {
+		obj := kube.MetadataOf(kind)
+		err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, obj)
+		switch {
+		case apierrors.IsNotFound(err):
+			return &out, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, ref.Name, err)
+		}
+		out = append(out, obj)
+		return &out, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(ref.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("reading the label selector of a dependency of kind %q: %w", kind.Kind, err)
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	if err := from.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, fmt.Errorf("listing kind %q: %w", kind, err)
+	}
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return &out, nil
+}
+
+// stopUnneeded ends the watches of the kinds that nothing needs any more.
+func (k *kinds) stopUnneeded(ctx context.Context) error {
+	for _, kind := range k.Kinds() {
+		if slices.Contains(k.wants.Kinds(), kind) {
+			continue
+		}
+		if _, err := k.Stop(ctx, kind); err != nil {
+			return err
+		}
+		if slices.Contains(k.wants.Kinds(), kind) { // somebody needs it by now, and may have found it watched
+			if _, err := k.Ensure(ctx, kind); err != nil && !kube.IsUnserved(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// events wakes the bindings that need what the watch shows.
+func (k *kinds) events(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
+	wake := func(obj any) {
+		if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			obj = tombstone.Obj
+		}
+		if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
+			k.wake(k.wants.By(kind, o)...)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: wake,
+		UpdateFunc: func(before, after any) {
+			old, ok := before.(*metav1.PartialObjectMetadata)
+			if !ok {
+				return
+			}
+			if now, ok := after.(*metav1.PartialObjectMetadata); ok && old.ResourceVersion == now.ResourceVersion {
+				return // a resync
+			}
+			wake(before) // labels may have led to others
+			wake(after)
+		},
+		DeleteFunc: wake,
+	}
+}

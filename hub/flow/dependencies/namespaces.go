@@ -1,0 +1,327 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/dependencies/attach"
+)
+
+// namespaces lets a namespace follow what is in it: whatever goes to a cluster needs its
+// namespace there.
+type namespaces struct {
+	*Reconciler
+
+	reader client.Reader
+	// all sends every namespace to every cluster.
+	all bool
+}
+
+func namespaceKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Namespace") }
+
+func registerNamespaces(mgr manager.Manager, r *Reconciler, deps Deps) error {
+	n := &namespaces{Reconciler: r, reader: mgr.GetCache(), all: deps.AllNamespaces}
+	c, err := kube.NewTypedController(mgr, "namespaces", 1, n, func(name string) []any {
+		return []any{"Namespace", name}
+	})
+	if err != nil {
+		return err
+	}
+	for _, src := range []source.TypedSource[string]{
+		source.TypedFunc[string](func(ctx context.Context, q namespaceQueue) error { return watchNamespaces(ctx, deps.Informers, q) }),
+		source.TypedKind(mgr.GetCache(), &workv1alpha2.ResourceBinding{}, handler.TypedFuncs[*workv1alpha2.ResourceBinding, string]{
+			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*workv1alpha2.ResourceBinding], q namespaceQueue) {
+				q.Add(e.Object.Namespace)
+			},
+			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha2.ResourceBinding], q namespaceQueue) {
+				if e.ObjectOld.Generation != e.ObjectNew.Generation {
+					q.Add(e.ObjectNew.Namespace)
+				}
+			},
+		}),
+		source.TypedKind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, handler.TypedFuncs[*policyv1alpha1.FederatedResourceQuota, string]{
+			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*policyv1alpha1.FederatedResourceQuota], q namespaceQueue) {
+				q.Add(e.Object.Namespace)
+			},
+			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota], q namespaceQueue) {
+				if e.ObjectOld.Generation != e.ObjectNew.Generation {
+					q.Add(e.ObjectNew.Namespace)
+				}
+			},
+		}),
+		source.TypedKind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, handler.TypedFuncs[*clusterv1alpha1.Cluster, string]{
+			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q namespaceQueue) {
+				if n.all {
+					n.askForAll(ctx, q)
+				} else {
+					r.askForQuotas(ctx, e.Object.Name, q)
+				}
+			},
+			DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*clusterv1alpha1.Cluster], q namespaceQueue) {
+				r.askForFollowers(ctx, e.Object.Name, q)
+			},
+		}),
+		source.TypedKind(mgr.GetCache(), &workv1alpha2.ClusterResourceBinding{}, handler.TypedFuncs[*workv1alpha2.ClusterResourceBinding, string]{
+			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha2.ClusterResourceBinding], q namespaceQueue) {
+				if drifted(e.ObjectOld, e.ObjectNew) {
+					askForNamespace(e.ObjectNew, q)
+				}
+			},
+			DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha2.ClusterResourceBinding], q namespaceQueue) {
+				askForNamespace(e.Object, q)
+			},
+		}),
+	} {
+		if err := c.Watch(src); err != nil {
+			return fmt.Errorf("registering the namespaces of the dependencies stage: %w", err)
+		}
+	}
+	return nil
+}
+
+// askForNamespace asks for the namespace of a binding that somebody changed or removed.
+func askForNamespace(b *workv1alpha2.ClusterResourceBinding, q namespaceQueue) {
+	if kindOf(b) == namespaceKind() {
+		q.Add(b.Spec.Resource.Name)
+	}
+}
+
+// askForQuotas asks for the namespaces of which a new cluster has a part of the quota.
+func (r *Reconciler) askForQuotas(ctx context.Context, cluster string, q namespaceQueue) {
+	var list policyv1alpha1.FederatedResourceQuotaList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for FederatedResourceQuotas after a Cluster came")
+		return
+	}
+	for i := range list.Items {
+		if _, ok := assigned(&list.Items[i])[cluster]; ok {
+			q.Add(list.Items[i].Namespace)
+		}
+	}
+}
+
+// askForAll asks for every namespace, after a Cluster came that is to have them all.
+func (n *namespaces) askForAll(ctx context.Context, q namespaceQueue) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(namespaceKind())
+	if err := n.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for namespaces after a Cluster came")
+		return
+	}
+	for i := range list.Items {
+		q.Add(list.Items[i].Name)
+	}
+}
+
+// askForFollowers asks for the namespaces that followed what is in them to a cluster that is
+// gone.
+func (r *Reconciler) askForFollowers(ctx context.Context, cluster string, q namespaceQueue) {
+	found, err := kube.ClusterResourceBindings().List(ctx, r.hubClient)
+	if err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for the namespaces in a Cluster that is gone")
+		return
+	}
+	for _, b := range found {
+		if kindOf(b) == namespaceKind() && bindings.IsTarget(b.BindingSpec(), cluster) {
+			q.Add(b.BindingSpec().Resource.Name)
+		}
+	}
+}
+
+// watchNamespaces asks for a namespace when its metadata changes, for as long as the hub
+// runs.
+func watchNamespaces(ctx context.Context, informers *kube.MetadataInformers, q namespaceQueue) error {
+	informer, err := informers.Hold(ctx, namespaceKind())
+	if err != nil {
+		return err
+	}
+	ask := func(obj any) {
+		if ns, ok := obj.(*metav1.PartialObjectMetadata); ok {
+			q.Add(ns.Name)
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: ask, UpdateFunc: func(_, now any) { ask(now) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching namespaces: %w", err)
+	}
+	return nil
+}
+
+// Reconcile lets one namespace follow what is in it.
+func (n *namespaces) Reconcile(ctx context.Context, name string) (reconcile.Result, error) {
+	ns := kube.MetadataOf(namespaceKind())
+	err := n.reader.Get(ctx, types.NamespacedName{Name: name}, ns)
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil // the watch brings it, if it is only late
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("reading namespace %q: %w", name, err)
+	case ns.DeletionTimestamp != nil, n.stays(ns):
+		return reconcile.Result{}, nil
+	}
+	clusters, err := n.clusters(ctx, name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	there, err := n.there(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	key := object{kind: namespaceKind(), meta: ns}.binding()
+	b, err := n.bindingAt(ctx, key)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	switch {
+	case b == nil && len(clusters) == 0:
+		return reconcile.Result{}, nil
+	case b == nil:
+		b = kube.ClusterResourceBindings().New()
+		attach.ToContents(b, namespaceKind(), ns, clusters, there, newID())
+		if err := n.hubClient.Create(ctx, b, client.FieldOwner(contract.FieldManagerDependencies)); err != nil {
+			if apierrors.IsAlreadyExists(err) { // the cache is behind
+				err = apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("clusterresourcebindings").GroupResource(), b.GetName(), err)
+			}
+			return reconcile.Result{}, fmt.Errorf("creating binding %q: %w", b.GetName(), err)
+		}
+		n.remember(b)
+		ctrl.LoggerFrom(ctx).Info("Let a namespace follow what is in it", "clusters", len(clusters))
+		return reconcile.Result{}, nil
+	case b.GetDeletionTimestamp() != nil, ownerOf(b) != "" && ownerOf(b) != ns.UID:
+		return reconcile.Result{}, nil // its end wakes us
+	}
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	attach.ToContents(b, namespaceKind(), ns, clusters, there, newID())
+	wrote, err := edit.Commit(ctx, n.hubClient, contract.FieldManagerDependencies)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if wrote {
+		n.remember(b)
+		ctrl.LoggerFrom(ctx).Info("Let a namespace follow what is in it", "clusters", len(clusters))
+	}
+	return reconcile.Result{}, nil
+}
+
+// stays says whether a namespace is never sent to members by itself: every cluster has a
+// default one, those of the hub are its own, and some are labelled so.
+func (n *namespaces) stays(ns *metav1.PartialObjectMetadata) bool {
+	return ns.Name == metav1.NamespaceDefault || strings.EqualFold(ns.Labels[contract.SkipAutoPropagationLabel], contract.LabelTrue) ||
+		n.exclusions.Excludes(targetOf(object{kind: namespaceKind(), meta: ns}))
+}
+
+// clusters returns where a namespace is to be: where anything of it is to be, objects, or a
+// part of its quota, which the quotas stage brings without a binding; or everywhere.
+func (n *namespaces) clusters(ctx context.Context, namespace string) (map[string]struct{}, error) {
+	if n.all {
+		return n.everywhere(ctx)
+	}
+	found, err := kube.ResourceBindings().List(ctx, n.hubClient, client.InNamespace(namespace))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]struct{}{}
+	for _, b := range found {
+		if b.GetDeletionTimestamp() != nil {
+			continue
+		}
+		spec := b.BindingSpec()
+		for i := range spec.Clusters {
+			out[spec.Clusters[i].Name] = struct{}{}
+		}
+		for i := range spec.RequiredBy {
+			for _, target := range spec.RequiredBy[i].Clusters {
+				out[target.Name] = struct{}{}
+			}
+		}
+	}
+	return out, n.addQuotas(ctx, namespace, out)
+}
+
+// everywhere returns all clusters but those that are leaving.
+func (n *namespaces) everywhere(ctx context.Context) (map[string]struct{}, error) {
+	var list clusterv1alpha1.ClusterList
+	if err := n.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing Clusters: %w", err)
+	}
+	out := make(map[string]struct{}, len(list.Items))
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			out[list.Items[i].Name] = struct{}{}
+		}
+	}
+	return out, nil
+}
+
+// there says which clusters exist.
+func (n *namespaces) there(ctx context.Context) (func(cluster string) bool, error) {
+	var list clusterv1alpha1.ClusterList
+	if err := n.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing clusters: %w", err)
+	}
+	names := make(map[string]struct{}, len(list.Items))
+	for i := range list.Items {
+		names[list.Items[i].Name] = struct{}{}
+	}
+	return func(cluster string) bool { _, ok := names[cluster]; return ok }, nil
+}
+
+// addQuotas adds the clusters that have a part of the quota of a namespace. One that does
+// not exist would be waited for in vain.
+func (n *namespaces) addQuotas(ctx context.Context, namespace string, to map[string]struct{}) error {
+	var list policyv1alpha1.FederatedResourceQuotaList
+	if err := n.hubClient.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the quotas of %q: %w", namespace, err)
+	}
+	for i := range list.Items {
+		for name := range assigned(&list.Items[i]) {
+			err := n.hubClient.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{}, client.UnsafeDisableDeepCopy)
+			switch {
+			case err == nil:
+				to[name] = struct{}{}
+			case !apierrors.IsNotFound(err):
+				return fmt.Errorf("reading cluster %q: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// assigned are the clusters that a quota names.
+func assigned(quota *policyv1alpha1.FederatedResourceQuota) map[string]struct{} {
+	out := make(map[string]struct{}, len(quota.Spec.StaticAssignments))
+	for i := range quota.Spec.StaticAssignments {
+		out[quota.Spec.StaticAssignments[i].ClusterName] = struct{}{}
+	}
+	return out
+}

@@ -1,0 +1,494 @@
+package dependencies_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/dependencies"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+const (
+	soon  = "10s"
+	often = "10ms"
+	while = "300ms"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// elsewhere adds to the native rules what rules of users can do: a Deployment with an
+// annotation needs a StorageClass, and ConfigMaps of another namespace by label.
+type elsewhere struct {
+	interpreter.Interpreter
+	namespace string
+}
+
+func (e elsewhere) Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+	refs, err := e.Interpreter.Dependencies(ctx, template)
+	if template.GetAnnotations()["broken"] != "" {
+		return nil, errors.New("the rule does not know")
+	}
+	if class := template.GetAnnotations()["class"]; class != "" {
+		refs = append(refs,
+			configv1alpha1.DependentObjectReference{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass", Name: class},
+			configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: e.namespace, LabelSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"shared": "yes"},
+			}},
+			configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kube-root-ca.crt"},
+		)
+	}
+	return refs, err
+}
+
+type world struct {
+	hub              client.Client
+	namespace, other string
+
+	events stagetest.Events
+}
+
+func start(t *testing.T, change ...func(*dependencies.Deps)) *world {
+	t.Helper()
+	g := NewWithT(t)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{hub: c.Client(t), namespace: c.Namespace(t), other: c.Namespace(t)}
+	mgr := stagetest.Manager(t, c.Config, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
+	deps := dependencies.Deps{
+		Exclusions:  selector.NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("^kube-.*$")}, selector.SkippedKinds{}),
+		Interpreter: elsewhere{native.New(), w.other}, Informers: kube.NewMetadataInformers(mgr.GetCache()),
+		Events: w.record, Clock: clock.RealClock{},
+	}
+	for _, c := range change {
+		c(&deps)
+	}
+	g.Expect(dependencies.Register(mgr, deps)).To(Succeed())
+	stagetest.Run(t, mgr)
+	return w
+}
+
+// record keeps an event, unless it is about what an earlier test left behind.
+func (w *world) record(e kube.Event) {
+	namespace := ""
+	switch about := e.Regarding.(type) {
+	case *corev1.ObjectReference:
+		namespace = about.Namespace
+	case metav1.Object:
+		namespace = about.GetNamespace()
+	}
+	if namespace != w.namespace && namespace != w.other {
+		return
+	}
+	w.events.Record(e)
+}
+
+func (w *world) notes(reason string) []string { return w.events.Notes(reason) }
+
+func (w *world) told(reason string) int { return len(w.events.Notes(reason)) }
+
+func (w *world) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, obj := range objects {
+		NewWithT(t).Expect(w.hub.Create(t.Context(), obj)).To(Succeed())
+	}
+}
+
+func (w *world) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, Data: map[string]string{"k": "v"}}
+}
+
+// deployment makes a template that mounts ConfigMaps, and the binding that the detector
+// and the scheduler would have made for it.
+func (w *world) deployment(t *testing.T, name string, configMaps ...string) (*unstructured.Unstructured, *workv1alpha2.ResourceBinding) {
+	t.Helper()
+	var volumes []any
+	for _, c := range configMaps {
+		volumes = append(volumes, map[string]any{"name": c, "configMap": map[string]any{"name": c}})
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": w.namespace},
+		"spec": map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"app": name}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": name}},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "nginx"}}, "volumes": volumes},
+			},
+		},
+	}}
+	w.create(t, u)
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: contract.BindingName("Deployment", name),
+			Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-of-" + name},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{
+				APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: name, UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+			},
+			PropagateDeps: true, Placement: &policyv1alpha1.Placement{},
+			Clusters: []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 1}},
+		},
+	}
+	w.create(t, b)
+	return u, b
+}
+
+// change edits an object whoever else is writing it.
+func change[O client.Object](t *testing.T, w *world, obj O, edit func(O)) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		edit(obj)
+		return w.hub.Update(t.Context(), obj)
+	}, soon, often).Should(Succeed())
+}
+
+// attached returns where the object of a binding is to be, by the bindings that need it.
+func (w *world) attached(t *testing.T, namespace, name string) func() map[string][]string {
+	t.Helper()
+	return func() map[string][]string {
+		b := kube.Binding(&workv1alpha2.ResourceBinding{})
+		if namespace == "" {
+			b = &workv1alpha2.ClusterResourceBinding{}
+		}
+		err := w.hub.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, b)
+		if err != nil || b.GetDeletionTimestamp() != nil {
+			return nil
+		}
+		out := map[string][]string{}
+		for _, s := range b.BindingSpec().RequiredBy {
+			out[s.Name] = []string{}
+			for _, c := range s.Clusters {
+				out[s.Name] = append(out[s.Name], c.Name)
+			}
+		}
+		return out
+	}
+}
+
+func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"))
+	_, b := w.deployment(t, "web", "settings", "later")
+	settings := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(settings, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
+	attached := &workv1alpha2.ResourceBinding{}
+	key := types.NamespacedName{Namespace: w.namespace, Name: "settings-configmap"}
+	g.Expect(w.hub.Get(t.Context(), key, attached)).To(Succeed())
+	g.Expect(attached.Labels).To(HaveKeyWithValue(contract.DependedByLabelPrefix+contract.Hash(w.namespace+"/web-deployment"), "id-of-web"))
+	g.Expect(attached.Spec.Placement).To(BeNil())
+	g.Expect(attached.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictAbort))
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+	g.Expect(b.Finalizers).To(ContainElement(contract.DependenciesFinalizer))
+	g.Expect(b.Annotations[contract.DependenciesAnnotation]).To(MatchJSON(`[
+		{"apiVersion":"v1","kind":"ConfigMap","namespace":"` + w.namespace + `","name":"later"},
+		{"apiVersion":"v1","kind":"ConfigMap","namespace":"` + w.namespace + `","name":"settings"}]`))
+
+	// One that comes later is found.
+	w.create(t, w.configMap("later"))
+	g.Eventually(w.attached(t, w.namespace, "later-configmap"), soon, often).Should(HaveKey("web-deployment"))
+
+	// They move with the workload.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}, {Name: "edge-3"}}
+	})
+	g.Eventually(settings, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-2", "edge-3"}}))
+
+	// A new content is rendered anew.
+	before := attached.Spec.Resource.ResourceVersion
+	change(t, w, w.configMap("settings"), func(c *corev1.ConfigMap) { c.Data["k"] = "w" })
+	g.Eventually(func() string {
+		g.Expect(w.hub.Get(t.Context(), key, attached)).To(Succeed())
+		return attached.Spec.Resource.ResourceVersion
+	}, soon, often).ShouldNot(Equal(before))
+
+	// One that somebody takes away comes back.
+	g.Expect(w.hub.Delete(t.Context(), attached)).To(Succeed())
+	g.Expect(w.hub.Patch(t.Context(), attached, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
+
+	// What somebody else writes about what it needs is put right.
+	said := b.Annotations[contract.DependenciesAnnotation]
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Annotations[contract.DependenciesAnnotation] = "nonsense" })
+	g.Eventually(func() string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return b.Annotations[contract.DependenciesAnnotation]
+	}, soon, often).Should(Equal(said))
+
+	// When it settles nothing is written.
+	var quiet string
+	g.Eventually(func() bool {
+		last := quiet
+		quiet = w.versions(t)
+		return last == quiet
+	}, soon, "50ms").Should(BeTrue())
+	g.Consistently(func() string { return w.versions(t) }, while, often).Should(Equal(quiet))
+
+	// When the workload wants it no more, what followed it goes, and the workload's binding is let go.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
+	g.Eventually(settings, soon, often).Should(BeNil())
+	g.Eventually(func() []string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return b.Finalizers
+	}, soon, often).ShouldNot(ContainElement(contract.DependenciesFinalizer))
+	g.Expect(b.Annotations).NotTo(HaveKey(contract.DependenciesAnnotation))
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Annotations = map[string]string{contract.DependenciesAnnotation: said}
+	})
+	g.Eventually(func() map[string]string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return b.Annotations
+	}, soon, often).ShouldNot(HaveKey(contract.DependenciesAnnotation), "nothing follows it")
+}
+
+// versions tells the bindings of the namespace apart from what they were.
+func (w *world) versions(t *testing.T) string {
+	t.Helper()
+	var list workv1alpha2.ResourceBindingList
+	NewWithT(t).Expect(w.hub.List(t.Context(), &list, client.InNamespace(w.namespace))).To(Succeed())
+	out := ""
+	for i := range list.Items {
+		out += list.Items[i].Name + "=" + list.Items[i].ResourceVersion + " "
+	}
+	return out
+}
+
+func TestWhatTwoWorkloadsNeed(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("shared"))
+	_, web := w.deployment(t, "web", "shared")
+	api, apiBinding := w.deployment(t, "api", "shared")
+	shared := w.attached(t, w.namespace, "shared-configmap")
+	g.Eventually(shared, soon, often).Should(And(HaveKey("web-deployment"), HaveKey("api-deployment")))
+
+	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite })
+	b := &workv1alpha2.ResourceBinding{}
+	g.Eventually(func() policyv1alpha1.ConflictResolution {
+		g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "shared-configmap"}, b)).To(Succeed())
+		return b.Spec.ConflictResolution
+	}, soon, often).Should(Equal(policyv1alpha1.ConflictOverwrite))
+	differ := func() string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		if c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingDependencyPolicyConflict); c != nil {
+			return c.Message
+		}
+		return ""
+	}
+	g.Eventually(differ, soon, often).Should(And(HavePrefix("ConflictResolution conflicted (Overwrite vs Abort). "), Not(ContainSubstring("true vs false"))))
+	g.Eventually(func() []string { return w.notes("DependencyPolicyConflict") }, soon, often).Should(ConsistOf(b.Status.Conditions[0].Message))
+
+	// A second option differs, and then the first policy is mended, and then the other.
+	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) })
+	g.Eventually(differ, soon, often).Should(HavePrefix(
+		"ConflictResolution conflicted (Overwrite vs Abort), PreserveResourcesOnDeletion conflicted (true vs false). "))
+	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite })
+	g.Eventually(differ, soon, often).Should(HavePrefix("PreserveResourcesOnDeletion conflicted (true vs false). "))
+	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = nil })
+	g.Eventually(differ, soon, often).Should(BeEmpty(), "the policies agree")
+	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictAbort })
+	g.Eventually(differ, soon, often).Should(HavePrefix("ConflictResolution conflicted"))
+
+	// One stops needing it: its template says so.
+	g.Expect(unstructured.SetNestedSlice(api.Object, nil, "spec", "template", "spec", "volumes")).To(Succeed())
+	g.Expect(w.hub.Update(t.Context(), api)).To(Succeed())
+	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = api.GetResourceVersion() })
+	g.Eventually(shared, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
+
+	g.Eventually(differ, soon, often).Should(BeEmpty(), "the one that is left differs from nobody")
+
+	// The other is deleted: what it needed goes with it.
+	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
+	g.Eventually(shared, soon, often).Should(BeNil())
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web) }, soon, often).Should(Satisfy(apierrors.IsNotFound))
+}
+
+func TestWhatAPolicySelectsIsNotDetachedFromIt(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	settings := w.configMap("settings")
+	w.create(t, settings, &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "settings-configmap"},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource:  workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "settings"},
+			Placement: &policyv1alpha1.Placement{}, Clusters: []workv1alpha2.TargetCluster{{Name: "own"}},
+		},
+	})
+	_, web := w.deployment(t, "web", "settings")
+	attached := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(attached, soon, often).Should(HaveKey("web-deployment"))
+	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
+	g.Eventually(attached, soon, often).Should(And(Not(BeNil()), BeEmpty()))
+}
+
+func TestWhatIsElsewhereFollowsToo(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	class := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": map[string]any{"name": w.namespace}, "provisioner": "example.com/none",
+	}}
+	w.create(t, class)
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), class) })
+	shared := w.configMap("shared")
+	shared.Namespace, shared.Labels = w.other, map[string]string{"shared": "yes"}
+	w.create(t, shared)
+	u, b := w.deployment(t, "web")
+	u.SetAnnotations(map[string]string{"class": w.namespace})
+	g.Expect(w.hub.Update(t.Context(), u)).To(Succeed())
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = u.GetResourceVersion() })
+
+	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(HaveKey("web-deployment"), "cluster-scoped")
+	g.Eventually(w.attached(t, w.other, "shared-configmap"), soon, often).Should(HaveKey("web-deployment"), "in another namespace, by label")
+	g.Expect(w.attached(t, "kube-system", "kube-root-ca.crt-configmap")()).To(BeNil(), "but nothing of the system")
+
+	change(t, w, shared, func(c *corev1.ConfigMap) { c.Labels = nil })
+	g.Eventually(w.attached(t, w.other, "shared-configmap"), soon, often).Should(BeNil(), "the label does not lead there any more")
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(BeNil())
+}
+
+func TestWhatCannotBeToldIsSaidOnce(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"))
+	u, b := w.deployment(t, "web", "settings")
+	settings := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
+	annotate := func(value string) {
+		u.SetAnnotations(map[string]string{"broken": value})
+		g.Expect(w.hub.Update(t.Context(), u)).To(Succeed())
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = u.GetResourceVersion() })
+	}
+	failed := func() int { return w.told("GetDependenciesFailed") }
+	annotate("yes")
+	g.Eventually(failed, soon, often).Should(Equal(1))
+	g.Consistently(failed, while, often).Should(Equal(1), "it is tried again, and not told again")
+	g.Expect(settings()).To(HaveKey("web-deployment"), "what followed stays")
+	before := w.told("GetDependenciesSucceed")
+	annotate("")
+	g.Eventually(func() int { return w.told("GetDependenciesSucceed") }, soon, often).Should(BeNumerically(">", before))
+	annotate("yes")
+	g.Eventually(failed, soon, often).Should(Equal(2), "but it is news when it was well in between")
+}
+
+func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	name := w.namespace + "-namespace"
+	where := w.attached(t, "", name)
+	for _, edge := range []string{"edge-1", "edge-2"} {
+		c := builder.MakeCluster(edge).Obj()
+		g.Expect(w.hub.Create(t.Context(), c)).To(Succeed())
+		t.Cleanup(func() { g.Expect(client.IgnoreNotFound(w.hub.Delete(context.Background(), c))).To(Succeed()) })
+	}
+	_, b := w.deployment(t, "web")
+	everything := func(clusters ...string) map[string][]string { return map[string][]string{"": clusters} }
+	g.Eventually(where, soon, often).Should(Equal(everything("edge-1")))
+	crb := &workv1alpha2.ClusterResourceBinding{}
+	g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
+	g.Expect(crb.Spec.Resource.Name).To(Equal(w.namespace))
+	g.Expect(crb.OwnerReferences).To(HaveLen(1), "it goes with the namespace, and with nothing else")
+
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+	})
+	g.Eventually(where, soon, often).Should(Equal(everything("edge-1", "edge-2")), "it leaves no cluster")
+
+	g.Expect(w.hub.Delete(t.Context(), builder.MakeCluster("edge-1").Obj())).To(Succeed())
+	g.Eventually(where, soon, often).Should(Equal(everything("edge-2")), "but one that is gone is not waited for")
+
+	// What is added to its labels goes along.
+	before := crb.Spec.Resource.ResourceVersion
+	change(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, func(ns *corev1.Namespace) { ns.Labels["team"] = "shop" })
+	g.Eventually(func() string {
+		g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
+		return crb.Spec.Resource.ResourceVersion
+	}, soon, often).ShouldNot(Equal(before))
+
+	g.Expect(w.hub.Delete(t.Context(), crb)).To(Succeed())
+	g.Expect(w.hub.Patch(t.Context(), crb, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	g.Eventually(where, soon, often).Should(Equal(everything("edge-2")), "one that somebody takes away comes back")
+
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Consistently(where, while, often).Should(Equal(everything("edge-2")))
+}
+
+func TestANamespaceFollowsPartsOfItsQuota(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	where := w.attached(t, "", w.namespace+"-namespace")
+	there, late := w.namespace+"-there", w.namespace+"-late"
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(there).Obj())).To(Succeed())
+	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fair"}}
+	hard := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	quota.Spec.Overall = hard
+	for _, name := range []string{there, late} {
+		quota.Spec.StaticAssignments = append(quota.Spec.StaticAssignments, policyv1alpha1.StaticClusterAssignment{ClusterName: name, Hard: hard})
+	}
+	g.Expect(w.hub.Create(t.Context(), quota)).To(Succeed())
+	g.Eventually(where, soon, often).Should(Equal(map[string][]string{"": {there}}), "nothing waits for a cluster that is not there")
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
+	g.Eventually(where, soon, often).Should(Equal(map[string][]string{"": {late, there}}))
+}
+
+func TestANamespaceThatIsToStay(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	change(t, w, ns, func(ns *corev1.Namespace) { ns.Labels[contract.SkipAutoPropagationLabel] = "True" })
+	w.deployment(t, "web")
+	where := w.attached(t, "", w.namespace+"-namespace")
+	g.Consistently(where, while, often).Should(BeNil())
+	change(t, w, ns, func(ns *corev1.Namespace) { delete(ns.Labels, contract.SkipAutoPropagationLabel) })
+	g.Eventually(where, soon, often).Should(HaveKey(""))
+}
+
+func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
+	w := start(t, func(d *dependencies.Deps) { d.AllNamespaces = true })
+	g := NewWithT(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.other}}
+	change(t, w, ns, func(ns *corev1.Namespace) { ns.Labels[contract.SkipAutoPropagationLabel] = "True" })
+	first, late := w.namespace+"-first", w.namespace+"-late"
+	here := func() []string { return w.attached(t, "", w.namespace+"-namespace")()[""] }
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(first).Obj())).To(Succeed())
+	g.Eventually(here, soon, often).Should(ContainElement(first), "though nothing is in it")
+	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
+	g.Eventually(here, soon, often).Should(ContainElements(first, late))
+
+	added := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: w.namespace + "-"}}
+	g.Expect(w.hub.Create(t.Context(), added)).To(Succeed())
+	g.Eventually(func() []string { return w.attached(t, "", added.Name+"-namespace")()[""] }, soon, often).Should(ContainElements(first, late))
+	for _, kept := range []string{w.other, "default", "kube-system"} {
+		g.Expect(w.attached(t, "", kept+"-namespace")()).To(BeNil(), kept)
+	}
+}

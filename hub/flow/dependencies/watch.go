@@ -1,0 +1,149 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// requiredByIndex finds the bindings that a binding needs.
+const requiredByIndex = "dependencies-required-by"
+
+type requests = workqueue.TypedRateLimitingInterface[request]
+
+type namespaceQueue = workqueue.TypedRateLimitingInterface[string]
+
+// sources are what wakes the stage, apart from the objects that workloads need.
+func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] {
+	c := mgr.GetCache()
+	return []source.TypedSource[request]{
+		source.TypedFunc[request](func(ctx context.Context, q requests) error {
+			r.kinds.wake = func(all ...request) {
+				for _, req := range all {
+					q.Add(req)
+				}
+			}
+			return addIndexes(ctx, mgr.GetFieldIndexer())
+		}),
+		bindingSource(c, r, &workv1alpha2.ResourceBinding{}),
+		bindingSource(c, r, &workv1alpha2.ClusterResourceBinding{}),
+		kube.RulesChanged(r.interpreter, r.reread),
+	}
+}
+
+// reread asks for the bindings of workloads whose rules changed.
+func (r *Reconciler) reread(ctx context.Context, affects func(schema.GroupVersionKind) bool, q requests) {
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		found, err := kind.List(ctx, r.hubClient)
+		if err != nil {
+			return // the cache is stopping
+		}
+		for _, b := range found {
+			if concerned(b) && affects(kindOf(b)) {
+				q.Add(client.ObjectKeyFromObject(b))
+			}
+		}
+	}
+}
+
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, obj := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		if err := indexer.IndexField(ctx, obj, requiredByIndex, func(obj client.Object) []string {
+			b, ok := obj.(workv1alpha2.Binding)
+			if !ok {
+				return nil
+			}
+			var keys []string
+			for _, req := range referring(b) {
+				keys = append(keys, req.String())
+			}
+			return keys
+		}); err != nil {
+			return fmt.Errorf("indexing %T by %q: %w", obj, requiredByIndex, err)
+		}
+	}
+	return nil
+}
+
+// referring names the bindings that need a binding.
+func referring(b workv1alpha2.Binding) []request {
+	var out []request
+	for _, s := range b.BindingSpec().RequiredBy {
+		if s.Name == "" {
+			continue // all that is in a namespace
+		}
+		out = append(out, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+	}
+	return out
+}
+
+// concerned says whether others follow a binding, or did, or it says so.
+func concerned(b kube.Binding) bool {
+	return b.BindingSpec().PropagateDeps || marked(b) || noted(b) != ""
+}
+
+// noted is what a binding says that its workload needs.
+func noted(b kube.Binding) string { return b.GetAnnotations()[contract.DependenciesAnnotation] }
+
+// bindingSource asks for a binding whose workload lets others follow, and for those that
+// need one which somebody else changed.
+func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) source.TypedSource[request] {
+	ask := func(q requests, all []request) {
+		for _, req := range all {
+			q.Add(req)
+		}
+	}
+	return source.TypedKind(c, binding, handler.TypedFuncs[B, request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[B], q requests) {
+			r.wrote.Seen(client.ObjectKeyFromObject(e.Object), e.Object)
+			if concerned(e.Object) {
+				q.Add(client.ObjectKeyFromObject(e.Object))
+			}
+			ask(q, referring(e.Object)) // one that is gone lets go of it
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
+			r.wrote.Seen(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew)
+			if (concerned(e.ObjectOld) || concerned(e.ObjectNew)) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				marked(e.ObjectOld) != marked(e.ObjectNew) || noted(e.ObjectOld) != noted(e.ObjectNew) {
+				q.Add(client.ObjectKeyFromObject(e.ObjectNew))
+			}
+			if drifted(e.ObjectOld, e.ObjectNew) {
+				ask(q, referring(e.ObjectOld))
+				ask(q, referring(e.ObjectNew))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[B], q requests) {
+			r.wrote.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
+			if concerned(e.Object) {
+				q.Add(client.ObjectKeyFromObject(e.Object))
+			}
+			ask(q, referring(e.Object))
+		},
+	})
+}
+
+// drifted says whether something changed that the stage writes.
+func drifted(before, after workv1alpha2.Binding) bool {
+	return !apiequality.Semantic.DeepEqual(before.BindingSpec().RequiredBy, after.BindingSpec().RequiredBy) ||
+		before.BindingSpec().Resource != after.BindingSpec().Resource ||
+		before.BindingSpec().ConflictResolution != after.BindingSpec().ConflictResolution ||
+		!apiequality.Semantic.DeepEqual(before.BindingSpec().PreserveResourcesOnDeletion, after.BindingSpec().PreserveResourcesOnDeletion) ||
+		(before.BindingSpec().Placement == nil) != (after.BindingSpec().Placement == nil) ||
+		!apiequality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) ||
+		!apiequality.Semantic.DeepEqual(before.GetFinalizers(), after.GetFinalizers())
+}

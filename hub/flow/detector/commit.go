@@ -1,0 +1,200 @@
+package detector
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/flow/detector/plan"
+)
+
+// written is what of a plan has been written. People are told of it even if a later write
+// fails: the next reconcile finds nothing to write there, and so nothing to tell.
+type written struct {
+	// claim, edit and binding say what was changed, created that the binding is new.
+	claim, edit, binding, created bool
+}
+
+// commit writes what was planned, in an order in which a hub that is stopped half-way does
+// the rest later: the claim of a template is what its policy is found by, so it is put
+// there before the binding, and taken off after it.
+func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
+	if p.Outcome == plan.Released {
+		return r.commitRelease(ctx, in, p)
+	}
+	if done.claim, done.edit, err = r.commitClaim(ctx, in, p); err != nil {
+		return done, err
+	}
+	if done.created, done.binding, err = r.commitBinding(ctx, in, p); err != nil || p.Outcome != plan.Bound {
+		return done, err
+	}
+	done.edit, err = r.writeTemplate(ctx, in, false, func(t metav1.Object) { setEdit(t, p.Edit) })
+	return done, err
+}
+
+// commitRelease takes the claim off the binding of a template, which stays, and then off
+// the template.
+func (r *Reconciler) commitRelease(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
+	if p.BindingClaim != nil {
+		done.binding, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) { claim.Clear(b) })
+		if client.IgnoreNotFound(err) != nil {
+			return done, err
+		}
+	}
+	if p.Claim != nil {
+		done.claim, err = r.writeTemplate(ctx, in, false, func(t metav1.Object) { claim.Clear(t) })
+	}
+	return done, client.IgnoreNotFound(err)
+}
+
+// commitClaim puts the claim on a template, and what a lazy policy that waits has seen of it.
+func (r *Reconciler) commitClaim(ctx context.Context, in *gathered, p plan.Plan) (claimed, edited bool, err error) {
+	edited = p.Outcome == plan.Postponed && in.Template.Annotations[contract.TemplateEditAnnotation] != p.Edit
+	if p.Claim == nil && !edited {
+		return false, false, nil
+	}
+	wrote, err := r.writeTemplate(ctx, in, p.Read, func(t metav1.Object) {
+		if p.Claim != nil {
+			claim.Set(t, *p.Claim)
+		}
+		if edited {
+			setEdit(t, p.Edit)
+		}
+	})
+	return wrote && p.Claim != nil, wrote && edited, err
+}
+
+// commitBinding creates or changes the binding of a template. What the template asks for
+// may have come with the answer to the write of the claim.
+func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Plan) (created, wrote bool, err error) {
+	switch {
+	case p.BindingClaim != nil:
+		wrote, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) { claim.Set(b, *p.BindingClaim) })
+		return false, wrote, err
+	case p.Binding == nil:
+		return false, false, nil
+	case p.Read:
+		if in.Demand, err = r.demand(ctx, in.whole); err != nil {
+			return false, false, err
+		}
+		p.Binding.Demand = *in.Demand
+	case p.Claim != nil:
+		p.Binding.Meta = in.Template
+	}
+	update := func(b kube.Binding) {
+		p.Binding.Update(b)
+		plan.Identify(b, uuid.NewUUID())
+	}
+	if in.binding != nil {
+		wrote, err = r.writeBinding(ctx, in.binding, update)
+		return false, wrote, err
+	}
+	in.binding = bindingKind(in.Template.Namespace).New()
+	update(in.binding)
+	err = r.hubClient.Create(ctx, in.binding, client.FieldOwner(contract.FieldManagerDetector))
+	switch {
+	case apierrors.IsAlreadyExists(err): // the cache is behind
+		return false, false, apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), in.binding.GetName(), err)
+	case err != nil:
+		return false, false, fmt.Errorf("creating binding %q: %w", in.binding.GetName(), err)
+	}
+	r.remember(in.binding)
+	return true, true, nil
+}
+
+// writeBinding changes a binding, and says whether there was anything to change.
+func (r *Reconciler) writeBinding(ctx context.Context, b kube.Binding, change func(kube.Binding)) (bool, error) {
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return false, err
+	}
+	change(b)
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDetector)
+	if wrote && err == nil {
+		r.remember(b)
+	}
+	return wrote && err == nil, err
+}
+
+func (r *Reconciler) remember(b kube.Binding) {
+	b.SetManagedFields(nil)
+	r.bindings.Put(client.ObjectKeyFromObject(b), b)
+}
+
+// writeTemplate changes the metadata of a template, and says whether there was anything to
+// change. If the whole is asked for, the answer of the API server brings it.
+func (r *Reconciler) writeTemplate(ctx context.Context, in *gathered, whole bool, change func(metav1.Object)) (bool, error) {
+	kind := in.Template.GroupVersionKind()
+	var obj client.Object = in.Template
+	if whole {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(in.Template)
+		if err != nil {
+			return false, fmt.Errorf("encoding %s %q: %w", kind.Kind, in.Template.Name, err)
+		}
+		in.whole = &unstructured.Unstructured{Object: content}
+		obj = in.whole
+	}
+	edit, err := kube.Begin(obj)
+	if err != nil {
+		return false, err
+	}
+	change(obj)
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDetector)
+	if !wrote || err != nil {
+		return false, err
+	}
+	if whole {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(in.whole.Object, in.Template); err != nil {
+			return true, fmt.Errorf("decoding %s %q: %w", kind.Kind, in.Template.Name, err)
+		}
+	}
+	in.Template.SetGroupVersionKind(kind)
+	in.Template.ManagedFields = nil
+	r.kinds.written.Put(in.request, in.Template)
+	return true, nil
+}
+
+// writePolicy changes the metadata of a policy, and says whether there was anything to
+// change.
+func (r *Reconciler) writePolicy(ctx context.Context, p policyv1alpha1.Policy, change func(client.Object)) (bool, error) {
+	obj, ok := p.(client.Object)
+	if !ok {
+		return false, nil
+	}
+	edit, err := kube.Begin(obj)
+	if err != nil {
+		return false, err
+	}
+	change(obj)
+	return edit.Commit(ctx, r.hubClient, contract.FieldManagerDetector)
+}
+
+// setEdit lets a template remember the edit that a lazy policy has seen.
+func setEdit(obj metav1.Object, edit string) {
+	if obj.GetAnnotations()[contract.TemplateEditAnnotation] == edit {
+		return
+	}
+	annotations := maps.Clone(obj.GetAnnotations())
+	if edit == "" {
+		delete(annotations, contract.TemplateEditAnnotation)
+	} else {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[contract.TemplateEditAnnotation] = edit
+	}
+	obj.SetAnnotations(annotations)
+}

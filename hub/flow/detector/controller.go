@@ -1,0 +1,154 @@
+package detector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/detector/plan"
+)
+
+// defaultWorkers is the number of workers if none is given: a reconcile waits for the
+// API server most of its time.
+const defaultWorkers = 8
+
+// Deps is what the stage needs.
+type Deps struct {
+	// Exclusions say what is never a template.
+	Exclusions selector.Exclusions
+	// Interpreter says how many replicas a template asks for.
+	Interpreter interpreter.Interpreter
+	// Informers are those of the manager's cache.
+	Informers *kube.MetadataInformers
+	// Events gets what people are told.
+	Events kube.EventSink
+	// Clock says for how long to remember a write that the cache does not show.
+	Clock clock.PassiveClock
+	// Workers is the number of concurrent reconciles; 0 is a sensible default.
+	Workers int
+}
+
+// Reasons why a template cannot be read.
+var (
+	// errComponents and errReplicas mean that the rules of the kind could not tell what the
+	// template asks for.
+	errComponents = errors.New("reading the components")
+	errReplicas   = errors.New("reading the replicas")
+	// errGone means that the template is not there any more, which its watch will say.
+	errGone = errors.New("the template is gone")
+)
+
+// request names one thing to look at: a template; a policy, if the kind is that of
+// one; a kind, if there is no name.
+type request struct {
+	Kind      schema.GroupVersionKind
+	Namespace string
+	Name      string
+}
+
+// Reconciler does the work of the stage.
+type Reconciler struct {
+	hubClient   client.Client
+	liveReader  client.Reader
+	interpreter interpreter.Interpreter
+	events      kube.EventSink
+	exclusions  selector.Exclusions
+
+	queue    *queue
+	kinds    *kinds
+	bindings *kube.Written[types.NamespacedName, kube.Binding]
+	said     kube.Said[request]
+}
+
+// Register adds the stage to a manager.
+func Register(mgr manager.Manager, deps Deps) error {
+	r, err := newReconciler(mgr, deps)
+	if err != nil {
+		return fmt.Errorf("registering the detector: %w", err)
+	}
+	workers := deps.Workers
+	if workers == 0 {
+		workers = defaultWorkers
+	}
+	c, err := kube.NewTypedController(mgr, "detector", workers, r, func(req request) []any {
+		return []any{"kind", req.Kind.String(), "namespace", req.Namespace, "name", req.Name}
+	})
+	if err != nil {
+		return err
+	}
+	for _, src := range r.sources(mgr) {
+		if err := c.Watch(src); err != nil {
+			return fmt.Errorf("registering the detector: %w", err)
+		}
+	}
+	return nil
+}
+
+func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
+	if deps.Interpreter == nil || deps.Informers == nil || deps.Events == nil || deps.Clock == nil {
+		return nil, errors.New("it needs an interpreter, informers, an event sink and a clock")
+	}
+	q := &queue{}
+	return &Reconciler{
+		hubClient:   mgr.GetClient(),
+		liveReader:  mgr.GetAPIReader(),
+		interpreter: deps.Interpreter,
+		events:      deps.Events,
+		exclusions:  deps.Exclusions,
+		queue:       q,
+		kinds: newKinds(kube.WatchSetDeps{
+			Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: deps.Clock,
+		}, q),
+		bindings: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
+	}, nil
+}
+
+// Reconcile looks at what the request names.
+func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
+	switch {
+	case req.Name == "":
+		return r.reconcileKind(ctx, req.Kind)
+	case isPolicy(req.Kind):
+		return r.reconcilePolicy(ctx, req)
+	default:
+		return r.reconcileTemplate(ctx, req)
+	}
+}
+
+// reconcileTemplate gives a template the binding that its policy asks for, or takes the
+// claim off if no policy selects it.
+func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconcile.Result, error) {
+	in, later, err := r.gather(ctx, req)
+	if in == nil || err != nil {
+		return later, err
+	}
+	p := plan.Decide(in.Input)
+	if p.Read && p.Claim == nil { // no write answers with it
+		if err = r.gatherDemand(ctx, in); err == nil {
+			p = plan.Decide(in.Input)
+		}
+	}
+	var done written
+	if err == nil {
+		done, err = r.commit(ctx, in, p)
+	}
+	if errors.Is(err, errGone) {
+		return reconcile.Result{}, nil
+	}
+	r.report(ctx, in, p, done, err)
+	if p.Outcome == plan.NameTaken || p.Outcome == plan.NoPriority {
+		return reconcile.Result{RequeueAfter: lastAsk}, err // nothing else may tell when that is mended
+	}
+	return reconcile.Result{}, err
+}

@@ -1,0 +1,33 @@
+// Package detector finds the policy of every template and keeps a binding for it.
+//
+// Reads: PropagationPolicies, ClusterPropagationPolicies, override policies (whether
+// they exist), the metadata of the templates of the kinds that policies name, and the
+// whole template of a workload.
+// Writes: bindings, the claim on templates, the permanent id and the finalizer of
+// policies.
+// Owns: the claim; of a binding the metadata and the spec but for clusters,
+// gracefulEvictionTasks, requiredBy, rescheduleTriggeredAt and suspension.scheduling.
+// Invariant: a template has one policy, and keeps it until that policy no longer
+// selects it or is gone; a binding outlives its policy; nothing is deleted here.
+// Next: the scheduler chooses the clusters of the binding.
+//
+// Others write, too, what is owned here, and no two of them at the same time:
+//
+//   - The dependencies stage makes the binding of an object that no policy has ever
+//     selected, and owns all of that until a policy does: spec.placement is set from then
+//     on, and the detector takes over. Its own marks stay: the labels depended-by, the
+//     annotation and the finalizer of dependencies, spec.requiredBy.
+//   - Stages keep notes for themselves on a binding, each under a key of its own: the
+//     annotations applied-placement (scheduler) and evictions (failover), and finalizers.
+//     The detector writes the keys that are its own, and takes none away.
+//   - The permanent id of a binding is written by whoever makes it, and never changed.
+//
+// A template is gathered, planned and committed: gather.go reads, plan.Decide decides,
+// commit.go is the only file that writes, and what was written is told even if a later
+// write fails. The write of a claim answers with the whole workload, so that a new
+// workload is not read.
+//
+// There is one queue. A request names a template, a policy, or a kind: for a kind the
+// question is whether to watch it, which is so while a policy names it or a template
+// of it is claimed.
+package detector

@@ -1,0 +1,222 @@
+package detector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/detector/plan"
+)
+
+// Reasons of events.
+const (
+	reasonApplyPolicySucceed   = "ApplyPolicySucceed"
+	reasonApplyPolicyFailed    = "ApplyPolicyFailed"
+	reasonPreemptPolicySucceed = "PreemptPolicySucceed"
+	reasonPreemptPolicyFailed  = "PreemptPolicyFailed"
+	reasonWaitForEdit          = "WaitForEdit"
+	reasonGetReplicasSucceed   = "GetReplicasSucceed"
+	reasonGetReplicasFailed    = "GetReplicasFailed"
+	reasonGetComponentsSucceed = "GetComponentsSucceed"
+	reasonGetComponentsFailed  = "GetComponentsFailed"
+	reasonFieldNotSupported    = "FieldNotSupported"
+	reasonInvalidSelector      = "InvalidSelector"
+	reasonKindNotServed        = "KindNotServed"
+	reasonKindNotPropagated    = "KindNotPropagated"
+	reasonKindNotNamespaced    = "KindNotNamespaced"
+)
+
+// Actions of events.
+const (
+	actionApplyPolicy   = "ApplyPolicy"
+	actionReadPolicy    = "ReadPolicy"
+	actionPreemptPolicy = "PreemptPolicy"
+)
+
+// report tells the author of a template what was written, or once for each reason why the
+// policy could not be applied. What was written is told even if the rest failed.
+func (r *Reconciler) report(ctx context.Context, in *gathered, p plan.Plan, done written, err error) {
+	log := ctrl.LoggerFrom(ctx)
+	t, req := in.Template, in.request
+	if in.Winner == nil {
+		r.said.Forget(req)
+		if done.claim {
+			log.Info("Released template, no policy selects it")
+		}
+		return
+	}
+	if done.claim && in.Victim != nil {
+		r.events(preempted(t, in.Winner, in.Victim))
+	}
+	if done.edit && p.Outcome == plan.Postponed {
+		log.Info("Waiting for an edit of the template, its policy is lazy", "policy", in.Winner.GetName())
+		r.events(postponed(t, in.Winner))
+	}
+	if done.binding && p.Outcome == plan.Bound {
+		log.Info("Applied policy to template", "policy", in.Winner.GetName(), "binding", in.binding.GetName(), "created", done.created)
+		r.events(applied(t, in.Winner))
+		if r.interpreter.Has(req.Kind, interpreter.InterpretComponent) {
+			r.events(gotComponents(t, len(in.binding.BindingSpec().Components)))
+		} else if r.interpreter.Has(req.Kind, interpreter.InterpretReplica) {
+			r.events(gotReplicas(t, in.binding.BindingSpec().Replicas))
+		}
+	}
+	if err == nil && p.Why != "" {
+		err = errors.New(p.Why)
+	}
+	r.reportFailure(in, done, err)
+}
+
+// reportFailure tells the author of a template, once for each reason, why the policy could
+// not be applied.
+func (r *Reconciler) reportFailure(in *gathered, done written, err error) {
+	t, p := in.Template, in.Winner
+	switch {
+	case err == nil:
+		r.said.Forget(in.request)
+	case apierrors.IsConflict(err), errors.Is(err, context.Canceled):
+	case r.said.First(in.request, reasonApplyPolicyFailed, err.Error()):
+		r.events(notApplied(t, p, err.Error()))
+		switch {
+		case errors.Is(err, errReplicas):
+			r.events(notRead(t, reasonGetReplicasFailed, err))
+		case errors.Is(err, errComponents):
+			r.events(notRead(t, reasonGetComponentsFailed, err))
+		}
+		if in.Victim != nil && !done.claim {
+			r.events(notPreempted(t, p, in.Victim, err.Error()))
+		}
+	}
+}
+
+// reportKind tells the author of a policy that a kind is named in vain, and why if there
+// is an error that says more.
+func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind schema.GroupVersionKind, why error) {
+	var note string
+	var misspelt *kube.MisspeltKindError
+	switch {
+	case errors.As(why, &misspelt):
+		note = fmt.Sprintf("The hub has no kind %s of %s, but %s. Correct it in resourceSelectors.", kind.Kind, kind.GroupVersion(), misspelt.Served)
+	case reason == reasonKindNotServed:
+		note = fmt.Sprintf("The hub has no kind %s of %s. Install its CustomResourceDefinition on the hub; what the policy selects is then propagated.",
+			kind.Kind, kind.GroupVersion())
+	case reason == reasonKindNotNamespaced:
+		note = fmt.Sprintf("%s of %s is not namespaced, and a PropagationPolicy selects only objects of its own namespace. Select it in a ClusterPropagationPolicy.",
+			kind.Kind, kind.GroupVersion())
+	default:
+		note = fmt.Sprintf("%s of %s stays on the hub: it is part of how the hub works, or named in --skipped-propagating-apis. Remove it from resourceSelectors.",
+			kind.Kind, kind.GroupVersion())
+	}
+	r.tellAuthor(p, reason+" "+kind.String(), policyWarning(p, reason, note))
+}
+
+// tellAuthor emits an event about a policy unless it was emitted for this generation.
+func (r *Reconciler) tellAuthor(p policyv1alpha1.Policy, key string, e kube.Event) {
+	if r.said.First(policyRequest(p), key, fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())) {
+		r.events(e)
+	}
+}
+
+func applied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonApplyPolicySucceed, Action: actionApplyPolicy,
+		Note: "Apply " + nameOf(p) + " succeed",
+	}
+}
+
+func notApplied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, why string) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonApplyPolicyFailed, Action: actionApplyPolicy,
+		Note: "Apply " + nameOf(p) + " failed: " + why,
+	}
+}
+
+func postponed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonWaitForEdit, Action: actionApplyPolicy,
+		Note: capitalized(nameOf(p)) + " is lazy: it takes effect with the next edit of this object.",
+	}
+}
+
+func preempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonPreemptPolicySucceed, Action: actionPreemptPolicy,
+		Note: capitalized(nameOf(p)) + " has preemption Always and took the template from " + nameOf(victim) + ".",
+	}
+}
+
+func notPreempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Policy, why string) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonPreemptPolicyFailed, Action: actionPreemptPolicy,
+		Note: capitalized(nameOf(p)) + " could not take the template from " + nameOf(victim) + ": " + why,
+	}
+}
+
+func gotReplicas(t *metav1.PartialObjectMetadata, replicas int32) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonGetReplicasSucceed, Action: actionApplyPolicy,
+		Note:   fmt.Sprintf("Get replicas(%d) succeed", replicas),
+		Detail: true,
+	}
+}
+
+func gotComponents(t *metav1.PartialObjectMetadata, components int) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonGetComponentsSucceed, Action: actionApplyPolicy,
+		Note:   fmt.Sprintf("Get components(%d) succeed", components),
+		Detail: true,
+	}
+}
+
+// notRead says of a template what notApplied says of its policy, for who waits for that.
+func notRead(t *metav1.PartialObjectMetadata, reason string, err error) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reason, Action: actionApplyPolicy,
+		Note:   capitalized(err.Error()) + ".",
+		Detail: true,
+	}
+}
+
+func fieldsNotSupported(p policyv1alpha1.Policy, fields string) kube.Event {
+	return policyWarning(p, reasonFieldNotSupported,
+		fmt.Sprintf("This version of the hub does not act on: %s. The rest of the policy is applied.", fields))
+}
+
+func invalidSelector(p policyv1alpha1.Policy, err error) kube.Event {
+	return policyWarning(p, reasonInvalidSelector,
+		fmt.Sprintf("Part of the policy selects nothing until it is mended: %v", err))
+}
+
+func policyWarning(p policyv1alpha1.Policy, reason, note string) kube.Event {
+	return kube.Event{Regarding: p, Type: corev1.EventTypeWarning, Reason: reason, Action: actionReadPolicy, Note: note}
+}
+
+// nameOf is how events call a policy.
+func nameOf(p policyv1alpha1.Policy) string {
+	if p.GetNamespace() == "" {
+		return "cluster policy(" + p.GetName() + ")"
+	}
+	return "policy(" + p.GetNamespace() + "/" + p.GetName() + ")"
+}
+
+func capitalized(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// reference is what events refer to a template by.
+func reference(t *metav1.PartialObjectMetadata) runtime.Object {
+	return &corev1.ObjectReference{
+		APIVersion: t.APIVersion, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name,
+		UID: t.UID, ResourceVersion: t.ResourceVersion,
+	}
+}

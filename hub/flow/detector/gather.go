@@ -1,0 +1,343 @@
+package detector
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/flow/detector/match"
+	"fairlead.dev/hub/flow/detector/plan"
+)
+
+// Kinds of policies.
+const (
+	propagationPolicy        = "PropagationPolicy"
+	clusterPropagationPolicy = "ClusterPropagationPolicy"
+)
+
+func isPolicy(kind schema.GroupVersionKind) bool {
+	return kind == policyKind(true) || kind == policyKind(false)
+}
+
+func policyKind(clusterWide bool) schema.GroupVersionKind {
+	if clusterWide {
+		return policyv1alpha1.GroupVersion.WithKind(clusterPropagationPolicy)
+	}
+	return policyv1alpha1.GroupVersion.WithKind(propagationPolicy)
+}
+
+// policyRequest names a policy.
+func policyRequest(p metav1.Object) request {
+	return requestFor(policyKind(p.GetNamespace() == ""), p)
+}
+
+// templateOf names the template of a binding.
+func templateOf(b workv1alpha2.Binding) request {
+	ref := b.BindingSpec().Resource
+	return request{
+		Kind:      schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind),
+		Namespace: ref.Namespace,
+		Name:      ref.Name,
+	}
+}
+
+func targetOf(t *metav1.PartialObjectMetadata) selector.Target {
+	return selector.Target{
+		APIVersion: t.APIVersion, Kind: t.Kind,
+		Namespace: t.Namespace, Name: t.Name, Labels: t.Labels,
+	}
+}
+
+// gathered is what was read about one template: the input of the decision, and what the
+// writes need beside it.
+type gathered struct {
+	plan.Input
+
+	request request
+	// binding is that of the input, to be changed at will; nil if there is none.
+	binding kube.Binding
+	// whole is the template as it was read live; nil if it was not.
+	whole *unstructured.Unstructured
+}
+
+// gather reads what the decision about a template depends on. It returns nil if there is
+// nothing to decide yet, and when to look again if nothing else asks for it.
+func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconcile.Result, error) {
+	t, listing, err := r.kinds.template(ctx, req)
+	switch {
+	case err != nil:
+		return nil, reconcile.Result{}, err
+	case listing == kube.Unwatched:
+		r.queue.now(request{Kind: req.Kind}) // its first list brings the template back
+		return nil, reconcile.Result{}, nil
+	case listing == kube.Syncing:
+		return nil, reconcile.Result{RequeueAfter: r.kinds.LookAgain(req.Kind)}, nil
+	}
+	in := &gathered{request: req}
+	if t != nil {
+		in.Template = t
+		in.Excluded = t.Labels[contract.ClaimedByLabel] != "" || r.exclusions.Excludes(targetOf(t))
+	}
+	if err := r.gatherBinding(ctx, in); err != nil {
+		return nil, reconcile.Result{}, err
+	}
+	if err := r.gatherHolder(ctx, in); err != nil || in.Template == nil || in.Excluded {
+		return in, reconcile.Result{}, err
+	}
+	if err := r.gatherWinner(ctx, in); err != nil {
+		return nil, reconcile.Result{}, err
+	}
+	if in.Winner == nil || t.DeletionTimestamp != nil || in.Winner.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
+		return in, reconcile.Result{}, nil
+	}
+	if in.whole, err = r.whole(ctx, t); in.whole == nil || err != nil {
+		return nil, reconcile.Result{}, err // the watch says so if it is gone
+	}
+	in.Edit, err = plan.Edit(in.whole)
+	return in, reconcile.Result{}, err
+}
+
+// gatherBinding reads the binding of a template's name. That of a template that is gone
+// must be about this very one.
+func (r *Reconciler) gatherBinding(ctx context.Context, in *gathered) error {
+	req := in.request
+	key := types.NamespacedName{Namespace: req.Namespace, Name: contract.BindingName(req.Kind.Kind, req.Name)}
+	b := bindingKind(req.Namespace).New()
+	err := r.hubClient.Get(ctx, key, b)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading binding %q: %w", key.Name, err)
+	}
+	b, ok := r.bindings.Latest(key, b, err == nil)
+	if !ok || in.Template == nil && templateOf(b) != req {
+		return nil
+	}
+	in.binding, in.Binding = b, b
+	return nil
+}
+
+// gatherHolder reads whose claim the template carries, or carried.
+func (r *Reconciler) gatherHolder(ctx context.Context, in *gathered) (err error) {
+	var ok bool
+	if in.Template != nil {
+		in.Claim, ok = claim.On(in.Template)
+	}
+	if !ok && in.Binding != nil && (in.Template == nil || in.Excluded) {
+		in.Claim, ok = claim.On(in.Binding)
+	}
+	if ok {
+		in.Holder, err = r.policy(ctx, in.Claim.Namespace, in.Claim.Name)
+	}
+	return err
+}
+
+// gatherWinner finds the policy that the template is to have, and reads what that policy
+// and the rules of the kind depend on.
+func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error) {
+	in.Workload = r.interpreter.Has(in.request.Kind, interpreter.InterpretComponent) || r.interpreter.Has(in.request.Kind, interpreter.InterpretReplica)
+	in.Rules = interpreter.Version(r.interpreter, in.request.Kind)
+	if in.Winner, in.Victim, err = r.policyOf(ctx, in.Template, in.Holder); in.Winner == nil || err != nil {
+		return err
+	}
+	if in.Claim.Key() != claim.By(in.Winner).Key() {
+		if in.Missing, err = r.missingOverrides(ctx, in.Winner); err != nil {
+			return err
+		}
+	}
+	in.Priority, in.MissingClass, err = r.priority(ctx, in.Winner)
+	return err
+}
+
+// policyOf returns the policy that a template is to have, and the one that it is taken from.
+func (r *Reconciler) policyOf(ctx context.Context, t *metav1.PartialObjectMetadata, holder policyv1alpha1.Policy) (winner, victim policyv1alpha1.Policy, err error) {
+	target := targetOf(t)
+	var candidates []policyv1alpha1.Policy
+	for _, clusterWide := range []bool{false, true} {
+		if t.DeletionTimestamp != nil || !clusterWide && t.Namespace == "" {
+			continue // no other policy gets what is about to go, and none is in a namespace of its
+		}
+		found, err := r.candidates(ctx, target, clusterWide)
+		if err != nil {
+			return nil, nil, err
+		}
+		candidates = append(candidates, found...)
+	}
+	winner, victim = match.Policy(holder, candidates, target)
+	return winner, victim, nil
+}
+
+// policy returns the policy of a name, to be changed at will; nil if there is none.
+func (r *Reconciler) policy(ctx context.Context, namespace, name string) (policyv1alpha1.Policy, error) {
+	var p interface {
+		client.Object
+		policyv1alpha1.Policy
+	} = &policyv1alpha1.PropagationPolicy{}
+	if namespace == "" {
+		p = &policyv1alpha1.ClusterPropagationPolicy{}
+	}
+	err := r.hubClient.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, p)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading policy %q: %w", name, err)
+	}
+	return p, nil
+}
+
+// listPolicies returns the policies of one kind, not to be changed.
+func (r *Reconciler) listPolicies(ctx context.Context, clusterWide bool, opts ...client.ListOption) ([]policyv1alpha1.Policy, error) {
+	opts = append(opts, client.UnsafeDisableDeepCopy)
+	var out []policyv1alpha1.Policy
+	if clusterWide {
+		var list policyv1alpha1.ClusterPropagationPolicyList
+		if err := r.hubClient.List(ctx, &list, opts...); err != nil {
+			return nil, fmt.Errorf("listing ClusterPropagationPolicies: %w", err)
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+		return out, nil
+	}
+	var list policyv1alpha1.PropagationPolicyList
+	if err := r.hubClient.List(ctx, &list, opts...); err != nil {
+		return nil, fmt.Errorf("listing PropagationPolicies: %w", err)
+	}
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return out, nil
+}
+
+// candidates returns the policies of one kind that may select a template, not to be
+// changed.
+func (r *Reconciler) candidates(ctx context.Context, target selector.Target, clusterWide bool) ([]policyv1alpha1.Policy, error) {
+	namespace := target.Namespace
+	if clusterWide {
+		namespace = ""
+	}
+	kind := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
+	var candidates []policyv1alpha1.Policy
+	for _, name := range []string{target.Name, ""} {
+		found, err := r.listPolicies(ctx, clusterWide,
+			client.InNamespace(namespace), client.MatchingFields{selectsIndex: selectsName(kind, name)})
+		if err != nil {
+			return nil, err
+		}
+		candidates = append(candidates, found...)
+	}
+	return candidates, nil
+}
+
+// missingOverrides returns the override policies that a policy depends on and that do not
+// exist.
+func (r *Reconciler) missingOverrides(ctx context.Context, p policyv1alpha1.Policy) ([]string, error) {
+	var missing []string
+	for _, name := range p.PropagationSpec().DependentOverrides {
+		var override client.Object = &policyv1alpha1.OverridePolicy{}
+		if p.GetNamespace() == "" {
+			override = &policyv1alpha1.ClusterOverridePolicy{}
+		}
+		err := r.hubClient.Get(ctx, types.NamespacedName{Namespace: p.GetNamespace(), Name: name}, override)
+		switch {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, name)
+		case err != nil:
+			return nil, fmt.Errorf("reading override policy %q: %w", name, err)
+		}
+	}
+	return missing, nil
+}
+
+func bindingKind(namespace string) kube.BindingKind {
+	if namespace == "" {
+		return kube.ClusterResourceBindings()
+	}
+	return kube.ResourceBindings()
+}
+
+// gatherDemand reads what the template asks for. The error is errGone if the template is
+// not there any more.
+func (r *Reconciler) gatherDemand(ctx context.Context, in *gathered) (err error) {
+	if in.whole == nil {
+		if in.whole, err = r.whole(ctx, in.Template); err != nil {
+			return err
+		}
+	}
+	if in.whole == nil {
+		return errGone
+	}
+	in.Demand, err = r.demand(ctx, in.whole)
+	return err
+}
+
+// demand returns what a workload asks for: its components, or its replicas if its kind has
+// no rule for those.
+func (r *Reconciler) demand(ctx context.Context, whole *unstructured.Unstructured) (*plan.Demand, error) {
+	out, err := &plan.Demand{Meta: whole}, error(nil)
+	if r.interpreter.Has(whole.GroupVersionKind(), interpreter.InterpretComponent) {
+		if out.Components, err = r.interpreter.Components(ctx, whole); err != nil {
+			return nil, fmt.Errorf("%w of %s %q: %w", errComponents, whole.GetKind(), whole.GetName(), err)
+		}
+		return out, nil
+	}
+	if out.Replicas, out.Requirements, err = r.interpreter.Replicas(ctx, whole); err != nil {
+		return nil, fmt.Errorf("%w of %s %q: %w", errReplicas, whole.GetKind(), whole.GetName(), err)
+	}
+	return out, nil
+}
+
+// whole reads a template from the API server; nil if it is not there any more, or is
+// another of the same name.
+func (r *Reconciler) whole(ctx context.Context, t *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(t.GroupVersionKind())
+	err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(t), u)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %q: %w", t.Kind, t.Name, err)
+	case u.GetUID() != t.UID:
+		return nil, nil
+	}
+	return u, nil
+}
+
+// priority returns the value of the PriorityClass that a policy names, nil if it names
+// none; and the name of the class if the hub has no such class. The value of a
+// PriorityClass never changes.
+func (r *Reconciler) priority(ctx context.Context, p policyv1alpha1.Policy) (value *int32, missing string, err error) {
+	named := p.PropagationSpec().SchedulePriority
+	if named == nil {
+		return nil, "", nil
+	}
+	class := &unstructured.Unstructured{}
+	class.SetGroupVersionKind(schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"})
+	err = r.liveReader.Get(ctx, types.NamespacedName{Name: named.PriorityClassName}, class)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, named.PriorityClassName, nil
+	case err != nil:
+		return nil, "", fmt.Errorf("reading PriorityClass %q: %w", named.PriorityClassName, err)
+	}
+	found, _, err := unstructured.NestedInt64(class.Object, "value")
+	if err != nil {
+		return nil, "", fmt.Errorf("reading PriorityClass %q: %w", named.PriorityClassName, err)
+	}
+	return new(int32(found)), "", nil
+}

@@ -1,0 +1,181 @@
+package detector
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/flow/detector/plan"
+)
+
+// How often to ask for a kind that the API does not serve: the delay doubles.
+const (
+	firstAsk = 250 * time.Millisecond
+	lastAsk  = 10 * time.Second
+)
+
+// kinds are the kinds whose templates are watched, as metadata only. It is safe for use by many goroutines.
+type kinds struct {
+	*kube.WatchSet
+
+	queue *queue
+	// written are templates as we wrote them, until the watch shows them.
+	written *kube.Written[request, *metav1.PartialObjectMetadata]
+
+	// mu guards asked: how often it was asked for a kind that is not served.
+	mu    sync.Mutex
+	asked map[schema.GroupVersionKind]int
+}
+
+func newKinds(deps kube.WatchSetDeps, q *queue) *kinds {
+	k := &kinds{
+		queue: q, written: kube.NewWritten[request, *metav1.PartialObjectMetadata](deps.Clock), asked: map[schema.GroupVersionKind]int{},
+	}
+	deps.Handler = k.events
+	deps.Unserved = func(kind schema.GroupVersionKind) { q.last(request{Kind: kind}) }
+	k.WatchSet = kube.NewWatchSet(deps)
+	return k
+}
+
+// ensure watches a kind, and says whether its objects have a namespace. The error is
+// kube.IsUnserved if the API has no such kind.
+func (k *kinds) ensure(ctx context.Context, kind schema.GroupVersionKind) (namespaced bool, err error) {
+	if namespaced, err = k.Ensure(ctx, kind); err == nil {
+		k.forget(kind)
+	}
+	return namespaced, err
+}
+
+// stop ends the watch of a kind and reports whether there was one.
+func (k *kinds) stop(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
+	k.forget(kind)
+	return k.Stop(ctx, kind)
+}
+
+// askAgain returns when to ask again for a kind that is not served.
+func (k *kinds) askAgain(kind schema.GroupVersionKind) time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.asked[kind]
+	delay := min(firstAsk<<n, lastAsk)
+	if delay < lastAsk {
+		k.asked[kind] = n + 1
+	}
+	return delay
+}
+
+func (k *kinds) forget(kind schema.GroupVersionKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.asked, kind)
+}
+
+// template returns the metadata of a template, to be changed at will; nil if there is none.
+func (k *kinds) template(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing kube.Listing, err error) {
+	listing, err = k.Read(req.Kind, func(from client.Reader, namespaced bool) error {
+		if !namespaced && req.Namespace != "" {
+			return nil
+		}
+		found := kube.MetadataOf(req.Kind)
+		err := from.Get(ctx, types.NamespacedName{Namespace: req.Namespace, Name: req.Name}, found)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading %s %q: %w", req.Kind.Kind, req.Name, err)
+		}
+		if found, ok := k.written.Latest(req, found, err == nil); ok {
+			t = found
+		}
+		return nil
+	})
+	return t, listing, err
+}
+
+// each calls a function with the templates of a kind that the cache has, in one
+// namespace or in all; the function must not change them. What the cache does not
+// have yet comes as an event.
+func (k *kinds) each(
+	ctx context.Context, kind schema.GroupVersionKind, namespace string, visit func(*metav1.PartialObjectMetadata),
+) error {
+	_, err := k.Read(kind, func(from client.Reader, _ bool) error {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing kind %q: %w", kind, err)
+		}
+		for i := range list.Items {
+			visit(&list.Items[i])
+		}
+		return nil
+	})
+	return err
+}
+
+// events turns what the watch shows into requests.
+func (k *kinds) events(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			t, ok := obj.(*metav1.PartialObjectMetadata)
+			if !ok {
+				return
+			}
+			req := requestFor(kind, t)
+			k.written.Seen(req, t)
+			if initial {
+				k.queue.last(req)
+			} else {
+				k.queue.now(req)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			old, ok := before.(*metav1.PartialObjectMetadata)
+			if !ok {
+				return
+			}
+			t, ok := after.(*metav1.PartialObjectMetadata)
+			if !ok {
+				return
+			}
+			req := requestFor(kind, t)
+			k.written.Seen(req, t)
+			if plan.Fingerprint(old) != plan.Fingerprint(t) {
+				k.queue.now(req)
+			}
+			if claimed(old) && !claimed(t) {
+				k.queue.last(request{Kind: kind})
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			t, ok := obj.(*metav1.PartialObjectMetadata)
+			if !ok {
+				return
+			}
+			req := requestFor(kind, t)
+			k.written.Gone(req, t)
+			k.queue.now(req)
+			if claimed(t) {
+				k.queue.last(request{Kind: kind})
+			}
+		},
+	}
+}
+
+func requestFor(kind schema.GroupVersionKind, obj metav1.Object) request {
+	return request{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+func claimed(obj metav1.Object) bool {
+	_, ok := claim.On(obj)
+	return ok
+}

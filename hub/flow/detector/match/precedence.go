@@ -1,0 +1,39 @@
+package match
+
+import (
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/selector"
+)
+
+// Policy returns the policy that a template is to have, and the one from which it takes the
+// template; nil for none. The holder, which is the policy of the claim on the template,
+// keeps the template while it is there and selects it, unless another one preempts it. A
+// template without a holder goes to the best policy of its namespace, or else to the best
+// ClusterPropagationPolicy. Candidates may select anything, and the holder may be among them.
+func Policy(holder policyv1alpha1.Policy, candidates []policyv1alpha1.Policy, t selector.Target) (winner, victim policyv1alpha1.Policy) {
+	if holder != nil && holder.GetDeletionTimestamp() == nil && Selects(holder, t) {
+		if p := Preemptor(holder, candidates, t); p != nil {
+			return p, holder
+		}
+		return holder, nil
+	}
+	namespaced, wide := byScope(candidates, t)
+	if best := Best(namespaced, t); best != nil {
+		return best, nil
+	}
+	return Best(wide, t), nil
+}
+
+// byScope separates the policies of a template's namespace from the cluster-wide ones, and
+// leaves out those of other namespaces.
+func byScope(policies []policyv1alpha1.Policy, t selector.Target) (namespaced, wide []policyv1alpha1.Policy) {
+	for _, p := range policies {
+		switch p.GetNamespace() {
+		case "":
+			wide = append(wide, p)
+		case t.Namespace:
+			namespaced = append(namespaced, p)
+		}
+	}
+	return namespaced, wide
+}

@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"fmt"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/detector/claim"
+)
+
+// Outcome is what becomes of a template.
+type Outcome string
+
+// Outcomes. The zero value is that nothing is to be done.
+const (
+	// Bound means that the binding says what template and policy ask for.
+	Bound Outcome = "Bound"
+	// Postponed means that a lazy policy has the template, and waits for an edit of it.
+	Postponed Outcome = "Postponed"
+	// Released means that no policy has the template any more. Its binding stays.
+	Released Outcome = "Released"
+	// Waiting means that the policy depends on override policies that do not exist yet.
+	Waiting Outcome = "Waiting"
+	// NameTaken means that the name of the binding is that of another object's.
+	NameTaken Outcome = "NameTaken"
+	// Leaving means that the old binding of the template has to go first.
+	Leaving Outcome = "Leaving"
+	// NoPriority means that the policy names a PriorityClass that does not exist.
+	NoPriority Outcome = "NoPriority"
+)
+
+// Plan is what is to be written about one template, and why.
+type Plan struct {
+	// Outcome is what becomes of the template.
+	Outcome Outcome
+	// Read says that the template's demand must be read before the binding is written, and
+	// the decision made again. The demand that Claim's write answers with does as well.
+	Read bool
+	// Claim is what the template is to carry. The zero value is no claim; nil leaves the
+	// claim as it is.
+	Claim *claim.Claim
+	// Edit is what the template is to remember as its last edit: written with the claim if
+	// the outcome is Postponed, and after the binding if it is Bound.
+	Edit string
+	// Binding is what the binding is to say; nil leaves it as it is.
+	Binding *Desired
+	// BindingClaim is the claim that the binding is to carry where the rest of it stays as
+	// it is. The zero value is no claim; nil leaves it as it is.
+	BindingClaim *claim.Claim
+	// Why says what somebody must do before the policy can be applied.
+	Why string
+}
+
+// Decide decides what becomes of a template.
+func Decide(in Input) Plan {
+	switch {
+	case in.Template == nil:
+		if in.Claim == (claim.Claim{}) || stays(in.Holder) || in.Binding.GetDeletionTimestamp() != nil {
+			return Plan{}
+		}
+		// The policy need not wait for the garbage collector.
+		return Plan{Outcome: Released, BindingClaim: new(claim.Claim{})}
+	case in.Excluded:
+		// Only a policy that is going would wait for this template for ever.
+		if in.Claim == (claim.Claim{}) || stays(in.Holder) {
+			return Plan{}
+		}
+		return release(in)
+	case in.Winner == nil:
+		return release(in)
+	default:
+		return apply(in)
+	}
+}
+
+// stays says whether a policy is there, and is not about to go.
+func stays(p policyv1alpha1.Policy) bool { return p != nil && p.GetDeletionTimestamp() == nil }
+
+// release takes the claim off a template and its binding.
+func release(in Input) Plan {
+	p := Plan{Outcome: Released}
+	// A binding of the same name may be that of another object.
+	if in.Binding != nil && Owned(in.Binding, in.Template) {
+		p.BindingClaim = new(claim.Claim{})
+	}
+	if claim.Clear(in.Template.DeepCopy()) {
+		p.Claim = new(claim.Claim{})
+	}
+	if p.BindingClaim == nil && p.Claim == nil {
+		return Plan{}
+	}
+	return p
+}
+
+// apply gives a template to the policy that won it.
+func apply(in Input) Plan {
+	c := claim.By(in.Winner)
+	switch {
+	case in.Template.DeletionTimestamp != nil:
+		return Plan{} // no binding for what is about to go
+	case c.ID == "":
+		return Plan{} // the policy gets its id first, and that wakes the stage
+	case len(in.Missing) > 0 && in.Claim.Key() != c.Key():
+		return Plan{Outcome: Waiting, Why: fmt.Sprintf("waiting for dependent overrides: create %s %q, or remove it from dependentOverrides of the policy", overrideKind(in.Winner), in.Missing[0])}
+	}
+	p := Plan{}
+	if in.Claim != c {
+		p.Claim = &c
+	}
+	activation := activate(in)
+	p.Edit = activation.Seen
+	switch {
+	case !activation.Bind:
+		p.Outcome = Postponed
+		if in.Binding != nil && Owned(in.Binding, in.Template) && in.Binding.GetDeletionTimestamp() == nil {
+			p.BindingClaim = &c
+		}
+	case in.Binding != nil && !Owned(in.Binding, in.Template):
+		ref := in.Binding.BindingSpec().Resource
+		p.Outcome, p.Why = NameTaken, fmt.Sprintf("the binding belongs to another object: %q is that of %s %s %q with uid %s; if that object is gone, it will be removed shortly, "+
+			"and else one of the two must be renamed", in.Binding.GetName(), ref.APIVersion, ref.Kind, ref.Name, ref.UID)
+	case in.Binding != nil && in.Binding.GetDeletionTimestamp() != nil:
+		p.Outcome = Leaving // its end wakes the stage
+	case in.MissingClass != "":
+		p.Outcome, p.Why = NoPriority, fmt.Sprintf("the hub has no PriorityClass %q: create it, or correct spec.schedulePriority of the policy", in.MissingClass)
+	default:
+		p.bind(in, c)
+	}
+	return p
+}
+
+// bind has the binding say what the template and the policy ask for.
+func (p *Plan) bind(in Input, c claim.Claim) {
+	p.Outcome = Bound
+	p.Binding = &Desired{
+		Kind: in.Template.GroupVersionKind(), Demand: Demand{Meta: in.Template},
+		Rules: in.Rules, Priority: in.Priority, ReturnToPreferred: in.Winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
+		Claim: c, Policy: in.Winner.PropagationSpec(),
+	}
+	// A new claim changes the template, and so what the binding was made of.
+	current := p.Claim == nil && in.Binding != nil && Current(in.Binding, in.Template, in.Rules)
+	switch {
+	case current || !in.Workload:
+	case in.Demand == nil || p.Claim != nil:
+		p.Read = true
+	default:
+		p.Binding.Demand = *in.Demand
+	}
+}
+
+// activate decides whether the winner takes effect now.
+func activate(in Input) Activation {
+	lazy := in.Winner.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
+	age := in.Winner.GetCreationTimestamp()
+	return Activate(lazy, in.Template.Annotations[contract.TemplateEditAnnotation], in.Edit, in.Binding != nil, !in.Template.CreationTimestamp.Before(&age))
+}
+
+func overrideKind(p policyv1alpha1.Policy) string {
+	if p.GetNamespace() == "" {
+		return policyv1alpha1.KindClusterOverridePolicy
+	}
+	return policyv1alpha1.KindOverridePolicy
+}

@@ -1,0 +1,192 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/detector/claim"
+)
+
+// held is a template of a policy that is there, with the binding made of it.
+func held() Input {
+	p := &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", Labels: map[string]string{contract.PropagationPolicyPermanentIDLabel: "id"}},
+		Spec:       *spec(),
+	}
+	t := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7", Generation: 2},
+	}
+	claim.Set(t, claimOf())
+	b := &workv1alpha2.ResourceBinding{}
+	Desired{Kind: t.GroupVersionKind(), Demand: Demand{Meta: t, Replicas: 3}, Rules: "1", Claim: claimOf(), Policy: spec()}.Update(b)
+	return Input{Template: t, Claim: claimOf(), Holder: p, Winner: p, Binding: b, Workload: true, Rules: "1"}
+}
+
+// rival is a policy that the template of held was not claimed for.
+func rival() *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "rival", Labels: map[string]string{contract.PropagationPolicyPermanentIDLabel: "other"}},
+		Spec:       *spec(),
+	}
+}
+
+func going(obj metav1.Object) { obj.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) }
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	none, own, other := new(claim.Claim{}), new(claimOf()), new(claim.Claim{Namespace: "shop", Name: "rival", ID: "other"})
+	cases := map[string]struct {
+		given func(*Input)
+		// want is compared but for the binding, of which only says whether it is written.
+		want  Plan
+		binds bool
+	}{
+		"a current binding is left to its comparison": {given: func(*Input) {}, want: Plan{Outcome: Bound}, binds: true},
+		"a template that changed is read first": {
+			given: func(in *Input) { in.Template.Generation = 3 }, want: Plan{Outcome: Bound, Read: true}, binds: true,
+		},
+		"rules that changed have it read again": {
+			given: func(in *Input) { in.Rules = "2" }, want: Plan{Outcome: Bound, Read: true}, binds: true,
+		},
+		"what was read is used": {
+			given: func(in *Input) { in.Template.Generation, in.Demand = 3, &Demand{Meta: in.Template} }, want: Plan{Outcome: Bound}, binds: true,
+		},
+		"what is no workload is not read": {
+			given: func(in *Input) { in.Template.Generation, in.Workload = 3, false }, want: Plan{Outcome: Bound}, binds: true,
+		},
+		"a new claim is written, and answers with what is to be read": {
+			given: func(in *Input) { in.Winner, in.Victim = rival(), in.Holder }, want: Plan{Outcome: Bound, Read: true, Claim: other}, binds: true,
+		},
+		"what was read before a new claim is not used": {
+			given: func(in *Input) { in.Winner, in.Demand = rival(), &Demand{} }, want: Plan{Outcome: Bound, Read: true, Claim: other}, binds: true,
+		},
+		"the first claim": {
+			given: func(in *Input) { in.Claim, in.Binding = claim.Claim{}, nil }, want: Plan{Outcome: Bound, Read: true, Claim: own}, binds: true,
+		},
+		"a policy without an id waits for it": {
+			given: func(in *Input) { in.Winner.SetLabels(nil) }, want: Plan{},
+		},
+		"what is going gets no binding": {
+			given: func(in *Input) { going(in.Template); in.Binding = nil }, want: Plan{},
+		},
+		"an override policy is waited for before the claim": {
+			given: func(in *Input) { in.Winner, in.Missing = rival(), []string{"o"} },
+			want:  Plan{Outcome: Waiting, Why: `waiting for dependent overrides: create OverridePolicy "o", or remove it from dependentOverrides of the policy`},
+		},
+		"and not once there is one": {
+			given: func(in *Input) { in.Missing = []string{"o"} }, want: Plan{Outcome: Bound}, binds: true,
+		},
+		"the binding of another object is not touched": {
+			given: func(in *Input) { in.Template.UID = "u2" },
+			want: Plan{Outcome: NameTaken, Why: `the binding belongs to another object: "web-deployment" is that of apps/v1 Deployment "web" with uid u1; ` +
+				`if that object is gone, it will be removed shortly, and else one of the two must be renamed`},
+		},
+		"an old binding has to go first": {
+			given: func(in *Input) { going(in.Binding) }, want: Plan{Outcome: Leaving},
+		},
+		"a PriorityClass is waited for with the claim": {
+			given: func(in *Input) { in.Winner, in.MissingClass = rival(), "high" },
+			want:  Plan{Outcome: NoPriority, Claim: other, Why: `the hub has no PriorityClass "high": create it, or correct spec.schedulePriority of the policy`},
+		},
+		"a lazy policy that takes a template changes the claims only": {
+			given: func(in *Input) {
+				p := rival()
+				p.Spec.ActivationPreference = policyv1alpha1.LazyActivation
+				in.Winner, in.Edit = p, "e"
+			},
+			want: Plan{Outcome: Postponed, Claim: other, BindingClaim: other, Edit: "e"},
+		},
+		"a lazy policy leaves the binding of another object alone": {
+			given: func(in *Input) {
+				in.Winner.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation
+				in.Template.UID, in.Edit = "u2", "e"
+			},
+			want: Plan{Outcome: Postponed, Edit: "e"},
+		},
+		"an edit has a lazy policy take effect, and is remembered after it": {
+			given: func(in *Input) {
+				in.Winner.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation
+				in.Template.Annotations[contract.TemplateEditAnnotation], in.Edit = "old", "e"
+				in.Demand = &Demand{Meta: in.Template}
+			},
+			want: Plan{Outcome: Bound, Edit: "e"}, binds: true,
+		},
+		"no policy releases template and binding": {
+			given: func(in *Input) { in.Winner = nil }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
+		},
+		"no policy releases the template, but not the binding of another object": {
+			given: func(in *Input) { in.Winner = nil; in.Template.UID = "u2" }, want: Plan{Outcome: Released, Claim: none},
+		},
+		"what no policy ever had is left alone": {
+			given: func(in *Input) { claim.Clear(in.Template); in.Claim, in.Winner, in.Binding = claim.Claim{}, nil, nil }, want: Plan{},
+		},
+		"half a claim is taken off": {
+			given: func(in *Input) {
+				delete(in.Template.Labels, contract.PropagationPolicyPermanentIDLabel)
+				in.Claim, in.Winner, in.Binding = claim.Claim{}, nil, nil
+			},
+			want: Plan{Outcome: Released, Claim: none},
+		},
+		"what is excluded keeps the claim of a policy that stays": {
+			given: func(in *Input) { in.Excluded = true }, want: Plan{},
+		},
+		"what is excluded is released by a policy that goes": {
+			given: func(in *Input) { in.Excluded = true; going(in.Holder) }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
+		},
+		"and by one that is gone": {
+			given: func(in *Input) { in.Excluded, in.Holder = true, nil }, want: Plan{Outcome: Released, Claim: none, BindingClaim: none},
+		},
+		"what is excluded and has no claim is left alone": {
+			given: func(in *Input) { in.Excluded, in.Claim, in.Holder = true, claim.Claim{}, nil }, want: Plan{},
+		},
+		"the binding of what is gone keeps the claim of a policy that stays": {
+			given: func(in *Input) { in.Template = nil }, want: Plan{},
+		},
+		"the binding of what is gone is released by a policy that goes": {
+			given: func(in *Input) { in.Template = nil; going(in.Holder) }, want: Plan{Outcome: Released, BindingClaim: none},
+		},
+		"a binding that is going as well is left alone": {
+			given: func(in *Input) { in.Template, in.Holder = nil, nil; going(in.Binding) }, want: Plan{},
+		},
+		"what is gone without a binding is gone": {
+			given: func(in *Input) { *in = Input{} }, want: Plan{},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			in := held()
+			tc.given(&in)
+			got := Decide(in)
+			g.Expect(got.Binding != nil).To(Equal(tc.binds), "whether the binding is written")
+			got.Binding = nil
+			g.Expect(got).To(BeComparableTo(tc.want))
+		})
+	}
+}
+
+func TestTheBindingThatIsPlanned(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := held()
+	in.Winner.SetAnnotations(map[string]string{contract.ReturnToPreferredAnnotation: "true"})
+	in.Priority = new(int32(7))
+	in.Template.Generation, in.Demand = 3, &Demand{Meta: in.Template, Replicas: 5}
+	p := Decide(in)
+	p.Binding.Update(in.Binding)
+	g.Expect(in.Binding.BindingSpec().Replicas).To(Equal(int32(5)))
+	g.Expect(in.Binding.BindingSpec().SchedulePriority).To(HaveValue(HaveField("Priority", BeEquivalentTo(7))))
+	g.Expect(in.Binding.GetAnnotations()).To(HaveKeyWithValue(contract.ReturnToPreferredAnnotation, "true"))
+	g.Expect(Current(in.Binding, in.Template, "1")).To(BeTrue())
+	g.Expect(in.Binding.GetOwnerReferences()).To(ConsistOf(HaveField("UID", types.UID("u1"))))
+}

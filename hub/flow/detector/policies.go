@@ -1,0 +1,302 @@
+package detector
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/flow/detector/plan"
+)
+
+// soonReleased is the first delay between two looks at whether the templates of a policy
+// that is being deleted are released.
+const soonReleased = 100 * time.Millisecond
+
+// untilReleased returns the next: the longer the policy waits, the longer. Somebody may
+// forbid for good that its claim is taken off a template.
+func untilReleased(waited time.Duration) time.Duration {
+	return max(soonReleased, kube.LookAgain(waited))
+}
+
+// reconcilePolicy marks a policy, watches the kinds that it names, and asks for the
+// templates that it selects and for those that it has.
+func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcile.Result, error) {
+	p, err := r.policy(ctx, req.Namespace, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if p == nil {
+		r.said.Forget(req)
+		_, err := r.askForClaimed(ctx, claim.Claim{Namespace: req.Namespace, Name: req.Name})
+		r.askForKinds()
+		return reconcile.Result{}, err
+	}
+	if p.GetDeletionTimestamp() != nil {
+		return r.retire(ctx, p)
+	}
+	if wrote, err := r.adopt(ctx, p); wrote || err != nil {
+		return reconcile.Result{}, err // the watch shows the mark and brings us back
+	}
+	r.reportSpec(p)
+	for _, kind := range kindsOf(p) {
+		if err := r.watchFor(ctx, kind, p); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if err := r.askForSelected(ctx, p); err != nil {
+		return reconcile.Result{}, err
+	}
+	_, err = r.askForClaimed(ctx, claim.By(p))
+	r.askForKinds()
+	return reconcile.Result{}, err
+}
+
+// adopt gives a policy its permanent id and its finalizer, and reports whether it
+// lacked one.
+func (r *Reconciler) adopt(ctx context.Context, p policyv1alpha1.Policy) (bool, error) {
+	return r.writePolicy(ctx, p, func(obj client.Object) {
+		if claim.By(p).ID == "" {
+			labels := maps.Clone(obj.GetLabels())
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[claim.IDLabel(p)] = string(uuid.NewUUID())
+			obj.SetLabels(labels)
+		}
+		controllerutil.AddFinalizer(obj, finalizerOf(p))
+	})
+}
+
+// retire lets a policy go once nothing is claimed by it any more. Bindings, Works and
+// the objects in the members stay.
+func (r *Reconciler) retire(ctx context.Context, p policyv1alpha1.Policy) (reconcile.Result, error) {
+	if !slices.Contains(p.GetFinalizers(), finalizerOf(p)) {
+		return reconcile.Result{}, nil
+	}
+	left, err := r.askForClaimed(ctx, claim.By(p))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if left > 0 {
+		return reconcile.Result{RequeueAfter: untilReleased(r.kinds.Clock.Since(p.GetDeletionTimestamp().Time))}, nil
+	}
+	_, err = r.writePolicy(ctx, p, func(obj client.Object) { controllerutil.RemoveFinalizer(obj, finalizerOf(p)) })
+	if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Released all templates of policy")
+	return reconcile.Result{}, nil
+}
+
+// watchFor watches a kind that a policy names and tells its author if that is in
+// vain.
+func (r *Reconciler) watchFor(ctx context.Context, kind schema.GroupVersionKind, p policyv1alpha1.Policy) error {
+	if r.exclusions.ExcludesKind(kind) {
+		r.reportKind(p, reasonKindNotPropagated, kind, nil)
+		return nil
+	}
+	namespaced, err := r.kinds.ensure(ctx, kind)
+	switch {
+	case kube.IsUnserved(err):
+		r.reportKind(p, reasonKindNotServed, kind, err)
+		r.queue.after(r.kinds.askAgain(kind), request{Kind: kind})
+		return nil
+	case err != nil:
+		return err
+	case !namespaced && p.GetNamespace() != "":
+		r.reportKind(p, reasonKindNotNamespaced, kind, nil)
+	}
+	return nil
+}
+
+// askForSelected asks for the templates that a policy selects. Those of a kind whose
+// first list is not here yet come with it.
+func (r *Reconciler) askForSelected(ctx context.Context, p policyv1alpha1.Policy) error {
+	for _, s := range p.PropagationSpec().ResourceSelectors {
+		kind := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)
+		namespace := s.Namespace
+		if p.GetNamespace() != "" {
+			namespace = p.GetNamespace()
+		}
+		if s.Name != "" && namespace != "" {
+			r.queue.last(request{Kind: kind, Namespace: namespace, Name: s.Name})
+			continue
+		}
+		err := r.kinds.each(ctx, kind, namespace, func(t *metav1.PartialObjectMetadata) {
+			target := targetOf(t)
+			target.APIVersion, target.Kind = s.APIVersion, s.Kind
+			if selector.Resource([]policyv1alpha1.ResourceSelector{s}, target) != selector.NoMatch {
+				r.queue.last(requestFor(kind, t))
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askForClaimed asks for all templates that a policy has, as their own claims say or
+// those of their bindings, and counts them.
+func (r *Reconciler) askForClaimed(ctx context.Context, c claim.Claim) (int, error) {
+	asked := map[request]struct{}{}
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		bindings, err := kind.List(ctx, r.hubClient, client.MatchingFields{claimIndex: c.Key()})
+		if err != nil {
+			return 0, err
+		}
+		for _, b := range bindings {
+			if template := templateOf(b); made(b, template) {
+				asked[template] = struct{}{}
+			}
+		}
+	}
+	for _, kind := range r.kinds.Kinds() {
+		err := r.kinds.each(ctx, kind, "", func(t *metav1.PartialObjectMetadata) {
+			if has, ok := claim.On(t); ok && has.Key() == c.Key() {
+				asked[requestFor(kind, t)] = struct{}{}
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	for req := range asked {
+		r.queue.last(req)
+	}
+	return len(asked), nil
+}
+
+// made says whether a binding may be one of ours: one that somebody else made is found
+// under no template, and no policy waits for it.
+func made(b kube.Binding, template request) bool {
+	return b.GetNamespace() == template.Namespace && b.GetName() == contract.BindingName(template.Kind.Kind, template.Name)
+}
+
+// askForKinds asks for every kind whether it is still needed.
+func (r *Reconciler) askForKinds() {
+	for _, kind := range r.kinds.Kinds() {
+		r.queue.last(request{Kind: kind})
+	}
+}
+
+// reconcileKind watches a kind as long as there is a need to.
+func (r *Reconciler) reconcileKind(ctx context.Context, kind schema.GroupVersionKind) (reconcile.Result, error) {
+	needed, err := r.needed(ctx, kind)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !needed {
+		stopped, err := r.kinds.stop(ctx, kind)
+		if stopped {
+			ctrl.LoggerFrom(ctx).Info("Stopped watching kind, nothing names it any more")
+		}
+		return reconcile.Result{}, err
+	}
+	_, err = r.kinds.ensure(ctx, kind)
+	if kube.IsUnserved(err) {
+		if err := r.abandon(ctx, kind); err != nil {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{RequeueAfter: r.kinds.askAgain(kind)}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// needed says whether a policy names a kind or a template of it is claimed.
+func (r *Reconciler) needed(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
+	if r.exclusions.ExcludesKind(kind) {
+		return false, nil
+	}
+	for _, clusterWide := range []bool{false, true} {
+		policies, err := r.listPolicies(ctx, clusterWide, client.MatchingFields{selectsIndex: selectsKind(kind)}, client.Limit(1))
+		if err != nil || len(policies) > 0 {
+			return len(policies) > 0, err
+		}
+	}
+	for _, bindings := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		found, err := bindings.List(ctx, r.hubClient, client.MatchingFields{kindIndex: selectsKind(kind)}, client.Limit(1))
+		if err != nil || len(found) > 0 {
+			return len(found) > 0, err
+		}
+	}
+	found := false
+	err := r.kinds.each(ctx, kind, "", func(t *metav1.PartialObjectMetadata) { found = found || claimed(t) })
+	return found, err
+}
+
+// abandon takes the claims of policies that are gone from bindings of a kind that the
+// API does not serve: there is no template that could be asked.
+func (r *Reconciler) abandon(ctx context.Context, kind schema.GroupVersionKind) error {
+	for _, bindings := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		found, err := bindings.List(ctx, r.hubClient, client.MatchingFields{kindIndex: selectsKind(kind)})
+		if err != nil {
+			return err
+		}
+		for _, b := range found {
+			c, _ := claim.On(b)
+			p, err := r.policy(ctx, c.Namespace, c.Name)
+			if err != nil {
+				return err
+			}
+			copied, ok := b.DeepCopyObject().(kube.Binding)
+			if !ok || p != nil && p.GetDeletionTimestamp() == nil {
+				continue
+			}
+			_, err = r.writeBinding(ctx, copied, func(b kube.Binding) { claim.Clear(b) })
+			if client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// kindsOf returns the kinds that a policy names, each once, in order.
+func kindsOf(p policyv1alpha1.Policy) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, s := range p.PropagationSpec().ResourceSelectors {
+		kind := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)
+		if !seen[kind] {
+			seen[kind] = true
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+func finalizerOf(p policyv1alpha1.Policy) string {
+	if p.GetNamespace() == "" {
+		return contract.ClusterPropagationPolicyFinalizer
+	}
+	return contract.PropagationPolicyFinalizer
+}
+
+// reportSpec tells the author of a policy, once for each generation, what of it has
+// no effect.
+func (r *Reconciler) reportSpec(p policyv1alpha1.Policy) {
+	spec := p.PropagationSpec()
+	if fields := plan.Ignored(spec); len(fields) > 0 {
+		r.tellAuthor(p, reasonFieldNotSupported, fieldsNotSupported(p, strings.Join(fields, ", ")))
+	}
+	if err := selector.ValidateResource(spec.ResourceSelectors); err != nil {
+		r.tellAuthor(p, reasonInvalidSelector, invalidSelector(p, err))
+	}
+}

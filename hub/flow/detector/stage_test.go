@@ -1,0 +1,819 @@
+package detector
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// stage is a hub with nothing but the detector.
+type stage struct {
+	config    *rest.Config
+	client    client.Client
+	namespace string
+	writes    *recorder
+}
+
+// recorder keeps the writes that the stage sends and the events that it emits, as far as
+// they are about one namespace, or about what is cluster-scoped and has its name: what
+// earlier tests left behind may still be on its way out.
+type recorder struct {
+	namespace string
+
+	mu      sync.Mutex
+	writes  []string
+	watches []string
+	// conflicts is how many of the next changes of bindings are refused with a conflict.
+	conflicts int
+	events    stagetest.Events
+}
+
+// conflict has the next change of a binding of the namespace refused with a conflict.
+func (r *recorder) conflict() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conflicts++
+}
+
+// pending says how many conflicts are still to come.
+func (r *recorder) pending() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.conflicts
+}
+
+func (r *recorder) watched(suffix string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, path := range r.watches {
+		if strings.HasSuffix(path, suffix) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *recorder) emit(e kube.Event) {
+	switch about := e.Regarding.(type) {
+	case *corev1.ObjectReference:
+		if about.Namespace != r.namespace && about.Name != r.namespace {
+			return
+		}
+	case metav1.Object:
+		if about.GetNamespace() != r.namespace && about.GetName() != r.namespace {
+			return
+		}
+	}
+	r.events.Record(e)
+}
+
+func (r *recorder) requests() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.writes...)
+}
+
+func (r *recorder) notes(reason string) []string { return r.events.Notes(reason) }
+
+type transport struct {
+	next http.RoundTripper
+	to   *recorder
+}
+
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.to.mu.Lock()
+	switch {
+	case t.to.conflicts > 0 && req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "/"+t.to.namespace+"/resourcebindings/"):
+		t.to.conflicts--
+		t.to.mu.Unlock()
+		return refuse(req)
+	case req.Method != http.MethodGet && strings.Contains(req.URL.Path+"/", "/"+t.to.namespace+"/"):
+		t.to.writes = append(t.to.writes, req.Method+" "+req.URL.Path)
+	case req.URL.Query().Get("watch") != "":
+		t.to.watches = append(t.to.watches, req.URL.Path)
+	}
+	t.to.mu.Unlock()
+	return t.next.RoundTrip(req)
+}
+
+// refuse answers as the API server does when somebody else was first.
+func refuse(req *http.Request) (*http.Response, error) {
+	status := apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("resourcebindings").GroupResource(), "it", errors.New("somebody else wrote it"))
+	body, err := json.Marshal(status.Status())
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), Request: req,
+	}, nil
+}
+
+// forgetful has rules that fail for templates which say so.
+type forgetful struct{ interpreter.Interpreter }
+
+func (f forgetful) Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	if why := template.GetAnnotations()["fails"]; why != "" {
+		return 0, nil, errors.New(why)
+	}
+	return f.Interpreter.Replicas(ctx, template)
+}
+
+// start runs the stage until the end of the test.
+func start(t *testing.T) *stage {
+	t.Helper()
+	g := NewWithT(t)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	s := &stage{config: c.Config, client: c.Client(t), namespace: c.Namespace(t)}
+	s.writes = &recorder{namespace: s.namespace}
+	s.run(t, g, c.Config)
+	return s
+}
+
+// run starts a manager and returns what stops it.
+func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
+	t.Helper()
+	cfg := rest.CopyConfig(to)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, to: s.writes} })
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
+	g.Expect(Register(mgr, Deps{
+		Exclusions:  selector.NewExclusions(contract.DefaultExecutionNamespacePrefix, []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{}),
+		Interpreter: forgetful{native.New()},
+		Informers:   kube.NewMetadataInformers(mgr.GetCache()),
+		Events:      s.writes.emit,
+		Clock:       clock.RealClock{},
+	})).To(Succeed())
+	return stagetest.Run(t, mgr)
+}
+
+// create creates objects. A policy is waited for until the stage has adopted it: a template
+// that the stage sees first would go to another policy, and stay there.
+func (s *stage) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, obj := range objects {
+		g.Expect(s.client.Create(t.Context(), obj)).To(Succeed())
+		if p, ok := obj.(policyv1alpha1.Policy); ok {
+			g.Eventually(func(g Gomega) {
+				live, ok := obj.DeepCopyObject().(client.Object)
+				g.Expect(ok).To(BeTrue())
+				g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(obj), live)).To(Succeed())
+				g.Expect(live.GetFinalizers()).To(ContainElement(finalizerOf(p)))
+			}, "20s", "5ms").Should(Succeed())
+		}
+	}
+}
+
+func (s *stage) deployment(name string, replicas int64) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": s.namespace},
+		"spec": map[string]any{
+			"replicas": replicas,
+			"selector": map[string]any{"matchLabels": map[string]any{"app": name}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": name}},
+				"spec": map[string]any{"containers": []any{map[string]any{
+					"name": "c", "image": "nginx",
+					"resources": map[string]any{"requests": map[string]any{"cpu": "100m"}},
+				}}},
+			},
+		},
+	}}
+	return u
+}
+
+func (s *stage) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		Data:       map[string]string{"k": "v"},
+	}
+}
+
+func (s *stage) policy(name string, selectors ...policyv1alpha1.ResourceSelector) *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: selectors,
+			Placement: policyv1alpha1.Placement{
+				ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-1"}},
+			},
+		},
+	}
+}
+
+func named(apiVersion, kind, name string) policyv1alpha1.ResourceSelector {
+	return policyv1alpha1.ResourceSelector{APIVersion: apiVersion, Kind: kind, Name: name}
+}
+
+// clusterPolicy creates a ClusterPropagationPolicy that goes with the test.
+func (s *stage) clusterPolicy(t *testing.T, spec policyv1alpha1.PropagationSpec) {
+	t.Helper()
+	p := &policyv1alpha1.ClusterPropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		Spec:       spec,
+	}
+	s.create(t, p)
+	t.Cleanup(func() {
+		// The stage has stopped by now: nobody else would take the finalizer.
+		ctx := context.WithoutCancel(t.Context())
+		_ = s.client.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = s.client.Delete(ctx, p)
+	})
+}
+
+func (s *stage) binding(ctx context.Context, name string) (*workv1alpha2.ResourceBinding, error) {
+	b := &workv1alpha2.ResourceBinding{}
+	err := s.client.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, b)
+	return b, err
+}
+
+// eventually waits for a binding of which something holds.
+func (s *stage) eventually(t *testing.T, name string, holds func(Gomega, *workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	var b *workv1alpha2.ResourceBinding
+	NewWithT(t).Eventually(func(g Gomega) {
+		var err error
+		b, err = s.binding(t.Context(), name)
+		g.Expect(err).NotTo(HaveOccurred())
+		holds(g, b)
+	}, 20*time.Second, 10*time.Millisecond).Should(Succeed())
+	return b
+}
+
+func claimedBy(name string) func(Gomega, *workv1alpha2.ResourceBinding) {
+	return func(g Gomega, b *workv1alpha2.ResourceBinding) {
+		c, _ := claim.On(b)
+		g.Expect(c.Name).To(Equal(name))
+	}
+}
+
+// settle waits until a canary that comes after everything else has its binding, and
+// so what was asked for before is done.
+func (s *stage) settle(t *testing.T) {
+	t.Helper()
+	name := fmt.Sprintf("canary-%d", len(s.writes.requests()))
+	p := s.policy(name, named("v1", "ConfigMap", name))
+	p.Spec.Priority = new(int32(math.MaxInt32)) // whatever else selects it
+	s.create(t, p, s.configMap(name))
+	s.eventually(t, name+"-configmap", claimedBy(name))
+}
+
+func TestATemplateGetsItsBindingWithTwoWrites(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	p := s.policy("web", named("apps/v1", "Deployment", "web"))
+	p.Spec.Suspension = &policyv1alpha1.Suspension{Dispatching: new(true)}
+	p.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+	p.Spec.PreserveResourcesOnDeletion = new(true)
+	s.create(t, p)
+	g.Eventually(func(g Gomega) {
+		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
+		g.Expect(p.Labels).To(HaveKey(contract.PropagationPolicyPermanentIDLabel))
+		g.Expect(p.Finalizers).To(ConsistOf(contract.PropagationPolicyFinalizer))
+	}, "10s", "10ms").Should(Succeed())
+	g.Expect(s.writes.requests()).To(HaveLen(1), "id and finalizer are one write")
+
+	template := s.deployment("web", 3)
+	s.create(t, template)
+	b := s.eventually(t, "web-deployment", claimedBy("web"))
+
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+	wantClaim := claim.By(p)
+	onTemplate, _ := claim.On(template)
+	g.Expect(onTemplate).To(Equal(wantClaim))
+	onBinding, _ := claim.On(b)
+	g.Expect(onBinding).To(Equal(wantClaim))
+	g.Expect(b.Spec.Resource).To(Equal(workv1alpha2.ObjectReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.namespace, Name: "web",
+		UID: template.GetUID(), ResourceVersion: template.GetResourceVersion(),
+	}), "the version is that after the claim")
+	g.Expect(b.Spec.Replicas).To(Equal(int32(3)))
+	g.Expect(b.Spec.ReplicaRequirements.ResourceRequest.Cpu().String()).To(Equal("100m"))
+	g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf("edge-1"))
+	g.Expect(b.Spec.Suspension.Dispatching).To(HaveValue(BeTrue()))
+	g.Expect(b.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictOverwrite))
+	g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
+	g.Expect(b.Spec.SchedulerName).To(Equal("default-scheduler"))
+	g.Expect(b.Labels).To(HaveKey(contract.ResourceBindingPermanentIDLabel))
+	g.Expect(b.Finalizers).To(ConsistOf(contract.BindingFinalizer))
+	g.Expect(metav1.GetControllerOf(b).UID).To(Equal(template.GetUID()))
+	g.Expect(*metav1.GetControllerOf(b).BlockOwnerDeletion).To(BeTrue())
+
+	s.settle(t)
+	var web []string
+	for _, write := range s.writes.requests() {
+		if strings.Contains(write, "/web") || strings.HasSuffix(write, "/resourcebindings") {
+			web = append(web, strings.ReplaceAll(write, s.namespace, "ns"))
+		}
+	}
+	g.Expect(web).To(Equal([]string{
+		"PATCH /apis/policy.karmada.io/v1alpha1/namespaces/ns/propagationpolicies/web",
+		"PATCH /apis/apps/v1/namespaces/ns/deployments/web",
+		"POST /apis/work.karmada.io/v1alpha2/namespaces/ns/resourcebindings",
+		"POST /apis/work.karmada.io/v1alpha2/namespaces/ns/resourcebindings", // the canary's
+	}))
+	g.Expect(s.writes.notes(reasonApplyPolicySucceed)).To(ContainElement(
+		"Apply policy(" + s.namespace + "/web) succeed"))
+	g.Expect(s.writes.notes(reasonApplyPolicyFailed)).To(BeEmpty())
+}
+
+func TestAStatusOfTheTemplateLeavesTheBindingAlone(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment("web", 3)
+	s.create(t, s.policy("web", named("apps/v1", "Deployment", "web")), template)
+	b := s.eventually(t, "web-deployment", claimedBy("web"))
+
+	// What the scheduler and others write stays.
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 3}}
+	b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
+	b.Annotations["other"] = "stays"
+	g.Expect(s.client.Update(t.Context(), b)).To(Succeed())
+	g.Expect(s.client.Status().Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"replicas":3,"readyReplicas":3}}`)))).To(Succeed())
+	s.settle(t)
+	after, err := s.binding(t.Context(), "web-deployment")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(after.ResourceVersion).To(Equal(b.ResourceVersion))
+
+	// A change of the spec goes through.
+	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"replicas":5}}`)))).To(Succeed())
+	after = s.eventually(t, "web-deployment", func(g Gomega, b *workv1alpha2.ResourceBinding) {
+		g.Expect(b.Spec.Replicas).To(Equal(int32(5)))
+	})
+	g.Expect(after.Spec.Resource.ResourceVersion).To(Equal(template.GetResourceVersion()))
+	g.Expect(after.Spec.Clusters).To(Equal(b.Spec.Clusters))
+	g.Expect(after.Spec.Suspension.Scheduling).To(HaveValue(BeTrue()))
+	g.Expect(after.Annotations).To(HaveKeyWithValue("other", "stays"))
+
+	// So does one of the labels.
+	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"tier":"gold"}}}`)))).To(Succeed())
+	s.eventually(t, "web-deployment", func(g Gomega, b *workv1alpha2.ResourceBinding) {
+		g.Expect(b.Spec.Resource.ResourceVersion).To(Equal(template.GetResourceVersion()))
+	})
+}
+
+func TestARestartWritesNothing(t *testing.T) {
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	s := &stage{client: c.Client(t), namespace: c.Namespace(t)}
+	s.writes = &recorder{namespace: s.namespace}
+	g := NewWithT(t)
+	stop := s.run(t, g, c.Config)
+	template := s.deployment("web", 1)
+	s.create(t, s.policy("all", named("apps/v1", "Deployment", ""), named("v1", "ConfigMap", "cm")), template, s.configMap("cm"))
+	s.eventually(t, "web-deployment", claimedBy("all"))
+	s.eventually(t, "cm-configmap", claimedBy("all"))
+	stop()
+	g.Expect(s.client.Status().Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":{"replicas":1}}`)))).To(Succeed())
+
+	s.writes = &recorder{namespace: s.namespace}
+	s.run(t, g, c.Config)
+	s.settle(t)
+	for _, write := range s.writes.requests() {
+		g.Expect(write).To(Or(ContainSubstring("canary"), HaveSuffix("/resourcebindings")), "only the canary is written")
+	}
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicySucceed) }, "10s", "10ms").Should(HaveLen(1), "it is told after it is written")
+}
+
+func TestAPolicyThatNoLongerSelectsATemplateLetsItGo(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	p := s.policy("web", named("v1", "ConfigMap", "a"), named("v1", "ConfigMap", "b"))
+	template := s.configMap("a")
+	s.create(t, p, template, s.configMap("b"))
+	before := s.eventually(t, "a-configmap", claimedBy("web"))
+	s.eventually(t, "b-configmap", claimedBy("web"))
+
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
+	p.Spec.ResourceSelectors = p.Spec.ResourceSelectors[1:]
+	p.Spec.Placement.ClusterAffinity.ClusterNames = []string{"edge-2"}
+	g.Expect(s.client.Update(t.Context(), p)).To(Succeed())
+
+	b := s.eventually(t, "a-configmap", claimedBy(""))
+	g.Expect(b.Spec).To(Equal(before.Spec), "the binding stays as it was")
+	g.Eventually(func(g Gomega) {
+		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+		g.Expect(claimed(template)).To(BeFalse())
+	}, "10s", "10ms").Should(Succeed())
+	s.eventually(t, "b-configmap", func(g Gomega, b *workv1alpha2.ResourceBinding) {
+		g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf("edge-2"))
+	})
+
+	// Another policy takes it, with the same binding.
+	s.create(t, s.policy("other", named("v1", "ConfigMap", "a")))
+	after := s.eventually(t, "a-configmap", claimedBy("other"))
+	g.Expect(after.UID).To(Equal(b.UID))
+	g.Expect(after.Labels[contract.ResourceBindingPermanentIDLabel]).To(Equal(b.Labels[contract.ResourceBindingPermanentIDLabel]))
+}
+
+func TestAPolicyThatIsDeletedLeavesTheBindings(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
+		{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: "b"},
+	}})
+	p := s.policy("web", named("v1", "ConfigMap", "a"), named("v1", "ConfigMap", "b"))
+	template := s.configMap("a")
+	s.create(t, p, template)
+	s.eventually(t, "a-configmap", claimedBy("web"))
+	s.create(t, s.configMap("b"))
+	s.eventually(t, "b-configmap", claimedBy("web"))
+
+	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+	}, "10s", "10ms").Should(BeTrue())
+	b, err := s.binding(t.Context(), "a-configmap")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(claimed(b)).To(BeFalse())
+	g.Expect(b.DeletionTimestamp).To(BeNil())
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+	g.Expect(claimed(template)).To(BeFalse())
+
+	b = s.eventually(t, "b-configmap", claimedBy(s.namespace))
+	g.Expect(b.Labels).NotTo(HaveKey(contract.PropagationPolicyPermanentIDLabel))
+	g.Expect(b.Labels).To(HaveKey(contract.ClusterPropagationPolicyPermanentIDLabel))
+}
+
+func TestAPolicyOfTheNamespaceWinsOverAClusterPolicy(t *testing.T) {
+	s := start(t)
+	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{
+		Priority: ptr.To[int32](10),
+		ResourceSelectors: []policyv1alpha1.ResourceSelector{
+			{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace},
+			{APIVersion: "v1", Kind: "Namespace", Name: s.namespace},
+			{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: s.namespace},
+		},
+	})
+	s.create(t, s.policy("web", named("v1", "ConfigMap", "a"), named("v1", "Namespace", s.namespace)), s.configMap("a"), s.configMap("b"))
+	s.eventually(t, "a-configmap", claimedBy("web"))
+	s.eventually(t, "b-configmap", claimedBy(s.namespace))
+
+	g := NewWithT(t)
+	g.Eventually(func(g Gomega) {
+		b := &workv1alpha2.ClusterResourceBinding{}
+		g.Expect(s.client.Get(t.Context(), types.NamespacedName{Name: s.namespace + "-namespace"}, b)).To(Succeed())
+		g.Expect(b.Spec.Resource.Namespace).To(BeEmpty())
+		g.Expect(b.Finalizers).To(ConsistOf(contract.ClusterBindingFinalizer))
+		g.Expect(b.Labels).To(HaveKey(contract.ClusterResourceBindingPermanentIDLabel))
+		c, _ := claim.On(b)
+		g.Expect(c.Name).To(Equal(s.namespace))
+	}, "10s", "10ms").Should(Succeed())
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotNamespaced) }, "10s", "10ms").Should(HaveLen(1))
+}
+
+func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	kind := "Gadget" + strings.ReplaceAll(s.namespace, "-", "")
+	plural := strings.ToLower(kind) + "s"
+	s.create(t, s.policy("gadgets", named("example.com/v1", kind, "")))
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "10s", "10ms").Should(HaveLen(1))
+
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + ".example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}
+	s.create(t, crd)
+	gadget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": kind,
+		"metadata": map[string]any{"name": "g", "namespace": s.namespace},
+	}}
+	g.Eventually(func() error { return client.IgnoreAlreadyExists(s.client.Create(t.Context(), gadget.DeepCopy())) },
+		"10s", "50ms").Should(Succeed())
+	s.eventually(t, contract.BindingName(kind, "g"), claimedBy("gadgets"))
+	g.Expect(s.writes.notes(reasonKindNotServed)).To(HaveLen(1), "people hear it once")
+}
+
+func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	s.create(t, s.policy("web", named("apps/v1", "deployment", "web")), s.deployment("web", 2))
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "10s", "10ms").
+		Should(ConsistOf("The hub has no kind deployment of apps/v1, but Deployment. Correct it in resourceSelectors."))
+	s.settle(t)
+	_, err := s.binding(t.Context(), "web-deployment")
+	g.Expect(err).To(HaveOccurred(), "it would have no replicas")
+}
+
+func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	p := s.policy("web", named("v1", "ConfigMap", "a"))
+	p.Spec.PropagateDeps = true
+	p.Spec.Association = true
+	s.create(t, p, s.configMap("a"))
+	b := s.eventually(t, "a-configmap", claimedBy("web"))
+	g.Expect(b.Spec.PropagateDeps).To(BeTrue(), "it is copied all the same")
+	s.settle(t)
+	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("association")))
+
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
+	p.Spec.Priority = new(int32(1))
+	g.Expect(s.client.Update(t.Context(), p)).To(Succeed())
+	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "10s", "10ms").Should(HaveLen(2))
+}
+
+func TestATemplateWaitsForDependentOverrides(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	p := s.policy("web", named("v1", "ConfigMap", "a"))
+	p.Spec.DependentOverrides = []string{"later"}
+	s.create(t, p, s.configMap("a"))
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "10s", "10ms").
+		Should(ConsistOf(ContainSubstring(`create OverridePolicy "later"`)))
+	_, err := s.binding(t.Context(), "a-configmap")
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+
+	s.create(t, &policyv1alpha1.OverridePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "later"},
+		Spec:       policyv1alpha1.OverrideSpec{OverrideRules: []policyv1alpha1.RuleWithCluster{}},
+	})
+	s.eventually(t, "a-configmap", claimedBy("web"))
+}
+
+func TestATemplateThatCannotBeReadSaysSoOnce(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	web := s.deployment("web", 2)
+	web.SetAnnotations(map[string]string{"fails": "the rule does not know"})
+	s.create(t, s.policy("web", named("apps/v1", "Deployment", "web")), web)
+	g.Eventually(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "10s", "10ms").
+		Should(ConsistOf(And(ContainSubstring(`Reading the replicas of Deployment "web"`), ContainSubstring("the rule does not know"))))
+	g.Expect(s.writes.notes(reasonApplyPolicyFailed)).To(ConsistOf(ContainSubstring("the rule does not know")))
+	g.Consistently(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "300ms", "50ms").Should(HaveLen(1), "it is tried again, and not told again")
+
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"fails":null}}}`))
+	g.Expect(s.client.Patch(t.Context(), web, patch)).To(Succeed())
+	b := s.eventually(t, "web-deployment", claimedBy("web"))
+	g.Expect(b.Spec.Replicas).To(BeEquivalentTo(2))
+}
+
+func TestABindingThatWasTamperedWithIsMended(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	s.create(t, s.policy("web", named("v1", "ConfigMap", "a")), s.configMap("a"))
+	b := s.eventually(t, "a-configmap", claimedBy("web"))
+	b.Spec.Placement.ClusterAffinity.ClusterNames = []string{"elsewhere"}
+	delete(b.Labels, contract.PropagationPolicyPermanentIDLabel)
+	g.Expect(s.client.Update(t.Context(), b)).To(Succeed())
+	s.eventually(t, "a-configmap", func(g Gomega, b *workv1alpha2.ResourceBinding) {
+		claimedBy("web")(g, b)
+		g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf("edge-1"))
+	})
+
+	// One that was deleted is made again.
+	// Deleted first: the detector would put back a finalizer that is missed on one that stays.
+	g.Expect(s.client.Delete(t.Context(), b)).To(Succeed())
+	g.Expect(client.IgnoreNotFound(s.client.Patch(t.Context(), b, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+	s.eventually(t, "a-configmap", func(g Gomega, after *workv1alpha2.ResourceBinding) {
+		g.Expect(after.DeletionTimestamp).To(BeNil())
+	})
+}
+
+func TestABindingOfAnEarlierTemplateIsNotTouched(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	old := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: "a-configmap",
+			Finalizers: []string{contract.BindingFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "gone", Controller: new(true),
+			}},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{
+			APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: "a", UID: "gone",
+		}},
+	}
+	s.create(t, old, s.policy("web", named("v1", "ConfigMap", "a")), s.configMap("a"))
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "10s", "10ms").
+		Should(ConsistOf(ContainSubstring("with uid gone")))
+	b, err := s.binding(t.Context(), "a-configmap")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(b.UID).To(Equal(old.UID))
+	g.Expect(b.Spec).To(Equal(old.Spec))
+
+	// The garbage collector asks for its end; the finalizer is let go; the new one comes.
+	g.Expect(client.IgnoreNotFound(s.client.Delete(t.Context(), b))).To(Succeed())
+	g.Expect(client.IgnoreNotFound(s.client.Patch(t.Context(), b, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
+	s.eventually(t, "a-configmap", claimedBy("web"))
+}
+
+func TestReservedNamespacesStayOnTheHub(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: s.namespace},
+		{APIVersion: "work.karmada.io/v1alpha1", Kind: "Work"},
+	}})
+	reserved := s.configMap(s.namespace)
+	reserved.Namespace = "kube-system"
+	s.create(t, reserved, s.configMap(s.namespace))
+	s.eventually(t, s.namespace+"-configmap", claimedBy(s.namespace))
+	s.settle(t)
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(reserved), reserved)).To(Succeed())
+	g.Expect(claimed(reserved)).To(BeFalse())
+	g.Expect(s.writes.notes(reasonKindNotPropagated)).To(ConsistOf(ContainSubstring("Work of work.karmada.io/v1alpha1")))
+}
+
+func TestManyTemplatesAtOnceAreTwoWritesEach(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	const many = 50
+	all := s.policy("all", named("apps/v1", "Deployment", ""), named("v1", "ConfigMap", ""))
+	all.Spec.ResourceSelectors[1].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"many": "yes"}}
+	s.create(t, all)
+	var wait sync.WaitGroup
+	for i := range many {
+		name := fmt.Sprintf("t-%d", i)
+		cm := s.configMap(name)
+		cm.Labels = map[string]string{"many": "yes"}
+		for _, obj := range []client.Object{s.deployment(name, 1), cm} {
+			wait.Go(func() {
+				if err := s.client.Create(t.Context(), obj); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wait.Wait()
+	g.Eventually(func(g Gomega) {
+		var list workv1alpha2.ResourceBindingList
+		g.Expect(s.client.List(t.Context(), &list, client.InNamespace(s.namespace))).To(Succeed())
+		g.Expect(list.Items).To(HaveLen(2 * many))
+	}, "30s", "50ms").Should(Succeed())
+	s.settle(t)
+	var templates, bindings int
+	for _, write := range s.writes.requests() {
+		switch {
+		case strings.Contains(write, s.namespace+"/deployments/t-"), strings.Contains(write, s.namespace+"/configmaps/t-"):
+			templates++
+		case strings.Contains(write, s.namespace+"/resourcebindings"):
+			bindings++
+		}
+	}
+	g.Expect(templates).To(Equal(2 * many))
+	g.Expect(bindings).To(Equal(2*many+1), "and that of the canary")
+}
+
+func TestAKindIsWatchedOnlyWhileItIsNeeded(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	s.settle(t)
+	g.Expect(s.writes.watched("/networkpolicies")).To(BeZero())
+	p := s.policy("nets", named("networking.k8s.io/v1", "NetworkPolicy", ""))
+	net := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+		"metadata": map[string]any{"name": "net", "namespace": s.namespace},
+		"spec":     map[string]any{"podSelector": map[string]any{}},
+	}}
+	s.create(t, p, net)
+	s.eventually(t, "net-networkpolicy", claimedBy("nets"))
+	g.Expect(s.writes.watched("/networkpolicies")).To(Equal(1))
+
+	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+	}, "10s", "10ms").Should(BeTrue())
+	s.settle(t)
+
+	// The watch begins anew with the next policy, so it had ended.
+	s.create(t, s.policy("nets-2", named("networking.k8s.io/v1", "NetworkPolicy", "")))
+	s.eventually(t, "net-networkpolicy", claimedBy("nets-2"))
+	g.Expect(s.writes.watched("/networkpolicies")).To(Equal(2))
+}
+
+func TestATemplateThatIsGoingGetsNoBinding(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.configMap("a")
+	template.Finalizers = []string{"example.com/hold"}
+	s.create(t, template)
+	g.Expect(s.client.Delete(t.Context(), template)).To(Succeed())
+	s.create(t, s.policy("web", named("v1", "ConfigMap", "a")))
+	s.settle(t)
+	_, err := s.binding(t.Context(), "a-configmap")
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+}
+
+func TestATemplateIsAppliedWithinMilliseconds(t *testing.T) {
+	s := start(t)
+	s.create(t, s.policy("all", named("v1", "ConfigMap", "")))
+	s.create(t, s.configMap("first"))
+	s.eventually(t, "first-configmap", claimedBy("all"))
+	var total time.Duration
+	const n = 20
+	for i := range n {
+		name := fmt.Sprintf("c-%d", i)
+		began := time.Now()
+		s.create(t, s.configMap(name))
+		for {
+			if _, err := s.binding(t.Context(), name+"-configmap"); err == nil {
+				break
+			}
+		}
+		total += time.Since(began)
+	}
+	t.Logf("%s from create to binding on average", total/n)
+}
+
+func TestAPolicyThatGoesReleasesWhatPoliciesNoLongerGet(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.configMap("a")
+	p := s.policy("web", named("v1", "ConfigMap", "a"))
+	s.create(t, p, template)
+	s.eventually(t, "a-configmap", claimedBy("web"))
+	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"`+contract.ClaimedByLabel+`":"another-controller"}}}`)))).To(Succeed())
+	// A binding that somebody made by hand holds up nothing either.
+	stray := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "stray"}}
+	stray.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: "b"}
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
+	claim.Set(stray, claim.By(p))
+	s.create(t, stray)
+
+	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+	}, "10s", "10ms").Should(BeTrue(), "nothing is claimed by it any more")
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+	g.Expect(claimed(template)).To(BeFalse())
+}
+
+func TestABindingKeepsItsClaimWhenAnotherObjectOfItsNameChanges(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	role := func(name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+			"metadata": map[string]any{"name": name, "namespace": s.namespace},
+		}}
+	}
+	other := role("web.reader")
+	s.create(t, s.policy("web", named("rbac.authorization.k8s.io/v1", "Role", "web:reader")), role("web:reader"))
+	before := s.eventually(t, "web.reader-role", claimedBy("web"))
+	s.create(t, other) // its binding would have the same name; no policy selects it
+	s.settle(t)
+	after, err := s.binding(t.Context(), "web.reader-role")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(after.ResourceVersion).To(Equal(before.ResourceVersion))
+}

@@ -1,0 +1,214 @@
+package detector
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/detector/claim"
+)
+
+// Indexes of the cache.
+const (
+	// selectsIndex finds policies by a kind or by a name that they select; see
+	// selectsKind and selectsName.
+	selectsIndex = "detector-selects"
+	// claimIndex finds bindings by the policy that has them.
+	claimIndex = "detector-claim"
+	// kindIndex finds claimed bindings by the kind of their template.
+	kindIndex = "detector-kind"
+)
+
+type requests = workqueue.TypedRateLimitingInterface[request]
+
+// sources are what wakes the stage, apart from templates.
+func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] {
+	c := mgr.GetCache()
+	return []source.TypedSource[request]{
+		source.TypedFunc[request](func(ctx context.Context, q requests) error {
+			r.queue.requests = q
+			return addIndexes(ctx, mgr.GetFieldIndexer())
+		}),
+		policySource(c, &policyv1alpha1.PropagationPolicy{}),
+		policySource(c, &policyv1alpha1.ClusterPropagationPolicy{}),
+		bindingSource(c, r, &workv1alpha2.ResourceBinding{}),
+		bindingSource(c, r, &workv1alpha2.ClusterResourceBinding{}),
+		overrideSource(c, r, &policyv1alpha1.OverridePolicy{}),
+		overrideSource(c, r, &policyv1alpha1.ClusterOverridePolicy{}),
+		kube.RulesChanged(r.interpreter, r.reread),
+	}
+}
+
+// reread asks for all templates of the kinds whose rules changed.
+func (r *Reconciler) reread(ctx context.Context, affects func(schema.GroupVersionKind) bool, _ requests) {
+	for _, kind := range r.kinds.Kinds() {
+		if !affects(kind) {
+			continue
+		}
+		// An error means that the cache is stopping.
+		_ = r.kinds.each(ctx, kind, "", func(t *metav1.PartialObjectMetadata) { r.queue.last(requestFor(kind, t)) })
+	}
+}
+
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	selects := func(obj client.Object) []string {
+		p, ok := obj.(policyv1alpha1.Policy)
+		if !ok {
+			return nil
+		}
+		var keys []string
+		for _, s := range p.PropagationSpec().ResourceSelectors {
+			kind := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)
+			keys = append(keys, selectsKind(kind), selectsName(kind, s.Name))
+		}
+		slices.Sort(keys)
+		return slices.Compact(keys)
+	}
+	claimOf := func(obj client.Object) []string {
+		if c, ok := claim.On(obj); ok && obj.GetDeletionTimestamp() == nil {
+			return []string{c.Key()}
+		}
+		return nil
+	}
+	kindOf := func(obj client.Object) []string {
+		b, ok := obj.(workv1alpha2.Binding)
+		if !ok || !claimed(b) {
+			return nil
+		}
+		return []string{selectsKind(templateOf(b).Kind)}
+	}
+	for _, index := range []struct {
+		obj   client.Object
+		field string
+		value client.IndexerFunc
+	}{
+		{&policyv1alpha1.PropagationPolicy{}, selectsIndex, selects},
+		{&policyv1alpha1.ClusterPropagationPolicy{}, selectsIndex, selects},
+		{&workv1alpha2.ResourceBinding{}, claimIndex, claimOf},
+		{&workv1alpha2.ClusterResourceBinding{}, claimIndex, claimOf},
+		{&workv1alpha2.ResourceBinding{}, kindIndex, kindOf},
+		{&workv1alpha2.ClusterResourceBinding{}, kindIndex, kindOf},
+	} {
+		if err := indexer.IndexField(ctx, index.obj, index.field, index.value); err != nil {
+			return fmt.Errorf("indexing %T by %q: %w", index.obj, index.field, err)
+		}
+	}
+	return nil
+}
+
+// selectsKind is the value of selectsIndex for policies that name a kind.
+func selectsKind(kind schema.GroupVersionKind) string {
+	return kind.GroupVersion().String() + "," + kind.Kind
+}
+
+// selectsName is the value of selectsIndex for policies that name a template by its
+// name, or for those that select without one.
+func selectsName(kind schema.GroupVersionKind, name string) string {
+	return selectsKind(kind) + "," + name
+}
+
+// policySource asks for a policy when its spec, its labels or its finalizers change.
+func policySource[P client.Object](c cache.Cache, policy P) source.TypedSource[request] {
+	return source.TypedKind(c, policy, handler.TypedFuncs[P, request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[P], q requests) {
+			q.Add(policyRequest(e.Object))
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[P], q requests) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+				e.ObjectOld.GetAnnotations()[contract.ReturnToPreferredAnnotation] != e.ObjectNew.GetAnnotations()[contract.ReturnToPreferredAnnotation] ||
+				!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers()) {
+				q.Add(policyRequest(e.ObjectNew))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[P], q requests) {
+			q.Add(policyRequest(e.Object))
+		},
+	})
+}
+
+// bindingSource asks for the template of a binding that somebody else changed or
+// removed, and for the kind of the template when there is a claim more or less.
+func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) source.TypedSource[request] {
+	return source.TypedKind(c, binding, handler.TypedFuncs[B, request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[B], q requests) {
+			r.bindings.Seen(client.ObjectKeyFromObject(e.Object), e.Object)
+			if claimed(e.Object) {
+				q.Add(request{Kind: templateOf(e.Object).Kind})
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
+			r.bindings.Seen(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew)
+			template := templateOf(e.ObjectNew)
+			if claimed(e.ObjectOld) != claimed(e.ObjectNew) {
+				q.Add(request{Kind: template.Kind})
+			}
+			if drifted(e.ObjectOld, e.ObjectNew) {
+				q.Add(template)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[B], q requests) {
+			r.bindings.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
+			template := templateOf(e.Object)
+			q.Add(template)
+			q.Add(request{Kind: template.Kind})
+		},
+	})
+}
+
+// drifted says whether something changed that the detector writes.
+func drifted(before, after workv1alpha2.Binding) bool {
+	claimBefore, _ := claim.On(before)
+	claimAfter, _ := claim.On(after)
+	const fingerprint = contract.TemplateFingerprintAnnotation
+	return claimBefore != claimAfter ||
+		before.GetAnnotations()[fingerprint] != after.GetAnnotations()[fingerprint] ||
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+		!apiequality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) ||
+		!apiequality.Semantic.DeepEqual(ours(before), ours(after))
+}
+
+// ours is the part of a binding's spec that the detector writes.
+func ours(b workv1alpha2.Binding) workv1alpha2.ResourceBindingSpec {
+	spec := *b.BindingSpec()
+	spec.Clusters = nil
+	spec.GracefulEvictionTasks = nil
+	spec.RequiredBy = nil
+	spec.RescheduleTriggeredAt = nil
+	return spec
+}
+
+// overrideSource asks for the policies that waited for an override policy.
+func overrideSource[O client.Object](c cache.Cache, r *Reconciler, override O) source.TypedSource[request] {
+	return source.TypedKind(c, override, handler.TypedFuncs[O, request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[O], q requests) {
+			namespace := e.Object.GetNamespace()
+			policies, err := r.listPolicies(ctx, namespace == "", client.InNamespace(namespace))
+			if err != nil {
+				return // the cache is stopping
+			}
+			for _, p := range policies {
+				if slices.Contains(p.PropagationSpec().DependentOverrides, e.Object.GetName()) {
+					q.Add(policyRequest(p))
+				}
+			}
+		},
+	})
+}

@@ -1,0 +1,159 @@
+package assign
+
+import (
+	"fmt"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/division"
+	"fairlead.dev/common/selector"
+)
+
+// Strategy is how replicas are assigned.
+type Strategy string
+
+// Strategies.
+const (
+	// Everywhere : every cluster gets the object; there are no replicas to assign.
+	Everywhere Strategy = "Everywhere"
+	// Duplicated : every cluster gets all replicas.
+	Duplicated Strategy = "Duplicated"
+	// StaticWeight : replicas are shared in proportion to fixed weights.
+	StaticWeight Strategy = "StaticWeight"
+	// DynamicWeight : replicas are shared by what fits into the clusters.
+	DynamicWeight Strategy = "DynamicWeight"
+	// Aggregated : replicas are packed into as few clusters as possible.
+	Aggregated Strategy = "Aggregated"
+)
+
+// StrategyOf returns how the replicas of a binding are to be assigned. A workload with
+// no replicas is an object like any other: it goes everywhere, ready to be scaled up. One that
+// was scaled to 0 stays where it is: then there are no other candidates.
+func StrategyOf(spec *workv1alpha2.ResourceBindingSpec) Strategy {
+	if spec.Replicas <= 0 || len(spec.Components) > 1 {
+		return Everywhere
+	}
+	if spec.Placement == nil || spec.Placement.ReplicaScheduling == nil {
+		return Duplicated
+	}
+	s := spec.Placement.ReplicaScheduling
+	switch {
+	case s.ReplicaSchedulingType == policyv1alpha1.Duplicated:
+		return Duplicated
+	case s.ReplicaDivisionPreference == policyv1alpha1.Aggregated:
+		return Aggregated
+	case s.WeightPreference != nil && s.WeightPreference.DynamicWeight != "":
+		return DynamicWeight
+	default:
+		return StaticWeight
+	}
+}
+
+// Candidate is a cluster that may get a share.
+type Candidate struct {
+	Name string
+	// Weight of the cluster, for StaticWeight.
+	Weight int64
+	// Available is how many more replicas fit, for DynamicWeight and Aggregated.
+	Available int32
+	// Assigned is how many replicas it has.
+	Assigned int32
+	// Tier is 0 for the clusters that are meant, and more for those that take what
+	// does not fit into the tiers before.
+	Tier int
+}
+
+// Request says what to share.
+type Request struct {
+	Strategy Strategy
+	Replicas int32
+	// Fresh shares all replicas anew, whatever is assigned.
+	Fresh bool
+	// DescendingTies gives the odd replica to the last name instead of the first.
+	DescendingTies bool
+}
+
+// Shortage says that not all replicas fit.
+type Shortage struct {
+	// Available is what fits, of Wanted.
+	Available, Wanted int64
+}
+
+// String is the sentence for conditions.
+func (s *Shortage) String() string {
+	return fmt.Sprintf("Clusters available replicas %d are not enough to schedule. %d are wanted: %d too few fit.",
+		s.Available, s.Wanted, s.Wanted-s.Available)
+}
+
+// Replicas returns the share of each candidate; candidates are sorted by name. The
+// shares add up to the replicas, except those of Duplicated, which are all of them
+// each, and of Everywhere, which are 0. The shortage is nil if all fit.
+func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
+	shares := make([]int32, len(candidates))
+	switch r.Strategy {
+	case Everywhere:
+	case Duplicated:
+		for i := range shares {
+			shares[i] = r.Replicas
+		}
+	case StaticWeight:
+		weights := make([]int64, len(candidates))
+		for i := range candidates {
+			weights[i] = candidates[i].Weight
+		}
+		divide(r, r.Replicas, candidates, weights, shares)
+	case DynamicWeight, Aggregated:
+		return shares, dynamic(r, candidates, shares)
+	}
+	return shares, nil
+}
+
+// divide adds to the shares what each candidate gets of total by its weight. All of
+// nothing goes to nobody.
+func divide(r Request, total int32, candidates []Candidate, weights []int64, shares []int32) {
+	parties := make([]division.Party, 0, len(candidates))
+	at := make([]int, 0, len(candidates))
+	for i, w := range weights {
+		if w > 0 {
+			parties = append(parties, division.Party{Name: candidates[i].Name, Weight: w})
+			at = append(at, i)
+		}
+	}
+	// Both are sorted by name, as the result is.
+	for i, p := range division.Webster(total, parties, r.DescendingTies) {
+		shares[at[i]] += p.Share
+	}
+}
+
+// Weights gives each cluster the largest weight of the entries that pick it. A
+// cluster that no entry picks weighs nothing, unless none is picked: then all weigh
+// the same. The error says which entry cannot be read.
+func Weights(preference *policyv1alpha1.ClusterPreferences, clusters []*clusterv1alpha1.Cluster) ([]int64, error) {
+	weights := make([]int64, len(clusters))
+	listed := false
+	if preference != nil {
+		for i := range preference.StaticWeightList {
+			entry := &preference.StaticWeightList[i]
+			matcher, err := selector.CompileCluster(&entry.TargetCluster)
+			if err != nil {
+				return nil, fmt.Errorf("reading staticWeightList[%d].targetCluster: %w", i, err)
+			}
+			for j, c := range clusters {
+				if entry.Weight > weights[j] && matcher.Matches(c) {
+					weights[j] = entry.Weight
+					listed = true
+				}
+			}
+		}
+	}
+	if !listed {
+		for i := range weights {
+			weights[i] = 1
+		}
+	}
+	return weights, nil
+}
+
+// ByCapacity says whether a strategy shares replicas by what fits.
+func ByCapacity(s Strategy) bool { return s == DynamicWeight || s == Aggregated }

@@ -1,0 +1,112 @@
+package assign_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/hub/flow/scheduler/assign"
+)
+
+// fits returns candidates m1, m2 and so on of what is available, assigned and tier.
+func fits(of ...[3]int32) []assign.Candidate {
+	out := make([]assign.Candidate, len(of))
+	for i, c := range of {
+		out[i] = assign.Candidate{Name: fmt.Sprintf("m%d", i+1), Available: c[0], Assigned: c[1], Tier: int(c[2])}
+	}
+	return out
+}
+
+func TestSharesByWhatFits(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		strategy  assign.Strategy
+		replicas  int32
+		fresh     bool
+		clusters  []assign.Candidate
+		want      []int32
+		wantShort *assign.Shortage
+	}{
+		"aggregated uses the largest that hold all, evenly": {
+			strategy: assign.Aggregated, replicas: 12, clusters: fits([3]int32{3}, [3]int32{10}, [3]int32{10}), want: []int32{0, 6, 6},
+		},
+		"scaled up, only what is added is shared": {
+			strategy: assign.DynamicWeight, replicas: 9, clusters: fits([3]int32{0, 4}, [3]int32{30, 2}), want: []int32{4, 5},
+		},
+		"scaled down, aggregated empties the smallest": {
+			strategy: assign.Aggregated, replicas: 3, clusters: fits([3]int32{9, 4}, [3]int32{9, 5}), want: []int32{0, 3},
+		},
+		"aggregated grows where it is": {
+			strategy: assign.Aggregated, replicas: 6, clusters: fits([3]int32{4, 2}, [3]int32{100}), want: []int32{6, 0},
+		},
+		"what has its replicas stays": {
+			strategy: assign.DynamicWeight, replicas: 4, clusters: fits([3]int32{0, 4}, [3]int32{30}), want: []int32{4, 0},
+		},
+		"from scratch what runs counts as room": {
+			strategy: assign.DynamicWeight, replicas: 8, fresh: true, clusters: fits([3]int32{0, 8}, [3]int32{8}), want: []int32{4, 4},
+		},
+		"dynamic weights are what fits": {
+			strategy: assign.DynamicWeight, replicas: 9, clusters: fits([3]int32{10}, [3]int32{20}), want: []int32{3, 6},
+		},
+		"too little room": {
+			strategy: assign.DynamicWeight, replicas: 9, clusters: fits([3]int32{2, 1}, [3]int32{3}),
+			wantShort: &assign.Shortage{Available: 5, Wanted: 8},
+		},
+		"overflow takes what is left": {
+			strategy: assign.DynamicWeight, replicas: 7, clusters: fits([3]int32{5}, [3]int32{9, 0, 1}, [3]int32{9, 0, 2}), want: []int32{5, 2, 0},
+		},
+		"overflow is given up first": {
+			strategy: assign.Aggregated, replicas: 5, clusters: fits([3]int32{0, 5}, [3]int32{9, 2, 1}), want: []int32{5, 0},
+		},
+		"all tiers together have too little room": {
+			strategy: assign.Aggregated, replicas: 9, clusters: fits([3]int32{5}, [3]int32{1, 0, 1}),
+			wantShort: &assign.Shortage{Available: 6, Wanted: 9},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			shares, short := assign.Replicas(assign.Request{Strategy: tt.strategy, Replicas: tt.replicas, Fresh: tt.fresh}, tt.clusters)
+			g.Expect(short).To(Equal(tt.wantShort))
+			if short == nil {
+				g.Expect(shares).To(Equal(tt.want))
+			}
+		})
+	}
+}
+
+// TestAsFewReplicasMoveAsPossible holds for random clusters that shares add up, that
+// none exceeds what fits, and that scaling moves nothing but the difference.
+func TestAsFewReplicasMoveAsPossible(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		candidates := make([]assign.Candidate, 1+random.IntN(8))
+		var assigned, available int32
+		for i := range candidates {
+			c := &candidates[i]
+			*c = assign.Candidate{Name: fmt.Sprintf("m%d", i), Available: random.Int32N(20), Assigned: random.Int32N(10), Tier: random.IntN(2)}
+			assigned += c.Assigned
+			available += c.Available
+		}
+		r := assign.Request{Strategy: []assign.Strategy{assign.DynamicWeight, assign.Aggregated}[random.IntN(2)], Replicas: 1 + random.Int32N(60)}
+		shares, short := assign.Replicas(r, candidates)
+		if r.Replicas > assigned+available {
+			g.Expect(short).NotTo(BeNil())
+			continue
+		}
+		g.Expect(short).To(BeNil())
+		var sum, moved int32
+		for i, share := range shares {
+			sum += share
+			moved += max(share-candidates[i].Assigned, candidates[i].Assigned-share)
+			g.Expect(share).To(BeNumerically("<=", candidates[i].Available+candidates[i].Assigned))
+		}
+		g.Expect(sum).To(Equal(r.Replicas))
+		g.Expect(moved).To(Equal(max(r.Replicas-assigned, assigned-r.Replicas)), "%v %v", candidates, shares)
+	}
+}

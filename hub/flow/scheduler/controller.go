@@ -1,0 +1,177 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/scheduler/hints"
+	"fairlead.dev/hub/flow/scheduler/reserve"
+	"fairlead.dev/hub/flow/scheduler/snapshot"
+)
+
+// defaultWorkers is how many bindings are placed at a time. A decision takes
+// microseconds; the workers wait for the API server.
+const defaultWorkers = 8
+
+// lookAgain is how long a binding waits for room, or for room where it would rather be,
+// before it is looked at without any news: reservations that no report ever confirmed have
+// ended by then.
+const lookAgain = reserve.Lifetime
+
+// DefaultSettle is for how long there must have been a better place for an application: room
+// comes and goes while others are rolled out.
+const DefaultSettle = time.Minute
+
+// Deps is what the scheduler needs.
+type Deps struct {
+	// Events receives what there is to tell people.
+	Events kube.EventSink
+	// Clock tells when a decision was made.
+	Clock clock.PassiveClock
+	// Settle is for how long there must have been a better place for an application before it
+	// goes there; 0 is a sensible time.
+	Settle time.Duration
+	// Workers is how many bindings are placed at a time; 0 is a sensible number.
+	Workers int
+}
+
+// Register adds the scheduler to a manager: one controller for each kind of binding.
+func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
+	if deps.Events == nil || deps.Clock == nil {
+		return nil, errors.New("the scheduler needs a sink for events and a clock")
+	}
+	if deps.Workers == 0 {
+		deps.Workers = defaultWorkers
+	}
+	deps.Settle = cmp.Or(deps.Settle, DefaultSettle)
+	out := &Scheduler{}
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		name := "scheduler-" + strings.ToLower(kind.Kind)
+		// Each kind has a snapshot of its own, which is as new as what wakes its
+		// bindings. Only namespaced templates have replicas to reserve anything for.
+		r := &reconciler{
+			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
+			snapshot: snapshot.New(), ledger: reserve.New(), settle: deps.Settle,
+			placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, away: sets.Set[types.NamespacedName]{}, better: map[types.NamespacedName]time.Time{},
+		}
+		c := kube.NewController(mgr, name, deps.Workers).
+			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
+			Watches(&clusterv1alpha1.Cluster{}, r.clusters())
+		if kind.Kind == kube.ResourceBindings().Kind {
+			out.namespaced = r
+			c = c.Watches(&policyv1alpha1.FederatedResourceQuota{}, r.quotas()) // quotas are of namespaces
+		} else {
+			out.wide = r
+		}
+		if err := c.Complete(kube.QuietConflicts(r)); err != nil {
+			return nil, fmt.Errorf("making the controller %q: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// reconciler places the bindings of one kind.
+type reconciler struct {
+	hubClient client.Client
+	kind      kube.BindingKind
+	events    kube.EventSink
+	clock     clock.PassiveClock
+
+	snapshot *snapshot.Store
+	ledger   *reserve.Ledger
+	settle   time.Duration
+	// deciding lets one decision after the other see what those before it assigned.
+	deciding sync.Mutex
+	// placed are the targets of decisions that the cache does not show yet, waiting the
+	// bindings that the last decision did not place, with the reason, away those that it
+	// placed where others would be preferred, and better since when there is a better place
+	// for a binding. The lock deciding guards them.
+	placed  map[types.NamespacedName]placement
+	waiting map[types.NamespacedName]string
+	away    sets.Set[types.NamespacedName]
+	better  map[types.NamespacedName]time.Time
+}
+
+// Reconcile places one binding.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	binding := r.kind.New()
+	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !hints.Ours(binding) {
+		return reconcile.Result{}, nil
+	}
+	before := slices.Clone(binding.BindingSpec().Clusters)
+	decision, wait, err := r.decide(ctx, binding)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering what decides on %q: %w", binding.GetName(), err)
+	}
+	edit, err := kube.Begin(binding)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	generation := binding.GetGeneration()
+	change, err := record(binding, decision, metav1.NewTime(r.clock.Now()))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerScheduler)
+	if err != nil {
+		if binding.GetGeneration() == generation { // else the targets were written, and only the status was not
+			r.undo(req.NamespacedName, before, decision)
+		} else if change.targets {
+			r.report(ctx, binding, decision, change, wrote) // the next try finds the targets there
+		}
+		return reconcile.Result{}, fmt.Errorf("recording the clusters of %q: %w", binding.GetName(), err)
+	}
+	if decision.Trigger == decide.TriggerPreferred {
+		r.arrived(req.NamespacedName)
+	}
+	r.report(ctx, binding, decision, change, wrote)
+	return reconcile.Result{RequeueAfter: recheck(decision, wait)}, nil
+}
+
+// recheck returns after how long a binding is looked at without any news, if a better place
+// will have settled after wait; 0 is never.
+func recheck(d decide.Decision, wait time.Duration) time.Duration {
+	if d.Outcome == decide.Unschedulable || d.Away && wait == 0 {
+		return lookAgain
+	}
+	return wait
+}
+
+// report tells people what changed, after it was written.
+func (r *reconciler) report(ctx context.Context, binding kube.Binding, d decide.Decision, c change, wrote bool) {
+	log := ctrl.LoggerFrom(ctx)
+	switch {
+	case c.targets || c.verdict:
+		log.Info("Scheduled", "trigger", d.Trigger, "clusters", targetNames(d.Targets), "reason", d.Message)
+	case wrote:
+		log.V(1).Info("Recorded that the clusters stay", "trigger", d.Trigger)
+	}
+	for _, e := range eventsOf(r.kind.Kind, binding, d, c) {
+		r.events(e)
+	}
+}

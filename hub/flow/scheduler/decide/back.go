@@ -1,0 +1,106 @@
+package decide
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// takeBack returns the spec without the eviction tasks of clusters that are back, whose old
+// copy may be chosen again, and the replicas of those copies by cluster. They run there
+// still: whoever chooses the cluster again keeps them, instead of deleting them first. The
+// spec itself if there are none.
+func takeBack(in Input) (spec *workv1alpha2.ResourceBindingSpec, copies map[string]int32) {
+	tasks := in.Spec.GracefulEvictionTasks
+	if len(tasks) == 0 {
+		return in.Spec, nil
+	}
+	clusters := byName(in.Clusters)
+	copies = map[string]int32{}
+	for i := range tasks {
+		if survives(&tasks[i], clusters[tasks[i].FromCluster], in.recall) {
+			copies[tasks[i].FromCluster] = ptr.Deref(tasks[i].Replicas, 0)
+		}
+	}
+	if len(copies) == 0 {
+		return in.Spec, nil
+	}
+	out := *in.Spec
+	out.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(tasks), func(t workv1alpha2.GracefulEvictionTask) bool {
+		_, back := copies[t.FromCluster]
+		return back
+	})
+	return &out, copies
+}
+
+// survives says whether the copy that a task is about is still there, in a cluster that was
+// left because of a taint and is heard from again. Whether that taint is gone the filters say.
+// With recall so is what the scheduler itself leaves for a better place.
+func survives(task *workv1alpha2.GracefulEvictionTask, c *clusterv1alpha1.Cluster, recall bool) bool {
+	left := task.Producer == workv1alpha2.ProducerTaintManager || recall && task.Producer == workv1alpha2.ProducerScheduler
+	return left && task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly && heard(c)
+}
+
+// CouldPlaceWithout says whether an application would be placed in other clusters if it could
+// not be in some: it makes the decision that would be made, and throws it away. What it is
+// leaving for a better place counts as one.
+func CouldPlaceWithout(in Input, without []string) bool {
+	spec := *in.Spec
+	out := sets.New(without...)
+	spec.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool { return out.Has(t.Name) })
+	spec.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(t workv1alpha2.GracefulEvictionTask) bool { return out.Has(t.FromCluster) })
+	for _, name := range without {
+		spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: name})
+	}
+	in.Spec, in.recall = &spec, true
+	d := Decide(in)
+	if d.Outcome != Scheduled {
+		return false
+	}
+	return slices.ContainsFunc(d.Targets, func(t workv1alpha2.TargetCluster) bool {
+		return !slices.ContainsFunc(spec.Clusters, func(have workv1alpha2.TargetCluster) bool {
+			return have.Name == t.Name && have.Replicas >= t.Replicas
+		})
+	})
+}
+
+// WouldReturn says whether an application would be placed again in a cluster that it is
+// leaving: at once, or once there has been room for long enough. Then the copy that is there
+// still is not to be deleted.
+func WouldReturn(in Input, to string) bool {
+	in.Settled = true
+	return slices.Contains(Decide(in).Return, to)
+}
+
+// heard says whether a cluster is there and Ready.
+func heard(c *clusterv1alpha1.Cluster) bool {
+	return c != nil && c.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+}
+
+// underWay says whether the application is leaving a cluster that is heard from. What it
+// leaves in a silent one may stay so for months, and holds nothing else up.
+func underWay(in Input) bool {
+	tasks := in.Spec.GracefulEvictionTasks
+	if len(tasks) == 0 {
+		return false
+	}
+	clusters := byName(in.Clusters)
+	return slices.ContainsFunc(tasks, func(t workv1alpha2.GracefulEvictionTask) bool { return heard(clusters[t.FromCluster]) })
+}
+
+// returned are the targets whose old copies are taken back, by name.
+func returned(targets []workv1alpha2.TargetCluster, copies map[string]int32) []string {
+	var out []string
+	for i := range targets {
+		if _, ok := copies[targets[i].Name]; ok {
+			out = append(out, targets[i].Name)
+		}
+	}
+	return out
+}

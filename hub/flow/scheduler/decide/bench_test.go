@@ -1,0 +1,77 @@
+package decide_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/decide"
+)
+
+func aggregated(in *decide.Input) {
+	divided(in)
+	in.Spec.Placement.ReplicaScheduling.ReplicaDivisionPreference = policyv1alpha1.Aggregated
+}
+
+func byRoom(in *decide.Input) {
+	divided(in)
+	in.Spec.Placement.ReplicaScheduling.WeightPreference = &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas}
+}
+
+func overRegions(in *decide.Input) {
+	aggregated(in)
+	in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 2}}
+}
+
+// room is what one replica needs, or a cluster has.
+func room(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), corev1.ResourcePods: resource.MustParse("110"),
+	}
+}
+
+// BenchmarkDecide places an application by label among clusters that serve what a
+// Kubernetes cluster serves.
+func BenchmarkDecide(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 5000} {
+		for name, change := range map[string]func(*decide.Input){
+			"duplicated": func(*decide.Input) {}, "static": divided, "dynamic": byRoom, "aggregated": aggregated, "spread": overRegions,
+		} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				in := input(with(), change, func(in *decide.Input) {
+					in.Spec.Replicas = 100
+					in.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{
+						corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
+					}}
+					in.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "shop"}}}
+					in.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+				})
+				for i := range n {
+					in.Clusters = append(in.Clusters, member(fmt.Sprintf("edge-%04d", i), tainted, func(c *clusterv1alpha1.Cluster) {
+						c.Labels["site"] = []string{"shop", "shop", "ship"}[i%3]
+						c.Spec.Region = fmt.Sprintf("region-%d", i%5)
+						c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room("16", "64Gi")}
+						served := make([]clusterv1alpha1.APIEnablement, 0, 31)
+						for j := range 30 {
+							served = append(served, clusterv1alpha1.APIEnablement{GroupVersion: fmt.Sprintf("group-%d/v1", j)})
+						}
+						c.Status.APIEnablements = append(served, c.Status.APIEnablements...)
+					}))
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					if d := decide.Decide(in); d.Outcome != decide.Scheduled {
+						b.Fatal(d.Message)
+					}
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
+			})
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package decide
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+)
+
+// Decide places an application. If it fits nowhere but where it was given up, it goes
+// there rather than nowhere.
+func Decide(in Input) Decision {
+	d := decide(in)
+	if len(in.GivenUp) > 0 && d.Outcome != Keep && d.Outcome != Scheduled && d.Outcome != Refused {
+		in.GivenUp = nil
+		if again := decide(in); again.Outcome == Scheduled {
+			d = again
+		}
+	}
+	d.Away = away(in, d)
+	d.AdmittedRequests = admit(in, d)
+	return d
+}
+
+func decide(in Input) Decision {
+	d := Decision{Targets: in.Spec.Clusters, Affinity: in.ObservedAffinity}
+	refuse := func(format string, args ...any) Decision {
+		d.Outcome, d.Message = Refused, fmt.Sprintf(format, args...)
+		return d
+	}
+	if message := contradiction(in.Spec); message != "" {
+		return refuse("%s", message)
+	}
+	placement, err := json.Marshal(in.Spec.Placement)
+	if err != nil {
+		return refuse("The placement cannot be encoded: %v.", err)
+	}
+	d.Placement = string(placement)
+	in.Spec = withDefaults(in.Spec)
+	in.Clusters = sorted(in.Clusters)
+	in.Spec, in.copies = takeBack(in)
+	groups, current, err := compile(in.Spec, in.ObservedAffinity)
+	if err != nil {
+		return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
+	}
+	if samePlacement(in.AppliedPlacement, d.Placement) {
+		current = inUse(in, groups, current)
+	}
+	d.Trigger = trigger(in, d.Placement, groups[current])
+	if d.Trigger == TriggerNone || d.Trigger == TriggerFollows {
+		b, err := prefer(in, groups, current)
+		if err != nil {
+			return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
+		}
+		if b != nil {
+			d.Better = b.why
+		}
+		if b != nil && in.Settled {
+			d.Outcome, d.Trigger, d.Attempts = Scheduled, TriggerPreferred, []Attempt{b.attempt}
+			d.Targets, d.Leave, d.Affinity = b.targets, b.leave, b.group
+			d.Return = returned(d.Targets, in.copies)
+			return d
+		}
+	}
+	for _, i := range order(len(groups), current, d.Trigger == TriggerRequested || in.Explain && in.ReturnToPreferred, in.ReturnToPreferred) {
+		if d.Trigger == TriggerNone {
+			d.Affinity = groups[current].name
+			if d.Message = exceeded(in, in.Spec, in.Spec.Clusters); d.Message != "" {
+				d.Outcome = OverQuota
+			}
+			return d
+		}
+		attempt, targets, err := try(in, groups[i], d.Trigger)
+		if err != nil {
+			return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
+		}
+		d.Attempts = append(d.Attempts, attempt)
+		if attempt.Message == "" {
+			if i < current && d.Trigger == TriggerFollows {
+				d.Trigger = TriggerPreferred
+			}
+			if d.Message = exceeded(in, in.Spec, targets); d.Message != "" {
+				d.Outcome = OverQuota
+				return d
+			}
+			d.Outcome, d.Targets, d.Affinity = Scheduled, targets, groups[i].name
+			d.Return = returned(targets, in.copies)
+			if d.Trigger == TriggerRequested {
+				d.Leave = left(in, groups, targets)
+			}
+			return d
+		}
+	}
+	return d.fail()
+}
+
+// order returns the groups in the order in which they are tried: all from the first on, if
+// that is asked for; else the one in use, and the others from the next on, so that what fits
+// nowhere else goes back, or from the first on, if that is preferred.
+func order(groups, current int, scratch, preferred bool) []int {
+	first, next := current, current+1
+	if scratch {
+		first, next = 0, 1
+	} else if preferred {
+		next = 0
+	}
+	out := append(make([]int, 0, groups), first)
+	for n := range groups {
+		if i := (next + n) % groups; i != first {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// fail says why no group does. The targets go only if no group has a cluster that passes
+// the filters, and then it is told why not the first that was tried, which matters most.
+// Where there is only too little room, it may come, and what runs stays until then.
+func (d Decision) fail() Decision {
+	for i := range d.Attempts {
+		if a := &d.Attempts[i]; !a.NoFit {
+			d.Outcome, d.Message = Unschedulable, a.Message
+			return d
+		}
+	}
+	d.Outcome, d.Targets, d.Message = NoClusterFit, nil, d.Attempts[0].Message
+	return d
+}
+
+// fitError counts the reasons.
+func fitError(verdicts []Verdict) string {
+	if len(verdicts) == 0 {
+		return "0/0 clusters are available: no cluster exists."
+	}
+	counts := map[string]int{}
+	for i := range verdicts {
+		counts[verdicts[i].Reason]++
+	}
+	parts := make([]string, 0, len(counts))
+	for reason, n := range counts {
+		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("0/%d clusters are available: %s.", len(verdicts), strings.Join(parts, ", "))
+}
+
+// sorted returns the clusters by name, and the slice itself if it is sorted.
+func sorted(clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
+	byName := func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) }
+	if slices.IsSortedFunc(clusters, byName) {
+		return clusters
+	}
+	return slices.SortedFunc(slices.Values(clusters), byName)
+}

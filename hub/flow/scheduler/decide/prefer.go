@@ -1,0 +1,193 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// better is a place that the placement prefers to where the application is.
+type better struct {
+	attempt Attempt
+	targets []workv1alpha2.TargetCluster
+	leave   []Departure
+	group   string
+	// why is a sentence.
+	why string
+}
+
+// Why there is a better place.
+const (
+	whyGroup   = "Group %q of clusterAffinities is preferred, and has room."
+	whyRetract = "Preferred clusters have room for what overflowed."
+)
+
+// prefer looks for a better place for an application that is well placed as it is: in a
+// group of clusterAffinities before the one in use, or in the clusters that a group means
+// instead of those that take what overflows. Whole shares of clusters move, so that each
+// old copy can stay until the new ones are healthy; what stays where it is keeps its
+// share. Nothing else may be on its way at the same time.
+func prefer(in Input, groups []group, current int) (*better, error) {
+	if len(in.Spec.Clusters) == 0 || underWay(in) || onRequest(in.Spec) {
+		return nil, nil
+	}
+	if in.ReturnToPreferred {
+		for i := range current {
+			b, err := preferGroup(in, groups[i])
+			if b != nil || err != nil {
+				return b, err
+			}
+		}
+	}
+	if in.StayInOverflow || len(groups[current].overflow) == 0 {
+		return nil, nil
+	}
+	return retract(in, groups[current])
+}
+
+// onRequest says that an application comes back only when a person asks for it: it takes
+// state along when it leaves a cluster, or would not work anywhere for a while.
+func onRequest(spec *workv1alpha2.ResourceBindingSpec) bool {
+	if spec.Failover == nil || spec.Failover.Cluster == nil {
+		return false
+	}
+	f := spec.Failover.Cluster
+	return f.PurgeMode.Canonical() == policyv1alpha1.PurgeDirectly || f.StatePreservation != nil && len(f.StatePreservation.Rules) > 0
+}
+
+// preferGroup says whether all of an application fits into a group. It may be there
+// already, in clusters that two groups have in common: then only the group is another.
+func preferGroup(in Input, g group) (*better, error) {
+	q, clusters := queryOf(&in, g), byName(in.Clusters)
+	why := fmt.Sprintf(whyGroup, g.name)
+	var leave []Departure
+	for _, t := range in.Spec.Clusters {
+		if c := clusters[t.Name]; c == nil || q.Tier(c) < 0 {
+			leave = append(leave, Departure{Cluster: t.Name, Replicas: t.Replicas, Why: why})
+		}
+	}
+	b, err := move(in, g, leave)
+	if b != nil {
+		b.why = why
+	}
+	return b, err
+}
+
+// retract says which shares of clusters that take what overflows fit into the clusters
+// before them: of the last of those clusters first, and of equals the smallest first.
+func retract(in Input, g group) (*better, error) {
+	q, clusters := queryOf(&in, g), byName(in.Clusters)
+	tier := func(name string) int {
+		if c := clusters[name]; c != nil {
+			return q.Tier(c)
+		}
+		return 0
+	}
+	strays := slices.DeleteFunc(slices.Clone(in.Spec.Clusters), func(t workv1alpha2.TargetCluster) bool { return tier(t.Name) <= 0 })
+	slices.SortFunc(strays, func(a, b workv1alpha2.TargetCluster) int {
+		return cmp.Or(cmp.Compare(tier(b.Name), tier(a.Name)), cmp.Compare(a.Replicas, b.Replicas), strings.Compare(a.Name, b.Name))
+	})
+	var out *better
+	var leave []Departure
+	for _, s := range strays {
+		next := append(slices.Clone(leave), Departure{Cluster: s.Name, Replicas: s.Replicas, Why: whyRetract})
+		b, err := move(in, g, next)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil || slices.ContainsFunc(b.targets, func(t workv1alpha2.TargetCluster) bool {
+			return t.Replicas > assigned(in.Spec.Clusters, t.Name) && tier(t.Name) >= tier(s.Name)
+		}) {
+			continue
+		}
+		out, leave = b, next
+		out.why = whyRetract
+	}
+	return out, nil
+}
+
+// away says whether prefer has anything to look for after a decision.
+func away(in Input, d Decision) bool {
+	if d.Outcome == Refused || len(d.Targets) == 0 || in.Spec.Placement == nil || len(in.Spec.Placement.ClusterAffinities) == 0 || onRequest(in.Spec) {
+		return false
+	}
+	in.Spec = withDefaults(in.Spec)
+	groups, current, err := compile(in.Spec, d.Affinity)
+	switch {
+	case err != nil:
+		return false
+	case in.ReturnToPreferred && current > 0:
+		return true
+	case in.StayInOverflow || len(groups[current].overflow) == 0:
+		return false
+	}
+	q, clusters := queryOf(&in, groups[current]), byName(in.Clusters)
+	return slices.ContainsFunc(d.Targets, func(t workv1alpha2.TargetCluster) bool {
+		c := clusters[t.Name]
+		return c != nil && q.Tier(c) > 0
+	})
+}
+
+// move returns how an application would be placed if it left some clusters for a group;
+// nil if that does not do, or would take from what stays before the others are healthy.
+func move(in Input, g group, leave []Departure) (*better, error) {
+	was, spec := in.Spec, *in.Spec
+	spec.GracefulEvictionTasks = slices.Clone(spec.GracefulEvictionTasks)
+	spec.Clusters = slices.Clone(spec.Clusters)
+	for _, l := range leave {
+		spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: l.Cluster})
+		spec.Clusters = slices.DeleteFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == l.Cluster })
+	}
+	in.Spec = &spec
+	attempt, targets, err := try(in, g, TriggerReplicas)
+	if err != nil || attempt.Message != "" || exceeded(in, was, targets) != "" {
+		return nil, err
+	}
+	for _, t := range spec.Clusters {
+		if assigned(targets, t.Name) < t.Replicas {
+			return nil, nil
+		}
+	}
+	leave = slices.Clone(leave)
+	slices.SortFunc(leave, func(a, b Departure) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return &better{attempt: attempt, targets: targets, leave: leave, group: g.name}, nil
+}
+
+// left are the targets that a decision from scratch does not choose again, though a group
+// picks them: what none picks any more goes at once.
+func left(in Input, groups []group, targets []workv1alpha2.TargetCluster) []Departure {
+	clusters := byName(in.Clusters)
+	var out []Departure
+	for _, t := range in.Spec.Clusters {
+		there := func(o workv1alpha2.TargetCluster) bool { return o.Name == t.Name }
+		c := clusters[t.Name]
+		picks := func(g group) bool { return queryOf(&in, g).Tier(c) >= 0 }
+		if c != nil && !slices.ContainsFunc(targets, there) && slices.ContainsFunc(groups, picks) {
+			out = append(out, Departure{Cluster: t.Name, Replicas: t.Replicas, Why: "A decision from scratch was asked for."})
+		}
+	}
+	return out
+}
+
+// assigned is the share of a cluster.
+func assigned(targets []workv1alpha2.TargetCluster, cluster string) int32 {
+	for i := range targets {
+		if targets[i].Name == cluster {
+			return targets[i].Replicas
+		}
+	}
+	return 0
+}
+
+func byName(clusters []*clusterv1alpha1.Cluster) map[string]*clusterv1alpha1.Cluster {
+	out := make(map[string]*clusterv1alpha1.Cluster, len(clusters))
+	for _, c := range clusters {
+		out[c.Name] = c
+	}
+	return out
+}

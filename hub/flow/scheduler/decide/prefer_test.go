@@ -1,0 +1,201 @@
+package decide_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/quota"
+	"fairlead.dev/hub/flow/scheduler/decide"
+)
+
+// pods gives a cluster room for so many.
+func pods(n int64) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) {
+		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}}
+	}
+}
+
+// overflowing is an application of 6 replicas that is meant for a, and overflows to b and c
+// first, then to d.
+func overflowing(in *decide.Input) {
+	byRoom(in)
+	in.Spec.Replicas = 6
+	in.Spec.Placement.ClusterAffinities = terms([]string{"a"})
+	in.Spec.Placement.ClusterAffinities[0].OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{
+		{AffinityName: "near", ClusterAffinity: *names("b", "c")}, {AffinityName: "far", ClusterAffinity: *names("d")},
+	}
+}
+
+// ofPods is a quota of so many.
+func ofPods(n int64) func(*decide.Input) {
+	return func(in *decide.Input) {
+		in.Quotas = []quota.Quota{{Namespace: "shop", Name: "pods", Overall: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}}}
+	}
+}
+
+func target(name string, replicas int32) workv1alpha2.TargetCluster {
+	return workv1alpha2.TargetCluster{Name: name, Replicas: replicas}
+}
+
+func TestWhatIsPreferredIsGoneBackTo(t *testing.T) {
+	t.Parallel()
+	groups := func(in *decide.Input) {
+		in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b", "c"})
+		in.ObservedAffinity, in.ReturnToPreferred = "group-1", true
+	}
+	tests := map[string]struct {
+		in         decide.Input
+		want       targets
+		wantLeaves []string
+	}{
+		"a group that has room": {
+			in:   input(divided, groups, applied, has(target("b", 2))),
+			want: targets{target("a", 2)}, wantLeaves: []string{"b"},
+		},
+		"a group that does not accept it": {
+			in: input(divided, groups, applied, has(target("b", 2)), with(member("a", tainted), member("b"))),
+		},
+		"a group that has room, if nobody asked for it": {
+			in: input(divided, groups, applied, has(target("b", 2)), func(in *decide.Input) { in.ReturnToPreferred = false }),
+		},
+		"by what goes everywhere in its group": {
+			in:   input(groups, applied, has(target("b", 2), target("c", 2)), with(member("a"), member("b"), member("c"))),
+			want: targets{target("a", 2)}, wantLeaves: []string{"b", "c"},
+		},
+		"but not by what is on its way already": {
+			in: input(divided, groups, applied, has(target("b", 2)), with(member("a"), member("b"), member("c", ready)), func(in *decide.Input) {
+				in.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "c"}}
+			}),
+		},
+		"though something is left in a silent cluster": {
+			in: input(divided, groups, applied, has(target("b", 2)), func(in *decide.Input) {
+				in.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "c"}}
+			}),
+			want: targets{target("a", 2)}, wantLeaves: []string{"b"},
+		},
+		"but not by what takes state along": {
+			in: input(divided, groups, applied, has(target("b", 2)), func(in *decide.Input) {
+				in.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
+					StatePreservation: &policyv1alpha1.StatePreservation{Rules: make([]policyv1alpha1.StatePreservationRule, 1)},
+				}}
+			}),
+		},
+		"but not by what is removed before it is made anew": {
+			in: input(divided, groups, applied, has(target("b", 2)), func(in *decide.Input) {
+				in.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeDirectly}}
+			}),
+		},
+		"under a bound that was lowered, which it does not use more of": {
+			in:   input(divided, groups, applied, has(target("b", 2)), ofPods(1)),
+			want: targets{target("a", 2)}, wantLeaves: []string{"b"},
+		},
+		"not over a bound": {
+			in: input(groups, applied, has(target("c", 2)), with(member("a"), member("b"), member("c")), ofPods(2), func(in *decide.Input) {
+				in.Spec.Placement.ClusterAffinities = terms([]string{"a", "b"}, []string{"c"})
+				applied(in)
+			}),
+		},
+		"all that overflowed comes back": {
+			in:   input(overflowing, applied, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(4)), member("b", pods(0)), member("d", pods(9)))),
+			want: targets{target("a", 6)}, wantLeaves: []string{"b", "d"},
+		},
+		"as much as fits of it, from the farthest first": {
+			in:   input(overflowing, applied, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(3)), member("b", pods(0)), member("d", pods(9)))),
+			want: targets{target("a", 3), target("b", 3)}, wantLeaves: []string{"d"},
+		},
+		"to a nearer overflow if the clusters that are meant are full": {
+			in:   input(overflowing, applied, has(target("a", 2), target("d", 4)), with(member("a", pods(1)), member("b", pods(2)), member("c", pods(2)), member("d", pods(9)))),
+			want: targets{target("a", 3), target("b", 2), target("c", 1)}, wantLeaves: []string{"d"},
+		},
+		"but no share that would have to be torn apart": {
+			in: input(overflowing, applied, has(target("a", 2), target("b", 4)), with(member("a", pods(3)), member("b", pods(9)))),
+		},
+		"nor to and fro among those that are equal": {
+			in: input(overflowing, applied, has(target("a", 2), target("b", 4)), with(member("a", pods(0)), member("b", pods(0)), member("c", pods(9)))),
+		},
+		"nor if the policy says that it stays": {
+			in: input(overflowing, applied, has(target("a", 2), target("b", 4)), with(member("a", pods(9)), member("b", pods(9))), func(in *decide.Input) { in.StayInOverflow = true }),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			before := decide.Decide(tt.in)
+			g.Expect(before.Better != "").To(Equal(tt.want != nil))
+			g.Expect(before.Away || before.Better == "").To(BeTrue(), "whatever is better is worth to be told of")
+			g.Expect(before.Leave).To(BeEmpty())
+			g.Expect(before.Targets).To(BeComparableTo(tt.in.Spec.Clusters), "it waits until that has settled")
+			tt.in.Settled = true
+			got := decide.Decide(tt.in)
+			if tt.want == nil {
+				g.Expect(got.Targets).To(BeComparableTo(tt.in.Spec.Clusters))
+				g.Expect(got.Leave).To(BeEmpty())
+				return
+			}
+			g.Expect(got.Outcome).To(Equal(decide.Scheduled))
+			g.Expect(got.Trigger).To(Equal(decide.TriggerPreferred))
+			g.Expect(got.Affinity).To(Equal("group-0"))
+			g.Expect(got.Targets).To(BeComparableTo(tt.want))
+			var leaves []string
+			for _, l := range got.Leave {
+				leaves = append(leaves, l.Cluster)
+			}
+			g.Expect(leaves).To(Equal(tt.wantLeaves))
+		})
+	}
+}
+
+func TestNewsOfRoomAreForWhatWouldRatherBeElsewhere(t *testing.T) {
+	t.Parallel()
+	full := with(member("a", pods(0)), member("b", pods(9)))
+	groups := func(in *decide.Input) {
+		byRoom(in)
+		in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"})
+		in.ReturnToPreferred = true
+	}
+	stays := func(in *decide.Input) { in.ReturnToPreferred, in.StayInOverflow = false, true }
+	tests := map[string]struct {
+		in   decide.Input
+		want bool
+	}{
+		"placed in the second group":          {in: input(groups, full), want: true},
+		"in the second group by choice":       {in: input(groups, full, stays)},
+		"placed in the first group":           {in: input(groups, with(member("a", pods(9))))},
+		"overflowed":                          {in: input(overflowing, full), want: true},
+		"overflowed, and stays":               {in: input(overflowing, full, stays)},
+		"overflowed, and stayed where it was": {in: input(overflowing, full, applied, has(target("b", 6))), want: true},
+		"not overflowed":                      {in: input(overflowing, with(member("a", pods(9)), member("b", pods(9))))},
+		"of one group":                        {in: input(divided, with(member("a")))},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got := decide.Decide(tt.in)
+			g.Expect(got.Targets).NotTo(BeEmpty())
+			g.Expect(got.Away).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestADecisionFromScratchLeavesClustersInTheirOwnTime(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	got := decide.Decide(input(divided, applied, has(target("b", 1), target("c", 1), target("d", 1), target("gone", 1)), with(member("a"), member("b"), member("c"), member("d")), func(in *decide.Input) {
+		in.Spec.Placement.ClusterAffinity = names("a", "b", "c")
+		in.Spec.RescheduleTriggeredAt = &metav1.Time{Time: in.LastScheduled.Add(time.Second)}
+	}))
+	g.Expect(got.Targets).To(BeComparableTo(targets{target("a", 1), target("b", 1)}))
+	g.Expect(got.Leave).To(HaveLen(1), "what is no more need not be left, nor what is not picked any more")
+	g.Expect(got.Leave[0].Cluster).To(Equal("c"))
+}

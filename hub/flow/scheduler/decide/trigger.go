@@ -1,0 +1,82 @@
+package decide
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/assign"
+)
+
+// trigger says what calls for a new decision. An application whose replicas are
+// divided stays as it is until something does: clusters that come or change do not
+// move what runs. The wish to be placed from scratch comes first, because the others keep
+// what they can.
+func trigger(in Input, placement string, current group) Trigger {
+	switch {
+	case requested(in):
+		return TriggerRequested
+	case !samePlacement(in.AppliedPlacement, placement):
+		return TriggerPlacement
+	case follows(in.Spec):
+		return TriggerFollows
+	case total(in.Spec.Clusters) != int64(in.Spec.Replicas):
+		return TriggerReplicas
+	case targetGone(in):
+		return TriggerTargetGone
+	case unfit(&in, current):
+		return TriggerTargetUnfit
+	default:
+		return TriggerNone
+	}
+}
+
+// follows says whether the application goes to every cluster that fits, so that a
+// decision depends on nothing that was before.
+func follows(spec *workv1alpha2.ResourceBindingSpec) bool {
+	s := assign.StrategyOf(spec)
+	return s == assign.Everywhere || s == assign.Duplicated
+}
+
+// samePlacement compares two placements as JSON by what they say: the annotation may
+// have been written by another program, with the keys in another order.
+func samePlacement(applied, placement string) bool {
+	if applied == placement {
+		return true
+	}
+	if applied == "" {
+		return false
+	}
+	var parsed *policyv1alpha1.Placement
+	if err := json.Unmarshal([]byte(applied), &parsed); err != nil {
+		return false
+	}
+	again, err := json.Marshal(parsed)
+	return err == nil && string(again) == placement
+}
+
+func requested(in Input) bool {
+	at := in.Spec.RescheduleTriggeredAt
+	return at != nil && in.LastScheduled != nil && in.LastScheduled.Before(at)
+}
+
+func total(targets []workv1alpha2.TargetCluster) int64 {
+	var sum int64
+	for i := range targets {
+		sum += int64(targets[i].Replicas)
+	}
+	return sum
+}
+
+func targetGone(in Input) bool {
+	missing := make(sets.Set[string], len(in.Spec.Clusters))
+	for i := range in.Spec.Clusters {
+		missing.Insert(in.Spec.Clusters[i].Name)
+	}
+	for _, c := range in.Clusters {
+		missing.Delete(c.Name)
+	}
+	return missing.Len() > 0
+}

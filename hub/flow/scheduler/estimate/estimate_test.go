@@ -1,0 +1,213 @@
+package estimate_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/test/builder"
+)
+
+// list reads pairs of names and quantities.
+func list(pairs ...string) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		out[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return out
+}
+
+func requires(pairs ...string) *workv1alpha2.ReplicaRequirements {
+	return &workv1alpha2.ReplicaRequirements{ResourceRequest: list(pairs...)}
+}
+
+// reporting returns a cluster that reports 10 CPUs, 20Gi and 100 pods in all, of which
+// 2 CPUs, 4Gi and 10 pods are taken and 1 CPU and 5 pods are waiting for a node.
+func reporting(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
+	c := builder.MakeCluster("m").Obj()
+	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{
+		Allocatable: list("cpu", "10", "memory", "20Gi", "pods", "100", "example.com/gpu", "2"),
+		Allocated:   list("cpu", "2", "memory", "4Gi", "pods", "10"),
+		Allocating:  list("cpu", "1", "pods", "5"),
+	}
+	for _, change := range changes {
+		change(c)
+	}
+	return c
+}
+
+// grading makes a cluster report so many nodes with at least 0, 1 and 4 CPUs free.
+func grading(counts ...int) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) {
+		for i, least := range []string{"0", "1", "4"} {
+			c.Spec.ResourceModels = append([]clusterv1alpha1.ResourceModel{{
+				Grade:  uint(i),
+				Ranges: []clusterv1alpha1.ResourceModelRange{{Name: corev1.ResourceCPU, Min: resource.MustParse(least)}},
+			}}, c.Spec.ResourceModels...)
+			if i < len(counts) {
+				c.Status.ResourceSummary.AllocatableModelings = append(c.Status.ResourceSummary.AllocatableModelings,
+					clusterv1alpha1.AllocatableModeling{Grade: uint(i), Count: counts[i]})
+			}
+		}
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		cluster *clusterv1alpha1.Cluster
+		assumed estimate.Assumed
+		req     *workv1alpha2.ReplicaRequirements
+		want    estimate.Capacity
+	}{
+		"nothing fits where nothing was reported": {
+			cluster: builder.MakeCluster("m").Obj(), want: estimate.Capacity{Limit: "no summary"},
+		},
+		"what requests nothing is bounded by pods": {
+			cluster: reporting(), want: estimate.Capacity{Replicas: 85, Limit: "pods"},
+		},
+		"an empty request is none": {
+			cluster: reporting(), req: requires("cpu", "0"), want: estimate.Capacity{Replicas: 85, Limit: "pods"},
+		},
+		"what waits for a node counts as taken": {
+			cluster: reporting(), req: requires("cpu", "500m"), want: estimate.Capacity{Replicas: 14, Limit: "cpu"},
+		},
+		"the scarcest resource limits": {
+			cluster: reporting(), req: requires("cpu", "100m", "memory", "3Gi"), want: estimate.Capacity{Replicas: 5, Limit: "memory"},
+		},
+		"memory in decimal notation is compared by its bytes": {
+			cluster: reporting(), req: requires("memory", "4G"), want: estimate.Capacity{Replicas: 4, Limit: "memory"},
+		},
+		"a resource that the cluster does not have": {
+			cluster: reporting(), req: requires("example.com/fpga", "1"), want: estimate.Capacity{Limit: "example.com/fpga"},
+		},
+		"an extended resource": {
+			cluster: reporting(), req: requires("example.com/gpu", "1"), want: estimate.Capacity{Replicas: 2, Limit: "example.com/gpu"},
+		},
+		"of equal limits the first by name is told": {
+			cluster: reporting(), req: requires("cpu", "7", "memory", "16Gi"), want: estimate.Capacity{Replicas: 1, Limit: "cpu"},
+		},
+		"what was assigned since is taken off": {
+			cluster: reporting(), assumed: estimate.Assumed{Resources: list("cpu", "4"), Pods: 8}, req: requires("cpu", "1"),
+			want: estimate.Capacity{Replicas: 3, Limit: "cpu"},
+		},
+		"so are its pods": {
+			cluster: reporting(), assumed: estimate.Assumed{Pods: 80}, want: estimate.Capacity{Replicas: 5, Limit: "pods"},
+		},
+		"an overcommitted cluster takes nothing": {
+			cluster: reporting(), assumed: estimate.Assumed{Resources: list("cpu", "9")}, req: requires("cpu", "1m"),
+			want: estimate.Capacity{Limit: "cpu"},
+		},
+		"a cluster without pods left takes nothing": {
+			cluster: reporting(), assumed: estimate.Assumed{Pods: 90}, req: requires("cpu", "1m"), want: estimate.Capacity{Limit: "pods"},
+		},
+		"nodes that are too small are of no use": {
+			cluster: reporting(grading(50, 2, 1)), req: requires("cpu", "2"), want: estimate.Capacity{Replicas: 2, Limit: "models"},
+		},
+		"each node holds what it holds by itself": {
+			cluster: reporting(grading(5, 2, 1)), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 6, Limit: "models"},
+		},
+		"what was assigned since takes places on nodes": {
+			cluster: reporting(grading(5, 2, 1)), assumed: estimate.Assumed{Resources: list("cpu", "1500m")}, req: requires("cpu", "1"),
+			want: estimate.Capacity{Replicas: 4, Limit: "models"},
+		},
+		"a resource that no grade mentions is bounded by the sum": {
+			cluster: reporting(grading(5, 2, 1)), req: requires("memory", "4Gi"), want: estimate.Capacity{Replicas: 4, Limit: "memory"},
+		},
+		"a count that cannot be is not believed": {
+			cluster: reporting(grading(5, -2, 1)), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 7, Limit: "cpu"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			g.Expect(estimate.Replicas(tt.cluster, tt.assumed, tt.req)).To(Equal(tt.want))
+		})
+	}
+}
+
+func component(name string, replicas int32, pairs ...string) workv1alpha2.Component {
+	return workv1alpha2.Component{
+		Name: name, Replicas: replicas,
+		ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: list(pairs...)},
+	}
+}
+
+func TestSets(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		cluster    *clusterv1alpha1.Cluster
+		assumed    estimate.Assumed
+		components []workv1alpha2.Component
+		want       estimate.Capacity
+	}{
+		"nothing fits where nothing was reported": {
+			cluster: builder.MakeCluster("m").Obj(), want: estimate.Capacity{Limit: "no summary"},
+		},
+		"without replicas pods bound": {
+			cluster: reporting(), components: []workv1alpha2.Component{{Name: "a"}}, want: estimate.Capacity{Replicas: 85, Limit: "pods"},
+		},
+		"a set takes the pods of all components": {
+			cluster:    reporting(),
+			components: []workv1alpha2.Component{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 7}},
+			want:       estimate.Capacity{Replicas: 8, Limit: "pods"},
+		},
+		"a set takes what all components request": {
+			cluster:    reporting(),
+			components: []workv1alpha2.Component{component("a", 1, "cpu", "1"), component("b", 2, "cpu", "500m", "memory", "5G")},
+			want:       estimate.Capacity{Replicas: 1, Limit: "memory"},
+		},
+		"every replica of a set needs a node": {
+			cluster:    reporting(grading(5, 3, 1)),
+			components: []workv1alpha2.Component{component("a", 1, "cpu", "2"), component("b", 2, "cpu", "1")},
+			want:       estimate.Capacity{Replicas: 1, Limit: "cpu"},
+		},
+		"a set does not fit in part": {
+			cluster:    reporting(grading(5, 1, 1)),
+			components: []workv1alpha2.Component{component("a", 1, "cpu", "3"), component("b", 3, "cpu", "1")},
+			want:       estimate.Capacity{Limit: "models"},
+		},
+		"what was assigned since is taken off the nodes": {
+			cluster: reporting(grading(0, 0, 1)), assumed: estimate.Assumed{Resources: list("cpu", "2")},
+			components: []workv1alpha2.Component{component("a", 1, "cpu", "1")},
+			want:       estimate.Capacity{Replicas: 2, Limit: "models"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			g.Expect(estimate.Sets(tt.cluster, tt.assumed, tt.components)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestAReportThatCannotBeDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := reporting(grading(0, 0, 1<<62))
+	c.Status.ResourceSummary.Allocatable = list("cpu", "1P", "pods", "1P")
+	g.Expect(estimate.Replicas(c, estimate.Assumed{}, requires("cpu", "1m")).Replicas).To(BeNumerically(">", 0))
+	g.Expect(estimate.Sets(c, estimate.Assumed{}, []workv1alpha2.Component{component("a", 1, "cpu", "1m")}).Replicas).
+		To(BeNumerically(">", 0))
+}
+
+func BenchmarkReplicas(b *testing.B) {
+	for name, c := range map[string]*clusterv1alpha1.Cluster{"summary": reporting(), "models": reporting(grading(10, 10, 10))} {
+		b.Run(fmt.Sprintf("by %s", name), func(b *testing.B) {
+			req := requires("cpu", "100m", "memory", "128Mi")
+			b.ReportAllocs()
+			for b.Loop() {
+				estimate.Replicas(c, estimate.Assumed{}, req)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/scheduler/decide"
+)
+
+// Reasons and the action of the scheduler's events.
+const (
+	reasonSucceeded = "ScheduleBindingSucceed"
+	reasonFailed    = "ScheduleBindingFailed"
+	reasonLeaving   = "EvictWorkloadFromCluster"
+	action          = "ScheduleBinding"
+)
+
+// eventsOf returns what there is to tell about a decision, on the template and on the
+// binding: nothing if it changed nothing.
+func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.Event {
+	template := bindings.TemplateRef(b)
+	var out []kube.Event
+	switch d.Outcome {
+	case decide.Refused, decide.NoClusterFit, decide.Unschedulable, decide.OverQuota:
+		if c.verdict {
+			out = warnings(b, d.Message)
+		}
+	default:
+		if !c.targets && !c.verdict {
+			return nil
+		}
+		for _, a := range d.Attempts {
+			if a.Message != "" {
+				out = append(out, warnings(b, fmt.Sprintf("Group %q of clusterAffinities does not do: %s", a.Affinity, a.Message))...)
+			}
+		}
+		for _, l := range d.Leave {
+			out = append(out, departed(template, b, l)...)
+		}
+		e := kube.Event{
+			Regarding: template, Related: b, Type: corev1.EventTypeNormal, Reason: reasonSucceeded, Action: action,
+			Note: successNote(kind, d.Targets),
+		}
+		detail := e
+		detail.Regarding, detail.Related, detail.Detail = b, nil, true
+		out = append(out, e, detail)
+	}
+	return out
+}
+
+// departed tells that a cluster is left for another one, on the template and on the binding.
+func departed(template *corev1.ObjectReference, b kube.Binding, l decide.Departure) []kube.Event {
+	e := kube.Event{
+		Regarding: template, Type: corev1.EventTypeNormal, Reason: reasonLeaving, Action: action,
+		Note:    fmt.Sprintf("Leaving cluster %s. %s", l.Cluster, l.Why),
+		Related: &corev1.ObjectReference{APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: "Cluster", Name: l.Cluster},
+	}
+	detail := e
+	detail.Regarding = b
+	return []kube.Event{e, detail}
+}
+
+// warnings say on the template and on the binding that it is not placed, and why.
+func warnings(b kube.Binding, note string) []kube.Event {
+	of := func(regarding, related runtime.Object) kube.Event {
+		return kube.Event{Regarding: regarding, Related: related, Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: action, Note: note}
+	}
+	return []kube.Event{of(bindings.TemplateRef(b), b), of(b, nil)}
+}
+
+// successNote is the sentence that clients of this API wait for; it differs by a
+// colon between the kinds.
+func successNote(kind string, targets []workv1alpha2.TargetCluster) string {
+	shares := make([]string, len(targets))
+	for i, t := range targets {
+		shares[i] = fmt.Sprintf("%s:%d", t.Name, t.Replicas)
+	}
+	result := "{" + strings.Join(shares, ", ") + "}"
+	if kind == kube.ClusterResourceBindings().Kind {
+		return successMessage + " Result " + result
+	}
+	return successMessage + " Result: " + result
+}

@@ -1,0 +1,171 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/scheduler/filter"
+)
+
+// placement is what was decided on a binding of a generation.
+type placement struct {
+	generation int64
+	targets    []workv1alpha2.TargetCluster
+	// admitted is what was admitted of its requests.
+	admitted string
+}
+
+// decide decides on a binding, and reserves what it gets. One decision is made after
+// the other, so that each knows what those before it assigned. It also returns after how
+// long a better place will have been there for long enough; 0 if there is none.
+func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decision, time.Duration, error) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	now := r.clock.Now()
+	in, err := r.gather(ctx, b, now)
+	if err != nil {
+		return decide.Decision{}, 0, err
+	}
+	key := client.ObjectKeyFromObject(b)
+	d := decide.Decide(in)
+	wait := r.settled(key, d.Better != "", now)
+	if d.Better != "" && wait == 0 {
+		in.Settled = true
+		d = decide.Decide(in)
+	}
+	r.ledger.Assign(key, in.Spec.Clusters, d.Targets, requestOf(in.Spec), now)
+	moves := (d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit) && !sameTargets(in.Spec.Clusters, d.Targets)
+	if moves || d.AdmittedRequests != in.AdmittedRequests {
+		r.placed[key] = placement{generation: b.GetGeneration(), targets: d.Targets, admitted: d.AdmittedRequests}
+	}
+	if d.Away {
+		r.away.Insert(key)
+	} else {
+		r.away.Delete(key)
+	}
+	if reason := reasonOf(d); reason == workv1alpha2.ReasonScheduledSuccess {
+		delete(r.waiting, key)
+	} else {
+		r.waiting[key] = reason
+	}
+	return d, wait, nil
+}
+
+// settled returns after how long a better place will have been there for long enough, and
+// remembers since when it is.
+func (r *reconciler) settled(key types.NamespacedName, better bool, now time.Time) time.Duration {
+	if !better {
+		delete(r.better, key)
+		return 0
+	}
+	since, known := r.better[key]
+	if !known {
+		since = now
+		r.better[key] = now
+	}
+	return max(0, r.settle-now.Sub(since))
+}
+
+// arrived forgets since when there was a better place for a binding that has it now: the
+// next one has to last as long.
+func (r *reconciler) arrived(key types.NamespacedName) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	delete(r.better, key)
+}
+
+// undo takes back what a decision reserved that was not written.
+func (r *reconciler) undo(key types.NamespacedName, before []workv1alpha2.TargetCluster, d decide.Decision) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	r.ledger.Assign(key, d.Targets, before, nil, r.clock.Now())
+	delete(r.placed, key)
+	delete(r.waiting, key) // it is looked at again
+}
+
+// gather reads what decides on a binding. The Clusters are those of the snapshot, which
+// nobody changes.
+func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) (decide.Input, error) {
+	status := b.BindingStatus()
+	in := decide.Input{
+		// A copy of the slices that record replaces, not of what is in them.
+		Spec:             new(*b.BindingSpec()),
+		AppliedPlacement: b.GetAnnotations()[contract.AppliedPlacementAnnotation],
+		ObservedAffinity: status.SchedulerObservedAffinityName,
+		LastScheduled:    status.LastScheduledTime,
+		Clusters:         r.snapshot.Clusters(),
+		Assumed:          r.ledger.All(now),
+		GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), b.BindingSpec().Resource.ResourceVersion, now),
+	}
+	in.ReturnToPreferred, in.StayInOverflow = decide.Wish(b.GetAnnotations())
+	in.AdmittedRequests = r.admitted(b)
+	var err error
+	if in.Peers, err = r.peers(ctx, b); err != nil {
+		return in, err
+	}
+	if in.Quotas, err = r.quotasOf(ctx, b); err != nil {
+		return in, err
+	}
+	kind := schema.FromAPIVersionAndKind(in.Spec.Resource.APIVersion, in.Spec.Resource.Kind)
+	in.Coming, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), kind)
+	return in, err
+}
+
+// peers returns the other bindings of the namespace that are of the same groups, with
+// the clusters that this scheduler gave them last, which the cache may not have yet.
+func (r *reconciler) peers(ctx context.Context, b kube.Binding) (filter.Peers, error) {
+	if b.BindingSpec().WorkloadAffinityGroups == nil {
+		return filter.Peers{}, nil
+	}
+	bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
+	if err != nil {
+		return filter.Peers{}, fmt.Errorf("listing the bindings of the groups of %q: %w", b.GetName(), err)
+	}
+	return filter.PeersOf(b, bindings, r.targets), nil
+}
+
+// targets returns the clusters that a binding has, or that this scheduler gave it last.
+func (r *reconciler) targets(b kube.Binding) []workv1alpha2.TargetCluster {
+	// Whoever changes the targets changes the generation.
+	if last, ok := r.placed[client.ObjectKeyFromObject(b)]; ok && last.generation == b.GetGeneration() {
+		return last.targets
+	}
+	return b.BindingSpec().Clusters
+}
+
+// admitted returns what was admitted of the requests of a binding, by this scheduler's last decision if the cache
+// does not show that yet.
+func (r *reconciler) admitted(b kube.Binding) string {
+	if last, ok := r.placed[client.ObjectKeyFromObject(b)]; ok && last.generation == b.GetGeneration() {
+		return last.admitted
+	}
+	return b.GetAnnotations()[contract.AdmittedRequestsAnnotation]
+}
+
+// requestOf returns what a replica requests.
+func requestOf(spec *workv1alpha2.ResourceBindingSpec) corev1.ResourceList {
+	if spec.ReplicaRequirements == nil {
+		return nil
+	}
+	return spec.ReplicaRequirements.ResourceRequest
+}
+
+// targetNames lists targets for the log.
+func targetNames(targets []workv1alpha2.TargetCluster) []string {
+	out := make([]string, len(targets))
+	for i := range targets {
+		out[i] = targets[i].Name
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package hints
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/scheduler/assign"
+)
+
+// Ours says whether a binding is this scheduler's to place: somebody is to, and the binding
+// names nobody else.
+func Ours(b workv1alpha2.Binding) bool {
+	name := b.BindingSpec().SchedulerName
+	return (name == "" || name == contract.DefaultSchedulerName) && bindings.IsScheduled(b)
+}
+
+// News is what changed about a cluster, as far as decisions go.
+type News int
+
+// News, the least first.
+const (
+	// None : nothing; an agent told that its cluster is alive, or that it has less
+	// room than before.
+	None News = iota
+	// Room : the cluster may have room for more. That helps who waits for room.
+	Room
+	// Fit : what filters look at. A binding may fit now, or no longer.
+	Fit
+)
+
+// Change is what happened to a cluster.
+type Change struct {
+	News News
+	// Before and After are the cluster as it was and as it is; nil if it was not there, is
+	// no more, or does not matter.
+	Before, After *clusterv1alpha1.Cluster
+}
+
+// Of compares a cluster with what it was.
+func Of(before, after *clusterv1alpha1.Cluster) Change {
+	c := Change{Before: before, After: after}
+	switch {
+	case before.Generation != after.Generation,
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero(),
+		!maps.Equal(before.Labels, after.Labels),
+		complete(before) != complete(after),
+		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements):
+		c.News = Fit
+	case roomier(before.Status.ResourceSummary, after.Status.ResourceSummary):
+		c.News = Room
+	}
+	return c
+}
+
+// Standing is where a binding stands by its last decision, which may not be in the cache
+// yet.
+type Standing struct {
+	// Waits is the reason why it was not placed; empty if it was.
+	Waits string
+	// Away says that it would rather be elsewhere, and goes there when there is room.
+	Away bool
+	// Targets are the clusters that it has.
+	Targets []workv1alpha2.TargetCluster
+}
+
+// StandingOf returns what a binding says itself.
+func StandingOf(b workv1alpha2.Binding) Standing {
+	s := Standing{Targets: b.BindingSpec().Clusters}
+	c := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingScheduled)
+	switch {
+	case c == nil:
+		s.Waits = "nothing was decided yet"
+	case c.Status != metav1.ConditionTrue:
+		s.Waits = c.Reason
+	}
+	return s
+}
+
+// Concerns says whether a change may be one for where a binding goes. One whose targets
+// are found has nothing to gain from room elsewhere, nor from a cluster that it does not
+// pick; and one whose replicas are divided stays where it is, wherever else it would fit,
+// unless it would rather be elsewhere.
+func (c Change) Concerns(spec *workv1alpha2.ResourceBindingSpec, at Standing) bool {
+	switch c.News {
+	case None:
+		return false
+	case Room:
+		return at.Waits == workv1alpha2.ReasonUnschedulable || at.Away && c.picked(spec.Placement)
+	case Fit:
+	}
+	if at.Waits != "" || spec.Placement == nil || slices.ContainsFunc(at.Targets, c.is) {
+		return true
+	}
+	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated && !at.Away {
+		return false
+	}
+	return c.picked(spec.Placement)
+}
+
+// is says whether a target is the cluster that changed.
+func (c Change) is(t workv1alpha2.TargetCluster) bool {
+	return c.Before != nil && t.Name == c.Before.Name || c.After != nil && t.Name == c.After.Name
+}
+
+// picked says whether a placement picks the cluster, as it was or as it is. It may be any
+// cluster if it is not told which.
+func (c Change) picked(p *policyv1alpha1.Placement) bool {
+	if p == nil || c.Before == nil && c.After == nil {
+		return true
+	}
+	for _, a := range affinities(p) {
+		matcher, err := selector.CompileCluster(a)
+		if err != nil || c.Before != nil && matcher.Matches(c.Before) || c.After != nil && matcher.Matches(c.After) {
+			return true
+		}
+	}
+	return false
+}
+
+// affinities returns all that a placement has, those of what overflows among them.
+func affinities(p *policyv1alpha1.Placement) []*policyv1alpha1.ClusterAffinity {
+	if len(p.ClusterAffinities) == 0 {
+		return []*policyv1alpha1.ClusterAffinity{p.ClusterAffinity}
+	}
+	var out []*policyv1alpha1.ClusterAffinity
+	for i := range p.ClusterAffinities {
+		term := &p.ClusterAffinities[i]
+		out = append(out, &term.ClusterAffinity)
+		for j := range term.OverflowAffinities {
+			out = append(out, &term.OverflowAffinities[j].ClusterAffinity)
+		}
+	}
+	return out
+}
+
+// Priority orders bindings: by the priority of their policy first, and of equals those
+// that somebody changed come before those that are looked at again.
+func Priority(spec *workv1alpha2.ResourceBindingSpec, again bool) int {
+	p := 0
+	if spec.SchedulePriority != nil {
+		p = 2 * int(spec.SchedulePriority.Priority)
+	}
+	if again {
+		return p - 1
+	}
+	return p
+}
+
+func complete(c *clusterv1alpha1.Cluster) bool {
+	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements)
+}
+
+// roomier says whether a report has more of anything free than the one before, in sum
+// or on some grade of nodes.
+func roomier(before, after *clusterv1alpha1.ResourceSummary) bool {
+	if after == nil {
+		return false
+	}
+	if before == nil {
+		return true
+	}
+	for name := range after.Allocatable {
+		if free(before, name) < free(after, name) {
+			return true
+		}
+	}
+	counts := make(map[uint]int, len(before.AllocatableModelings))
+	for _, m := range before.AllocatableModelings {
+		counts[m.Grade] = m.Count
+	}
+	for _, m := range after.AllocatableModelings {
+		if m.Count > counts[m.Grade] {
+			return true
+		}
+	}
+	return false
+}
+
+// free is what is left of a resource.
+func free(s *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) float64 {
+	all, used, waiting := s.Allocatable[name], s.Allocated[name], s.Allocating[name]
+	return all.AsApproximateFloat64() - used.AsApproximateFloat64() - waiting.AsApproximateFloat64()
+}

@@ -1,0 +1,154 @@
+package hints_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/hints"
+	"fairlead.dev/test/builder"
+)
+
+func cpus(n string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
+}
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*clusterv1alpha1.Cluster)
+		want   hints.News
+	}{
+		"a heartbeat is no news": {func(c *clusterv1alpha1.Cluster) {
+			c.ResourceVersion = "2"
+			c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue}}
+		}, hints.None},
+		"less room is no news": {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("3") }, hints.None},
+		"pods that went":       {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("500m") }, hints.Room},
+		"a new node":           {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocatable = cpus("8") }, hints.Room},
+		"a larger node": {func(c *clusterv1alpha1.Cluster) {
+			c.Status.ResourceSummary.AllocatableModelings = []clusterv1alpha1.AllocatableModeling{{Grade: 3, Count: 1}}
+		}, hints.Room},
+		"a label": {func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"a": "b"} }, hints.Fit},
+		"a taint": {func(c *clusterv1alpha1.Cluster) { c.Generation++ }, hints.Fit},
+		"its removal": {func(c *clusterv1alpha1.Cluster) {
+			c.DeletionTimestamp = &metav1.Time{}
+			*c.DeletionTimestamp = metav1.Now()
+		}, hints.Fit},
+		"another API": {func(c *clusterv1alpha1.Cluster) {
+			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}
+		}, hints.Fit},
+		"a full listing": {func(c *clusterv1alpha1.Cluster) {
+			c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue}}
+		}, hints.Fit},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := builder.MakeCluster("m").Obj()
+			before.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: cpus("4"), Allocated: cpus("1")}
+			after := before.DeepCopy()
+			tt.change(after)
+			NewWithT(t).Expect(hints.Of(before, after).News).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestConcerns(t *testing.T) {
+	t.Parallel()
+	const placed = ""
+	south := &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "south"}}}
+	divided := func(s *workv1alpha2.ResourceBindingSpec) {
+		s.Replicas = 2
+		s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided}
+	}
+	moved := func(from, to string) hints.Change {
+		return hints.Change{News: hints.Fit, Before: builder.MakeCluster("m").Label("site", from).Obj(), After: builder.MakeCluster("m").Label("site", to).Obj()}
+	}
+	overflowing := func(s *workv1alpha2.ResourceBindingSpec) {
+		divided(s)
+		s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{
+			ClusterAffinity:    policyv1alpha1.ClusterAffinity{ClusterNames: []string{"b"}},
+			OverflowAffinities: []policyv1alpha1.OverflowAffinityTerm{{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m"}}}},
+		}}
+	}
+	room := hints.Change{News: hints.Room, After: builder.MakeCluster("m").Obj()}
+	tests := map[string]struct {
+		change  hints.Change
+		spec    func(*workv1alpha2.ResourceBindingSpec)
+		waits   string
+		away    bool
+		targets []string
+		want    bool
+	}{
+		"nothing is news to nobody":                       {change: hints.Change{}, waits: workv1alpha2.ReasonUnschedulable},
+		"room to who waits for it":                        {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"room to who waits for something else":            {change: room, waits: workv1alpha2.ReasonNoClusterFit},
+		"room to who is placed":                           {change: room, waits: placed, targets: []string{"m"}},
+		"room somewhere to who would rather be elsewhere": {change: hints.Change{News: hints.Room}, away: true, targets: []string{"a"}, want: true},
+		"room where it would rather be":                   {change: hints.Change{News: hints.Room, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
+		"room where it does not go":                       {change: room, away: true, targets: []string{"a"}},
+		"room in what takes what overflows":               {change: room, away: true, targets: []string{"a"}, want: true, spec: overflowing},
+		"a cluster to what overflowed":                    {change: moved("x", "south"), away: true, targets: []string{"a"}, want: true, spec: overflowing},
+		"a cluster that fits to who has none":             {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"whatever changes to who waits":                   {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a target to who has it":                          {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
+		"a cluster to what is divided among others":       {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
+		"a cluster that is picked now":                    {change: moved("x", "south"), targets: []string{"a"}, want: true},
+		"a cluster that was picked":                       {change: moved("south", "x"), targets: []string{"a"}, want: true},
+		"a cluster that nobody picks":                     {change: moved("x", "y"), targets: []string{"a"}},
+		"a cluster of another group than the first": {change: moved("x", "south"), targets: []string{"a"}, want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+				{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}, {ClusterAffinity: *south},
+			}}
+		}},
+		"a cluster that joined": {change: hints.Change{News: hints.Fit, After: builder.MakeCluster("m").Label("site", "south").Obj()}, targets: []string{"a"}, want: true},
+		"a target that is gone": {change: hints.Change{News: hints.Fit, Before: builder.MakeCluster("m").Obj()}, spec: divided, targets: []string{"m"}, want: true},
+		"what cannot be read is looked at": {change: moved("x", "y"), want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no key": ""}}}
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := &workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: south}}
+			if tt.spec != nil {
+				tt.spec(spec)
+			}
+			at := hints.Standing{Waits: tt.waits, Away: tt.away}
+			for _, name := range tt.targets {
+				at.Targets = append(at.Targets, workv1alpha2.TargetCluster{Name: name})
+			}
+			NewWithT(t).Expect(tt.change.Concerns(spec, at)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestStandingOf(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "m"}}}}
+	g.Expect(hints.StandingOf(b).Waits).NotTo(BeEmpty())
+	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.BindingScheduled, Status: metav1.ConditionFalse, Reason: "Why"}}
+	g.Expect(hints.StandingOf(b)).To(Equal(hints.Standing{Waits: "Why", Targets: b.Spec.Clusters}))
+	b.Status.Conditions[0].Status = metav1.ConditionTrue
+	g.Expect(hints.StandingOf(b).Waits).To(BeEmpty())
+}
+
+func TestPriority(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	of := func(p int32, again bool) int {
+		return hints.Priority(&workv1alpha2.ResourceBindingSpec{SchedulePriority: &workv1alpha2.SchedulePriority{Priority: p}}, again)
+	}
+	g.Expect(of(1, true)).To(BeNumerically(">", of(0, false)), "the policy comes first")
+	g.Expect(of(0, false)).To(BeNumerically(">", of(0, true)), "then who changed something")
+	g.Expect(of(0, false)).To(Equal(hints.Priority(&workv1alpha2.ResourceBindingSpec{}, false)))
+}

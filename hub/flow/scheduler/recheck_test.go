@@ -1,0 +1,19 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/hub/flow/scheduler/decide"
+)
+
+func TestWhatWaitsForRoomIsLookedAtWithoutNews(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(recheck(decide.Decision{Outcome: decide.Scheduled}, 0)).To(BeZero(), "it is where it should be")
+	g.Expect(recheck(decide.Decision{Outcome: decide.Unschedulable}, 0)).To(Equal(lookAgain))
+	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, Away: true}, 0)).To(Equal(lookAgain))
+	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, Away: true, Better: "There is room."}, time.Second)).To(Equal(time.Second))
+}

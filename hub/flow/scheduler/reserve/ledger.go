@@ -1,0 +1,191 @@
+package reserve
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/estimate"
+)
+
+// Lifetime is how long a reservation lasts at most.
+const Lifetime = 5 * time.Minute
+
+// Ledger holds the reservations of all clusters. Its methods may be called at the same
+// time; the clock is the caller's.
+type Ledger struct {
+	mu       sync.Mutex
+	accounts map[string]*account
+}
+
+// New returns a ledger with nothing in it.
+func New() *Ledger { return &Ledger{accounts: map[string]*account{}} }
+
+// account is what is reserved in one cluster.
+type account struct {
+	// pods is how many the last report counted; reported says that there was one.
+	pods     int64
+	reported bool
+	// entries are the reservations, in the order of their end.
+	entries []entry
+	// sum is all of them. What is in it is never changed, only replaced: it is handed out.
+	sum estimate.Assumed
+}
+
+// entry is what one assignment added.
+type entry struct {
+	binding  types.NamespacedName
+	replicas int64
+	request  corev1.ResourceList
+	until    time.Time
+}
+
+// Assign reserves what the targets of a binding gained, and lets go of what they lost.
+func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alpha2.TargetCluster, request corev1.ResourceList, now time.Time) {
+	gained := make(map[string]int64, len(before)+len(after))
+	for i := range after {
+		gained[after[i].Name] += int64(after[i].Replicas)
+	}
+	for i := range before {
+		gained[before[i].Name] -= int64(before[i].Replicas)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for cluster, n := range gained {
+		switch a := l.accounts[cluster]; {
+		case n > 0:
+			l.account(cluster).add(entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
+		case n < 0 && a != nil:
+			a.release(-n, func(e *entry) bool { return e.binding == binding })
+		}
+	}
+}
+
+// Report takes note of what a cluster reports, and lets go of what it counts by now.
+func (l *Ledger) Report(c *clusterv1alpha1.Cluster) {
+	s := c.Status.ResourceSummary
+	if s == nil {
+		return
+	}
+	allocated, allocating := s.Allocated[corev1.ResourcePods], s.Allocating[corev1.ResourcePods]
+	pods := allocated.Value() + allocating.Value()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(c.Name)
+	if a.reported && pods > a.pods {
+		a.release(pods-a.pods, func(*entry) bool { return true })
+	}
+	a.pods, a.reported = pods, true
+}
+
+// Forget lets go of all that a binding reserved: it is gone. It says whether that was
+// anything.
+func (l *Ledger) Forget(binding types.NamespacedName) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	freed := false
+	for _, a := range l.accounts {
+		before := a.sum.Pods
+		a.release(math.MaxInt64, func(e *entry) bool { return e.binding == binding })
+		freed = freed || a.sum.Pods < before
+	}
+	return freed
+}
+
+// Leave closes the account of a cluster that left.
+func (l *Ledger) Leave(cluster string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.accounts, cluster)
+}
+
+// All returns what is reserved, by cluster.
+func (l *Ledger) All(now time.Time) map[string]estimate.Assumed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]estimate.Assumed{}
+	for cluster, a := range l.accounts {
+		a.expire(now)
+		if len(a.entries) > 0 {
+			out[cluster] = a.sum
+		}
+	}
+	return out
+}
+
+// add takes an entry up.
+func (a *account) add(e entry) {
+	at, _ := slices.BinarySearchFunc(a.entries, e.until, func(e entry, until time.Time) int {
+		if e.until.After(until) {
+			return 1
+		}
+		return -1 // behind those that end at the same time
+	})
+	a.entries = slices.Insert(a.entries, at, e)
+	a.count(&e, e.replicas)
+}
+
+// count adds so many replicas of an entry to the sum, or takes them off it.
+func (a *account) count(e *entry, replicas int64) {
+	next := estimate.Assumed{Pods: a.sum.Pods + replicas, Resources: maps.Clone(a.sum.Resources)}
+	if next.Resources == nil {
+		next.Resources = make(corev1.ResourceList, len(e.request))
+	}
+	for name, q := range e.request {
+		sum := next.Resources[name].DeepCopy()
+		sum.Add(times(q, replicas))
+		next.Resources[name] = sum
+	}
+	a.sum = next
+}
+
+func (l *Ledger) account(cluster string) *account {
+	a := l.accounts[cluster]
+	if a == nil {
+		a = &account{}
+		l.accounts[cluster] = a
+	}
+	return a
+}
+
+// release lets go of so many replicas of the entries that match, the oldest first.
+func (a *account) release(n int64, matches func(*entry) bool) {
+	kept := a.entries[:0]
+	for i := range a.entries {
+		e := a.entries[i]
+		if n > 0 && matches(&e) {
+			freed := min(n, e.replicas)
+			e.replicas -= freed
+			n -= freed
+			a.count(&e, -freed)
+		}
+		if e.replicas > 0 {
+			kept = append(kept, e)
+		}
+	}
+	clear(a.entries[len(kept):])
+	a.entries = kept
+}
+
+// expire lets go of what lasted too long; entries are in the order of their end.
+func (a *account) expire(now time.Time) {
+	for len(a.entries) > 0 && !now.Before(a.entries[0].until) {
+		a.count(&a.entries[0], -a.entries[0].replicas)
+		a.entries = a.entries[1:]
+	}
+}
+
+// times multiplies a quantity.
+func times(q resource.Quantity, n int64) resource.Quantity {
+	q = q.DeepCopy()
+	q.Mul(n)
+	return q
+}

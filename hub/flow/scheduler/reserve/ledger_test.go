@@ -1,0 +1,174 @@
+package reserve_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/reserve"
+	"fairlead.dev/test/builder"
+)
+
+var (
+	web = types.NamespacedName{Namespace: "shop", Name: "web"}
+	api = types.NamespacedName{Namespace: "shop", Name: "api"}
+	now = time.Unix(1000, 0)
+)
+
+func on(replicas int32) []workv1alpha2.TargetCluster {
+	return []workv1alpha2.TargetCluster{{Name: "m", Replicas: replicas}}
+}
+
+func counting(pods int64) *clusterv1alpha1.Cluster {
+	c := builder.MakeCluster("m").Obj()
+	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{
+		Allocated: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)},
+	}
+	return c
+}
+
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	cpu := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+	tests := map[string]struct {
+		do   func(*reserve.Ledger)
+		at   time.Duration
+		want int64
+	}{
+		"what was assigned is reserved":   {do: func(*reserve.Ledger) {}, want: 4},
+		"only what is gained counts":      {do: func(l *reserve.Ledger) { l.Assign(web, on(4), on(6), cpu, now) }, want: 6},
+		"what is taken back is not":       {do: func(l *reserve.Ledger) { l.Assign(web, on(4), on(1), cpu, now) }, want: 1},
+		"a first report says nothing new": {do: func(l *reserve.Ledger) { l.Report(counting(50)) }, want: 4},
+		"a heartbeat lets go of nothing":  {do: func(l *reserve.Ledger) { l.Report(counting(50)); l.Report(counting(50)) }, want: 4},
+		"a pod that is counted is let go": {do: func(l *reserve.Ledger) { l.Report(counting(50)); l.Report(counting(53)) }, want: 1},
+		"never more than there is":        {do: func(l *reserve.Ledger) { l.Report(counting(0)); l.Report(counting(53)) }, want: 0},
+		"the oldest goes first": {do: func(l *reserve.Ledger) {
+			l.Assign(api, nil, on(3), cpu, now)
+			l.Report(counting(0))
+			l.Report(counting(5))
+			l.Forget(api)
+		}, want: 0},
+		"a binding that is gone needs none": {do: func(l *reserve.Ledger) { l.Assign(api, nil, on(3), cpu, now); l.Forget(web) }, want: 3},
+		"nor does a cluster that left":      {do: func(l *reserve.Ledger) { l.Leave("m") }, want: 0},
+		"what was assigned earlier ends earlier, whenever it is told": {do: func(l *reserve.Ledger) {
+			l.Assign(api, nil, on(3), cpu, now.Add(-time.Minute))
+		}, at: reserve.Lifetime - time.Minute, want: 4},
+		"nothing lasts forever": {do: func(*reserve.Ledger) {}, at: reserve.Lifetime, want: 0},
+		"but it lasts":          {do: func(*reserve.Ledger) {}, at: reserve.Lifetime - 1, want: 4},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			l := reserve.New()
+			l.Assign(web, nil, on(4), cpu, now)
+			tt.do(l)
+			got := l.All(now.Add(tt.at))["m"]
+			g.Expect(got.Pods).To(Equal(tt.want))
+			g.Expect(got.Resources.Cpu().MilliValue()).To(Equal(tt.want * 500))
+		})
+	}
+}
+
+// TestNothingIsLostAndNothingCountsTwice plays bursts of assignments whose pods appear
+// in reports later, in any order: at every moment what is reserved and what is
+// reported add up to what was assigned.
+func TestNothingIsLostAndNothingCountsTwice(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(7, 7))
+	for range 200 {
+		l := reserve.New()
+		l.Report(counting(0))
+		var assigned, running int64
+		shares := map[int]int32{}
+		for range 40 {
+			if random.IntN(2) == 0 {
+				i, more := random.IntN(5), 1+random.Int32N(9)
+				name := types.NamespacedName{Name: fmt.Sprint(i)}
+				l.Assign(name, on(shares[i]), on(shares[i]+more), nil, now)
+				shares[i] += more
+				assigned += int64(more)
+			} else {
+				running += random.Int64N(assigned - running + 1)
+				l.Report(counting(running))
+			}
+			g.Expect(l.All(now)["m"].Pods + running).To(Equal(assigned))
+		}
+	}
+}
+
+func TestForgetSaysWhetherThereIsRoomNow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	l := reserve.New()
+	l.Assign(web, nil, on(4), nil, now)
+	g.Expect(l.Forget(api)).To(BeFalse())
+	g.Expect(l.Forget(web)).To(BeTrue())
+	g.Expect(l.Forget(web)).To(BeFalse())
+}
+
+func TestWhatIsHandedOutDoesNotChange(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	l := reserve.New()
+	l.Assign(web, nil, on(1), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}, now)
+	before := l.All(now)["m"]
+	l.Assign(api, nil, on(1), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}, now)
+	g.Expect(before.Resources.Cpu().Value()).To(BeEquivalentTo(2))
+	after := l.All(now)["m"]
+	g.Expect(after.Resources.Cpu().Value()).To(BeEquivalentTo(5))
+}
+
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{}
+	for _, name := range []string{"silent", "starting", "well", "wordless", "more"} {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: name, Replicas: 4})
+	}
+	item := func(cluster, status string, health workv1alpha1.ResourceHealth) workv1alpha2.AggregatedStatusItem {
+		out := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: health}
+		if status != "" {
+			out.Status = &runtime.RawExtension{Raw: []byte(status)}
+		}
+		return out
+	}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
+		item("starting", `{"replicas":3,"readyReplicas":1}`, workv1alpha1.Unhealthy),
+		item("well", "", workv1alpha1.Healthy),
+		item("wordless", `"?"`, workv1alpha1.Unknown),
+		item("more", `{"replicas":7}`, workv1alpha1.Unknown),
+	}
+	g.Expect(reserve.Missing(b)).To(Equal([]workv1alpha2.TargetCluster{
+		{Name: "silent", Replicas: 4}, {Name: "starting", Replicas: 1}, {Name: "wordless", Replicas: 4},
+	}))
+}
+
+// BenchmarkBurst is what one decision costs while so many others are not reported yet.
+func BenchmarkBurst(b *testing.B) {
+	for _, open := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(open), func(b *testing.B) {
+			l := reserve.New()
+			cpu := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+			for i := range open {
+				l.Assign(types.NamespacedName{Name: fmt.Sprint(i)}, nil, on(1), cpu, now)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				l.All(now)
+			}
+		})
+	}
+}

@@ -1,0 +1,171 @@
+package spread
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// Candidate is a cluster that may be selected.
+type Candidate struct {
+	Cluster *clusterv1alpha1.Cluster
+	// Score says how much it is preferred.
+	Score int64
+	// Available is how many replicas it can have, with those that it has.
+	Available int64
+	// Assigned is how many it has, and Target whether it has the application.
+	Assigned int64
+	Target   bool
+	// Tier is 0 for the clusters that are meant, more for those that take what does
+	// not fit into them.
+	Tier int
+}
+
+// Request says what is to be spread.
+type Request struct {
+	Constraints []policyv1alpha1.SpreadConstraint
+	// Need is how many replicas the selected clusters must have room for; 0 if that
+	// does not matter.
+	Need int64
+	// Each is how many replicas every selected cluster gets, if all get as many: groups
+	// are preferred by how many of their clusters have that much room; 0 if that does not
+	// matter.
+	Each int64
+	// Fresh forgets what runs where.
+	Fresh bool
+}
+
+// Selection is what was selected.
+type Selection struct {
+	// Selected says of each candidate whether it is.
+	Selected []bool
+	// Limits says of each candidate that is not, which constraint it is that kept
+	// it out.
+	Limits []string
+}
+
+// bounds of a constraint; a maximum of 0 in a policy is none.
+type bounds struct{ min, max int }
+
+const unlimited = int(^uint(0) >> 1)
+
+func boundsOf(s *policyv1alpha1.SpreadConstraint) bounds {
+	b := bounds{min: max(1, s.MinGroups), max: s.MaxGroups}
+	if b.max <= 0 {
+		b.max = unlimited
+	}
+	return b
+}
+
+// dimension is a constraint that groups clusters.
+type dimension struct {
+	bounds
+	// name is the field or the label.
+	name string
+	// groups by preference, and of each candidate the indexes of its own.
+	groups []group
+	of     [][]int
+}
+
+// Select selects among candidates, which are sorted by name. The error is a sentence
+// that says what is lacking.
+func Select(r Request, candidates []Candidate) (Selection, error) {
+	clusters := bounds{min: 1, max: unlimited}
+	var dims []dimension
+	for i := range r.Constraints {
+		s := &r.Constraints[i]
+		if s.SpreadByLabel == "" && s.SpreadByField == policyv1alpha1.SpreadByCluster {
+			clusters = boundsOf(s)
+			continue
+		}
+		dims = append(dims, dimension{bounds: boundsOf(s), name: nameOf(s)})
+	}
+	for i := range dims {
+		// Each region that must be there has a cluster, however few clusters there may be.
+		if dims[i].name == string(policyv1alpha1.SpreadByRegion) {
+			clusters.max = max(clusters.max, dims[i].min)
+		}
+	}
+	all := Selection{Selected: make([]bool, len(candidates)), Limits: make([]string, len(candidates))}
+	if len(dims) == 0 && clusters.max >= len(candidates) && len(candidates) >= clusters.min && r.Need == 0 {
+		for i := range all.Selected {
+			all.Selected[i] = true
+		}
+		return all, nil
+	}
+	if len(candidates) < clusters.min {
+		return Selection{}, fmt.Errorf("the number of feasible clusters is less than spreadConstraint.MinGroups: %d of %d", len(candidates), clusters.min)
+	}
+	s := search{request: r, clusters: clusters, candidates: candidates, order: order(candidates), dims: dims, tries: maxTries}
+	// What no search can find is not searched for: it is asked for with every report of
+	// a cluster.
+	if room := mostRoom(availables(candidates), clusters.max); room < r.Need {
+		return Selection{}, s.short(room, r.Need)
+	}
+	for i := range r.Constraints {
+		c := &r.Constraints[i]
+		if at := slices.IndexFunc(s.dims, func(d dimension) bool { return d.name == nameOf(c) }); at >= 0 {
+			s.dims[at].collect(r, clusters, c, candidates, s.order)
+			if n := len(s.dims[at].groups); n < s.dims[at].min {
+				return Selection{}, fmt.Errorf("the number of feasible %s is less than spreadConstraint.MinGroups: %d of %d", s.dims[at].name, n, s.dims[at].min)
+			}
+			if room := s.dims[at].mostRoom(); room < r.Need {
+				return Selection{}, s.short(room, r.Need)
+			}
+		}
+	}
+	return s.run()
+}
+
+func availables(candidates []Candidate) []int64 {
+	out := make([]int64, len(candidates))
+	for i := range candidates {
+		out[i] = candidates[i].Available
+	}
+	return out
+}
+
+// mostRoom is the room of as many groups as may be selected, whichever they are.
+func (d *dimension) mostRoom() int64 {
+	rooms := make([]int64, len(d.groups))
+	for i := range d.groups {
+		rooms[i] = d.groups[i].room
+	}
+	return mostRoom(rooms, d.max)
+}
+
+// mostRoom adds up the largest, so many at most. It sorts what it is given.
+func mostRoom(rooms []int64, most int) int64 {
+	if most < len(rooms) {
+		slices.SortFunc(rooms, func(a, b int64) int { return cmp.Compare(b, a) })
+		rooms = rooms[:most]
+	}
+	var sum int64
+	for _, room := range rooms {
+		sum += room
+	}
+	return sum
+}
+
+func nameOf(s *policyv1alpha1.SpreadConstraint) string {
+	if s.SpreadByLabel != "" {
+		return "label " + s.SpreadByLabel
+	}
+	return string(s.SpreadByField)
+}
+
+// order returns the indexes of candidates, the best first.
+func order(candidates []Candidate) []int {
+	out := make([]int, len(candidates))
+	for i := range out {
+		out[i] = i
+	}
+	slices.SortFunc(out, func(i, j int) int {
+		a, b := &candidates[i], &candidates[j]
+		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(b.Score, a.Score), cmp.Compare(b.Available, a.Available), cmp.Compare(i, j))
+	})
+	return out
+}

@@ -1,0 +1,242 @@
+package spread_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/hub/flow/scheduler/spread"
+	"fairlead.dev/test/builder"
+)
+
+// at returns a candidate of a region, that is also its provider, zone and label tier.
+func at(name, region string, available int64) spread.Candidate {
+	c := builder.MakeCluster(name).Label("tier", region).Obj()
+	c.Spec.Region, c.Spec.Provider, c.Spec.Zones = region, region, []string{region}
+	return spread.Candidate{Cluster: c, Available: available}
+}
+
+func by(field policyv1alpha1.SpreadField, least, most int) policyv1alpha1.SpreadConstraint {
+	return policyv1alpha1.SpreadConstraint{SpreadByField: field, MinGroups: least, MaxGroups: most}
+}
+
+func label(least, most int) policyv1alpha1.SpreadConstraint {
+	return policyv1alpha1.SpreadConstraint{SpreadByLabel: "tier", MinGroups: least, MaxGroups: most}
+}
+
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	regions := []spread.Candidate{at("a", "r1", 5), at("b", "r1", 1), at("c", "r2", 9), at("d", "r3", 4)}
+	held := []spread.Candidate{at("a", "r1", 5), at("b", "r2", 9)}
+	held[0].Assigned, held[0].Target = 2, true
+	tests := map[string]struct {
+		candidates  []spread.Candidate
+		constraints []policyv1alpha1.SpreadConstraint
+		need        int64
+		want        []string
+		wantError   string
+	}{
+		"no upper bound takes all":         {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 0)}, 0, []string{"a", "b", "c", "d"}, ""},
+		"the clusters with the most room":  {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 2)}, 0, []string{"a", "c"}, ""},
+		"one with enough room is enough":   {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 1)}, 9, []string{"c"}, ""},
+		"too few clusters":                 {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 5, 0)}, 0, nil, "the number of feasible clusters is less than spreadConstraint.MinGroups"},
+		"too little room":                  {regions, []policyv1alpha1.SpreadConstraint{by("cluster", 1, 2)}, 15, nil, "no enough resource when selecting 2 clusters"},
+		"too few regions":                  {regions, []policyv1alpha1.SpreadConstraint{by("region", 4, 0)}, 0, nil, "the number of feasible region is less than spreadConstraint.MinGroups"},
+		"the fewest regions that do":       {regions, []policyv1alpha1.SpreadConstraint{by("region", 2, 0)}, 12, []string{"a", "b", "c"}, ""},
+		"more regions if they have to":     {regions, []policyv1alpha1.SpreadConstraint{by("region", 1, 3)}, 18, []string{"a", "b", "c", "d"}, ""},
+		"not more regions than are wanted": {regions, []policyv1alpha1.SpreadConstraint{by("region", 1, 2)}, 18, nil, "no enough resource"},
+		"zones":                            {regions, []policyv1alpha1.SpreadConstraint{by("zone", 2, 2)}, 12, []string{"a", "b", "c"}, ""},
+		"providers":                        {regions, []policyv1alpha1.SpreadConstraint{by("provider", 2, 2)}, 12, []string{"a", "b", "c"}, ""},
+		"values of a label":                {regions, []policyv1alpha1.SpreadConstraint{label(2, 2)}, 12, []string{"a", "b", "c"}, ""},
+		"clusters and regions":             {regions, []policyv1alpha1.SpreadConstraint{by("region", 3, 3), by("cluster", 3, 3)}, 0, []string{"a", "c", "d"}, ""},
+		"clusters and a label":             {regions, []policyv1alpha1.SpreadConstraint{label(2, 0), by("cluster", 2, 2)}, 0, []string{"a", "c"}, ""},
+		"where it runs stays":              {held, []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}, 3, []string{"a"}, ""},
+		"unless it does not fit there":     {held, []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}, 8, []string{"b"}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got, err := spread.Select(spread.Request{Constraints: tt.constraints, Need: tt.need}, tt.candidates)
+			if tt.wantError != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tt.wantError)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			var names []string
+			for i, in := range got.Selected {
+				if in {
+					names = append(names, tt.candidates[i].Cluster.Name)
+				} else {
+					g.Expect(got.Limits[i]).NotTo(BeEmpty())
+				}
+			}
+			g.Expect(names).To(Equal(tt.want))
+		})
+	}
+}
+
+func selected(g *WithT, r spread.Request, candidates []spread.Candidate) []string {
+	got, err := spread.Select(r, candidates)
+	g.Expect(err).NotTo(HaveOccurred())
+	var names []string
+	for i, in := range got.Selected {
+		if in {
+			names = append(names, candidates[i].Cluster.Name)
+		}
+	}
+	return names
+}
+
+func TestEveryRegionThatMustBeThereHasACluster(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	candidates := []spread.Candidate{at("a", "north", 9), at("b", "north", 9), at("c", "south", 9)}
+	g.Expect(selected(g, spread.Request{Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0), by("cluster", 1, 1)}}, candidates)).
+		To(Equal([]string{"a", "c"}), "though there may be fewer clusters than regions")
+}
+
+func TestTheRegionWithTheMostClustersThatHaveRoomForACopyIsPreferred(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	candidates := []spread.Candidate{at("a", "full", 1), at("b", "full", 1), at("c", "free", 4)}
+	one := []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}
+	g.Expect(selected(g, spread.Request{Constraints: one, Each: 4}, candidates)).To(Equal([]string{"c"}))
+	g.Expect(selected(g, spread.Request{Constraints: one}, candidates)).To(Equal([]string{"a", "b"}), "what has no replicas fits anywhere")
+}
+
+func TestWhatWasSelectedStaysSelected(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	candidates := []spread.Candidate{at("a", "z1", 1), at("b", "z2", 1), at("c", "z3", 1)}
+	candidates[0].Cluster.Spec.Zones, candidates[1].Cluster.Spec.Zones = []string{"z1", "z2"}, []string{"z2", "z3"}
+	r := spread.Request{Constraints: []policyv1alpha1.SpreadConstraint{by("zone", 1, 0)}}
+	for i := range candidates {
+		candidates[i].Target, candidates[i].Assigned = true, 1
+	}
+	g.Expect(selected(g, r, candidates)).To(Equal([]string{"a", "b", "c"}), "though one zone would do")
+	r.Fresh = true
+	for i := range candidates {
+		candidates[i].Target = false
+	}
+	g.Expect(selected(g, r, candidates)).To(Equal([]string{"b", "c"}))
+}
+
+func TestOneClusterOfTwoZonesIsTwoZones(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	candidates := []spread.Candidate{at("a", "z1", 9), at("b", "z2", 1)}
+	candidates[1].Cluster.Spec.Zones = []string{"z1", "z2"}
+	g.Expect(selected(g, spread.Request{Constraints: []policyv1alpha1.SpreadConstraint{by("zone", 2, 0), by("cluster", 1, 1)}}, candidates)).
+		To(Equal([]string{"b"}))
+}
+
+// BenchmarkTooLittleRoom is a placement that no selection can meet, which is looked at
+// again with every report of room.
+func BenchmarkTooLittleRoom(b *testing.B) {
+	candidates := make([]spread.Candidate, 1000)
+	for i := range candidates {
+		candidates[i] = at(fmt.Sprintf("m%04d", i), fmt.Sprintf("r%02d", i%20), 5)
+	}
+	for name, r := range map[string]spread.Request{
+		"in all clusters":          {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0)}, Need: 5001},
+		"in the regions together":  {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10)}, Need: 2501},
+		"in the clusters together": {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10), by("cluster", 1, 40)}, Need: 201},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := spread.Select(r, candidates); err == nil {
+					b.Fatal("there is no such room")
+				}
+			}
+		})
+	}
+}
+
+// TestSelectionsKeepEveryBound holds it for random clusters and constraints.
+func TestSelectionsKeepEveryBound(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(5, 6))
+	found := 0
+	for range 2000 {
+		candidates := make([]spread.Candidate, 1+random.IntN(10))
+		for i := range candidates {
+			candidates[i] = at(fmt.Sprintf("m%02d", i), fmt.Sprintf("r%d", random.IntN(4)), random.Int64N(20))
+			candidates[i].Cluster.Spec.Zones = []string{fmt.Sprintf("z%d", random.IntN(3)), fmt.Sprintf("z%d", random.IntN(3))}
+			candidates[i].Cluster.Labels["tier"] = fmt.Sprintf("t%d", random.IntN(3))
+		}
+		bound := func() (int, int) { least := 1 + random.IntN(2); return least, least + random.IntN(2) }
+		var constraints []policyv1alpha1.SpreadConstraint
+		for _, field := range []policyv1alpha1.SpreadField{"cluster", "region", "zone"} {
+			if random.IntN(2) == 0 {
+				least, most := bound()
+				constraints = append(constraints, by(field, least, most))
+			}
+		}
+		if least, most := bound(); random.IntN(2) == 0 {
+			constraints = append(constraints, label(least, most))
+		}
+		need := random.Int64N(40)
+		got, err := spread.Select(spread.Request{Constraints: constraints, Need: need}, candidates)
+		if err != nil {
+			continue
+		}
+		found++
+		var room int64
+		for i, in := range got.Selected {
+			if in {
+				room += candidates[i].Available
+			}
+		}
+		g.Expect(room).To(BeNumerically(">=", need))
+		for _, s := range constraints {
+			n, most := len(values(s, candidates, got.Selected)), s.MaxGroups
+			if s.SpreadByField == "cluster" {
+				most = max(most, leastRegions(constraints)) // each region has a cluster
+			}
+			g.Expect(n).To(And(BeNumerically(">=", s.MinGroups), BeNumerically("<=", most)), "%+v", s)
+		}
+	}
+	g.Expect(found).To(BeNumerically(">", 500))
+}
+
+func leastRegions(constraints []policyv1alpha1.SpreadConstraint) int {
+	for _, s := range constraints {
+		if s.SpreadByField == "region" {
+			return s.MinGroups
+		}
+	}
+	return 0
+}
+
+func values(s policyv1alpha1.SpreadConstraint, candidates []spread.Candidate, selected []bool) map[string]bool {
+	out := map[string]bool{}
+	for i, in := range selected {
+		if !in {
+			continue
+		}
+		for _, v := range valuesOf(s, candidates[i].Cluster) {
+			out[v] = true
+		}
+	}
+	return out
+}
+
+func valuesOf(s policyv1alpha1.SpreadConstraint, c *clusterv1alpha1.Cluster) []string {
+	switch s.SpreadByField {
+	case "cluster":
+		return []string{c.Name}
+	case "region":
+		return []string{c.Spec.Region}
+	case "zone":
+		return c.Spec.Zones
+	default:
+		return []string{c.Labels[s.SpreadByLabel]}
+	}
+}

@@ -1,0 +1,217 @@
+package scheduler
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/hints"
+	"fairlead.dev/hub/flow/scheduler/reserve"
+)
+
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// bindingChanged lets through what can change a decision: the spec, and the labels,
+// which say whose the binding is. Statuses, our own among them, do not.
+func bindingChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				e.ObjectOld.GetAnnotations()[contract.ReturnToPreferredAnnotation] != e.ObjectNew.GetAnnotations()[contract.ReturnToPreferredAnnotation] ||
+				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// bindings has a binding that changed placed, what one that is gone reserved freed, and
+// those of its groups looked at again when its clusters change.
+func (r *reconciler) bindings() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
+			if b, ok := e.Object.(kube.Binding); ok && e.IsInInitialList {
+				r.resume(b)
+			}
+			enqueue(q, e.IsInInitialList, e.Object)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+			enqueue(q, false, e.ObjectNew)
+			before, ok := e.ObjectOld.(kube.Binding)
+			after, ok2 := e.ObjectNew.(kube.Binding)
+			if !ok || !ok2 {
+				return
+			}
+			r.seen(after)
+			was, is := before.BindingSpec(), after.BindingSpec()
+			left := !equality.Semantic.DeepEqual(was.WorkloadAffinityGroups, is.WorkloadAffinityGroups)
+			if left {
+				r.wakePeers(ctx, before, q)
+			}
+			if left || !equality.Semantic.DeepEqual(was.Clusters, is.Clusters) {
+				r.wakePeers(ctx, after, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
+			if freed := r.forget(client.ObjectKeyFromObject(e.Object)); freed {
+				// What never got a pod leaves no trace in any report.
+				r.wake(ctx, hints.Change{News: hints.Room}, q)
+			}
+			if b, ok := e.Object.(kube.Binding); ok {
+				r.wakePeers(ctx, b, q)
+			}
+		},
+	}
+}
+
+// wakePeers has the bindings looked at again that are to be with a binding, or away from it.
+func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) {
+	groups := b.BindingSpec().WorkloadAffinityGroups
+	if groups == nil {
+		return
+	}
+	bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings of the same group")
+		return
+	}
+	for _, other := range bindings {
+		together, apart := filter.SameGroup(groups, other.BindingSpec().WorkloadAffinityGroups)
+		if (together || apart) && other.GetName() != b.GetName() && hints.Ours(other) {
+			enqueue(q, true, other)
+		}
+	}
+}
+
+// forget lets go of what is known of a binding that is gone, and says whether anything
+// was reserved for it.
+func (r *reconciler) forget(key types.NamespacedName) bool {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	delete(r.placed, key)
+	delete(r.waiting, key)
+	r.away.Delete(key)
+	delete(r.better, key)
+	return r.ledger.Forget(key)
+}
+
+// seen drops the targets of a decision that the cache shows, or that is outdated.
+func (r *reconciler) seen(b kube.Binding) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	key := client.ObjectKeyFromObject(b)
+	if p, ok := r.placed[key]; ok && p.generation < b.GetGeneration() {
+		delete(r.placed, key)
+	}
+}
+
+// resume reserves again what the scheduler that ran before us had assigned and clusters
+// have not reported yet.
+func (r *reconciler) resume(b kube.Binding) {
+	last := b.BindingStatus().LastScheduledTime
+	if last == nil || r.clock.Since(last.Time) >= reserve.Lifetime || !b.GetDeletionTimestamp().IsZero() {
+		return
+	}
+	r.ledger.Assign(client.ObjectKeyFromObject(b), nil, reserve.Missing(b), requestOf(b.BindingSpec()), last.Time)
+}
+
+// clusters keeps the snapshot, and has the bindings looked at again that news of a
+// cluster concern. Clusters that were there when we started are not news: every
+// binding is looked at then.
+func (r *reconciler) clusters() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
+			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
+				r.keep(c)
+				if !e.IsInInitialList {
+					r.wake(ctx, hints.Change{News: hints.Fit, After: c}, q)
+				}
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
+			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
+			if ok && ok2 {
+				r.keep(after)
+				r.wake(ctx, hints.Of(before, after), q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
+			r.snapshot.Remove(e.Object.GetName())
+			r.ledger.Leave(e.Object.GetName())
+			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
+				r.wake(ctx, hints.Change{News: hints.Fit, Before: c}, q)
+			}
+		},
+	}
+}
+
+// keep takes a cluster over as it is now.
+func (r *reconciler) keep(c *clusterv1alpha1.Cluster) {
+	r.snapshot.Set(c)
+	r.ledger.Report(c)
+}
+
+// wake has the bindings looked at again that news concern. What else a decision would
+// come to is for the decision to say; it is cheap, and writes nothing if nothing
+// changes.
+func (r *reconciler) wake(ctx context.Context, change hints.Change, q requests) {
+	if change.News == hints.None {
+		return
+	}
+	bindings, err := r.kind.List(ctx, r.hubClient)
+	if err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")
+		return
+	}
+	// Whoever decides at this moment decides before us, and is known by now, or after us,
+	// and knows the cluster as it is.
+	r.deciding.Lock()
+	waiting, placed, away := maps.Clone(r.waiting), maps.Clone(r.placed), r.away.Clone()
+	r.deciding.Unlock()
+	for _, b := range bindings {
+		if !hints.Ours(b) {
+			continue
+		}
+		key, at := client.ObjectKeyFromObject(b), hints.StandingOf(b)
+		if p, ok := placed[key]; ok && p.generation == b.GetGeneration() {
+			at.Targets = p.targets
+		}
+		if reason, ok := waiting[key]; ok {
+			at.Waits = reason
+		}
+		at.Away = away.Has(key)
+		if change.Concerns(b.BindingSpec(), at) {
+			enqueue(q, true, b)
+		}
+	}
+}
+
+// enqueue adds a binding to the queue, in its place by priority.
+func enqueue(q requests, again bool, obj client.Object) {
+	b, ok := obj.(kube.Binding)
+	if !ok {
+		return
+	}
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: new(hints.Priority(b.BindingSpec(), again))}, request)
+		return
+	}
+	q.Add(request)
+}

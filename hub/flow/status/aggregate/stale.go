@@ -1,0 +1,113 @@
+package aggregate
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// SilentSince says since when nothing new is heard of what is in a cluster: its agent is
+// silent, or does not reach the API there; zero if neither. A Cluster that is no more has
+// been silent for ever.
+func SilentSince(c *clusterv1alpha1.Cluster) time.Time {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready == nil || ready.Status == metav1.ConditionTrue ||
+		ready.Status == metav1.ConditionFalse && ready.Reason != clusterv1alpha1.ReasonClusterNotReachable {
+		return time.Time{}
+	}
+	return ready.LastTransitionTime.Time
+}
+
+// age marks the items of clusters that are silent.
+func age(items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time) {
+	for i := range items {
+		item := &items[i]
+		if since := silent[item.ClusterName]; !since.IsZero() && (item.Applied || item.AppliedMessage != "") {
+			item.StaleSince = new(metav1.NewTime(since.Truncate(time.Second)))
+		}
+	}
+}
+
+// stale says on a binding which of its clusters are silent; nil if none is.
+func stale(in Input, items []workv1alpha2.AggregatedStatusItem) *metav1.Condition {
+	message, silent := Staleness(items)
+	if silent == 0 {
+		return nil
+	}
+	return &metav1.Condition{
+		Type: workv1alpha2.BindingStale, Status: metav1.ConditionTrue, Reason: workv1alpha2.ReasonClustersSilent, Message: message,
+		ObservedGeneration: in.Generation, LastTransitionTime: metav1.NewTime(in.Now),
+	}
+}
+
+// Staleness says of how many clusters a status is made, and which of them are silent and
+// since when; it returns how many these are.
+func Staleness(items []workv1alpha2.AggregatedStatusItem) (message string, silent int) {
+	var names []string
+	var from metav1.Time
+	for i := range items {
+		if since := items[i].StaleSince; since != nil {
+			names = append(names, items[i].ClusterName)
+			if from.IsZero() || since.Before(&from) {
+				from = *since
+			}
+		}
+	}
+	switch len(names) {
+	case 0:
+		return fmt.Sprintf("Made of the reports of %d clusters.", len(items)), 0
+	case 1:
+		return fmt.Sprintf("1 of %d clusters is silent, what it said last is shown: %s since %s.", len(items), names[0], from.UTC().Format(time.RFC3339)), 1
+	default:
+		return fmt.Sprintf("%d of %d clusters are silent, what they said last is shown: %s, the first since %s.",
+			len(names), len(items), list(names), from.UTC().Format(time.RFC3339)), len(names)
+	}
+}
+
+// MarkTemplate says in the status of a template how many clusters it is made of and how
+// many of these are silent, as a condition. It is for kinds whose conditions may be of any
+// type, and says whether this is one. Status is what the rules of the kind made.
+func MarkTemplate(kind, apiVersion string, status map[string]any, items []workv1alpha2.AggregatedStatusItem, now time.Time) bool {
+	if apiVersion != "apps/v1" {
+		return false
+	}
+	switch kind {
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet":
+	default:
+		return false
+	}
+	message, silent := Staleness(items)
+	condition := map[string]any{"type": workv1alpha2.TemplateConditionCurrent, "status": "True", "reason": workv1alpha2.ReasonAllReport, "message": message}
+	if silent > 0 {
+		condition["status"], condition["reason"] = "False", workv1alpha2.ReasonClustersSilent
+	}
+	if left := leftOut(items); len(left) > 0 {
+		condition["status"], condition["reason"] = "False", workv1alpha2.ReasonStatusLeftOut
+		condition["message"] = message + " What " + list(left) + " reports is left out: it is not fit to be added up."
+	}
+	condition["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
+	before, _ := status["conditions"].([]any)
+	var after []any
+	for _, entry := range before {
+		had, ok := entry.(map[string]any)
+		if !ok || had["type"] != condition["type"] {
+			after = append(after, entry)
+		} else if had["status"] == condition["status"] && had["lastTransitionTime"] != nil {
+			condition["lastTransitionTime"] = had["lastTransitionTime"]
+		}
+	}
+	if len(items) > 0 {
+		after = append(after, condition)
+	}
+	if after == nil {
+		delete(status, "conditions")
+		return true
+	}
+	status["conditions"] = after
+	return true
+}

@@ -1,0 +1,201 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/status/aggregate"
+)
+
+// defaultWorkers is the number of workers if none is given: a reconcile waits for the
+// API server most of its time.
+const defaultWorkers = 8
+
+// Deps is what the stage needs.
+type Deps struct {
+	// ExecutionNamespacePrefix begins the namespaces that hold Works; the default of
+	// the contract if empty.
+	ExecutionNamespacePrefix string
+	// Interpreter adds up the statuses of a kind.
+	Interpreter interpreter.Interpreter
+	// Events gets what people are told.
+	Events kube.EventSink
+	// Clock says when conditions change.
+	Clock clock.PassiveClock
+	// Registry gets the metrics; that of the process if nil.
+	Registry prometheus.Registerer
+	// Workers is the number of concurrent reconciles; 0 is a sensible default.
+	Workers int
+}
+
+// Reconciler does the work of the stage. A request without a namespace is about a
+// ClusterResourceBinding.
+type Reconciler struct {
+	hubClient   client.Client
+	liveReader  client.Reader
+	interpreter interpreter.Interpreter
+	events      kube.EventSink
+	clock       clock.PassiveClock
+	prefix      string
+
+	bindings *kube.Written[types.NamespacedName, kube.Binding]
+	pending  *pendingTemplates
+	partial  *partial
+	awaited  *awaited
+}
+
+// Register adds the stage to a manager.
+func Register(mgr manager.Manager, deps Deps) error {
+	if deps.Interpreter == nil || deps.Events == nil || deps.Clock == nil {
+		return errors.New("registering the status stage: it needs an interpreter, an event sink and a clock")
+	}
+	prefix := deps.ExecutionNamespacePrefix
+	if prefix == "" {
+		prefix = contract.DefaultExecutionNamespacePrefix
+	}
+	if deps.Registry == nil {
+		deps.Registry = metrics.Registry
+	}
+	workers := deps.Workers
+	if workers == 0 {
+		workers = defaultWorkers
+	}
+	r := &Reconciler{
+		hubClient:   mgr.GetClient(),
+		liveReader:  mgr.GetAPIReader(),
+		interpreter: deps.Interpreter,
+		events:      deps.Events,
+		clock:       deps.Clock,
+		prefix:      prefix,
+		bindings:    kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
+		pending:     newPendingTemplates(),
+		partial:     newPartial(),
+		awaited:     newAwaited(newAggregation(deps.Registry)),
+	}
+	if err := r.watch(kube.NewController(mgr, "status", workers)).Complete(kube.QuietConflicts(r)); err != nil {
+		return fmt.Errorf("registering the status stage: %w", err)
+	}
+	return nil
+}
+
+// Reconcile brings the status of a binding and of its template up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	b, err := r.binding(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if b == nil || b.GetDeletionTimestamp() != nil || kube.BindingID(b) == "" {
+		r.pending.forget(req.NamespacedName)
+		r.partial.forget(req.NamespacedName)
+		r.awaited.drop(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	reports, err := r.reports(ctx, b)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	silent, err := r.silent(ctx, reports)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	out := aggregate.Decide(aggregate.Input{
+		Generation: b.GetGeneration(), Created: b.GetCreationTimestamp().Time, Spec: b.BindingSpec(), Status: b.BindingStatus(),
+		Reports: reports, Silent: silent, Now: r.clock.Now(),
+	})
+	if out.Early {
+		return reconcile.Result{RequeueAfter: out.Wait}, nil
+	}
+	if wait := r.partial.wait(req.NamespacedName, out.Partial, r.clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	if !out.Changed && !r.pending.has(req.NamespacedName) {
+		r.awaited.drop(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+
+	// The template first: should we stop in between, the binding is still to be
+	// written, and all of this is done again.
+	templateErr := r.updateTemplate(ctx, b, &out)
+	if apierrors.IsConflict(templateErr) {
+		return reconcile.Result{}, templateErr
+	}
+	if err := r.markWorks(ctx, b, reports, out.Items); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.updateBinding(ctx, req.NamespacedName, b, out); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.settle(req.NamespacedName, b, templateErr)
+	if templateErr == nil {
+		r.awaited.end(req.NamespacedName, r.clock.Now())
+	}
+	return reconcile.Result{}, templateErr
+}
+
+// updateBinding writes what was decided, and tells of it.
+func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName, b kube.Binding, out aggregate.Decision) error {
+	if !out.Changed {
+		return nil
+	}
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	status := b.BindingStatus()
+	before := slices.Clone(status.Conditions)
+	status.AggregatedStatus = out.Items
+	meta.SetStatusCondition(&status.Conditions, out.FullyApplied)
+	meta.RemoveStatusCondition(&status.Conditions, workv1alpha2.BindingStale)
+	if out.Stale != nil {
+		c := *out.Stale
+		if before := meta.FindStatusCondition(before, c.Type); before != nil {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus)
+	if !wrote || err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	b.SetManagedFields(nil)
+	r.bindings.Put(key, b)
+	ctrl.LoggerFrom(ctx).Info("Aggregated status of binding",
+		"fullyApplied", out.FullyApplied.Status, "reason", out.FullyApplied.Message)
+	for _, item := range out.Refused {
+		r.events(refusedOnTemplate(b, item))
+		r.events(refusedOnBinding(b, item))
+	}
+	r.events(aggregatedOnBinding(b))
+	return nil
+}
+
+// settle remembers that a template is still to be written, or that it is not, and
+// tells why it could not be, once for each reason.
+func (r *Reconciler) settle(key types.NamespacedName, b kube.Binding, err error) {
+	if err == nil {
+		r.pending.settle(key)
+		return
+	}
+	if r.pending.failed(key, err.Error()) && !errors.Is(err, context.Canceled) {
+		r.events(notAggregated(b, err))
+	}
+}

@@ -1,0 +1,99 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/status/aggregate"
+)
+
+// binding returns a binding, to be changed at will; nil if there is none.
+func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
+	kind := kube.ResourceBindings()
+	if key.Namespace == "" {
+		kind = kube.ClusterResourceBindings()
+	}
+	b := kind.New()
+	err := r.hubClient.Get(ctx, key, b)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, key.Name, err)
+	}
+	b, ok := r.bindings.Latest(key, b, err == nil)
+	if !ok {
+		return nil, nil
+	}
+	return b, nil
+}
+
+// reports returns the Works of a binding, not to be changed.
+func (r *Reconciler) reports(ctx context.Context, b kube.Binding) ([]aggregate.Report, error) {
+	var works workv1alpha1.WorkList
+	if err := r.hubClient.List(ctx, &works,
+		client.MatchingFields{kube.WorksByBinding: kube.BindingID(b)}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the works of %q: %w", b.GetName(), err)
+	}
+	var out []aggregate.Report
+	for i := range works.Items {
+		if named, ok := bindings.KeyOf(&works.Items[i]); ok && named != client.ObjectKeyFromObject(b) {
+			continue // of a binding that was copied, with its permanent id
+		}
+		if cluster, ok := contract.ClusterOf(r.prefix, works.Items[i].Namespace); ok {
+			out = append(out, aggregate.Report{Cluster: cluster, Work: &works.Items[i]})
+		}
+	}
+	return out, nil
+}
+
+// silent says since when the clusters of these reports are silent, of those that are.
+func (r *Reconciler) silent(ctx context.Context, reports []aggregate.Report) (map[string]time.Time, error) {
+	out := map[string]time.Time{}
+	for i := range reports {
+		c := &clusterv1alpha1.Cluster{}
+		err := r.hubClient.Get(ctx, client.ObjectKey{Name: reports[i].Cluster}, c, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) {
+			continue // its Works are about to go
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading cluster %q: %w", reports[i].Cluster, err)
+		}
+		if since := aggregate.SilentSince(c); !since.IsZero() {
+			out[c.Name] = since
+		}
+	}
+	return out, nil
+}
+
+// template reads a template from the API server; nil if it is not there any more, or
+// is another of the same name.
+func (r *Reconciler) template(ctx context.Context, ref workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kindOf(ref))
+	err := r.liveReader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, u)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %q: %w", ref.Kind, ref.Name, err)
+	case u.GetUID() != ref.UID:
+		return nil, nil
+	}
+	return u, nil
+}
+
+func kindOf(ref workv1alpha2.ObjectReference) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+}

@@ -1,0 +1,444 @@
+package status
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// stage is a hub with nothing but the status stage.
+type stage struct {
+	client    client.Client
+	namespace string
+	prefix    string
+	seen      *recorder
+}
+
+// recorder keeps the writes that the stage sends and the events that it emits.
+type recorder struct {
+	events stagetest.Events
+
+	mu     sync.Mutex
+	writes []string
+}
+
+// count counts the writes to paths with a suffix. Bindings of other tests are there
+// too, so it begins with the namespace.
+func (r *recorder) count(suffix string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, write := range r.writes {
+		if strings.HasSuffix(write, suffix) {
+			n++
+		}
+	}
+	return n
+}
+
+type transport struct {
+	next http.RoundTripper
+	to   *recorder
+}
+
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet {
+		t.to.mu.Lock()
+		t.to.writes = append(t.to.writes, req.Method+" "+req.URL.Path)
+		t.to.mu.Unlock()
+	}
+	return t.next.RoundTrip(req)
+}
+
+// start runs the stage until the end of the test. Its execution namespaces have a
+// prefix of their own.
+func start(t *testing.T) *stage {
+	t.Helper()
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	s := &stage{client: c.Client(t), namespace: c.Namespace(t), seen: &recorder{}}
+	s.prefix = s.namespace + "-es-"
+	for _, edge := range []string{"edge-1", "edge-2", "edge-3"} {
+		s.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.prefix + edge}})
+	}
+	s.run(t, c.Config)
+	return s
+}
+
+// run starts the stage, once more if it runs already.
+func (s *stage) run(t *testing.T, to *rest.Config) {
+	t.Helper()
+	g := NewWithT(t)
+	cfg := kube.BoundDepth(to)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, to: s.seen} })
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
+	g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(Register(mgr, Deps{
+		ExecutionNamespacePrefix: s.prefix,
+		Interpreter:              native.New(),
+		Events:                   s.seen.events.Record,
+		Clock:                    clock.RealClock{},
+	})).To(Succeed())
+	stagetest.Run(t, mgr)
+}
+
+func (s *stage) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, obj := range objects {
+		NewWithT(t).Expect(s.client.Create(t.Context(), obj)).To(Succeed())
+	}
+}
+
+func (s *stage) deployment(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	const name = "web"
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": name, "namespace": s.namespace},
+		"spec": map[string]any{
+			"replicas": int64(2),
+			"selector": map[string]any{"matchLabels": map[string]any{"app": name}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": name}},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "nginx"}}},
+			},
+		},
+	}}
+	s.create(t, u)
+	return u
+}
+
+// binding creates the binding of a template as the detector and the scheduler would.
+func (s *stage) binding(t *testing.T, template client.Object, clusters ...string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	gvk := template.GetObjectKind().GroupVersionKind()
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: contract.BindingName(gvk.Kind, template.GetName()),
+			Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-" + s.namespace + template.GetName()},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{
+			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
+			Namespace: template.GetNamespace(), Name: template.GetName(), UID: template.GetUID(),
+		}},
+	}
+	for _, c := range clusters {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: c, Replicas: 2})
+	}
+	s.create(t, b)
+	return b
+}
+
+// work creates the Work of a binding for a member.
+func (s *stage) work(t *testing.T, b kube.Binding, member string) *workv1alpha1.Work {
+	t.Helper()
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.prefix + member, Name: b.GetName(), Labels: b.GetLabels(),
+		Annotations: map[string]string{
+			contract.ResourceBindingNamespaceAnnotation: b.GetNamespace(),
+			contract.ResourceBindingNameAnnotation:      b.GetName(),
+		},
+	}}
+	if b.GetNamespace() == "" {
+		w.Annotations = map[string]string{contract.ClusterResourceBindingNameAnnotation: b.GetName()}
+	}
+	s.create(t, w)
+	return w
+}
+
+// report writes the status of a Work as the agent would.
+func (s *stage) report(t *testing.T, w *workv1alpha1.Work, b kube.Binding, refusal string, status string) {
+	t.Helper()
+	applied := metav1.Condition{
+		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonAppliedSuccessful,
+		LastTransitionTime: metav1.Now(), ObservedGeneration: w.Generation,
+	}
+	if refusal != "" {
+		applied.Status, applied.Reason, applied.Message = metav1.ConditionFalse, workv1alpha1.ReasonAppliedFailed, refusal
+	}
+	w.Status.Conditions = []metav1.Condition{applied}
+	w.Status.ManifestStatuses = nil
+	if status != "" {
+		ref := b.BindingSpec().Resource
+		gvk := kindOf(ref)
+		w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
+			Identifier: workv1alpha1.ResourceIdentifier{
+				Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: ref.Namespace, Name: ref.Name,
+			},
+			Status: &runtime.RawExtension{Raw: []byte(status)}, Health: workv1alpha1.Healthy,
+		}}
+	}
+	NewWithT(t).Expect(s.client.Status().Update(t.Context(), w)).To(Succeed())
+}
+
+// eventually waits for a binding of which something holds.
+func (s *stage) eventually(t *testing.T, b kube.Binding, holds func(Gomega, *workv1alpha2.ResourceBindingStatus)) {
+	t.Helper()
+	NewWithT(t).Eventually(func(g Gomega) {
+		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		holds(g, b.BindingStatus())
+	}, "20s", "10ms").Should(Succeed())
+}
+
+func fullyApplied(want metav1.ConditionStatus) func(Gomega, *workv1alpha2.ResourceBindingStatus) {
+	return func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingFullyApplied)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Status).To(Equal(want), c.Message)
+	}
+}
+
+const one = `{"replicas":2,"readyReplicas":2,"updatedReplicas":2,"availableReplicas":2,"observedGeneration":1,"generation":1,"resourceTemplateGeneration":1}`
+
+func TestReportsOfAllClustersAreOneWriteOfBindingAndTemplate(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	b := s.binding(t, template, "edge-1", "edge-2", "edge-3")
+	works := []*workv1alpha1.Work{s.work(t, b, "edge-1"), s.work(t, b, "edge-2"), s.work(t, b, "edge-3")}
+	for _, w := range works[1:] {
+		s.report(t, w, b, "", one)
+	}
+	s.report(t, works[0], b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	g.Expect(b.Status.AggregatedStatus).To(HaveLen(3))
+	g.Expect(b.Status.AggregatedStatus[0].ClusterName).To(Equal("edge-1"))
+	g.Expect(b.Status.AggregatedStatus[0].Health).To(Equal(workv1alpha1.Healthy))
+	g.Expect(string(b.Status.AggregatedStatus[0].Status.Raw)).To(MatchJSON(one))
+	g.Expect(meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingFullyApplied).ObservedGeneration).To(Equal(b.Generation))
+
+	// The template was written first, so it is up to date by now.
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+	ready, _, err := unstructured.NestedInt64(template.Object, "status", "readyReplicas")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(ready).To(Equal(int64(6)))
+	g.Expect(template.GetGeneration()).To(Equal(int64(1)))
+
+	// The same report once more changes nothing.
+	patches, statuses := s.seen.count(s.namespace+"/resourcebindings/web-deployment/status"), s.seen.count(s.namespace+"/deployments/web/status")
+	g.Expect(patches).To(BeNumerically("<=", 3))
+	g.Expect(statuses).To(BeNumerically("<=", patches))
+	works[0].Status.Conditions[0].Message = "said otherwise"
+	g.Expect(s.client.Status().Update(t.Context(), works[0])).To(Succeed())
+	s.settle(t)
+	g.Expect(s.seen.count(s.namespace + "/resourcebindings/web-deployment/status")).To(Equal(patches))
+	g.Expect(s.seen.count(s.namespace + "/deployments/web/status")).To(Equal(statuses))
+}
+
+// settle waits until another binding has gone through, and so what came before.
+func (s *stage) settle(t *testing.T) {
+	t.Helper()
+	cm := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, GenerateName: "canary-"},
+	}
+	s.create(t, cm)
+	cm.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
+	b := s.binding(t, cm, "edge-1")
+	s.report(t, s.work(t, b, "edge-1"), b, "", "")
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+}
+
+func TestARefusalIsToldOnceAndHeals(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	b := s.binding(t, template, "edge-1", "edge-2")
+	good, bad := s.work(t, b, "edge-1"), s.work(t, b, "edge-2")
+	s.report(t, good, b, "", one)
+	s.report(t, bad, b, "Failed to apply all manifests (0/1): namespace is terminating", "")
+	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		fullyApplied(metav1.ConditionFalse)(g, status)
+		g.Expect(status.AggregatedStatus).To(HaveLen(2))
+		g.Expect(status.AggregatedStatus[0].Applied).To(BeTrue())
+		g.Expect(status.AggregatedStatus[1].AppliedMessage).To(ContainSubstring("terminating"))
+	})
+	g.Expect(meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingFullyApplied).Message).
+		To(HavePrefix("Failed in 1 of 2 clusters: edge-2. edge-2 says: "))
+	want := "Failed to create or update resource(" + s.namespace + "/web) in member cluster(edge-2): " +
+		"Failed to apply all manifests (0/1): namespace is terminating"
+	g.Eventually(func() []string { return s.seen.events.Notes(reasonSyncFailed) }, "5s", "10ms").Should(Equal([]string{want, want}))
+
+	bad.Status.Conditions[0].ObservedGeneration++
+	g.Expect(s.client.Status().Update(t.Context(), bad)).To(Succeed())
+	s.settle(t)
+	g.Expect(s.seen.events.Notes(reasonSyncFailed)).To(HaveLen(2))
+
+	s.report(t, bad, b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+	ready, _, _ := unstructured.NestedInt64(template.Object, "status", "readyReplicas")
+	g.Expect(ready).To(Equal(int64(4)))
+}
+
+func TestAWorkThatIsGoneNoLongerCounts(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	b := s.binding(t, template, "edge-1", "edge-2")
+	left := s.work(t, b, "edge-2")
+	s.report(t, s.work(t, b, "edge-1"), b, "", one)
+	s.report(t, left, b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+
+	g.Expect(s.client.Patch(t.Context(), b, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"clusters":[{"name":"edge-1","replicas":2}]}}`)))).To(Succeed())
+	s.eventually(t, b, fullyApplied(metav1.ConditionFalse))
+	g.Expect(s.client.Delete(t.Context(), left)).To(Succeed())
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	g.Expect(b.Status.AggregatedStatus).To(HaveLen(1))
+	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+	ready, _, _ := unstructured.NestedInt64(template.Object, "status", "readyReplicas")
+	g.Expect(ready).To(Equal(int64(2)))
+}
+
+func TestAClusterScopedBindingIsNoDifferent(t *testing.T) {
+	s := start(t)
+	b := &workv1alpha2.ClusterResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   s.namespace + "-namespace",
+			Labels: map[string]string{contract.ClusterResourceBindingPermanentIDLabel: "id-" + s.namespace},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: s.namespace},
+			Clusters: []workv1alpha2.TargetCluster{{Name: "edge-1"}},
+		},
+	}
+	s.create(t, b)
+	s.report(t, s.work(t, b, "edge-1"), b, "", `{"phase":"Active"}`)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	NewWithT(t).Expect(string(b.Status.AggregatedStatus[0].Status.Raw)).To(MatchJSON(`{"phase":"Active"}`))
+}
+
+func TestConditionsOfOthersStay(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	b := s.binding(t, template, "edge-1")
+	g.Expect(s.client.Status().Patch(t.Context(), b, client.RawPatch(types.MergePatchType, []byte(
+		`{"status":{"schedulerObservedGeneration":1,"conditions":[{"type":"Scheduled","status":"True","reason":"Success",`+
+			`"message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)))).To(Succeed())
+	s.report(t, s.work(t, b, "edge-1"), b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	g.Expect(meta.IsStatusConditionTrue(b.Status.Conditions, workv1alpha2.BindingScheduled)).To(BeTrue())
+	g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(int64(1)))
+}
+
+func TestATemplateThatWasRecreatedIsLeftAlone(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	template.SetUID("of the one before")
+	b := s.binding(t, template, "edge-1")
+	s.report(t, s.work(t, b, "edge-1"), b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	g.Expect(s.seen.count(s.namespace + "/deployments/web/status")).To(BeZero())
+}
+
+func TestATemplateThatTheFormerHubLeftBehindIsWritten(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	b := s.binding(t, template, "edge-1")
+	s.report(t, s.work(t, b, "edge-1"), b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+
+	// As if that hub could not write the template, and was killed.
+	g.Expect(s.client.Status().Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
+		[]byte(`{"status":null}`)))).To(Succeed())
+	s.run(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config)
+	g.Eventually(func(g Gomega) {
+		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+		ready, _, err := unstructured.NestedInt64(template.Object, "status", "readyReplicas")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(ready).To(Equal(int64(2)))
+	}, "20s", "20ms").Should(Succeed())
+}
+
+func TestATemplateInAnotherNamespaceIsLeftAlone(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	away := *s
+	away.namespace = cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Namespace(t)
+	b := away.binding(t, template, "edge-1")
+	s.report(t, s.work(t, b, "edge-1"), b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	g.Expect(s.seen.count(s.namespace + "/deployments/web/status")).To(BeZero())
+}
+
+func TestWhatASilentClusterSaidIsShownAsStale(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	template := s.deployment(t)
+	b := s.binding(t, template, "edge-2", "edge-1")
+	silent := builder.MakeCluster("edge-1").Obj()
+	g.Expect(s.client.Create(t.Context(), silent)).To(Succeed())
+	t.Cleanup(func() { g.Expect(s.client.Delete(context.Background(), silent)).To(Succeed()) })
+	s.report(t, s.work(t, b, "edge-2"), b, "", one)
+	s.report(t, s.work(t, b, "edge-1"), b, "", one)
+	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
+	since := metav1.NewTime(time.Now().Truncate(time.Second))
+	ready := func(status metav1.ConditionStatus, reason string) {
+		g.Eventually(func() error {
+			c := &clusterv1alpha1.Cluster{}
+			if err := s.client.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c); err != nil {
+				return err
+			}
+			c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status, Reason: reason, LastTransitionTime: since}}
+			return s.client.Status().Update(t.Context(), c)
+		}).WithTimeout(20 * time.Second).Should(Succeed())
+	}
+	current := func(want string) {
+		g.Eventually(func(g Gomega) {
+			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+			conditions, _, err := unstructured.NestedSlice(template.Object, "status", "conditions")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(conditions).To(ContainElement(And(HaveKeyWithValue("type", "fairlead.dev/Current"), HaveKeyWithValue("status", want))))
+		}).WithTimeout(20 * time.Second).Should(Succeed())
+	}
+	current("True")
+	ready(metav1.ConditionUnknown, "ClusterStatusUnknown")
+	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		g.Expect(meta.IsStatusConditionTrue(status.Conditions, workv1alpha2.BindingStale)).To(BeTrue())
+		g.Expect(status.AggregatedStatus[0].StaleSince.Equal(&since)).To(BeTrue())
+		g.Expect(status.AggregatedStatus[0].Health).To(Equal(workv1alpha1.Healthy), "what it said last is shown")
+		g.Expect(status.AggregatedStatus[1].StaleSince).To(BeNil())
+	})
+	current("False")
+	ready(metav1.ConditionTrue, "ClusterReady")
+	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		g.Expect(meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingStale)).To(BeNil())
+		g.Expect(status.AggregatedStatus[0].StaleSince).To(BeNil())
+	})
+	current("True")
+}

@@ -1,0 +1,134 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/status/aggregate"
+)
+
+// updateTemplate writes the status that the items add up to, if the kind has a rule
+// for that and the template is still there. Items that make it invalid are left out of it, and
+// say so in the decision.
+func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, out *aggregate.Decision) error {
+	ref := b.BindingSpec().Resource
+	// Whoever may write bindings in one namespace may not write statuses in others.
+	if ref.Namespace != b.GetNamespace() || !r.interpreter.Has(kindOf(ref), interpreter.AggregateStatus) {
+		return nil
+	}
+	template, err := r.template(ctx, ref)
+	if template == nil || err != nil {
+		return err
+	}
+	wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Items)
+	if errors.As(err, new(unacceptableError)) {
+		if left := r.leaveOut(ctx, template, out); left {
+			out.Changed, out.Refused = true, aggregate.Refused(b.BindingStatus().AggregatedStatus, out.Items)
+			wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Items)
+		}
+	}
+	if err != nil {
+		return client.IgnoreNotFound(err) // it is gone, or has no status to write
+	}
+	if wrote {
+		ctrl.LoggerFrom(ctx).Info("Aggregated status of template", "kind", ref.Kind, "template", ref.Name)
+		r.events(aggregatedOnTemplate(b))
+	}
+	return nil
+}
+
+// unacceptableError says that items add up to no status that the API takes.
+type unacceptableError struct{ error }
+
+// Unwrap lets others see why.
+func (e unacceptableError) Unwrap() error { return e.error }
+
+// writeTemplate writes the status that items add up to. It changes no template but its copy.
+func (r *Reconciler) writeTemplate(
+	ctx context.Context, c client.Client, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
+) (bool, error) {
+	template = template.DeepCopy()
+	result, err := r.interpreter.AggregateStatus(ctx, template, items)
+	if err != nil {
+		return false, unacceptableError{fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)}
+	}
+	edit, err := kube.Begin(template)
+	if err != nil {
+		return false, err
+	}
+	if status, ok := result.Object["status"]; ok {
+		if made, ok := status.(map[string]any); ok {
+			aggregate.MarkTemplate(template.GetKind(), template.GetAPIVersion(), made, items, r.clock.Now())
+		}
+		template.Object["status"] = status
+	}
+	wrote, err := edit.Commit(ctx, c, contract.FieldManagerStatus)
+	if apierrors.IsInvalid(err) {
+		return false, unacceptableError{fmt.Errorf("the status that the clusters report of %s %q is not valid: %s",
+			template.GetKind(), template.GetName(), fieldsOf(err))}
+	}
+	return wrote, err
+}
+
+// fieldsOf names the fields that an API server finds invalid, and not what is in them: it
+// repeats whole objects, with their passwords.
+func fieldsOf(err error) string {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return "the API does not say which field"
+	}
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		fields = append(fields, strings.TrimSpace(cause.Field+" "+string(cause.Type)))
+	}
+	slices.Sort(fields)
+	fields = slices.Compact(fields)
+	const most = 10
+	return strings.Join(fields[:min(len(fields), most)], ", ")
+}
+
+// leaveOut finds the items without which the others add up to a status, by halves, and takes
+// them out. It finds none if there is no status even without any: then it is the template, or
+// the rules of its kind, that is at fault.
+func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision) bool {
+	dry := client.NewDryRunClient(r.hubClient)
+	try := func(items []workv1alpha2.AggregatedStatusItem) error {
+		_, err := r.writeTemplate(ctx, dry, template, items)
+		return err
+	}
+	if try(nil) != nil {
+		return false
+	}
+	found := false
+	var search func(from, to int)
+	search = func(from, to int) {
+		err := try(out.Items[from:to])
+		switch {
+		case err == nil:
+		case !errors.As(err, new(unacceptableError)):
+			// It could not be asked: the next try will.
+		case to-from == 1:
+			found = true
+			aggregate.LeaveOut(&out.Items[from], err.Error()+".")
+		default:
+			middle := (from + to) / 2
+			search(from, middle)
+			search(middle, to)
+		}
+	}
+	search(0, len(out.Items))
+	return found
+}

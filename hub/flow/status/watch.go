@@ -1,0 +1,178 @@
+package status
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/status/aggregate"
+)
+
+// Delays between a cause and a reconcile.
+const (
+	// batchDelay lets the reports of several clusters become one write. The first report
+	// sets the time: those that follow do not put it off.
+	batchDelay = 15 * time.Millisecond
+	// settleDown lets the clusters report on a change of the binding, so that one
+	// write says both that it was seen and what came of it.
+	settleDown = 500 * time.Millisecond
+	// forOthers is how long the first report of a cluster waits for those of the
+	// others; under load they are that far apart.
+	forOthers = time.Second
+)
+
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// watch says what wakes the stage.
+func (r *Reconciler) watch(b *builder.Builder) *builder.Builder {
+	return b.
+		Watches(&workv1alpha1.Work{}, r.workHandler()).
+		Watches(&clusterv1alpha1.Cluster{}, r.clusterHandler()).
+		Watches(&workv1alpha2.ResourceBinding{}, r.bindingHandler()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, r.bindingHandler()).
+		WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged))
+}
+
+// rulesChanged asks for the bindings whose templates are added up in another way now.
+func (r *Reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q requests) {
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		found, err := kind.List(ctx, r.hubClient)
+		if err != nil {
+			return // the cache is stopping
+		}
+		for _, b := range found {
+			if affects(kindOf(b.BindingSpec().Resource)) {
+				r.pending.markPending(client.ObjectKeyFromObject(b))
+				kube.EnqueueLast(q, requestFor(b))
+			}
+		}
+	}
+}
+
+// clusterHandler asks for the bindings that a cluster has reported on, when it falls silent
+// or is heard from again. What people and members change comes before them.
+func (r *Reconciler) clusterHandler() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+		before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
+		after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
+		if !ok || !ok2 || aggregate.SilentSince(before).Equal(aggregate.SilentSince(after)) {
+			return
+		}
+		for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+			found, err := kind.List(ctx, r.hubClient)
+			if err != nil {
+				return // the cache is stopping
+			}
+			for _, b := range found {
+				if reported(b, after.Name) {
+					kube.EnqueueLast(q, requestFor(b))
+				}
+			}
+		}
+	}}
+}
+
+// reported says whether a binding shows what a cluster said.
+func reported(b kube.Binding, cluster string) bool {
+	return slices.ContainsFunc(b.BindingStatus().AggregatedStatus, func(i workv1alpha2.AggregatedStatusItem) bool { return i.ClusterName == cluster })
+}
+
+// workHandler asks for the binding of a Work when the cluster reported something, or
+// the Work is gone. A Work that was just made says nothing yet.
+func (r *Reconciler) workHandler() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
+			if work, ok := e.Object.(*workv1alpha1.Work); ok && len(work.Status.Conditions) > 0 {
+				ask(q, work) // reported before this hub began to look: since when is not known
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
+			before, ok := e.ObjectOld.(*workv1alpha1.Work)
+			if !ok {
+				return
+			}
+			after, ok := e.ObjectNew.(*workv1alpha1.Work)
+			if !ok {
+				return
+			}
+			if !apiequality.Semantic.DeepEqual(before.Status, after.Status) ||
+				(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) {
+				r.begin(after)
+				ask(q, after)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { ask(q, e.Object) },
+	}
+}
+
+// begin remembers since when a report waits to be seen.
+func (r *Reconciler) begin(work *workv1alpha1.Work) {
+	if key, ok := bindings.KeyOf(work); ok {
+		r.awaited.begin(key, r.clock.Now())
+	}
+}
+
+// ask asks for the binding of a Work.
+func ask(q requests, work client.Object) {
+	if key, ok := bindings.KeyOf(work); ok {
+		q.AddAfter(reconcile.Request{NamespacedName: key}, batchDelay)
+	}
+}
+
+// bindingHandler asks for a binding when its targets change, and later when anything
+// of its spec does. A binding that was just made has no targets yet; if it never gets any, it
+// says so.
+func (r *Reconciler) bindingHandler() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
+			b, ok := e.Object.(kube.Binding)
+			switch {
+			case !ok:
+			case len(bindings.Places(b.BindingSpec())) > 0:
+				q.AddAfter(requestFor(b), batchDelay)
+			default:
+				q.AddAfter(requestFor(b), aggregate.Patience) // by then it has targets, or a status
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
+			before, ok := e.ObjectOld.(kube.Binding)
+			if !ok {
+				return
+			}
+			after, ok := e.ObjectNew.(kube.Binding)
+			if !ok {
+				return
+			}
+			r.bindings.Seen(client.ObjectKeyFromObject(after), after)
+			switch {
+			case !slices.Equal(bindings.Places(before.BindingSpec()), bindings.Places(after.BindingSpec())):
+				q.AddAfter(requestFor(after), batchDelay)
+			case before.GetGeneration() != after.GetGeneration():
+				q.AddAfter(requestFor(after), settleDown)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
+			r.bindings.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
+			q.Add(requestFor(e.Object))
+		},
+	}
+}
+
+func requestFor(b client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+}

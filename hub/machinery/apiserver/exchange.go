@@ -1,0 +1,218 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/machinery/apiserver/authority"
+)
+
+// exchangeLock is held by who changes the authorities.
+const exchangeLock = "ca.lock"
+
+// Authorities are the files of the certificate authorities of an embedded API, which this
+// process alone may change until Close. The API reads them when it starts.
+type Authorities struct {
+	dir  string
+	lock *os.File
+}
+
+// OpenAuthorities opens those of a data directory.
+func OpenAuthorities(dataDir string) (*Authorities, error) {
+	a := &Authorities{dir: filepath.Join(dataDir, "pki")}
+	info, err := os.Stat(a.certificates())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no certificate authority in %s: name the data directory of a hub on this machine with --data-dir; "+
+			"a hub on an API of somebody else's has the authority of that", dataDir)
+	} else if err != nil {
+		return nil, fmt.Errorf("looking for the certificate authority: %w", err)
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("the keys in %s belong to user %d, who could not read what this one writes: run it as the user of the hub, for example with `sudo -u '#%d'`",
+			dataDir, owner.Uid, owner.Uid)
+	}
+	a.lock, err = flock(filepath.Join(a.dir, exchangeLock))
+	if errors.Is(err, errHeld) {
+		return nil, fmt.Errorf("another `hub ca` is at work in %s; wait for its end", dataDir)
+	}
+	if err != nil {
+		return nil, unwritable(dataDir, err)
+	}
+	return a, nil
+}
+
+// Close lets others change them.
+func (a *Authorities) Close() error { return a.lock.Close() }
+
+func (a *Authorities) certificates() string { return filepath.Join(a.dir, "ca.crt") }
+func (a *Authorities) keys() string         { return filepath.Join(a.dir, "ca.key") }
+
+// Read returns the authorities.
+func (a *Authorities) Read() (authority.Bundle, error) {
+	data, err := os.ReadFile(a.certificates())
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate authorities: %w", err)
+	}
+	return authority.Parse(data)
+}
+
+// Take makes a step. There are always the keys of all certificates, and the file with the
+// certificates is replaced as a whole: whoever is stopped on the way has made the step or not.
+func (a *Authorities) Take(step authority.Step, before authority.Bundle, now time.Time) (authority.Bundle, error) {
+	switch step {
+	case authority.Begin:
+		return a.begin(before, now)
+	case authority.Switch:
+		after := before.Reversed()
+		return after, replace(a.certificates(), after.Encode())
+	default:
+		after := authority.Bundle{before.Signs()}
+		if err := replace(a.certificates(), after.Encode()); err != nil {
+			return nil, err
+		}
+		return after, a.Tidy(after)
+	}
+}
+
+func (a *Authorities) begin(before authority.Bundle, now time.Time) (authority.Bundle, error) {
+	own, err := a.keyData()
+	if err != nil {
+		return nil, err
+	}
+	old, err := authority.KeyOf(before.Signs(), own)
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := authority.Make(before.Signs(), now)
+	if err != nil {
+		return nil, err
+	}
+	data, err := authority.EncodeKeys(old, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := replace(a.keys(), data); err != nil {
+		return nil, err
+	}
+	after := authority.Bundle{before.Signs(), cert}
+	return after, replace(a.certificates(), after.Encode())
+}
+
+// Tidy removes the keys of no authority: the key of one that went is worth as much as before
+// to whoever trusts it still.
+func (a *Authorities) Tidy(b authority.Bundle) error {
+	own, err := a.keyData()
+	if err != nil {
+		return err
+	}
+	var kept []byte
+	for _, cert := range b {
+		key, err := authority.KeyOf(cert, own)
+		if err != nil {
+			return err
+		}
+		data, err := authority.EncodeKeys(key)
+		if err != nil {
+			return err
+		}
+		kept = append(kept, data...)
+	}
+	if string(kept) == string(own) {
+		return nil
+	}
+	return replace(a.keys(), kept)
+}
+
+func (a *Authorities) keyData() ([]byte, error) {
+	data, err := os.ReadFile(a.keys())
+	if err != nil {
+		return nil, fmt.Errorf("reading the keys of the certificate authorities: %w", err)
+	}
+	return data, nil
+}
+
+// replace writes a file that only its owner may read, as a whole or not at all.
+func replace(path string, data []byte) (err error) {
+	dir := filepath.Dir(path)
+	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(file.Name())))
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes names in a directory outlast the machine's power.
+func syncDir(dir string) error {
+	file, err := os.Open(dir) //nolint:gosec // the operator's own directory
+	if err != nil {
+		return fmt.Errorf("writing to %s: %w", dir, err)
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// Served returns the authorities that the hub tells agents of.
+func Served(ctx context.Context, hubClient client.Reader) (authority.Bundle, error) {
+	info, err := GetClusterInfo(ctx, hubClient)
+	if err != nil {
+		return nil, err
+	}
+	return authority.Parse(info.CA)
+}
+
+// Agents returns which authorities the agents go by. Those of clusters that were forgotten are
+// left out: nobody waits for them.
+func Agents(ctx context.Context, hubClient client.Reader) ([]authority.Agent, error) {
+	clusters := &clusterv1alpha1.ClusterList{}
+	if err := hubClient.List(ctx, clusters); err != nil {
+		return nil, fmt.Errorf("reading the clusters: %w", err)
+	}
+	leases := &coordinationv1.LeaseList{}
+	if err := hubClient.List(ctx, leases, client.InNamespace(contract.ClusterNamespace)); err != nil {
+		return nil, fmt.Errorf("reading the leases of the agents: %w", err)
+	}
+	told := make(map[string]map[string]string, len(leases.Items))
+	for i := range leases.Items {
+		told[leases.Items[i].Name] = leases.Items[i].Annotations
+	}
+	var agents []authority.Agent
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		if cluster.Annotations[contract.RetiredAnnotation] != "" {
+			continue
+		}
+		said := told[cluster.Name]
+		agent := authority.Agent{Cluster: cluster.Name, Issuer: said[contract.IssuerAnnotation]}
+		if trusts := said[contract.TrustAnnotation]; trusts != "" {
+			agent.Trusts = strings.Split(trusts, ",")
+		}
+		agents = append(agents, agent)
+	}
+	return agents, nil
+}
+
+// Describe names an authority for people.
+func Describe(cert *x509.Certificate) string {
+	return fmt.Sprintf("%s (%s)", cert.Subject.CommonName, authority.Hash(cert))
+}

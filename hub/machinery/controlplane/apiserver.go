@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/compatibility"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"fairlead.dev/hub/machinery/controlplane/revocation"
+)
+
+// newAPIServer returns the command kube-apiserver, whose own takes no handlers of others.
+func newAPIServer() *cobra.Command {
+	o := options.NewServerRunOptions()
+	ctx := server.SetupSignalContext()
+	cmd := &cobra.Command{
+		Use: "kube-apiserver", Short: "Serve the API of Kubernetes", SilenceUsage: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runAPIServer(ctx, o) },
+	}
+	flags := o.Flags()
+	for _, set := range flags.FlagSets {
+		cmd.Flags().AddFlagSet(set)
+	}
+	return cmd
+}
+
+// runAPIServer serves until the context ends.
+func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
+	components := o.GenericServerRunOptions.ComponentGlobalsRegistry
+	if err := components.Set(); err != nil {
+		return fmt.Errorf("setting versions and features: %w", err)
+	}
+	// What the server warns its users of it need not hear itself.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	if err := logsapi.ValidateAndApply(o.Logs, components.FeatureGateFor(compatibility.DefaultKubeComponent)); err != nil {
+		return fmt.Errorf("setting up the log: %w", err)
+	}
+	complete, err := o.Complete(ctx)
+	if err != nil {
+		return fmt.Errorf("completing the options: %w", err)
+	}
+	if wrong := complete.Validate(); len(wrong) > 0 {
+		return utilerrors.NewAggregate(wrong)
+	}
+	components.AddMetrics()
+	config, err := app.NewConfig(complete)
+	if err != nil {
+		return fmt.Errorf("configuring the servers: %w", err)
+	}
+	if err := endRevoked(config); err != nil {
+		return err
+	}
+	completed, err := config.Complete()
+	if err != nil {
+		return fmt.Errorf("completing the configuration: %w", err)
+	}
+	chain, err := app.CreateServerChain(completed)
+	if err != nil {
+		return fmt.Errorf("making the servers: %w", err)
+	}
+	prepared, err := chain.PrepareRun()
+	if err != nil {
+		return fmt.Errorf("preparing the servers: %w", err)
+	}
+	return prepared.Run(ctx)
+}
+
+// endRevoked has watches end with the rights behind them. All requests come through the
+// aggregator's handlers.
+func endRevoked(config *app.Config) error {
+	requests := &revocation.Requests{}
+	if err := requests.Follow(config.KubeAPIs.ControlPlane.VersionedInformers.Rbac().V1()); err != nil {
+		return err
+	}
+	front := config.Aggregator.GenericConfig
+	build := front.BuildHandlerChainFunc
+	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
+		return build(requests.Watch(handler, c.LongRunningFunc, c.Authorization.Authorizer), c)
+	}
+	return nil
+}

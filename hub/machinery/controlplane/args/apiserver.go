@@ -1,0 +1,81 @@
+package args
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"fairlead.dev/hub/machinery/controlplane/pki"
+)
+
+// hubDisabledAdmission lists the plugins that would change, refuse or hold back an object on a hub for reasons that
+// hold in the cluster where it runs. A template is stored as its author wrote it.
+func hubDisabledAdmission() []string {
+	return []string{
+		// Refuse objects that refer to something which only members have.
+		"LimitRanger", "PersistentVolumeClaimResize", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount",
+		// Write defaults of the hub into templates.
+		"DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "PodTopologyLabels", "TaintNodesByCondition",
+		// Add finalizers that no controller on a hub would remove.
+		"PodGroupProtection", "StorageObjectInUseProtection",
+	}
+}
+
+// APIServer renders the command line of kube-apiserver.
+func APIServer(in Input) []string {
+	p := in.PKI
+	out := []string{
+		"kube-apiserver",
+		"--etcd-servers=" + etcdClientURL,
+		"--bind-address=" + in.BindAddress,
+		"--secure-port=" + strconv.Itoa(in.Port),
+		"--advertise-address=" + advertiseAddress(in),
+		"--external-hostname=" + in.AdvertiseHost,
+		// Nothing routes to the service "kubernetes", and its endpoints may not be loopback addresses.
+		"--endpoint-reconciler-type=none",
+		"--service-cluster-ip-range=" + in.ServiceCIDR.Masked().String(),
+
+		"--tls-cert-file=" + p.ServingCertFile(),
+		"--tls-private-key-file=" + p.ServingKeyFile(),
+		"--client-ca-file=" + p.CAFile(),
+		"--requestheader-client-ca-file=" + p.FrontProxyCAFile(),
+		"--requestheader-allowed-names=" + pki.FrontProxyName,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + p.FrontProxyCertFile(),
+		"--proxy-client-key-file=" + p.FrontProxyKeyFile(),
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-signing-key-file=" + p.ServiceAccountKeyFile(),
+		"--service-account-key-file=" + p.ServiceAccountPublicKeyFile(),
+
+		"--authorization-mode=RBAC",
+		"--enable-bootstrap-token-auth=true",
+		"--allow-privileged=true",
+		"--profiling=false",
+
+		// End watches and connections within moments of SIGTERM; a minute is the default.
+		"--shutdown-send-retry-after=true",
+		"--shutdown-watch-termination-grace-period=1s",
+	}
+	if in.Profile == Hub {
+		out = append(out,
+			"--disable-admission-plugins="+strings.Join(hubDisabledAdmission(), ","),
+			// Every agent holds a few watches and reports in bursts, after an outage all at once.
+			"--max-requests-inflight=1600",
+			"--max-mutating-requests-inflight=800",
+		)
+	}
+	return out
+}
+
+// advertiseAddress names an address even where there is no network: left alone, kube-apiserver looks for a default
+// route and refuses to start without one.
+func advertiseAddress(in Input) string {
+	for _, host := range []string{in.AdvertiseHost, in.BindAddress} {
+		if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
+			return host
+		}
+	}
+	return in.LocalHost()
+}

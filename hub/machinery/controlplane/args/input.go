@@ -1,0 +1,71 @@
+package args
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+
+	"fairlead.dev/hub/machinery/controlplane/pki"
+)
+
+// Profile says what a control plane is for.
+type Profile string
+
+const (
+	// Hub stores templates and runs no pods.
+	Hub Profile = "hub"
+	// Cluster is a complete cluster on KWOK nodes.
+	Cluster Profile = "cluster"
+)
+
+// The sockets of etcd are relative to the working directory of the components: the absolute path of a data directory
+// may be longer than the 107 bytes that the address of a unix socket holds. Etcd wants to see a port, and takes it as
+// part of the file name.
+const (
+	// EtcdSocket appears in the working directory when etcd can be connected to.
+	EtcdSocket    = "client.sock:0"
+	etcdClientURL = "unix://" + EtcdSocket
+	etcdPeerURL   = "unix://peer.sock:0"
+)
+
+// Input is what the command lines depend on.
+type Input struct {
+	Profile       Profile
+	EtcdDir       string
+	UnsafeNoFsync bool
+	PKI           *pki.Bundle
+	// Kubeconfig says where a component finds its kubeconfig.
+	Kubeconfig    func(component string) string
+	BindAddress   string
+	Port          int
+	AdvertiseHost string
+	ServiceCIDR   netip.Prefix
+}
+
+// LocalHost is the address at which the components of the same machine reach kube-apiserver.
+func (in Input) LocalHost() string {
+	ip, err := netip.ParseAddr(in.BindAddress)
+	switch {
+	case err != nil:
+		return in.BindAddress
+	case ip == netip.IPv6Unspecified():
+		return "::1"
+	case ip.IsUnspecified():
+		return "127.0.0.1"
+	default:
+		return in.BindAddress
+	}
+}
+
+// LocalURL is the URL of kube-apiserver for the components.
+func (in Input) LocalURL() string { return in.url(in.LocalHost()) }
+
+// AdvertisedURL is the URL of kube-apiserver for everybody else.
+func (in Input) AdvertisedURL() string { return in.url(in.AdvertiseHost) }
+
+func (in Input) url(host string) string {
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(in.Port))
+}
+
+// ServiceIP is the address of the Service "kubernetes", the first of the range.
+func (in Input) ServiceIP() netip.Addr { return in.ServiceCIDR.Masked().Addr().Next() }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/component-base/version"
+
+	"fairlead.dev/hub/machinery/controlplane/backup"
+)
+
+// stdio is the name of a file that stands for standard input or output.
+const stdio = "-"
+
+func newBackup() *cobra.Command {
+	var dataDir string
+	cmd := &cobra.Command{
+		Use:   "backup --data-dir DIR FILE",
+		Short: "Write the database and the keys of a running control plane to a file, or to - for standard output",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			source := backup.Source{DataDir: dataDir, Version: version.Get().GitVersion, Now: time.Now()}
+			take := func(out io.Writer) error { return source.Take(cmd.Context(), out) }
+			if names[0] == stdio {
+				return take(cmd.OutOrStdout())
+			}
+			return newFile(names[0], take)
+		},
+	}
+	needsDataDir(cmd, &dataDir)
+	return cmd
+}
+
+func newRestore() *cobra.Command {
+	var dataDir string
+	cmd := &cobra.Command{
+		Use:   "restore --data-dir DIR FILE",
+		Short: "Make a data directory from a backup, in a file or, with -, from standard input",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if names[0] == stdio {
+				return restore(cmd.Context(), cmd.InOrStdin(), dataDir, cmd.ErrOrStderr())
+			}
+			file, err := os.Open(names[0])
+			if err != nil {
+				return fmt.Errorf("reading the backup: %w", err)
+			}
+			defer func() { _ = file.Close() }()
+			return restore(cmd.Context(), file, dataDir, cmd.ErrOrStderr())
+		},
+	}
+	needsDataDir(cmd, &dataDir)
+	return cmd
+}
+
+func needsDataDir(cmd *cobra.Command, dataDir *string) {
+	cmd.Flags().StringVar(dataDir, "data-dir", "", "directory of the database and the keys")
+	_ = cmd.MarkFlagRequired("data-dir") // fails for a flag that there is not
+}
+
+func restore(ctx context.Context, in io.Reader, dataDir string, diagnosis io.Writer) error {
+	restored, err := backup.Restore(ctx, in, dataDir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(diagnosis, "controlplane: restored the backup of %s, made by version %s\n", restored.Taken.Format(time.RFC3339), restored.Version)
+	return err
+}
+
+// newFile has a file written that is readable by its owner only and that is there when it is whole, or not at all. One
+// that is there already stays.
+func newFile(name string, write func(io.Writer) error) error {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return fmt.Errorf("resolving %q: %w", name, err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("%q exists: name another file, or move it away", name), err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("writing the backup: %w", err)
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // it has another name by then, or is of no use
+	err = write(tmp)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if closing := tmp.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the backup: %w", err)
+	}
+	return nil
+}

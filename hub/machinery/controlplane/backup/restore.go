@@ -1,0 +1,112 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
+	"fairlead.dev/hub/machinery/controlplane/datadir"
+)
+
+// revisionBump is far more than a hub writes between two backups; a revision has 63 bits.
+const revisionBump = 1_000_000_000
+
+// Restored says what was restored.
+type Restored struct {
+	// Taken is when the backup was made.
+	Taken time.Time
+	// Version is that of the program which made it.
+	Version string
+}
+
+// Restore makes a data directory from a backup. Until all of it is there and found to be whole, no control plane starts
+// on the directory; after an error the directory is as empty as before.
+func Restore(ctx context.Context, in io.Reader, dataDir string) (*Restored, error) {
+	dir, err := datadir.OpenForRestore(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	r, err := restore(ctx, in, dir)
+	if err != nil {
+		_ = dir.Clear() // if that fails too, the mark stays
+		return nil, err
+	}
+	return r, dir.Restored()
+}
+
+func restore(ctx context.Context, in io.Reader, dir *datadir.Dir) (*Restored, error) {
+	archive, err := newReader(in)
+	if err != nil {
+		return nil, err
+	}
+	snapshotPath := filepath.Join(dir.Run(), databaseName)
+	defer func() { _ = os.Remove(snapshotPath) }()
+	for ctx.Err() == nil {
+		name, err := archive.next()
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			break
+		}
+		if name == databaseName {
+			err = archive.toFile(name, snapshotPath)
+		} else {
+			err = archive.toDir(name, dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	etcd := args.EtcdMember()
+	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
+		SnapshotPath: snapshotPath, OutputDataDir: dir.Etcd(),
+		Name: etcd.Name, PeerURLs: []string{etcd.PeerURL}, InitialCluster: etcd.Name + "=" + etcd.PeerURL, InitialClusterToken: etcd.Token,
+		RevisionBump: revisionBump, MarkCompacted: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("restoring the database: %w", err)
+	}
+	return &Restored{Taken: archive.Taken, Version: archive.Version}, nil
+}
+
+func (r *reader) toFile(name, path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // a name of ours
+	if err != nil {
+		return fmt.Errorf("writing the snapshot: %w", err)
+	}
+	err = r.copy(name, file)
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// toDir writes a small entry, whose name is among those that we know.
+func (r *reader) toDir(name string, dir *datadir.Dir) error {
+	known := false
+	for _, one := range append(secrets(), portName) {
+		known = known || one == name
+	}
+	if !known {
+		return fmt.Errorf("the backup holds %q, which this program does not know", name)
+	}
+	var data bytes.Buffer
+	if err := r.copy(name, &data); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(dir.Root(), filepath.FromSlash(name)), data.Bytes())
+}

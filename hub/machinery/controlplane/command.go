@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-base/version"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/supervise"
+)
+
+// flags are the values that need parsing or that mean something for one profile only.
+type flags struct {
+	profile, cpu, memory, pods string
+	cfg                        supervise.Config
+}
+
+func newCommand(run func(context.Context, supervise.Config) error) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "controlplane --profile hub|cluster --data-dir DIR",
+		Short: "Run a complete Kubernetes API",
+		Long: "Run a complete Kubernetes API: etcd, kube-apiserver and controllers. A hub stores templates and runs no pods.\n" +
+			"A cluster also has a scheduler and KWOK nodes, on which pods seem to run.\n\n" +
+			"\"controlplane kubectl\" is kubectl.",
+		Version:           version.Get().GitVersion,
+		Args:              cobra.NoArgs,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.config(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), cfg)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see controlplane --help", err)
+	})
+	f.add(cmd.Flags())
+	cmd.AddCommand(newBackup(), newRestore())
+	return cmd
+}
+
+func (f *flags) add(fs *pflag.FlagSet) {
+	c := &f.cfg
+	fs.SortFlags = false
+	fs.StringVar(&f.profile, "profile", "", "what to run: hub or cluster")
+	fs.StringVar(&c.DataDir, "data-dir", "", "directory of the database, keys and logs; made where it does not exist")
+	fs.StringVar(&c.BindAddress, "bind-address", "127.0.0.1", "IP address on which kube-apiserver listens")
+	fs.IntVar(&c.SecurePort, "secure-port", 0, "port of kube-apiserver; 0 takes that of the last start, or a free one")
+	fs.StringVar(&c.AdvertiseHost, "advertise-host", "", "name or address of the API server in the kubeconfig (default: the bind address)")
+	fs.StringSliceVar(&c.TLSSANs, "tls-san", nil, "further names and addresses in the serving certificate")
+	fs.StringVar(&c.Kubeconfig, "kubeconfig", "", "where to write the kubeconfig of the administrator (default: DIR/admin.kubeconfig)")
+	fs.StringVar(&c.Context, "context", "", "name of the context in that kubeconfig (default: hub or member)")
+	fs.StringVar(&c.ServiceCIDR, "service-cidr", "10.96.0.0/16", "range of the addresses of services")
+	fs.BoolVar(&c.UnsafeNoFsync, "unsafe-no-fsync", false, "let etcd not wait for the disk; for throwaway clusters")
+
+	fs.IntVar(&c.Nodes.Count, "nodes", 3, "number of KWOK nodes of a cluster")
+	fs.StringVar(&f.cpu, "node-cpu", "8", "CPU of each node")
+	fs.StringVar(&f.memory, "node-memory", "32Gi", "memory of each node")
+	fs.StringVar(&f.pods, "node-pods", "110", "number of pods that each node takes")
+	fs.StringVar(&c.Nodes.Region, "region", "", "region label of the nodes")
+	fs.StringSliceVar(&c.Nodes.Zones, "zones", nil, "zone labels, dealt out to the nodes in turn")
+}
+
+// clusterOnly names the flags that say nothing about a hub.
+func clusterOnly() []string {
+	return []string{"nodes", "node-cpu", "node-memory", "node-pods", "region", "zones"}
+}
+
+func (f *flags) config(fs *pflag.FlagSet) (supervise.Config, error) {
+	cfg := f.cfg
+	if f.profile == "" {
+		return cfg, errors.New("--profile is required: hub or cluster; see controlplane --help")
+	}
+	cfg.Profile = args.Profile(f.profile)
+	if cfg.Profile == args.Hub {
+		for _, name := range clusterOnly() {
+			if fs.Changed(name) {
+				return cfg, fmt.Errorf("--%s is for --profile cluster: a hub has no nodes", name)
+			}
+		}
+	}
+	var err error
+	cfg.Nodes.Version = strings.SplitN(version.Get().GitVersion, "+", 2)[0]
+	if cfg.Nodes.CPU, err = quantity("node-cpu", f.cpu); err != nil {
+		return cfg, err
+	}
+	if cfg.Nodes.Memory, err = quantity("node-memory", f.memory); err != nil {
+		return cfg, err
+	}
+	cfg.Nodes.Pods, err = quantity("node-pods", f.pods)
+	return cfg, err
+}
+
+func quantity(flag, value string) (resource.Quantity, error) {
+	q, err := resource.ParseQuantity(value)
+	if err != nil || q.Sign() <= 0 {
+		return q, fmt.Errorf("--%s %q is not a positive quantity such as %s", flag, value, example(flag))
+	}
+	return q, nil
+}
+
+func example(flag string) string {
+	if flag == "node-memory" {
+		return "32Gi"
+	}
+	return "8"
+}

@@ -1,0 +1,122 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
+)
+
+// ErrHoldsData says that a directory belongs to a control plane already.
+var ErrHoldsData = errors.New("data directory is not empty")
+
+// Look returns a directory that somebody else may hold, to read in it. It makes nothing.
+func Look(path string) (*Dir, error) {
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("resolving data directory %q: %w", path, err)
+	}
+	return &Dir{root: root}, nil
+}
+
+// Root is the directory itself.
+func (d *Dir) Root() string { return d.root }
+
+// mark is there while a restore is under way, and after one that was killed.
+func (d *Dir) mark() string { return filepath.Join(d.root, "restoring") }
+
+// OpenForRestore is Open for a directory in which there is nothing yet, or what a restore has left that was killed. The
+// error is ErrHoldsData when there is anything else. No control plane starts on it until Restored.
+func OpenForRestore(path string) (*Dir, error) {
+	d, err := hold(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.beginRestore(); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Dir) beginRestore() error {
+	if d.unfinished() {
+		return d.clear()
+	}
+	found, err := d.holds()
+	if err != nil {
+		return err
+	}
+	if found != "" {
+		return fmt.Errorf("%w: %q has %s of a hub: restore to another directory with --data-dir, or move this one away first",
+			ErrHoldsData, d.root, found)
+	}
+	return atomicfile.Write(d.mark(), []byte("A backup is being restored to this directory.\n"))
+}
+
+// Restored lets control planes start on the directory. All that was written is on disk before.
+func (d *Dir) Restored() error {
+	for _, dir := range []string{d.PKI(), d.Etcd(), d.root} {
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(d.mark()); err != nil {
+		return fmt.Errorf("finishing the restore: %w", err)
+	}
+	return nil
+}
+
+// Clear removes what was restored so far.
+func (d *Dir) Clear() error {
+	if err := d.clear(); err != nil {
+		return err
+	}
+	return os.Remove(d.mark())
+}
+
+func (d *Dir) clear() error {
+	for _, path := range []string{d.Etcd(), d.PKI(), d.portFile()} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("clearing what was restored: %w", err)
+		}
+	}
+	return errors.Join(private(d.Etcd()), private(d.PKI()))
+}
+
+func (d *Dir) unfinished() bool {
+	_, err := os.Stat(d.mark())
+	return err == nil
+}
+
+// holds names the first thing of a control plane that is in the directory; "" if there is none.
+func (d *Dir) holds() (string, error) {
+	for what, path := range map[string]string{"the database": d.Etcd(), "the keys": d.PKI()} {
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return "", fmt.Errorf("looking into the data directory: %w", err)
+		}
+		if len(entries) > 0 {
+			return what, nil
+		}
+	}
+	if _, err := os.Stat(d.portFile()); !errors.Is(err, fs.ErrNotExist) {
+		return "the port", nil
+	}
+	return "", nil
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("opening %q: %w", path, err)
+	}
+	defer func() { _ = dir.Close() }()
+	if err := dir.Sync(); err != nil {
+		return fmt.Errorf("writing %q to disk: %w", path, err)
+	}
+	return nil
+}

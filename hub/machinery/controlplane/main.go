@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/hub/machinery/controlplane/supervise"
+)
+
+func main() {
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl") {
+		os.Exit(kubectl())
+	}
+	if len(os.Args) > 1 {
+		if run := component(os.Args[1]); run != nil {
+			// What follows believes that it is the only program in this executable.
+			os.Args = os.Args[1:]
+			os.Exit(run())
+		}
+	}
+	os.Exit(supervisor())
+}
+
+// supervisor runs a control plane and returns the exit status.
+func supervisor() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	// A second signal ends this process at once, and the kernel the components with it.
+	context.AfterFunc(ctx, stop)
+	// Cobra offers the flags of this global set too, and the components have put theirs there, --version among them.
+	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError)
+	report := func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, "controlplane: "+format+"\n", args...)
+	}
+	cmd := newCommand(func(ctx context.Context, cfg supervise.Config) error {
+		return supervise.Run(ctx, cfg, clock.RealClock{}, report)
+	})
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		report("%v", err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,177 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
+)
+
+const (
+	authorityValidity = 10 * 365 * 24 * time.Hour
+	leafValidity      = 365 * 24 * time.Hour
+	// skew lets a member whose clock is a little behind accept a fresh certificate.
+	skew = 5 * time.Minute
+)
+
+// Authority signs certificates.
+type Authority struct {
+	// PEM is the certificate of the authority, followed by those of others that are trusted as well: the one before it
+	// or the one that is to come.
+	PEM  []byte
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// Pair is a PEM encoded certificate with its key.
+type Pair struct {
+	Cert, Key []byte
+}
+
+// Subject is what a leaf certificate is issued for.
+type Subject struct {
+	Name   string
+	Groups []string
+	// Hosts are the names and addresses of a server. A certificate without hosts is for a client.
+	Hosts []string
+}
+
+// LoadOrCreate returns the authority of the two files, which it makes when there is no certificate yet. Of several
+// certificates the first is that of the authority; of several keys, it is the one that belongs to it.
+func LoadOrCreate(certPath, keyPath, name string, now time.Time) (*Authority, error) {
+	certPEM, err := os.ReadFile(certPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return create(certPath, keyPath, name, now)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading authority: %w", err)
+	}
+	cert, err := parseCert(certPEM)
+	if err != nil {
+		return nil, fmt.Errorf("reading authority %q: %w", certPath, err)
+	}
+	keys, err := readKeys(keyPath)
+	if err != nil {
+		return nil, err
+	}
+	own := slices.IndexFunc(keys, func(key *ecdsa.PrivateKey) bool { return key.PublicKey.Equal(cert.PublicKey) })
+	if own < 0 {
+		return nil, fmt.Errorf("key %q does not belong to certificate %q", keyPath, certPath)
+	}
+	if now.After(cert.NotAfter) {
+		return nil, fmt.Errorf("authority %q expired on %s", certPath, cert.NotAfter.Format(time.DateOnly))
+	}
+	return &Authority{PEM: certPEM, cert: cert, key: keys[own]}, nil
+}
+
+// create writes the key first: LoadOrCreate takes the certificate as the sign that the authority is complete.
+func create(certPath, keyPath, name string, now time.Time) (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("generating key of authority %q: %w", name, err)
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             now.Add(-skew),
+		NotAfter:              now.Add(authorityValidity),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageCRLSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, fmt.Errorf("signing authority %q: %w", name, err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("parsing authority %q: %w", name, err)
+	}
+	keyPEM, err := encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Write(keyPath, keyPEM); err != nil {
+		return nil, err
+	}
+	a := &Authority{PEM: encodeCert(der), cert: cert, key: key}
+	return a, atomicfile.Write(certPath, a.PEM)
+}
+
+// pair is the authority alone, for a program that signs with it.
+func (a *Authority) pair() (Pair, error) {
+	keyPEM, err := encodeKey(a.key)
+	return Pair{Cert: encodeCert(a.cert.Raw), Key: keyPEM}, err
+}
+
+// Issue signs a certificate for a new key.
+func (a *Authority) Issue(s Subject, now time.Time) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("generating key for %q: %w", s.Name, err)
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return Pair{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: s.Name, Organization: s.Groups},
+		NotBefore:    now.Add(-skew),
+		NotAfter:     now.Add(leafValidity),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	if template.NotAfter.After(a.cert.NotAfter) {
+		template.NotAfter = a.cert.NotAfter
+	}
+	if len(s.Hosts) > 0 {
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		template.IPAddresses, template.DNSNames = splitHosts(s.Hosts)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("signing certificate for %q: %w", s.Name, err)
+	}
+	keyPEM, err := encodeKey(key)
+	return Pair{Cert: encodeCert(der), Key: keyPEM}, err
+}
+
+func splitHosts(hosts []string) (ips []net.IP, names []string) {
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			names = append(names, h)
+		}
+	}
+	return ips, names
+}
+
+func newSerial() (*big.Int, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("choosing serial number: %w", err)
+	}
+	return serial, nil
+}
+
+func encodeCert(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}

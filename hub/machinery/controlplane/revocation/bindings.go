@@ -1,0 +1,45 @@
+package revocation
+
+import (
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Follow has requests end when the rights behind them are taken away.
+func (r *Requests) Follow(rights rbacinformers.Interface) error {
+	handler := cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) { r.End(left(subjectsOf(before), subjectsOf(after))) },
+		DeleteFunc: func(gone any) {
+			if tombstone, ok := gone.(cache.DeletedFinalStateUnknown); ok {
+				gone = tombstone.Obj
+			}
+			r.End(subjectsOf(gone))
+		},
+	}
+	for _, informer := range []cache.SharedIndexInformer{rights.RoleBindings().Informer(), rights.ClusterRoleBindings().Informer()} {
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return fmt.Errorf("following role bindings: %w", err)
+		}
+	}
+	return nil
+}
+
+func subjectsOf(binding any) []rbacv1.Subject {
+	switch b := binding.(type) {
+	case *rbacv1.RoleBinding:
+		return b.Subjects
+	case *rbacv1.ClusterRoleBinding:
+		return b.Subjects
+	default:
+		return nil
+	}
+}
+
+// left returns who was in a binding and is no more.
+func left(before, after []rbacv1.Subject) []rbacv1.Subject {
+	return slices.DeleteFunc(slices.Clone(before), func(s rbacv1.Subject) bool { return slices.Contains(after, s) })
+}

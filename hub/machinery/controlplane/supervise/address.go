@@ -1,0 +1,89 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+)
+
+const (
+	portPoll = 50 * time.Millisecond
+	// portPatience covers the moment in which the processes of a killed control plane are still going away.
+	portPatience = 3 * time.Second
+)
+
+// probe says why the address cannot be listened on.
+func probe(ctx context.Context, host string, port int) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("cannot serve: %w", err)
+	}
+	return l.Close()
+}
+
+// awaitPort waits a little for the port to become free.
+func awaitPort(ctx context.Context, host string, port int) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, portPoll, portPatience, true, func(ctx context.Context) (bool, error) {
+		last = probe(ctx, host, port)
+		return last == nil, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return last
+	}
+	return err
+}
+
+// servingHosts are the names and addresses by which the API server may be called.
+func servingHosts(cfg Config, in args.Input, hostname string, own []netip.Addr) []string {
+	hosts := []string{
+		"localhost", "127.0.0.1", "::1",
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+		in.ServiceIP().String(), in.LocalHost(), cfg.AdvertiseHost,
+	}
+	if hostname != "" {
+		hosts = append(hosts, hostname)
+	}
+	if ip, err := netip.ParseAddr(cfg.BindAddress); err == nil && ip.IsUnspecified() {
+		for _, a := range own {
+			hosts = append(hosts, a.WithZone("").String())
+		}
+	}
+	hosts = append(hosts, cfg.TLSSANs...)
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// ownAddresses are the addresses of this machine. Where they cannot be read, the certificate has fewer names.
+func ownAddresses() []netip.Addr {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var out []netip.Addr
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			out = append(out, p.Addr())
+		}
+	}
+	return out
+}
+
+// ownName is the name of this machine, or nothing.
+func ownName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}

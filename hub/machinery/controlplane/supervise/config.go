@@ -1,0 +1,80 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/kwok"
+)
+
+// Config is what the user decides.
+type Config struct {
+	Profile args.Profile
+	DataDir string
+	// Nodes are those of a cluster; a hub has none.
+	Nodes       kwok.Nodes
+	BindAddress string
+	// SecurePort is 0 to take the port of the last start, or a free one.
+	SecurePort int
+	// AdvertiseHost is where clients find the API server. Empty means the bind address.
+	AdvertiseHost string
+	// TLSSANs are further names in the serving certificate.
+	TLSSANs []string
+	// Kubeconfig is where the user's kubeconfig goes. Empty means the data directory.
+	Kubeconfig string
+	// Context names the cluster in that kubeconfig. Empty means a name that fits the profile.
+	Context       string
+	ServiceCIDR   string
+	UnsafeNoFsync bool
+}
+
+// Range of sizes that kube-apiserver takes for IPv4 and IPv6 service ranges.
+const (
+	maxServiceBits = 20
+	minServiceBits = 3
+)
+
+// complete fills in defaults and says what is wrong.
+func (c Config) complete() (Config, netip.Prefix, error) {
+	var none netip.Prefix
+	switch c.Profile {
+	case args.Hub, args.Cluster:
+	default:
+		return c, none, fmt.Errorf("unknown profile %q: use %q or %q", c.Profile, args.Hub, args.Cluster)
+	}
+	if c.DataDir == "" {
+		return c, none, errors.New("--data-dir is required")
+	}
+	bind, err := netip.ParseAddr(c.BindAddress)
+	if err != nil {
+		return c, none, fmt.Errorf("--bind-address %q is not an IP address", c.BindAddress)
+	}
+	if c.SecurePort < 0 || c.SecurePort > 65535 {
+		return c, none, fmt.Errorf("--secure-port %d is not between 0 and 65535", c.SecurePort)
+	}
+	cidr, err := netip.ParsePrefix(c.ServiceCIDR)
+	if err != nil {
+		return c, none, fmt.Errorf("--service-cidr %q is not an address range such as 10.96.0.0/16", c.ServiceCIDR)
+	}
+	if bits := cidr.Addr().BitLen() - cidr.Bits(); bits > maxServiceBits || bits < minServiceBits {
+		return c, none, fmt.Errorf("--service-cidr %q must leave between %d and %d bits for services", c.ServiceCIDR, minServiceBits, maxServiceBits)
+	}
+	if c.Nodes.Count < 0 {
+		return c, none, fmt.Errorf("--nodes %d is negative", c.Nodes.Count)
+	}
+	if c.AdvertiseHost == "" {
+		c.AdvertiseHost = args.Input{BindAddress: bind.String()}.LocalHost()
+	}
+	if c.Context == "" {
+		c.Context = map[args.Profile]string{args.Hub: "hub", args.Cluster: "member"}[c.Profile]
+	}
+	if c.Kubeconfig != "" {
+		if c.Kubeconfig, err = filepath.Abs(c.Kubeconfig); err != nil {
+			return c, none, fmt.Errorf("resolving --kubeconfig: %w", err)
+		}
+	}
+	return c, cidr, nil
+}

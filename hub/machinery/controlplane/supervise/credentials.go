@@ -1,0 +1,97 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
+	"fairlead.dev/hub/machinery/controlplane/datadir"
+	"fairlead.dev/hub/machinery/controlplane/kubeconfig"
+	"fairlead.dev/hub/machinery/controlplane/pki"
+)
+
+const adminKey = "admin"
+
+// clients are the identities that get a certificate: those of the components that the profile runs, and the
+// administrator. The first two names are those to which the API server binds its built-in roles.
+func clients(profile args.Profile) []pki.Client {
+	out := []pki.Client{
+		{Key: "kube-controller-manager", Subject: pki.Subject{Name: "system:kube-controller-manager"}},
+		{Key: adminKey, Subject: pki.Subject{Name: "admin", Groups: []string{"system:masters"}}},
+	}
+	if profile == args.Cluster {
+		out = append(out,
+			pki.Client{Key: "kube-scheduler", Subject: pki.Subject{Name: "system:kube-scheduler"}},
+			pki.Client{Key: "kwok", Subject: pki.Subject{Name: "kwok", Groups: []string{"system:masters"}}},
+		)
+	}
+	return out
+}
+
+// dropUnused removes what an earlier version kept of identities that the profile has no use for.
+func dropUnused(profile args.Profile, dir *datadir.Dir) error {
+	used := clients(profile)
+	for _, c := range clients(args.Cluster) {
+		if slices.Contains(keys(used), c.Key) {
+			continue
+		}
+		if err := os.Remove(dir.Kubeconfig(c.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing a kubeconfig that nothing uses: %w", err)
+		}
+	}
+	return nil
+}
+
+func keys(clients []pki.Client) []string {
+	out := make([]string, 0, len(clients))
+	for _, c := range clients {
+		out = append(out, c.Key)
+	}
+	return out
+}
+
+// writeCredentials makes all certificates, then the kubeconfigs of the components and of the user. It returns the
+// kubeconfig that the supervisor itself uses.
+func writeCredentials(cfg Config, dir *datadir.Dir, in *args.Input, hosts []string, now time.Time) ([]byte, error) {
+	bundle, err := pki.Ensure(dir.PKI(), hosts, clients(cfg.Profile), now)
+	if err != nil {
+		return nil, err
+	}
+	if err := dropUnused(cfg.Profile, dir); err != nil {
+		return nil, err
+	}
+	in.PKI = bundle
+	var own []byte
+	for key, pair := range bundle.Clients {
+		data, err := kubeconfig.Render(kubeconfig.User{
+			Name: cfg.Context, Server: in.LocalURL(), CA: bundle.CA, Cert: pair.Cert, Key: pair.Key,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if key == adminKey {
+			own = data
+			continue
+		}
+		if err := atomicfile.Write(dir.Kubeconfig(key), data); err != nil {
+			return nil, err
+		}
+	}
+	admin := bundle.Clients[adminKey]
+	data, err := kubeconfig.Render(kubeconfig.User{
+		Name: cfg.Context, Server: in.AdvertisedURL(), CA: bundle.CA, Cert: admin.Cert, Key: admin.Key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	path := cfg.Kubeconfig
+	if path == "" {
+		path = dir.AdminKubeconfig()
+	}
+	return own, atomicfile.Write(path, data)
+}

@@ -1,0 +1,209 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/datadir"
+	"fairlead.dev/hub/machinery/controlplane/kwok"
+	"fairlead.dev/hub/machinery/controlplane/process"
+)
+
+const (
+	startPoll    = 20 * time.Millisecond
+	startTimeout = 3 * time.Minute
+
+	controllerGrace = 2 * time.Second
+	apiServerGrace  = 5 * time.Second
+	etcdGrace       = 2 * time.Second
+)
+
+// Report prints one line for the person who watches.
+type Report func(format string, args ...any)
+
+// Run runs a control plane until the context ends, which is no error, or until a component fails that the others
+// cannot do without.
+func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error {
+	began := clk.Now()
+	cfg, cidr, err := cfg.complete()
+	if err != nil {
+		return err
+	}
+	dir, err := datadir.Open(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+
+	in := args.Input{
+		Profile:       cfg.Profile,
+		EtcdDir:       dir.Etcd(),
+		UnsafeNoFsync: cfg.UnsafeNoFsync,
+		Kubeconfig:    dir.Kubeconfig,
+		BindAddress:   cfg.BindAddress,
+		AdvertiseHost: cfg.AdvertiseHost,
+		ServiceCIDR:   cidr,
+	}
+	in.Port, err = dir.Port(cfg.SecurePort, func(port int) error { return probe(ctx, cfg.BindAddress, port) })
+	if err != nil {
+		return err
+	}
+	if err := awaitPort(ctx, cfg.BindAddress, in.Port); err != nil {
+		return err
+	}
+	own, err := writeCredentials(cfg, dir, &in, servingHosts(cfg, in, ownName(), ownAddresses()), clk.Now())
+	if err != nil {
+		return err
+	}
+	api, err := connect(own)
+	if err != nil {
+		return err
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the executable to start components from: %w", err)
+	}
+	group := process.NewGroup(process.Config{
+		Executable: executable, Dir: dir.Run(), Logs: dir.Logs(), Clock: clk, Report: report,
+	})
+	defer func() {
+		report("stopping")
+		group.Stop()
+		report("stopped")
+	}()
+
+	r := run{Config: cfg, in: in, runDir: dir.Run(), logs: dir.Logs(), group: group, api: api, clock: clk, began: began, report: report}
+	if err := r.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // asked to stop before all was up
+		}
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-group.Failed():
+		return err
+	}
+}
+
+func connect(config []byte) (*kubernetes.Clientset, error) {
+	rest, err := clientcmd.RESTConfigFromKubeConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading our own kubeconfig: %w", err)
+	}
+	rest.QPS = -1 // a thousand nodes are created in one go
+	c, err := kubernetes.NewForConfig(rest)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return c, nil
+}
+
+// run is a control plane that is being started.
+type run struct {
+	Config
+	in           args.Input
+	runDir, logs string
+	group        *process.Group
+	api          kubernetes.Interface
+	clock        clock.Clock
+	began        time.Time
+	report       Report
+}
+
+// start brings up the components, each when what it needs is there.
+func (r run) start(ctx context.Context) error {
+	r.report("starting etcd and kube-apiserver (profile %s)", r.Profile)
+	if err := r.startEtcd(ctx); err != nil {
+		return err
+	}
+	apiServer := process.Component{Name: "kube-apiserver", Args: args.APIServer(r.in), Essential: true, Grace: apiServerGrace}
+	if err := r.group.Start(apiServer); err != nil {
+		return err
+	}
+	err := r.await(ctx, "kube-apiserver to be ready", func(ctx context.Context) bool {
+		return r.api.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
+	})
+	if err != nil {
+		return err
+	}
+	r.report("API server ready at %s after %.1f s", r.in.AdvertisedURL(), r.clock.Since(r.began).Seconds())
+
+	for _, c := range r.controllers() {
+		r.report("starting %s", c.Name)
+		if err := r.group.Start(c); err != nil {
+			return err
+		}
+	}
+	if r.Profile != args.Cluster {
+		return nil
+	}
+	if err := r.Nodes.Ensure(ctx, r.api); err != nil {
+		return err
+	}
+	r.report("%d nodes in place after %.1f s", r.Nodes.Count, r.clock.Since(r.began).Seconds())
+	return kwok.EnsureStorage(ctx, r.api)
+}
+
+func (r run) controllers() []process.Component {
+	out := []process.Component{
+		{Name: "kube-controller-manager", Args: args.ControllerManager(r.in), Grace: controllerGrace},
+	}
+	if r.Profile == args.Cluster {
+		out = append(out,
+			process.Component{Name: "kube-scheduler", Args: args.Scheduler(r.in), Grace: controllerGrace},
+			process.Component{Name: "kwok", Args: args.KWOK(r.in), Grace: controllerGrace},
+		)
+	}
+	return out
+}
+
+// startEtcd returns when etcd can be connected to: a kube-apiserver that comes first loses a second to its back-off.
+func (r run) startEtcd(ctx context.Context) error {
+	socket := filepath.Join(r.runDir, args.EtcdSocket)
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the socket of the last run: %w", err)
+	}
+	etcd := process.Component{Name: "etcd", Args: args.Etcd(r.in), Essential: true, Grace: etcdGrace}
+	if err := r.group.Start(etcd); err != nil {
+		return err
+	}
+	return r.await(ctx, "etcd to listen", func(context.Context) bool {
+		_, err := os.Stat(socket)
+		return err == nil
+	})
+}
+
+// await waits for a condition, as long as what could bring it about is running.
+func (r run) await(ctx context.Context, what string, met func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("waited %s for %s in vain; see the logs in %q", startTimeout, what, r.logs))
+	defer cancel()
+	var failed error
+	err := wait.PollUntilContextCancel(ctx, startPoll, true, func(ctx context.Context) (bool, error) {
+		select {
+		case failed = <-r.group.Failed():
+			return false, failed
+		default:
+			return met(ctx), nil
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package customizations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/lua"
+	"fairlead.dev/common/kube"
+)
+
+// action is what the events of the stage are about.
+const action = "Interpret"
+
+// Deps is what the stage needs.
+type Deps struct {
+	// Compiler is the one of the hub's interpreter.
+	Compiler *lua.Compiler
+	// Failures are those of the hub's interpreter.
+	Failures *Failures
+	// Events gets what people are told.
+	Events kube.EventSink
+}
+
+// Reconciler does the work of the stage.
+type Reconciler struct {
+	hubClient client.Client
+	compiler  *lua.Compiler
+	failures  *Failures
+	events    kube.EventSink
+}
+
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Register adds the stage to a manager.
+func Register(mgr manager.Manager, deps Deps) error {
+	if deps.Compiler == nil || deps.Failures == nil || deps.Events == nil {
+		return errors.New("registering the interpretation stage: it needs a compiler, failures and an event sink")
+	}
+	r := &Reconciler{hubClient: mgr.GetClient(), compiler: deps.Compiler, failures: deps.Failures, events: deps.Events}
+	err := kube.NewController(mgr, "interpretation", 1).
+		For(&configv1alpha1.ResourceInterpreterCustomization{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&configv1alpha1.ResourceInterpreterCustomization{}, r.neighbours()).
+		WatchesRawSource(source.Func(func(_ context.Context, q requests) error {
+			deps.Failures.onNews(func(name string) { q.Add(requestFor(name)) })
+			return nil
+		})).
+		Complete(kube.QuietConflicts(r))
+	if err != nil {
+		return fmt.Errorf("registering the interpretation stage: %w", err)
+	}
+	return nil
+}
+
+func requestFor(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// neighbours asks for the other customizations of a kind when one of them changes: it
+// may answer in their place, or not any more.
+func (r *Reconciler) neighbours() handler.EventHandler {
+	ask := func(ctx context.Context, q requests, changed ...client.Object) {
+		list := &configv1alpha1.ResourceInterpreterCustomizationList{}
+		if err := r.hubClient.List(ctx, list); err != nil {
+			return // the cache is stopping
+		}
+		for _, obj := range changed {
+			one, ok := obj.(*configv1alpha1.ResourceInterpreterCustomization)
+			for i := range list.Items {
+				if ok && list.Items[i].Spec.Target == one.Spec.Target && list.Items[i].Name > one.Name {
+					q.Add(requestFor(list.Items[i].Name))
+				}
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
+			if !e.IsInInitialList {
+				ask(ctx, q, e.Object)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+				ask(ctx, q, e.ObjectOld, e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) { ask(ctx, q, e.Object) },
+	}
+}
+
+// Reconcile says on one customization what becomes of its scripts.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	one := &configv1alpha1.ResourceInterpreterCustomization{}
+	if err := r.hubClient.Get(ctx, req.NamespacedName, one); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.failures.forget(req.Name)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	all := &configv1alpha1.ResourceInterpreterCustomizationList{}
+	if err := r.hubClient.List(ctx, all); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing the other customizations: %w", err)
+	}
+	edit, err := kube.Begin(one)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	news := r.judge(one, all.Items)
+	if wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerMeanings); !wrote || err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	verdict := meta.FindStatusCondition(one.Status.Conditions, configv1alpha1.CustomizationCompiled)
+	ctrl.LoggerFrom(ctx).Info("Judged the scripts of a customization", "compiled", verdict.Status, "reason", verdict.Reason)
+	for _, c := range news {
+		r.events(kube.Event{Regarding: one, Type: corev1.EventTypeWarning, Reason: c.Reason, Action: action, Note: c.Message})
+	}
+	return reconcile.Result{}, nil
+}
+
+// judge sets the conditions, and returns those that are bad news.
+func (r *Reconciler) judge(one *configv1alpha1.ResourceInterpreterCustomization, all []configv1alpha1.ResourceInterpreterCustomization) []metav1.Condition {
+	conditions := &one.Status.Conditions
+	var news []metav1.Condition
+	verdict := compiled(one.Generation, r.compiler.Check(one, all))
+	if meta.SetStatusCondition(conditions, verdict) && verdict.Status == metav1.ConditionFalse {
+		news = append(news, verdict)
+	}
+	if failure, ok := r.failures.of(one.Name, one.Generation); ok {
+		if c := failing(failure); meta.SetStatusCondition(conditions, c) {
+			news = append(news, c)
+		}
+		return news
+	}
+	before := meta.FindStatusCondition(*conditions, configv1alpha1.CustomizationFailing)
+	if before != nil && before.ObservedGeneration != one.Generation {
+		meta.RemoveStatusCondition(conditions, configv1alpha1.CustomizationFailing)
+	}
+	return news
+}

@@ -1,0 +1,147 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+// Access is something that a user may or may not do.
+type Access struct {
+	Verb, Group, Resource, Namespace, Name string
+}
+
+func (a Access) String() string {
+	out := a.Verb + " " + a.Resource
+	if a.Group != "" {
+		out += "." + a.Group
+	}
+	if a.Namespace != "" {
+		out += " in namespace " + a.Namespace
+	}
+	return out
+}
+
+// granted is what the API server said, and when.
+type granted struct {
+	yes bool
+	at  time.Time
+}
+
+// How long an answer about rights is used again, and how many are kept for a user. A no is
+// used for a short while only: somebody may just have been given the right.
+const (
+	rightsFor = 30 * time.Second
+	deniedFor = 3 * time.Second
+	maxRights = 4096
+)
+
+// May asks the API server whether the user may do something. The answer is about what to
+// show only: whatever is done, the API server decides again.
+func (u *User) May(ctx context.Context, a Access) (bool, error) {
+	now := u.clock.Now()
+	u.mu.Lock()
+	known, ok := u.rights[a]
+	u.mu.Unlock()
+	span := deniedFor
+	if known.yes {
+		span = rightsFor
+	}
+	if ok && now.Sub(known.at) < span {
+		return known.yes, nil
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: a.Verb, Group: a.Group, Resource: a.Resource, Namespace: a.Namespace, Name: a.Name,
+		},
+	}}
+	if err := u.Hub.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("asking whether %s may %s: %w", u.Name, a, err)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.rights) >= maxRights {
+		clear(u.rights)
+	}
+	u.rights[a] = granted{yes: review.Status.Allowed, at: now}
+	return review.Status.Allowed, nil
+}
+
+// Scope is in which namespaces a user may list something.
+type Scope struct {
+	// All says that it is all namespaces, whatever the others say.
+	All        bool
+	namespaces map[string]bool
+}
+
+// Has says whether a namespace is in the Scope; the empty one is that of cluster-scoped
+// objects.
+func (s Scope) Has(namespace string) bool { return s.All || s.namespaces[namespace] }
+
+// None says that a user may list nothing.
+func (s Scope) None() bool { return !s.All && len(s.namespaces) == 0 }
+
+// maxNamespacesAsked bounds for how many namespaces one by one it is asked what a user may
+// see who may not see all.
+const (
+	maxNamespacesAsked = 2000
+	askedAtOnce        = 16
+)
+
+// ScopeOf asks where the user may list something: everywhere, or else in which of these
+// namespaces.
+func (u *User) ScopeOf(ctx context.Context, a Access, namespaces []string) (Scope, error) {
+	a.Verb = "list"
+	all, err := u.May(ctx, a)
+	if err != nil || all {
+		return Scope{All: all}, err
+	}
+	out := Scope{namespaces: map[string]bool{}}
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(askedAtOnce)
+	for i, namespace := range namespaces {
+		if i >= maxNamespacesAsked {
+			break
+		}
+		if namespace == "" {
+			continue
+		}
+		g.Go(func() error {
+			here := a
+			here.Namespace = namespace
+			yes, err := u.May(gctx, here)
+			if yes {
+				mu.Lock()
+				defer mu.Unlock()
+				out.namespaces[namespace] = true
+			}
+			return err
+		})
+	}
+	return out, g.Wait()
+}
+
+// Must returns a DeniedError if the user may not do something.
+func (u *User) Must(ctx context.Context, a Access) error {
+	yes, err := u.May(ctx, a)
+	if err == nil && !yes {
+		err = DeniedError{User: u.Name, Access: a}
+	}
+	return err
+}
+
+// DeniedError says what somebody may not do.
+type DeniedError struct {
+	User   string
+	Access Access
+}
+
+func (e DeniedError) Error() string {
+	return e.User + " may not " + e.Access.String() + " on this hub."
+}

@@ -1,0 +1,128 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// refusedError says that somebody may not sign in, in words for them.
+type refusedError struct{ why string }
+
+func (e refusedError) Error() string { return e.why }
+
+func refused(format string, args ...any) error { return refusedError{fmt.Sprintf(format, args...)} }
+
+// Authenticator makes users of credentials.
+type Authenticator struct {
+	// hub is the way to the API with the hub's own rights. It is used for nothing but to
+	// impersonate those who showed a certificate.
+	hub    *rest.Config
+	mapper meta.RESTMapper
+	scheme *runtime.Scheme
+	clock  clock.PassiveClock
+}
+
+// apiTimeout bounds each request that is made for a page.
+const apiTimeout = 15 * time.Second
+
+// NewAuthenticator returns one that asks a hub's API.
+func NewAuthenticator(hub *rest.Config, mapper meta.RESTMapper, c clock.PassiveClock) (*Authenticator, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	return &Authenticator{hub: hub, mapper: mapper, scheme: scheme, clock: c}, nil
+}
+
+// newScheme knows what of the hub's API is shown, and how to ask about rights.
+func newScheme() (*runtime.Scheme, error) {
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+// maxToken bounds what is taken for a token.
+const maxToken = 16 << 10
+
+// ByToken lets in who has a token that the hub's API accepts.
+func (a *Authenticator) ByToken(ctx context.Context, token string) (*User, error) {
+	token = strings.TrimSpace(token)
+	if token == "" {
+		return nil, refused("The token is missing.")
+	}
+	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, refused("This is no token: one has no spaces and no line breaks.")
+	}
+	cfg := rest.AnonymousClientConfig(a.hub)
+	cfg.BearerToken = token
+	return a.enter(ctx, cfg, &User{Via: "token"})
+}
+
+// ByCertificate lets in who showed a certificate that TLS has verified. The API server makes
+// the same user and groups of it.
+func (a *Authenticator) ByCertificate(ctx context.Context, certificate *x509.Certificate) (*User, error) {
+	if certificate.Subject.CommonName == "" {
+		return nil, refused("The certificate names nobody.")
+	}
+	cfg := rest.CopyConfig(a.hub)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: certificate.Subject.CommonName, Groups: certificate.Subject.Organization}
+	return a.enter(ctx, cfg, &User{Via: "certificate", until: certificate.NotAfter, certificate: sha256.Sum256(certificate.Raw)})
+}
+
+// ByKubeconfig lets in whoever started this program, as the user of its kubeconfig.
+func (a *Authenticator) ByKubeconfig(ctx context.Context) (*User, error) {
+	return a.enter(ctx, rest.CopyConfig(a.hub), &User{Via: "kubeconfig"})
+}
+
+// enter asks the hub's API who this is.
+func (a *Authenticator) enter(ctx context.Context, cfg *rest.Config, u *User) (*User, error) {
+	cfg.Timeout = apiTimeout
+	cfg.QPS = -1
+	cfg.UserAgent = "fairlead-dashboard"
+	hub, err := client.New(kube.BoundDepth(cfg), client.Options{Scheme: a.scheme, Mapper: a.mapper})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the hub's API: %w", err)
+	}
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := hub.Create(ctx, review); err != nil {
+		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
+			return nil, refused("The hub does not accept this %s: it is mistyped, has ended, or was withdrawn.", u.Via)
+		}
+		return nil, fmt.Errorf("asking the hub's API who this is: %w", err)
+	}
+	u.Hub, u.Name, u.Groups = hub, review.Status.UserInfo.Username, review.Status.UserInfo.Groups
+	u.clock, u.rights = a.clock, map[Access]granted{}
+	if _, agent := contract.AgentCluster(u.Name); agent {
+		return nil, refused("This is the credential of an agent. Sign in with that of a person, or of a service account.")
+	}
+	if strings.HasPrefix(u.Name, contract.BootstrapUserPrefix) {
+		return nil, refused("This is a join token, which is for `agent join` only. Sign in with the token of a service account.")
+	}
+	if u.Name == "" || u.Name == "system:anonymous" {
+		return nil, refused("The hub does not know whose %s this is.", u.Via)
+	}
+	return u, nil
+}

@@ -1,0 +1,78 @@
+package auth
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"k8s.io/utils/clock"
+)
+
+// How often one address, and all together, may try to sign in. Each try costs the API server
+// a request, and guessing a token must not be a matter of patience.
+const (
+	triesPerAddress = 10
+	triesEvery      = 6 * time.Second
+	triesOfAll      = 200
+	triesOfAllEvery = 100 * time.Millisecond
+	// maxAddresses bounds how many addresses are remembered.
+	maxAddresses = 4096
+)
+
+// limiter counts tries. It may be used by many goroutines.
+type limiter struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	all   *rate.Limiter
+	each  map[string]*rate.Limiter
+}
+
+func newLimiter(c clock.PassiveClock) *limiter {
+	return &limiter{clock: c, all: rate.NewLimiter(rate.Every(triesOfAllEvery), triesOfAll), each: map[string]*rate.Limiter{}}
+}
+
+// allow says whether an address may try now.
+func (l *limiter) allow(address string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	one := l.each[address]
+	if one == nil {
+		if len(l.each) >= maxAddresses {
+			l.forget(now)
+		}
+		if len(l.each) >= maxAddresses {
+			return false // so many at once are no people
+		}
+		one = rate.NewLimiter(rate.Every(triesEvery), triesPerAddress)
+		l.each[address] = one
+	}
+	return one.AllowN(now, 1) && l.all.AllowN(now, 1)
+}
+
+// forget drops the addresses that have all their tries again.
+func (l *limiter) forget(now time.Time) {
+	for address, one := range l.each {
+		if one.TokensAt(now) >= triesPerAddress {
+			delete(l.each, address)
+		}
+	}
+}
+
+// addressOf returns from where a request comes; of IPv6 the network that one customer has.
+// What proxies say is not believed: whoever wants to can say it.
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	ip := net.ParseIP(host)
+	if ip == nil || ip.To4() != nil {
+		return host
+	}
+	const bits, all = 64, 128
+	return ip.Mask(net.CIDRMask(bits, all)).String()
+}

@@ -1,0 +1,191 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// How long a session lasts, and how many there are at most.
+const (
+	// sessionIdle is how long nobody may use it.
+	sessionIdle = 2 * time.Hour
+	// sessionLife is how long it lasts at most.
+	sessionLife = 12 * time.Hour
+	maxSessions = 1000
+	// maxSessionsOfOne bounds those of one person, so that nobody pushes others out.
+	maxSessionsOfOne = 20
+	secretBytes      = 32
+)
+
+// Session is one browser in which a user has signed in.
+type Session struct {
+	User *User
+	// CSRF is in every form, and comes back with it.
+	CSRF string
+	// ends is when it ends in any case; used is when it was used last.
+	ends, used time.Time
+	// notes are kept for one look: a join command with its secret.
+	notes map[string]note
+}
+
+// note is something that is shown for a while in the session that made it.
+type note struct {
+	text  string
+	until time.Time
+}
+
+// Sessions are all sessions. The keys are hashes, so that the memory of the hub does not
+// hold what a browser has to show.
+type Sessions struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	by    map[[sha256.Size]byte]*Session
+}
+
+// NewSessions returns that there are none yet.
+func NewSessions(c clock.PassiveClock) *Sessions {
+	return &Sessions{clock: c, by: map[[sha256.Size]byte]*Session{}}
+}
+
+// Open begins a session and returns the secret by which it is found again.
+func (s *Sessions) Open(u *User) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	s.tidy(now, u.Name)
+	one := &Session{User: u, CSRF: newSecret(), used: now, ends: now.Add(sessionLife), notes: map[string]note{}}
+	if !u.until.IsZero() && u.until.Before(one.ends) {
+		one.ends = u.until
+	}
+	secret := newSecret()
+	s.by[sha256.Sum256([]byte(secret))] = one
+	return secret
+}
+
+// Get returns the session of a secret, nil if there is none.
+func (s *Sessions) Get(secret string) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := sha256.Sum256([]byte(secret))
+	one := s.by[key]
+	if one == nil {
+		return nil
+	}
+	now := s.clock.Now()
+	if one.over(now) {
+		delete(s.by, key)
+		return nil
+	}
+	one.used = now
+	return one
+}
+
+// Alive says whether a session has not ended, without using it.
+func (s *Sessions) Alive(one *Session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !one.over(s.clock.Now())
+}
+
+// End ends the session of a secret.
+func (s *Sessions) End(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := sha256.Sum256([]byte(secret))
+	if one := s.by[key]; one != nil {
+		one.ends = time.Time{} // its streams see it
+		delete(s.by, key)
+	}
+}
+
+// Gave says whether a form is one that this session was given.
+func (o *Session) Gave(csrf string) bool { return sameSecret(csrf, o.CSRF) }
+
+func (o *Session) over(now time.Time) bool {
+	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle
+}
+
+// tidy makes room for one more: it drops those that ended, then the least used of the same
+// person, then the least used of all.
+func (s *Sessions) tidy(now time.Time, name string) {
+	of := 0
+	for key, one := range s.by {
+		if one.over(now) {
+			delete(s.by, key)
+		} else if one.User.Name == name {
+			of++
+		}
+	}
+	if of >= maxSessionsOfOne {
+		s.dropOldest(func(o *Session) bool { return o.User.Name == name })
+	}
+	if len(s.by) >= maxSessions {
+		s.dropOldest(func(*Session) bool { return true })
+	}
+}
+
+func (s *Sessions) dropOldest(of func(*Session) bool) {
+	var oldest [sha256.Size]byte
+	var found *Session
+	for key, one := range s.by {
+		if of(one) && (found == nil || one.used.Before(found.used)) {
+			oldest, found = key, one
+		}
+	}
+	if found != nil {
+		found.ends = time.Time{}
+		delete(s.by, oldest)
+	}
+}
+
+// Keep remembers a note of a session for a while.
+func (s *Sessions) Keep(one *Session, key, text string, span time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	const most = 20
+	now := s.clock.Now()
+	for k, n := range one.notes {
+		if !now.Before(n.until) || len(one.notes) >= most {
+			delete(one.notes, k)
+		}
+	}
+	one.notes[key] = note{text: text, until: now.Add(span)}
+}
+
+// Kept returns a note of a session, empty if there is none any more.
+func (s *Sessions) Kept(one *Session, key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := one.notes[key]
+	if !ok || !s.clock.Now().Before(n.until) {
+		return ""
+	}
+	return n.text
+}
+
+// Take takes a note of a session: it is there once.
+func (s *Sessions) Take(one *Session, key string) string {
+	text := s.Kept(one, key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(one.notes, key)
+	return text
+}
+
+// newSecret returns what nobody guesses.
+func newSecret() string {
+	raw := make([]byte, secretBytes)
+	_, _ = rand.Read(raw) // it never fails: the program would have ended
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// sameSecret compares without telling by the time where two secrets differ.
+func sameSecret(a, b string) bool {
+	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}

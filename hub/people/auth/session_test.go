@@ -1,0 +1,97 @@
+package auth
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	s := NewSessions(clock)
+	idle, used, brief := s.Open(&User{Name: "a"}), s.Open(&User{Name: "a"}), s.Open(&User{Name: "a", until: clock.Now().Add(time.Hour)})
+	g.Expect(s.Get("a guess")).To(BeNil())
+	g.Expect(s.Get(brief)).NotTo(BeNil())
+	for range 11 {
+		clock.Step(time.Hour)
+		g.Expect(s.Get(used)).NotTo(BeNil())
+	}
+	g.Expect(s.Get(idle)).To(BeNil(), "nobody used it")
+	g.Expect(s.Get(brief)).To(BeNil(), "its credential ended")
+	clock.Step(time.Hour)
+	g.Expect(s.Get(used)).To(BeNil(), "it ends in any case")
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	s := NewSessions(clock)
+	other := s.Open(&User{Name: "other"})
+	var first string
+	for i := range 5 * maxSessionsOfOne {
+		clock.Step(time.Second)
+		secret := s.Open(&User{Name: "one"})
+		if i == 0 {
+			first = secret
+		}
+	}
+	g.Expect(s.by).To(HaveLen(maxSessionsOfOne + 1))
+	g.Expect(s.Get(first)).To(BeNil(), "the least used goes")
+	g.Expect(s.Get(other)).NotTo(BeNil(), "nobody pushes others out")
+	for i := range 2 * maxSessions {
+		s.Open(&User{Name: fmt.Sprint(i)})
+	}
+	g.Expect(len(s.by)).To(BeNumerically("<=", maxSessions))
+}
+
+func TestNotesAreForASession(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	s := NewSessions(clock)
+	one := s.Get(s.Open(&User{Name: "a"}))
+	s.Keep(one, "key", "text", time.Minute)
+	g.Expect(s.Kept(one, "key")).To(Equal("text"))
+	g.Expect(s.Take(one, "key")).To(Equal("text"))
+	g.Expect(s.Take(one, "key")).To(BeEmpty(), "it is there once")
+	s.Keep(one, "key", "text", time.Minute)
+	clock.Step(time.Minute)
+	g.Expect(s.Kept(one, "key")).To(BeEmpty(), "it is there for a while")
+}
+
+func TestTries(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	l := newLimiter(clock)
+	for range triesPerAddress {
+		g.Expect(l.allow("a")).To(BeTrue())
+	}
+	g.Expect(l.allow("a")).To(BeFalse())
+	g.Expect(l.allow("b")).To(BeTrue(), "another is not made to wait")
+	clock.Step(triesEvery)
+	g.Expect(l.allow("a")).To(BeTrue())
+	g.Expect(l.allow("a")).To(BeFalse())
+	for i := range 2 * maxAddresses {
+		l.allow(fmt.Sprint(i))
+	}
+	g.Expect(len(l.each)).To(BeNumerically("<=", maxAddresses))
+	clock.Step(time.Hour)
+	g.Expect(l.allow("again")).To(BeTrue(), "those that wait no more are forgotten")
+}
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]bool{
+		"/": true, "/clusters?q=a": true, "": false, "//elsewhere": false, "https://elsewhere": false, "/\\elsewhere": false, "clusters": false, "/a\r\nb": false,
+	} {
+		NewWithT(t).Expect(IsLocal(to)).To(Equal(want), to)
+	}
+}

@@ -1,0 +1,100 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// saidNote is the note that is shown once on the page after an action.
+const (
+	saidNote = "said"
+	saidLife = 2 * time.Minute
+)
+
+// question is what a person is asked before something is done.
+type question struct {
+	// Title says what is to be done, Text what that means, Points the details.
+	Title, Text string
+	Points      []string
+	// Warning is said loudly; empty if there is nothing to warn of.
+	Warning string
+	// Button does it, Back leads away.
+	Button, Back string
+	Danger       bool
+	// Options may be ticked.
+	Options []option
+	// CSRF and Fields come back with the answer.
+	CSRF   string
+	Fields map[string]string
+}
+
+// option is something that may be ticked.
+type option struct{ Name, Text string }
+
+// action is something that a person may do. Nothing is kept between the question and the
+// answer, and everything is checked again.
+type action struct {
+	// ask returns the question, or why it cannot be done.
+	ask func(ctx context.Context, v *visit) (*question, error)
+	// do does it as the person, and returns what to say and where to go.
+	do func(ctx context.Context, v *visit) (said, to string, err error)
+}
+
+// actions lists what can be done, by the path of its question.
+func (s *Server) actions() map[string]action {
+	return map[string]action{
+		"/clusters/{cluster}/cordon":                 {s.askCordon, s.doCordon},
+		"/clusters/{cluster}/uncordon":               {s.askUncordon, s.doUncordon},
+		"/join/{cluster}/approve":                    {s.askApprove, s.doApprove},
+		"/policies/{namespace}/{name}/suspend":       {s.askSuspend(true), s.doSuspend(true)},
+		"/policies/{namespace}/{name}/resume":        {s.askSuspend(false), s.doSuspend(false)},
+		"/applications/{namespace}/{name}/rebalance": {s.askRebalance, s.doRebalance},
+	}
+}
+
+// confirm serves the question of an action.
+func (s *Server) confirm(a action) visitFunc {
+	return func(w http.ResponseWriter, r *http.Request, v *visit) {
+		q, err := a.ask(r.Context(), v)
+		if err != nil {
+			s.fail(w, r, v, err)
+			return
+		}
+		q.CSRF = v.session.CSRF
+		s.write(w, v, &page{
+			title: q.Title, heading: heading{Title: q.Title},
+			fragments: []fragment{{id: "question", template: "question", data: q, still: true}},
+		}, http.StatusOK)
+	}
+}
+
+// act does what was confirmed.
+func (s *Server) act(a action) visitFunc {
+	return func(w http.ResponseWriter, r *http.Request, v *visit) {
+		if err := s.genuine(r, v); err != nil {
+			s.fail(w, r, v, err)
+			return
+		}
+		said, to, err := a.do(r.Context(), v)
+		if err != nil {
+			s.fail(w, r, v, err)
+			return
+		}
+		s.log.Info("Doing what a person asked for", "user", v.user.Name, "path", r.URL.Path)
+		s.signIn.Sessions.Keep(v.session, saidNote, said, saidLife)
+		http.Redirect(w, r, to, http.StatusSeeOther)
+	}
+}
+
+// genuine says whether a form is one that this session was given.
+func (s *Server) genuine(r *http.Request, v *visit) error {
+	if err := r.ParseForm(); err != nil {
+		return askedError{fmt.Sprintf("The form could not be read: %v.", err)}
+	}
+	if !v.session.Gave(r.PostForm.Get("csrf")) {
+		return askedError{"This form is of another session: load the page again."}
+	}
+	return nil
+}

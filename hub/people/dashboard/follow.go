@@ -1,0 +1,195 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/people/dashboard/chart"
+	"fairlead.dev/hub/people/dashboard/index"
+	"fairlead.dev/hub/people/live"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/clusters"
+)
+
+// follow fills the index from the cache and keeps it up to date. It returns when the index
+// knows what the cache knew.
+func (s *Server) follow(ctx context.Context) error {
+	// Clusters first: what applications report is believed by what is known of these.
+	for _, kind := range []struct {
+		of  client.Object
+		put func(obj any)
+		del func(obj any)
+	}{
+		{&clusterv1alpha1.Cluster{}, s.putCluster, s.dropCluster},
+		{&coordinationv1.Lease{}, s.putLease, s.dropLease},
+		{&workv1alpha2.ResourceBinding{}, s.putBinding, s.dropBinding},
+		{&workv1alpha2.ClusterResourceBinding{}, s.putBinding, s.dropBinding},
+		{&policyv1alpha1.PropagationPolicy{}, s.putPolicy, s.dropPolicy},
+		{&policyv1alpha1.ClusterPropagationPolicy{}, s.putPolicy, s.dropPolicy},
+	} {
+		if s.MayFollow != nil {
+			yes, err := s.MayFollow(ctx, kind.of)
+			if err != nil {
+				return err
+			}
+			if !yes {
+				s.log.Info("Leaving out what you may not follow", "kind", fmt.Sprintf("%T", kind.of))
+				continue
+			}
+		}
+		informer, err := s.Cache.GetInformer(ctx, kind.of)
+		if err != nil {
+			return fmt.Errorf("following %T: %w", kind.of, err)
+		}
+		handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    kind.put,
+			UpdateFunc: func(_, obj any) { kind.put(obj) },
+			DeleteFunc: func(obj any) {
+				if gone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+					obj = gone.Obj
+				}
+				kind.del(obj)
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("following %T: %w", kind.of, err)
+		}
+		if !toolscache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (s *Server) putCluster(obj any) {
+	if c, ok := obj.(*clusterv1alpha1.Cluster); ok {
+		s.index.PutCluster(c, s.clock.Now())
+		s.topics.Publish(live.Topic{Kind: live.Cluster, Key: c.Name})
+	}
+}
+
+func (s *Server) dropCluster(obj any) {
+	if c, ok := obj.(*clusterv1alpha1.Cluster); ok {
+		s.index.DropCluster(c.Name, s.clock.Now())
+		s.topics.Publish(live.Topic{Kind: live.Cluster, Key: c.Name})
+	}
+}
+
+func (s *Server) putLease(obj any) {
+	if l, ok := obj.(*coordinationv1.Lease); ok && l.Namespace == contract.ClusterNamespace {
+		s.index.PutLease(l.Name, l)
+		s.topics.Publish(live.Topic{Kind: live.Lease, Key: l.Name})
+	}
+}
+
+func (s *Server) dropLease(obj any) {
+	if l, ok := obj.(*coordinationv1.Lease); ok && l.Namespace == contract.ClusterNamespace {
+		s.index.PutLease(l.Name, nil)
+		s.topics.Publish(live.Topic{Kind: live.Lease, Key: l.Name})
+	}
+}
+
+func (s *Server) putBinding(obj any) {
+	if b, ok := obj.(workv1alpha2.Binding); ok {
+		s.index.PutBinding(b, s.clock.Now())
+		s.topics.Publish(live.Topic{Kind: live.Application, Key: b.GetNamespace() + "/" + b.GetName()})
+	}
+}
+
+func (s *Server) dropBinding(obj any) {
+	if b, ok := obj.(workv1alpha2.Binding); ok {
+		s.index.DropBinding(index.Key{Namespace: b.GetNamespace(), Name: b.GetName()}, s.clock.Now())
+		s.topics.Publish(live.Topic{Kind: live.Application, Key: b.GetNamespace() + "/" + b.GetName()})
+	}
+}
+
+func (s *Server) putPolicy(obj any) {
+	if p, ok := obj.(policyv1alpha1.Policy); ok {
+		s.index.PutPolicy(p)
+		s.topics.Publish(live.Topic{Kind: live.Policy, Key: p.GetNamespace() + "/" + p.GetName()})
+	}
+}
+
+func (s *Server) dropPolicy(obj any) {
+	if p, ok := obj.(policyv1alpha1.Policy); ok {
+		s.index.DropPolicy(p)
+		s.topics.Publish(live.Topic{Kind: live.Policy, Key: p.GetNamespace() + "/" + p.GetName()})
+	}
+}
+
+// Names of the series of the history; those of a cluster are followed by its name.
+const (
+	seriesReady    = "fleet/ready"
+	seriesClusters = "fleet/clusters"
+	seriesHealthy  = "apps/healthy"
+	seriesTroubled = "apps/troubled"
+	seriesCPU      = "cpu/"
+	seriesMemory   = "memory/"
+	seriesLag      = "lag/"
+)
+
+// sample adds to the history until the context ends.
+func (s *Server) sample(ctx context.Context) error {
+	ticker := s.clock.NewTicker(chart.Every)
+	defer ticker.Stop()
+	for {
+		s.history.Add(s.clock.Now(), s.measure(s.clock.Now()))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// measure takes a sample of everything.
+func (s *Server) measure(now time.Time) map[string]float64 {
+	fleet := s.index.Clusters(now, index.Beside{Leases: true})
+	const perCluster = 3
+	out := make(map[string]float64, perCluster*len(fleet)+4)
+	for i := range fleet {
+		c := &fleet[i]
+		if c.State == clusters.Ready || c.State == clusters.Cordoned {
+			out[seriesReady]++
+		}
+		if c.CPU != nil {
+			out[seriesCPU+c.Name] = share(c.CPU)
+		}
+		if c.Memory != nil {
+			out[seriesMemory+c.Name] = share(c.Memory)
+		}
+		if c.Lag != nil {
+			out[seriesLag+c.Name] = *c.Lag
+		}
+	}
+	out[seriesReady] += 0 // it is there even if none is ready
+	out[seriesClusters] = float64(len(fleet))
+	healthy := 0
+	apps := s.index.Applications()
+	for _, a := range apps {
+		if a.State == applications.Healthy {
+			healthy++
+		}
+	}
+	out[seriesHealthy], out[seriesTroubled] = float64(healthy), float64(len(apps)-healthy)
+	return out
+}
+
+// share is how much of a resource is used, from 0 to 1.
+func share(u *clusters.Usage) float64 {
+	total := u.Total.AsApproximateFloat64()
+	if total <= 0 {
+		return 0
+	}
+	return u.Used.AsApproximateFloat64() / total
+}

@@ -1,0 +1,188 @@
+package dashboard
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"fairlead.dev/hub/people/dashboard/index"
+	"fairlead.dev/hub/people/view"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/clusters"
+)
+
+// functions are what templates call.
+func (s *Server) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset":       s.assetPath,
+		"clusterPath": clusterPath,
+		"appPath":     func(a *applications.Application) string { return appPath(a.Namespace, a.Binding) },
+		"keyPath":     func(k index.Key) string { return appPath(k.Namespace, k.Name) },
+		"policyPath":  policyPath,
+		"tone":        tone,
+		"mark":        mark,
+		"at":          at,
+		"until":       until,
+		"cores":       cores,
+		"bytes":       bytesOf,
+		"count":       count,
+		"join":        strings.Join,
+		"lower":       strings.ToLower,
+		"percent":     func(u *clusters.Usage) int { return u.Percent() },
+		"list":        func(items ...any) []any { return items },
+		"plural":      plural,
+		"short":       short,
+		"eventAt":     func(e corev1.Event) template.HTML { return at(view.EventTime(&e)) },
+	}
+}
+
+// none stands for an empty namespace in a path.
+const none = "-"
+
+func clusterPath(name string) string { return "/clusters/" + url.PathEscape(name) }
+
+func appPath(namespace, name string) string {
+	return "/applications/" + orNone(namespace) + "/" + url.PathEscape(name)
+}
+
+func policyPath(p applications.PolicyKey) string {
+	return "/policies/" + orNone(p.Namespace) + "/" + url.PathEscape(p.Name)
+}
+
+func orNone(namespace string) string {
+	if namespace == "" {
+		return none
+	}
+	return url.PathEscape(namespace)
+}
+
+// namespaceOf returns the namespace in the path of a page.
+func namespaceOf(v *visit) string {
+	if n := v.request.PathValue("namespace"); n != none {
+		return n
+	}
+	return ""
+}
+
+// refusedCount is how deliveries that clusters refuse are called.
+const refusedCount = "Refused"
+
+// tone returns the class by which a state is coloured.
+func tone(state any) string {
+	switch fmt.Sprint(state) {
+	case string(applications.Healthy), string(clusters.Ready), "True", "Normal", "done":
+		return "ok"
+	case string(applications.Failing), string(applications.Unscheduled), string(clusters.NotReady), string(clusters.Silent), "False", "failed", refusedCount:
+		return "bad"
+	case string(applications.Unhealthy), string(applications.Stale), string(clusters.Cordoned), "Unknown", "Warning":
+		return "warn"
+	case string(applications.Waiting), string(applications.Moving), string(clusters.Joining), "now":
+		return "busy"
+	default:
+		return "idle"
+	}
+}
+
+// mark returns a sign of a state for those who do not see colours.
+func mark(state any) string {
+	switch fmt.Sprint(state) {
+	case string(applications.Healthy), string(clusters.Ready), "True", "done":
+		return "✓"
+	case string(applications.Failing), string(applications.Unscheduled), string(clusters.NotReady), "False", "failed":
+		return "✕"
+	case string(applications.Unhealthy), "Warning":
+		return "!"
+	case string(applications.Stale), string(clusters.Silent), "Unknown":
+		return "?"
+	case string(applications.Waiting), string(clusters.Joining), "now":
+		return "…"
+	case string(applications.Moving), string(applications.Deleting), string(clusters.Removing):
+		return "→"
+	case string(applications.Suspended), string(clusters.Cordoned):
+		return "‖"
+	default:
+		return "·"
+	}
+}
+
+// at shows a time, which the script turns into how long ago it is. It takes a time or a
+// pointer to one.
+func at(when any) template.HTML {
+	var t time.Time
+	switch w := when.(type) {
+	case time.Time:
+		t = w
+	case *time.Time:
+		if w != nil {
+			t = *w
+		}
+	}
+	if t.IsZero() {
+		return "–"
+	}
+	t = t.UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" data-age>` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`) //nolint:gosec // A time has no markup.
+}
+
+// until says how long something lasts still.
+func until(when, now time.Time) string {
+	if left := when.Sub(now); left > 0 {
+		return "in " + duration.HumanDuration(left)
+	}
+	return duration.HumanDuration(now.Sub(when)) + " ago"
+}
+
+// quantity is of some resource.
+type quantity = resource.Quantity
+
+func cores(q quantity) string {
+	v := q.AsApproximateFloat64()
+	if v >= 10 { //nolint:mnd // no one needs the fraction of so many
+		return fmt.Sprintf("%.0f", v)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
+}
+
+func bytesOf(q quantity) string {
+	v := q.AsApproximateFloat64()
+	const step = 1024
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
+		if v < step || unit == "TiB" {
+			if v >= 10 || unit == "B" { //nolint:mnd // as above
+				return fmt.Sprintf("%.0f %s", v, unit)
+			}
+			return fmt.Sprintf("%.1f %s", v, unit)
+		}
+		v /= step
+	}
+	return ""
+}
+
+// count shows a quantity that counts things.
+func count(q quantity) string { return fmt.Sprint(q.Value()) }
+
+// plural returns a number with its noun, in the plural unless it is one.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		noun = stem + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// short cuts a long text at the end of a character.
+func short(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}

@@ -1,0 +1,308 @@
+package index
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/clusters"
+)
+
+// Key names a binding; the namespace of a ClusterResourceBinding is empty.
+type Key struct{ Namespace, Name string }
+
+// Index is all that lists are made of. Objects that it is given must not be changed
+// afterwards, nor must rows that it returns. It may be used by many goroutines.
+type Index struct {
+	mu       sync.Mutex
+	clusters map[string]*clusterv1alpha1.Cluster
+	leases   map[string]*coordinationv1.Lease
+	heard    applications.Clusters
+	bindings map[Key]workv1alpha2.Binding
+	apps     map[Key]*applications.Application
+	// at are the applications in each cluster, works counts them.
+	at       map[string]map[Key]bool
+	works    map[string]*clusters.Works
+	policies map[applications.PolicyKey]policyv1alpha1.Policy
+	changes  changes
+	// sorted are all applications in order; nil if they are to be sorted again.
+	sorted []*applications.Application
+}
+
+// New returns an empty index.
+func New() *Index {
+	return &Index{
+		clusters: map[string]*clusterv1alpha1.Cluster{}, leases: map[string]*coordinationv1.Lease{}, heard: applications.Clusters{},
+		bindings: map[Key]workv1alpha2.Binding{}, apps: map[Key]*applications.Application{},
+		at: map[string]map[Key]bool{}, works: map[string]*clusters.Works{}, policies: map[applications.PolicyKey]policyv1alpha1.Policy{},
+	}
+}
+
+// PutCluster takes a Cluster that is new or changed.
+func (x *Index) PutCluster(c *clusterv1alpha1.Cluster, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if old := x.clusters[c.Name]; old != nil {
+		was, is := clusters.Of(clusters.Input{Cluster: old, Now: now}), clusters.Of(clusters.Input{Cluster: c, Now: now})
+		if was.State != is.State {
+			x.changes.add(Change{At: now, Cluster: c.Name, From: string(was.State), To: string(is.State), Why: is.Why})
+		}
+	}
+	x.clusters[c.Name] = c
+	heard, known := applications.HeardOf(c), false
+	if old, ok := x.heard[c.Name]; ok {
+		known = old == heard
+	}
+	x.heard[c.Name] = heard
+	if !known {
+		x.lookAgain(c.Name, now)
+	}
+}
+
+// DropCluster takes note that a Cluster is gone.
+func (x *Index) DropCluster(name string, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.clusters[name] != nil {
+		x.changes.add(Change{At: now, Cluster: name, To: Gone})
+	}
+	delete(x.clusters, name)
+	delete(x.heard, name)
+	x.lookAgain(name, now)
+}
+
+// lookAgain makes anew what is in a cluster, since what it reported is believed otherwise.
+func (x *Index) lookAgain(cluster string, now time.Time) {
+	for key := range x.at[cluster] {
+		x.put(key, x.bindings[key], now)
+	}
+}
+
+// PutLease takes the lease of an agent, which is named as its cluster; nil drops it.
+func (x *Index) PutLease(name string, lease *coordinationv1.Lease) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if lease == nil {
+		delete(x.leases, name)
+		return
+	}
+	x.leases[name] = lease
+}
+
+// PutBinding takes a binding that is new or changed.
+func (x *Index) PutBinding(b workv1alpha2.Binding, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := Key{b.GetNamespace(), b.GetName()}
+	x.bindings[key] = b
+	x.put(key, b, now)
+}
+
+// DropBinding takes note that a binding is gone.
+func (x *Index) DropBinding(key Key, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.apps[key]
+	if old == nil {
+		return
+	}
+	x.changes.add(Change{At: now, Application: key, Template: old.Template, From: string(old.State), To: Gone})
+	x.count(key, old, -1)
+	delete(x.bindings, key)
+	delete(x.apps, key)
+	x.sorted = nil
+}
+
+func (x *Index) put(key Key, b workv1alpha2.Binding, now time.Time) {
+	made := applications.Of(b, x.heard)
+	if old := x.apps[key]; old != nil {
+		if old.State != made.State {
+			x.changes.add(Change{At: now, Application: key, Template: made.Template, From: string(old.State), To: string(made.State), Why: made.Why})
+		}
+		x.count(key, old, -1)
+	}
+	x.count(key, &made, 1)
+	x.apps[key] = &made
+	x.sorted = nil
+}
+
+// count adds an application to what is known of its clusters, or takes it away.
+func (x *Index) count(key Key, a *applications.Application, by int) {
+	for i := range a.Places {
+		p := &a.Places[i]
+		n := x.works[p.Cluster]
+		if n == nil {
+			n = &clusters.Works{}
+			x.works[p.Cluster], x.at[p.Cluster] = n, map[Key]bool{}
+		}
+		n.Total += by
+		switch {
+		case p.Leaving:
+			n.Deleting += by
+		case p.State == applications.Failing:
+			n.Failing += by
+		case p.Applied:
+			n.Applied += by
+		}
+		if by > 0 {
+			x.at[p.Cluster][key] = true
+		} else {
+			delete(x.at[p.Cluster], key)
+		}
+		if n.Total == 0 {
+			delete(x.works, p.Cluster)
+			delete(x.at, p.Cluster)
+		}
+	}
+}
+
+// PutPolicy takes a policy that is new or changed.
+func (x *Index) PutPolicy(p policyv1alpha1.Policy) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.policies[applications.KeyOf(p)] = p
+}
+
+// DropPolicy takes note that a policy is gone.
+func (x *Index) DropPolicy(p policyv1alpha1.Policy) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.policies, applications.KeyOf(p))
+}
+
+// Applications returns all applications, by namespace, kind and name.
+func (x *Index) Applications() []*applications.Application {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.sorted == nil {
+		x.sorted = make([]*applications.Application, 0, len(x.apps))
+		for _, a := range x.apps {
+			x.sorted = append(x.sorted, a)
+		}
+		slices.SortFunc(x.sorted, compare)
+	}
+	return x.sorted
+}
+
+// Namespaces returns those that have applications or policies, in order.
+func (x *Index) Namespaces() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	has := map[string]bool{}
+	for key := range x.apps {
+		has[key.Namespace] = true
+	}
+	for key := range x.policies {
+		has[key.Namespace] = true
+	}
+	delete(has, "")
+	return slices.Sorted(maps.Keys(has))
+}
+
+// Application returns one, nil if there is no such binding.
+func (x *Index) Application(key Key) *applications.Application {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.apps[key]
+}
+
+// In returns the applications of a cluster, by namespace, kind and name.
+func (x *Index) In(cluster string) []*applications.Application {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := make([]*applications.Application, 0, len(x.at[cluster]))
+	for key := range x.at[cluster] {
+		out = append(out, x.apps[key])
+	}
+	slices.SortFunc(out, compare)
+	return out
+}
+
+func compare(a, b *applications.Application) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// Beside says what is told of a cluster beside what is on its Cluster.
+type Beside struct {
+	// Leases are those of the agents, Works what was sent to it.
+	Leases, Works bool
+}
+
+// Clusters returns all clusters by name, as they are at this time.
+func (x *Index) Clusters(now time.Time, with Beside) []clusters.Cluster {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := make([]clusters.Cluster, 0, len(x.clusters))
+	for name := range x.clusters {
+		out = append(out, x.cluster(name, now, with))
+	}
+	slices.SortFunc(out, func(a, b clusters.Cluster) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// ClusterNames returns the names of all clusters in order.
+func (x *Index) ClusterNames() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := make([]string, 0, len(x.clusters))
+	for name := range x.clusters {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Cluster returns one as it is at this time; false if there is none of the name.
+func (x *Index) Cluster(name string, now time.Time, with Beside) (clusters.Cluster, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.clusters[name] == nil {
+		return clusters.Cluster{}, false
+	}
+	return x.cluster(name, now, with), true
+}
+
+func (x *Index) cluster(name string, now time.Time, with Beside) clusters.Cluster {
+	in := clusters.Input{Cluster: x.clusters[name], Now: now}
+	if with.Leases {
+		in.Lease = x.leases[name]
+	}
+	if with.Works {
+		in.Works = &clusters.Works{}
+		if n := x.works[name]; n != nil {
+			*in.Works = *n
+		}
+	}
+	return clusters.Of(in)
+}
+
+// Policies returns all policies, those of the cluster scope first, with what they have of
+// these applications.
+func (x *Index) Policies(apps []*applications.Application) []applications.Policy {
+	x.mu.Lock()
+	all := make([]policyv1alpha1.Policy, 0, len(x.policies))
+	for _, p := range x.policies {
+		all = append(all, p)
+	}
+	x.mu.Unlock()
+	flat := make([]applications.Application, len(apps))
+	for i, a := range apps {
+		flat[i] = *a
+	}
+	return applications.Policies(all, flat)
+}
+
+// Policy returns a policy as it is on the hub; nil if there is none.
+func (x *Index) Policy(name applications.PolicyKey) policyv1alpha1.Policy {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.policies[name]
+}

@@ -1,0 +1,219 @@
+// Package joinsteps says how far a member is with joining. It is pure: what the hub knows of
+// it in, the steps out.
+package joinsteps
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/fleet/registration/record"
+)
+
+// State is how far a step is. The values are classes of the page.
+type State string
+
+// States of a step.
+const (
+	Done   State = "done"
+	Now    State = "now"
+	Later  State = "later"
+	Failed State = "failed"
+)
+
+// Step is one of those that lead to a cluster that is ready.
+type Step struct {
+	State State
+	// Title says what happens, Text what there is to say of it.
+	Title, Text string
+	// At is when it was done; zero if that is not known.
+	At time.Time
+	// Approve says that somebody is to accept the join, of this member.
+	Approve bool
+	Member  string
+}
+
+// Input is what the hub knows. Nothing of it is changed.
+type Input struct {
+	Cluster string
+	// Tokens are those that admit the cluster.
+	Tokens []bootstrap.Token
+	// Requests are those for certificates in the name of the cluster.
+	Requests []certificatesv1.CertificateSigningRequest
+	// Record is the Cluster; nil if there is none yet.
+	Record *clusterv1alpha1.Cluster
+	// Lease is that of its agent; nil if there is none.
+	Lease *coordinationv1.Lease
+	// Blind says what may not be read, in words; empty if nothing is hidden.
+	Blind string
+	Now   time.Time
+}
+
+// Progress is how far the join is.
+type Progress struct {
+	Cluster string
+	Steps   []Step
+	// Ready says that it is over, and the cluster is ready.
+	Ready bool
+	// Blind says what of it the person may not see.
+	Blind string
+}
+
+// Of returns how far a member is with joining.
+func Of(in Input) Progress {
+	joined := in.Record != nil && in.Record.Spec.ID != ""
+	last := latest(in.Requests)
+	steps := []Step{
+		token(in, joined || last != nil),
+		asked(last, joined),
+		accepted(last, joined),
+		certified(last, joined, in.Record),
+		heard(in.Lease, in.Record),
+		ready(in.Record),
+	}
+	// The first that is not done is what is happening now.
+	out := Progress{Cluster: in.Cluster, Blind: in.Blind, Ready: true}
+	for i := range steps {
+		switch {
+		case steps[i].State == Done:
+		case !out.Ready && steps[i].State == Now:
+			steps[i].State, steps[i].Text = Later, ""
+			steps[i].Approve = false
+		default:
+			out.Ready = false
+		}
+	}
+	out.Steps = steps
+	return out
+}
+
+// latest returns the request that was made last; nil if there is none.
+func latest(requests []certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
+	if len(requests) == 0 {
+		return nil
+	}
+	one := slices.MaxFunc(requests, func(a, b certificatesv1.CertificateSigningRequest) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return &one
+}
+
+func token(in Input, used bool) Step {
+	s := Step{Title: "A join command is made", State: Done}
+	if used {
+		return s
+	}
+	for _, t := range in.Tokens {
+		switch {
+		case t.Expired(in.Now):
+			s.State, s.Text = Failed, fmt.Sprintf("Token %s ended without being used; make another command.", t.ID)
+		case t.UsesLeft() == 0:
+			s.State, s.Text = Failed, fmt.Sprintf("Token %s is used up; make another command.", t.ID)
+		default:
+			return Step{Title: s.Title, State: Done, Text: "It is good until " + t.Expires.UTC().Format("2006-01-02 15:04 UTC") + "."}
+		}
+	}
+	if len(in.Tokens) == 0 {
+		s.State, s.Text = Now, "There is no token for this name; make a command first."
+		if in.Blind != "" {
+			s.State, s.Text = Done, "Whether there is one still you may not see."
+		}
+	}
+	return s
+}
+
+func asked(last *certificatesv1.CertificateSigningRequest, joined bool) Step {
+	s := Step{Title: "The member asks to join", State: Now, Text: "Run the command where the cluster’s kubeconfig is. The agent says there what it is at."}
+	switch {
+	case last != nil:
+		return Step{Title: s.Title, State: Done, At: last.CreationTimestamp.Time, Text: "Its id is " + cmp.Or(last.Annotations[contract.MemberIDAnnotation], "not told") + "."}
+	case joined:
+		return Step{Title: s.Title, State: Done}
+	}
+	return s
+}
+
+func accepted(last *certificatesv1.CertificateSigningRequest, joined bool) Step {
+	s := Step{Title: "The hub lets it in", State: Now, Text: "The hub compares token, name and member."}
+	if last == nil {
+		if joined {
+			s.State, s.Text = Done, ""
+		}
+		return s
+	}
+	for _, c := range last.Status.Conditions {
+		switch c.Type {
+		case certificatesv1.CertificateApproved:
+			return Step{Title: s.Title, State: Done, At: c.LastUpdateTime.Time, Text: c.Message}
+		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
+			return Step{Title: s.Title, State: Failed, At: c.LastUpdateTime.Time, Text: c.Message}
+		}
+	}
+	if why := last.Annotations[contract.PendingAnnotation]; why != "" {
+		s.Text, s.Approve, s.Member = why, last.Annotations[contract.AcceptedAnnotation] == "", last.Annotations[contract.MemberIDAnnotation]
+	}
+	return s
+}
+
+func certified(last *certificatesv1.CertificateSigningRequest, joined bool, c *clusterv1alpha1.Cluster) Step {
+	s := Step{Title: "The agent gets its certificate and its rights", State: Now, Text: "The hub signs it and makes the Cluster."}
+	if c != nil {
+		if how := record.Read[record.Joined](c.Annotations, contract.JoinedAnnotation); how != nil {
+			s.At = how.At
+		}
+	}
+	if joined && (last == nil || len(last.Status.Certificate) > 0) {
+		s.State, s.Text = Done, ""
+	}
+	return s
+}
+
+func heard(lease *coordinationv1.Lease, c *clusterv1alpha1.Cluster) Step {
+	s := Step{Title: "The agent reports", State: Now, Text: "Waiting for the first heartbeat; `agent run` must be running in the member."}
+	switch {
+	case lease != nil && lease.Spec.RenewTime != nil:
+		return Step{Title: s.Title, State: Done, At: lease.Spec.RenewTime.Time}
+	case c != nil && readiness(c) != nil && readiness(c).Status != metav1.ConditionUnknown:
+		return Step{Title: s.Title, State: Done}
+	}
+	return s
+}
+
+func ready(c *clusterv1alpha1.Cluster) Step {
+	s := Step{Title: "The cluster is ready", State: Now, Text: "Waiting until it says so."}
+	if c == nil {
+		return s
+	}
+	if r := readiness(c); r != nil {
+		s.Text = r.Message
+		if r.Status == metav1.ConditionTrue {
+			return Step{Title: s.Title, State: Done, At: r.LastTransitionTime.Time}
+		}
+	}
+	return s
+}
+
+func readiness(c *clusterv1alpha1.Cluster) *metav1.Condition {
+	return meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+}
+
+// TokensFor returns the join tokens among Secrets that admit a cluster.
+func TokensFor(cluster string, secrets []corev1.Secret) []bootstrap.Token {
+	var out []bootstrap.Token
+	for i := range secrets {
+		if t, err := bootstrap.FromSecret(&secrets[i]); err == nil && t.Admits(cluster) {
+			out = append(out, t)
+		}
+	}
+	return out
+}

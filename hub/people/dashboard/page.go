@@ -1,0 +1,192 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"fairlead.dev/common/prose"
+	"fairlead.dev/hub/people/auth"
+	"fairlead.dev/hub/people/live"
+)
+
+// visit is one look of a person at a page.
+type visit struct {
+	request *http.Request
+	session *auth.Session
+	user    *auth.User
+	now     time.Time
+	query   url.Values
+}
+
+// page is what is shown: its fragments, from top to bottom.
+type page struct {
+	// title is that of the window, nav the entry of the navigation that it is under.
+	title, nav string
+	fragments  []fragment
+	// heading is above the fragments, and does not change while the page is open.
+	heading heading
+	// follows says whether a topic concerns this page; nil if it stands still.
+	follows func(live.Topic) bool
+	// every asks the page to be made again after this time even if no topic said so, for
+	// what the hub's cache does not hold; 0 if there is no such thing.
+	every time.Duration
+}
+
+// heading is the top of a page.
+type heading struct {
+	Title string
+	// Kind is said before the title; Trail are the pages above this one.
+	Kind  string
+	Trail []link
+	// Actions are what the person may do here.
+	Actions []link
+}
+
+// link is a link with what it says.
+type link struct {
+	Text, To string
+	// Danger marks what takes something away.
+	Danger bool
+}
+
+// fragment is a part of a page that is replaced as a whole.
+type fragment struct {
+	// id is unique in the page, template makes it of the data.
+	id, template string
+	data         any
+	// still says that it is not replaced: people type into it.
+	still bool
+}
+
+// pageFunc makes a page for a visit.
+type pageFunc func(ctx context.Context, v *visit) (*page, error)
+
+// frame is what the templates of the layout know.
+type frame struct {
+	Title, Nav string
+	Heading    heading
+	Fragments  []live.Fragment
+	User, CSRF string
+	// Live is the address of the stream; empty if the page stands still.
+	Live  string
+	Local bool
+	// Said is said once, on the page after an action.
+	Said string
+}
+
+// show serves a page.
+func (s *Server) show(of pageFunc) visitFunc {
+	return func(w http.ResponseWriter, r *http.Request, v *visit) {
+		p, err := of(r.Context(), v)
+		if err != nil {
+			s.fail(w, r, v, err)
+			return
+		}
+		s.write(w, v, p, http.StatusOK)
+	}
+}
+
+// write renders a page and sends it.
+func (s *Server) write(w http.ResponseWriter, v *visit, p *page, code int) {
+	parts, err := s.render(p)
+	if err != nil {
+		s.log.Error(err, "Rendering a page failed", "path", v.request.URL.Path)
+		http.Error(w, "This page failed; the hub's log says why.", http.StatusInternalServerError)
+		return
+	}
+	f := frame{Title: p.title, Nav: p.nav, Heading: p.heading, Fragments: parts, User: v.user.Name, CSRF: v.session.CSRF, Local: s.Local}
+	if p.follows != nil || p.every > 0 {
+		f.Live = "/live" + v.request.URL.RequestURI()
+	}
+	f.Said = s.signIn.Sessions.Take(v.session, saidNote)
+	s.execute(w, "page", f, code)
+}
+
+// execute sends what a template makes, whole or not at all. What others wrote turns no text
+// around and hides nothing.
+func (s *Server) execute(w http.ResponseWriter, name string, data any, code int) {
+	var out bytes.Buffer
+	if err := s.layout.ExecuteTemplate(&out, name, data); err != nil {
+		s.log.Error(err, "Rendering a page failed", "template", name)
+		http.Error(w, "This page failed; the hub's log says why.", http.StatusInternalServerError)
+		return
+	}
+	text := prose.Printable(out.String())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(code)
+	_, _ = io.WriteString(w, text)
+}
+
+// render makes the fragments of a page.
+func (s *Server) render(p *page) ([]live.Fragment, error) {
+	out := make([]live.Fragment, 0, len(p.fragments))
+	for _, f := range p.fragments {
+		var buffer bytes.Buffer
+		if err := s.layout.ExecuteTemplate(&buffer, f.template, f.data); err != nil {
+			return nil, fmt.Errorf("fragment %q: %w", f.id, err)
+		}
+		text := prose.Printable(buffer.String())
+		sum := sha256.Sum256([]byte(text))
+		const short = 9
+		out = append(out, live.Fragment{
+			ID: f.id, Still: f.still, Tag: base64.RawURLEncoding.EncodeToString(sum[:short]),
+			HTML: template.HTML(text), //nolint:gosec // html/template made it.
+		})
+	}
+	return out, nil
+}
+
+// limits of what a query may ask for.
+const (
+	maxQuery = 200
+	maxPage  = 1 << 20
+)
+
+// text returns a parameter of the query, cut to what a person would type.
+func (v *visit) text(key string) string {
+	value := v.query.Get(key)
+	if len(value) > maxQuery {
+		return value[:maxQuery]
+	}
+	return value
+}
+
+// number returns a parameter that counts from 1.
+func (v *visit) number(key string) int {
+	n, err := strconv.Atoi(v.query.Get(key))
+	if err != nil || n < 1 || n > maxPage {
+		return 1
+	}
+	return n
+}
+
+// with returns the address of this page with other parameters; an empty value drops one.
+func (v *visit) with(pairs ...string) string {
+	query := url.Values{}
+	for key, values := range v.query {
+		if len(values) == 1 && len(values[0]) <= maxQuery && len(query) < 16 {
+			query.Set(key, values[0])
+		}
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			query.Del(pairs[i])
+		} else {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(query) == 0 {
+		return v.request.URL.EscapedPath()
+	}
+	return v.request.URL.EscapedPath() + "?" + query.Encode()
+}

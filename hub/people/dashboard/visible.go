@@ -1,0 +1,47 @@
+package dashboard
+
+import (
+	"context"
+
+	"fairlead.dev/hub/people/auth"
+	"fairlead.dev/hub/people/dashboard/index"
+	"fairlead.dev/hub/people/view/applications"
+)
+
+// visibility asks what a user may see in lists.
+func (s *Server) visibility(ctx context.Context, u *auth.User) (auth.Visibility, error) {
+	return u.Visibility(ctx, s.index.Namespaces())
+}
+
+// beside is what the user may see of clusters beside themselves.
+func beside(sees auth.Visibility) index.Beside {
+	return index.Beside{Leases: sees.Leases, Works: sees.AllApplications()}
+}
+
+// seenApplications returns those of the applications that may be seen. It may return the
+// very slice that it is given.
+func seenApplications(sees auth.Visibility, apps []*applications.Application) []*applications.Application {
+	if sees.AllApplications() {
+		return apps
+	}
+	out := make([]*applications.Application, 0, len(apps))
+	for _, a := range apps {
+		if sees.Application(a.Namespace) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// seenPolicies returns the policies that may be seen, with what they have of these
+// applications.
+func (s *Server) seenPolicies(sees auth.Visibility, apps []*applications.Application) []applications.Policy {
+	all := s.index.Policies(apps)
+	out := make([]applications.Policy, 0, len(all))
+	for _, one := range all {
+		if sees.Policy(one.Namespace) {
+			out = append(out, one)
+		}
+	}
+	return out
+}

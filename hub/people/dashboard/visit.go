@@ -1,0 +1,147 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"fairlead.dev/hub/people/auth"
+	"fairlead.dev/hub/people/live"
+)
+
+// visitFunc serves somebody who has signed in.
+type visitFunc func(w http.ResponseWriter, r *http.Request, v *visit)
+
+// signedIn serves those who have signed in and sends the others to do so.
+func (s *Server) signedIn(next visitFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		one := s.signIn.Session(r)
+		if one == nil {
+			if r.Method != http.MethodGet || strings.HasPrefix(r.URL.Path, "/live/") {
+				http.Error(w, "You are not signed in any more.", http.StatusUnauthorized)
+				return
+			}
+			to := "/signin"
+			if back := r.URL.RequestURI(); back != "/" && auth.IsLocal(back) {
+				to += "?to=" + url.QueryEscape(back)
+			}
+			http.Redirect(w, r, to, http.StatusSeeOther)
+			return
+		}
+		v := &visit{request: r, session: one, user: one.User, now: s.clock.Now(), query: r.URL.Query()}
+		if path, ok := strings.CutPrefix(r.URL.Path, "/live"); ok {
+			// Links on a page that is sent again lead to where those of the page lead.
+			u := *r.URL
+			u.Path, u.RawPath = path, strings.TrimPrefix(u.RawPath, "/live")
+			v.request = r.Clone(r.Context())
+			v.request.URL = &u
+			v.query.Del(live.Have)
+		}
+		for _, part := range []string{"cluster", "namespace", "name"} {
+			if name := r.PathValue(part); name != "" && !isName(name) {
+				s.fail(w, r, v, notFoundError{"Nothing on a hub has such a name."})
+				return
+			}
+		}
+		if err := s.awaitFilled(r.Context()); err != nil {
+			s.fail(w, r, v, err)
+			return
+		}
+		next(w, r, v)
+	})
+}
+
+// isName says whether a part of a path can be the name of something.
+func isName(name string) bool {
+	const longest = 253
+	return len(name) <= longest && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_' && r != ':'
+	}) && strings.Trim(name, ".") != ""
+}
+
+// fillTimeout is how long a page waits for the index to be filled.
+const fillTimeout = 10 * time.Second
+
+// errFilling says that the index is not filled: whatever were shown of it would be wrong.
+var errFilling = errors.New("the hub is still reading what there is")
+
+func (s *Server) awaitFilled(ctx context.Context) error {
+	select {
+	case <-s.filled:
+		return nil
+	default:
+	}
+	timer := s.clock.NewTimer(fillTimeout)
+	defer timer.Stop()
+	select {
+	case <-s.filled:
+		return nil
+	case <-timer.C():
+		return errFilling
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// notFoundError says that something is not there, or not to be seen.
+type notFoundError struct{ what string }
+
+func (e notFoundError) Error() string { return e.what }
+
+// askedError says what is wrong with what somebody asked for.
+type askedError struct{ what string }
+
+func (e askedError) Error() string { return e.what }
+
+// failure is what the page of an error shows.
+type failure struct {
+	Code              int
+	Title, Text, Next string
+}
+
+// explain turns an error into what a person is told.
+func (s *Server) explain(err error, u *auth.User) failure {
+	var asked askedError
+	var missing notFoundError
+	var denied auth.DeniedError
+	switch {
+	case errors.As(err, &asked):
+		return failure{http.StatusBadRequest, "That cannot be done", asked.what, "Go back, correct it and try again."}
+	case errors.As(err, &denied):
+		return failure{http.StatusForbidden, "You may not see this", denied.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
+	case errors.As(err, &missing):
+		return failure{http.StatusNotFound, "Not found", missing.what, "It may be gone, or be called otherwise."}
+	case apierrors.IsNotFound(err):
+		return failure{http.StatusNotFound, "Not found", err.Error(), "It may be gone, or be called otherwise."}
+	case apierrors.IsForbidden(err):
+		return failure{http.StatusForbidden, "You may not do this", err.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
+	case apierrors.IsUnauthorized(err):
+		return failure{http.StatusUnauthorized, "Your credential has ended", "The hub does not accept it any more.", "Sign out, and in again with another."}
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return failure{http.StatusBadRequest, "The hub refuses this", err.Error(), "Go back, correct it and try again."}
+	case apierrors.IsConflict(err):
+		return failure{http.StatusConflict, "Somebody else was faster", err.Error(), "Look at what it is now, and do it again if that is still right."}
+	case errors.Is(err, errFilling):
+		return failure{http.StatusServiceUnavailable, "The hub is just starting", "It is still reading what there is.", "Load this page again in a moment."}
+	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsTooManyRequests(err):
+		return failure{http.StatusServiceUnavailable, "The hub's API is slow", "It did not answer in time.", "Try again in a moment."}
+	default:
+		s.log.Error(err, "Making a page failed")
+		return failure{http.StatusBadGateway, "The hub's API does not answer as it should", err.Error(), "Try again in a moment; if it stays so, look at the hub's log."}
+	}
+}
+
+// fail serves the page of an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
+	if r.Context().Err() != nil {
+		return // nobody waits for it
+	}
+	f := s.explain(err, v.user)
+	p := &page{title: f.Title, heading: heading{Title: f.Title}, fragments: []fragment{{id: "error", template: "failure", data: f}}}
+	s.write(w, v, p, f.Code)
+}

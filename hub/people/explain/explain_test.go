@@ -1,0 +1,147 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/hub/people/explain"
+)
+
+func web() selector.Target {
+	return selector.Target{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+}
+
+func policy(namespace, name string, priority int32, selected string) policyv1alpha1.Policy {
+	spec := policyv1alpha1.PropagationSpec{
+		ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Name: selected}}, Priority: &priority,
+	}
+	if namespace == "" {
+		return &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	}
+	return &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+}
+
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	has := policy("shop", "has", 1, "web")
+	deleted := policy("shop", "going", 9, "web")
+	deleted.(*policyv1alpha1.PropagationPolicy).DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} //nolint:errcheck,forcetypeassert // It is one.
+	all := []policyv1alpha1.Policy{
+		policy("", "wide", 9, "web"), policy("shop", "low", 0, "web"), policy("shop", "late", 5, "web"), policy("shop", "vague", 1, ""),
+		policy("shop", "other", 9, "api"), policy("elsewhere", "web", 9, "web"), deleted, has,
+	}
+	why := map[string]string{}
+	for _, p := range explain.Policies(all, has, true, web()) {
+		g.Expect(p.Has).To(Equal(p.Name == "has"))
+		why[p.Name] = p.Why
+	}
+	g.Expect(why).To(HaveLen(6), "those that do not select it are not in the way")
+	g.Expect(why["has"]).To(HavePrefix("it has the template"))
+	g.Expect(why["wide"]).To(ContainSubstring("comes before any ClusterPropagationPolicy"))
+	g.Expect(why["low"]).To(Equal("its priority 0 is below 1"))
+	g.Expect(why["late"]).To(ContainSubstring("with preemption: Always it would take it"))
+	g.Expect(why["vague"]).To(Equal("it selects every one of the kind, the other by name"))
+	g.Expect(why["going"]).To(Equal("it is being deleted"))
+	g.Expect(explain.Policies(all, has, true, web())[0].Name).To(Equal("has"), "the one that has it comes first")
+	g.Expect(explain.Policies([]policyv1alpha1.Policy{has}, nil, false, web())[0].Why).To(ContainSubstring("not looked at it yet"))
+	g.Expect(explain.Policies([]policyv1alpha1.Policy{has, policy("shop", "z", 1, "web")}, has, false, web())[1].Why).To(Equal("the name of the other comes first"))
+}
+
+func TestNow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	have := []workv1alpha2.TargetCluster{{Name: "b", Replicas: 1}, {Name: "a"}}
+	g.Expect(explain.Now(decide.Decision{Outcome: decide.Scheduled, Targets: []workv1alpha2.TargetCluster{{Name: "a"}, {Name: "b", Replicas: 1}}}, have)).To(BeEmpty())
+	g.Expect(explain.Now(decide.Decision{Outcome: decide.Scheduled}, have)).To(Equal("A decision made now would choose no cluster; assigned is a, b (1)."))
+	g.Expect(explain.Now(decide.Decision{Outcome: decide.Unschedulable}, have)).To(BeEmpty())
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	at := metav1.NewTime(time.Unix(1000, 0))
+	object := explain.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	has := []explain.Policy{{Kind: "PropagationPolicy", Namespace: "shop", Name: "web", Selects: "by name", Has: true, Why: "it has it"}}
+	scheduled := &explain.Scheduled{Status: "True", Reason: "Success", Message: "Done.", Last: &at}
+	failed := &explain.Scheduled{Status: "False", Reason: "NoClusterFit", Message: "0/2 clusters are available."}
+	refused := func(filter string) []explain.Attempt {
+		return explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Message: "0/2", Verdicts: []decide.Verdict{
+			{Cluster: "edge-1", Filter: filter, Reason: "short", Detail: "long"}, {Cluster: "edge-2", Filter: filter, Reason: "short"},
+		}}}}, nil)
+	}
+	tests := map[string]struct {
+		report explain.Report
+		want   []string
+	}{
+		"nothing selects it":  {explain.Report{}, []string{"Policies that select it:\n  none", "Next: No policy selects this object. Write a PropagationPolicy"}},
+		"it is not bound yet": {explain.Report{Policies: has}, []string{"pp shop/web", "Next: The hub has made no binding yet."}},
+		"taints keep it out": {
+			explain.Report{Policies: has, Scheduled: failed, Attempts: refused("TaintToleration")},
+			[]string{"Scheduled: False (NoClusterFit): 0/2 clusters are available.", "edge-1   refused  -    -      -     TaintToleration: long", "TaintToleration: short", "add clusterTolerations"},
+		},
+		"the kind is not served": {explain.Report{Policies: has, Scheduled: failed, Attempts: refused("APIEnablement")}, []string{"install its CustomResourceDefinition"}},
+		"the wrong clusters":     {explain.Report{Policies: has, Scheduled: failed, Attempts: refused("ClusterAffinity")}, []string{"correct its clusterAffinity"}},
+		"no region":              {explain.Report{Policies: has, Scheduled: failed, Attempts: refused("SpreadConstraint")}, []string{"to spread by"}},
+		"too little room": {
+			explain.Report{Policies: has, Scheduled: failed, Attempts: explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Affinity: "near", Message: "too little", Verdicts: []decide.Verdict{
+				{Cluster: "edge-1", Estimated: true, Capacity: estimate.Capacity{Replicas: 3, Limit: "cpu"}},
+			}}}}, nil)},
+			[]string{`Clusters, group "near", which does not do: too little`, "3 more (cpu)", "add room, or ask for less"},
+		},
+		"shares, and the limits of them": {
+			explain.Report{Policies: has, Scheduled: scheduled, Now: "It would differ.", Attempts: explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Verdicts: []decide.Verdict{
+				{Cluster: "edge-1", Target: true, Replicas: 3, Score: 100, Estimated: true, Capacity: estimate.Capacity{Replicas: 3, Limit: "memory"}, Limit: "memory"},
+				{Cluster: "edge-2", Limit: "aggregated into fewer clusters"},
+			}}}}, []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}})},
+			[]string{"Scheduled: True (Success), 60s ago: Done.", "chosen for 3  2    100    3 more (memory)  limited by memory", "not chosen", "aggregated into fewer clusters", "It would differ."},
+		},
+		"a member refuses it": {
+			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Work: "web-1", Applied: "False", Message: "port 70000", Reported: &at, Overrides: []string{"ports"}}}},
+			[]string{"edge-1   True   web-1  False    -       60s    ports          port 70000", "Next: Cluster edge-1 refuses the object"},
+		},
+		"a member is silent": {
+			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "Unknown", Applied: "True", Health: "Healthy"}}},
+			[]string{"Next: Cluster edge-1 does not report (Ready is Unknown)"},
+		},
+		"dispatching is suspended": {
+			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Suspended: true}}},
+			[]string{"dispatching is suspended.", "take spec.suspension out"},
+		},
+		"it is not healthy": {
+			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Applied: "True", Health: "Unhealthy"}}},
+			[]string{"is not healthy there"},
+		},
+		"it follows others": {
+			explain.Report{State: []string{"It follows shop/web-deployment to edge-1."}, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Applied: "True", Health: "Healthy"}}},
+			[]string{"It follows shop/web-deployment to edge-1."},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := tt.report
+			r.Template = object
+			r.Advice = explain.Advise(&r)
+			var out strings.Builder
+			g.Expect(explain.Write(&out, &r, at.Add(time.Minute))).To(Succeed())
+			g.Expect(out.String()).To(HavePrefix("Deployment shop/web (apps/v1)\n"))
+			for _, part := range tt.want {
+				g.Expect(out.String()).To(ContainSubstring(part))
+			}
+			if name == "it follows others" {
+				g.Expect(r.Advice).To(BeEmpty())
+			}
+		})
+	}
+}

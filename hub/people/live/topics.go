@@ -1,0 +1,140 @@
+package live
+
+import (
+	"sync"
+
+	"k8s.io/utils/clock"
+)
+
+// Topic is something that changed.
+type Topic struct {
+	// Kind is one of the constants below, Key names the object.
+	Kind, Key string
+}
+
+// Kinds of topics. A lease changes all the time and waits for leasesEvery.
+const (
+	Cluster     = "cluster"
+	Lease       = "lease"
+	Application = "application"
+	Policy      = "policy"
+)
+
+// Bounds of how many streams are open.
+const (
+	maxStreams = 500
+	// maxStreamsOfOne bounds those of one reader.
+	maxStreamsOfOne = 24
+)
+
+// Topics tells the streams what changed. It never blocks.
+type Topics struct {
+	clock clock.WithTicker
+	mu    sync.Mutex
+	subs  map[*subscription]bool
+	// open counts the streams of each reader, all those of all.
+	open map[any]int
+	all  int
+}
+
+// NewTopics returns one that nobody reads yet.
+func NewTopics(c clock.WithTicker) *Topics {
+	return &Topics{clock: c, subs: map[*subscription]bool{}, open: map[any]int{}}
+}
+
+// enter counts a stream of a reader, and says whether there is room for it.
+func (t *Topics) enter(reader any) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all >= maxStreams || t.open[reader] >= maxStreamsOfOne {
+		return false
+	}
+	t.all++
+	t.open[reader]++
+	return true
+}
+
+func (t *Topics) leave(reader any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all--
+	if t.open[reader]--; t.open[reader] == 0 {
+		delete(t.open, reader)
+	}
+}
+
+func (t *Topics) subscribe() *subscription {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sub := &subscription{}
+	t.subs[sub] = true
+	return sub
+}
+
+func (t *Topics) unsubscribe(sub *subscription) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.subs, sub)
+}
+
+// Publish tells everybody whom it concerns.
+func (t *Topics) Publish(one Topic) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for sub := range t.subs {
+		sub.tell(one)
+	}
+}
+
+// subscription is what one stream waits for.
+type subscription struct {
+	mu      sync.Mutex
+	follows func(Topic) bool
+	// changed and renewed are what was told since the last look.
+	changed, renewed bool
+	// all is what happened before follows was known.
+	all bool
+}
+
+func (s *subscription) tell(one Topic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.follows == nil:
+		s.all = true
+	case s.changed && s.renewed || !s.follows(one):
+	case one.Kind == Lease:
+		s.renewed = true
+	default:
+		s.changed = true
+	}
+}
+
+// follow says what concerns the stream from now on. What was told before is looked at.
+func (s *subscription) follow(what func(Topic) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if what == nil {
+		what = func(Topic) bool { return false }
+	}
+	s.follows = what
+	s.changed = s.all
+}
+
+func (s *subscription) take() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+func (s *subscription) leases() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.renewed
+}
+
+func (s *subscription) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed, s.renewed = false, false
+}

@@ -1,0 +1,125 @@
+package monitoring
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/hub/people/monitoring/series"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/clusters"
+)
+
+// keepFor is how long what was counted is told again: whoever asks all the time costs no more.
+const keepFor = 5 * time.Second
+
+// collectTimeout bounds a count, which reads from memory.
+const collectTimeout = 5 * time.Second
+
+// Describe implements prometheus.Collector.
+func (m *Monitor) Describe(ch chan<- *prometheus.Desc) {
+	d := m.describe
+	for _, desc := range []*prometheus.Desc{
+		d.applications, d.clusters, d.policies, d.heartbeat, d.certificate, d.works, d.held, d.refused, d.unclaimed, d.pending, d.oldest,
+	} {
+		ch <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Monitor) Collect(ch chan<- prometheus.Metric) {
+	for _, metric := range m.count() {
+		ch <- metric
+	}
+}
+
+// count returns all metrics that have a state.
+func (m *Monitor) count() []prometheus.Metric {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	if m.last != nil && now.Sub(m.lastAt) < keepFor {
+		return m.last
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout) //nolint:forbidigo // Prometheus asks without one.
+	defer cancel()
+	seen, err := m.gather(ctx)
+	if err != nil {
+		ctrl.Log.WithName("monitoring").Error(err, "Counting the state of the fleet failed; the metrics are missing this time")
+		return nil
+	}
+	t := &metricSet{}
+	m.addApplications(t, seen, now)
+	m.addClusters(t, seen, now)
+	m.last, m.lastAt = t.metrics, now
+	return m.last
+}
+
+// metricSet collects metrics.
+type metricSet struct{ metrics []prometheus.Metric }
+
+func (t *metricSet) gauge(desc *prometheus.Desc, value float64, labels ...string) {
+	t.metrics = append(t.metrics, prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...))
+}
+
+func (m *Monitor) addApplications(t *metricSet, seen *snapshot, now time.Time) {
+	states, reasons := map[applications.State]int{}, map[string]int{}
+	pending, oldest := 0, time.Duration(0)
+	for i := range seen.apps {
+		a := &seen.apps[i]
+		states[a.State]++
+		for _, p := range a.Places {
+			if p.State == applications.Failing {
+				reasons[series.ReasonOf(p.Why)]++
+			}
+		}
+		since := m.changes.Since(types.NamespacedName{Namespace: seen.namespaces[i], Name: a.Binding})
+		if waits := a.State == applications.Waiting || a.State == applications.Moving || a.State == applications.Unhealthy || a.State == applications.Healthy; waits && !since.IsZero() {
+			pending++
+			oldest = max(oldest, now.Sub(since))
+		}
+	}
+	for _, s := range applications.States() {
+		t.gauge(m.describe.applications, float64(states[s]), string(s))
+	}
+	for _, r := range series.Reasons() {
+		t.gauge(m.describe.refused, float64(reasons[r]), r)
+	}
+	t.gauge(m.describe.policies, float64(seen.idle))
+	t.gauge(m.describe.pending, float64(pending))
+	t.gauge(m.describe.oldest, oldest.Seconds())
+}
+
+func (m *Monitor) addClusters(t *metricSet, seen *snapshot, now time.Time) {
+	states, unclaimed := map[clusters.State]int{}, int32(0)
+	for i := range seen.clusters {
+		c := &seen.clusters[i]
+		states[c.State]++
+		unclaimed += c.Unclaimed
+		if h, ok := m.heard[c.Name]; ok && c.State != clusters.Forgotten {
+			t.gauge(m.describe.heartbeat, now.Sub(h.seen).Seconds(), c.Name)
+		}
+		if c.Certificate != nil && c.State != clusters.Forgotten {
+			t.gauge(m.describe.certificate, c.Certificate.Expires.Sub(now).Seconds(), c.Name)
+		}
+		held := 0.0
+		if c.DeletionsHeld != "" {
+			held = 1
+		}
+		t.gauge(m.describe.held, held, c.Name)
+		w := c.Works
+		t.gauge(m.describe.works, float64(w.Applied), c.Name, "applied")
+		t.gauge(m.describe.works, float64(w.Failing), c.Name, "failing")
+		t.gauge(m.describe.works, float64(w.Deleting), c.Name, "deleting")
+		t.gauge(m.describe.works, float64(w.Total-w.Applied-w.Failing-w.Deleting), c.Name, "waiting")
+	}
+	for _, s := range clusters.States() {
+		t.gauge(m.describe.clusters, float64(states[s]), string(s))
+	}
+	t.gauge(m.describe.unclaimed, float64(unclaimed))
+}

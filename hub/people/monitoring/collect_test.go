@@ -1,0 +1,113 @@
+package monitoring
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/people/monitoring/series"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/clusters"
+)
+
+// values returns what was told, by the name of the metric and its labels.
+func values(g *WithT, metrics []prometheus.Metric) map[string]float64 {
+	out := map[string]float64{}
+	for _, m := range metrics {
+		var written dto.Metric
+		g.Expect(m.Write(&written)).To(Succeed())
+		key := ""
+		for _, l := range written.GetLabel() {
+			key += " " + l.GetValue()
+		}
+		for name, desc := range names() {
+			if m.Desc().String() == desc.String() {
+				out[name+key] = written.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+func names() map[string]*prometheus.Desc {
+	d := describe()
+	return map[string]*prometheus.Desc{
+		"applications": d.applications, "clusters": d.clusters, "idle": d.policies, "heartbeat": d.heartbeat, "certificate": d.certificate,
+		"works": d.works, "held": d.held, "refused": d.refused, "unclaimed": d.unclaimed, "pending": d.pending, "oldest": d.oldest,
+	}
+}
+
+func TestWhatIsTold(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	clk := clocktesting.NewFakeClock(now)
+	m := &Monitor{
+		clock: clk, describe: describe(), propagation: newPropagation(), changes: series.NewTracker[types.NamespacedName](), heard: map[string]heartbeat{},
+	}
+	lease := func(renewed time.Time) *coordinationv1.Lease {
+		return &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "edge-1"},
+			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: renewed}},
+		}
+	}
+	binding := func(generation int64, applied bool) *workv1alpha2.ResourceBinding {
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Generation: generation}}
+		if applied {
+			b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.BindingFullyApplied, Status: metav1.ConditionTrue, ObservedGeneration: generation}}
+		}
+		return b
+	}
+	// The agent's clock is a year behind; the hub's counts.
+	m.see(lease(now.AddDate(-1, 0, 0)), true)
+	m.see(binding(1, true), true)
+	clk.Step(10 * time.Second)
+	m.see(lease(now.AddDate(-1, 0, 0)), false) // the same again
+	m.see(binding(2, false), false)
+	clk.Step(20 * time.Second)
+
+	tell := func(state applications.State) map[string]float64 {
+		set := &metricSet{}
+		web := applications.Application{Binding: "web-deployment", State: state, Places: []applications.Place{
+			{State: applications.Failing, Why: "the member refuses it: admission webhook denied the request"}, {State: applications.Healthy},
+		}}
+		m.addApplications(set, &snapshot{apps: []applications.Application{web, {State: applications.Healthy}}, namespaces: []string{"shop", "shop"}, idle: 3}, clk.Now())
+		m.addClusters(set, &snapshot{clusters: []clusters.Cluster{
+			{
+				Name: "edge-1", State: clusters.Ready, Unclaimed: 2, DeletionsHeld: "Too many.", Works: &clusters.Works{Total: 10, Applied: 5, Failing: 2, Deleting: 1},
+				Certificate: &clusters.Certificate{Expires: clk.Now().Add(time.Hour)},
+			},
+			{Name: "edge-2", State: clusters.Forgotten, Works: &clusters.Works{}, Certificate: &clusters.Certificate{}},
+		}}, clk.Now())
+		return values(g, set.metrics)
+	}
+	out := tell(applications.Waiting)
+	for key, want := range map[string]float64{
+		"applications Waiting": 1, "applications Healthy": 1, "applications Failing": 0, "refused Denied": 1, "refused Other": 0, "idle": 3,
+		"pending": 1, "oldest": 20, "heartbeat edge-1": 30, "certificate edge-1": 3600, "clusters Ready": 1, "clusters Forgotten": 1, "clusters Silent": 0,
+		"works edge-1 applied": 5, "works edge-1 failing": 2, "works edge-1 deleting": 1, "works edge-1 waiting": 2, "unclaimed": 2, "held edge-1": 1, "held edge-2": 0,
+	} {
+		g.Expect(out).To(HaveKeyWithValue(key, want))
+	}
+	g.Expect(out).NotTo(HaveKey("certificate edge-2"), "nobody renews what was forgotten")
+	g.Expect(tell(applications.Stale)).To(HaveKeyWithValue("pending", 0.0), "it waits for a cluster that is silent, of which another metric tells")
+
+	m.see(binding(2, true), false)
+	g.Expect(tell(applications.Healthy)).To(And(HaveKeyWithValue("pending", 0.0), HaveKeyWithValue("oldest", 0.0)))
+	var written dto.Metric
+	g.Expect(m.propagation.Write(&written)).To(Succeed())
+	g.Expect(written.GetHistogram().GetSampleSum()).To(BeNumerically("~", 20, 1e-6))
+	m.see(lease(now), false)
+	g.Expect(tell(applications.Healthy)).To(HaveKeyWithValue("heartbeat edge-1", 0.0))
+	m.gone(lease(now))
+	g.Expect(tell(applications.Healthy)).NotTo(HaveKey("heartbeat edge-1"))
+}

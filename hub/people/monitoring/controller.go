@@ -1,0 +1,91 @@
+package monitoring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/people/monitoring/series"
+)
+
+// Deps is what the package needs.
+type Deps struct {
+	// Registry gets the metrics.
+	Registry metrics.RegistererGatherer
+	// Clock tells the time.
+	Clock clock.PassiveClock
+}
+
+// Monitor watches what takes time, and counts what has a state when it is asked.
+type Monitor struct {
+	hubClient   client.Reader
+	clock       clock.PassiveClock
+	describe    descriptions
+	propagation prometheus.Histogram
+
+	mu      sync.Mutex
+	changes *series.Tracker[types.NamespacedName]
+	// heard is when the lease of a cluster was seen to be renewed.
+	heard map[string]heartbeat
+	// last is what was counted last, and when.
+	last   []prometheus.Metric
+	lastAt time.Time
+}
+
+// heartbeat is a renewal of a lease, and when it was seen.
+type heartbeat struct{ renewed, seen time.Time }
+
+// Register adds the monitor to a manager.
+func Register(mgr manager.Manager, deps Deps) error {
+	if deps.Registry == nil || deps.Clock == nil {
+		return errors.New("registering the monitor: it needs a registry and a clock")
+	}
+	m := &Monitor{
+		hubClient: mgr.GetClient(), clock: deps.Clock, describe: describe(),
+		changes: series.NewTracker[types.NamespacedName](), heard: map[string]heartbeat{},
+	}
+	var err error
+	if m.propagation, err = registered(deps.Registry, newPropagation()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return m.run(ctx, mgr, deps.Registry) })); err != nil {
+		return fmt.Errorf("adding the monitor: %w", err)
+	}
+	return nil
+}
+
+// run counts and watches while this hub is the one that works.
+func (m *Monitor) run(ctx context.Context, mgr manager.Manager, registry metrics.RegistererGatherer) error {
+	stop, err := m.watch(ctx, mgr.GetCache())
+	if err != nil {
+		return err
+	}
+	if err := registry.Register(m); err != nil {
+		// Another hub of this process tells already; that is so in tests only.
+		if _, twice := errors.AsType[prometheus.AlreadyRegisteredError](err); !twice {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	} else {
+		defer registry.Unregister(m)
+	}
+	<-ctx.Done()
+	return stop()
+}
+
+// kinds are what is watched for what takes time.
+func kinds() []client.Object {
+	return []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}, &coordinationv1.Lease{}}
+}

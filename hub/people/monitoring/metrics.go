@@ -1,0 +1,61 @@
+package monitoring
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// descriptions are of what is counted when it is asked for.
+type descriptions struct {
+	applications, clusters, policies, heartbeat, certificate, works, held, refused, unclaimed, pending, oldest *prometheus.Desc
+}
+
+func describe() descriptions {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("fairlead_hub_"+name, help, labels, nil)
+	}
+	return descriptions{
+		applications: desc("applications", "Templates that policies send out, or that follow one, by the worst that there is to say of each.", "state"),
+		clusters:     desc("clusters", "Clusters by how they are.", "state"),
+		policies:     desc("idle_policies", "Policies that have no template."),
+		heartbeat: desc("cluster_heartbeat_age_seconds",
+			"How long ago the hub saw the agent of a cluster renew its lease, by the hub's clock.", "cluster"),
+		certificate: desc("cluster_certificate_remaining_seconds",
+			"For how long the certificate holds that the agent of a cluster was given last; less than 0 once it has expired.", "cluster"),
+		works: desc("cluster_works",
+			"Works of a cluster by what its agent says: applied, failing, waiting (it said nothing yet) or deleting.", "cluster", "state"),
+		held: desc("cluster_deletions_held",
+			"Whether the agent of a cluster holds back deletions until an operator says to go on (1) or not (0).", "cluster"),
+		refused:   desc("refused_objects", "Objects that a cluster says it cannot apply, by why, over all clusters.", "reason"),
+		unclaimed: desc("unclaimed_objects", "Objects in clusters that name a Work which the hub does not have, over all clusters."),
+		pending: desc("propagation_pending",
+			"Applications with a change that some cluster has yet to apply, those left out that refuse it, are suspended or wait for a silent cluster."),
+		oldest: desc("propagation_oldest_seconds",
+			"How long ago the oldest change among fairlead_hub_propagation_pending was seen; 0 if there is none."),
+	}
+}
+
+// newPropagation is how long changes take.
+func newPropagation() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "fairlead_hub_propagation_seconds",
+		Help: "From the hub's noticing a change (of a template, its policy or its clusters) until all clusters have applied it.",
+		// 25 ms to 55 min.
+		Buckets: prometheus.ExponentialBuckets(0.025, 2.5, 14),
+	})
+}
+
+// registered returns the collector, or the one that another hub in this process has
+// registered under its name.
+func registered[C prometheus.Collector](registry metrics.RegistererGatherer, collector C) (C, error) {
+	err := registry.Register(collector)
+	if twice, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if existing, ok := twice.ExistingCollector.(C); ok {
+			return existing, nil
+		}
+	}
+	return collector, err
+}

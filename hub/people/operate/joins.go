@@ -1,0 +1,150 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/approve"
+)
+
+// Request is a join that an operator is to accept.
+type Request struct {
+	Cluster string
+	CSR     *certificatesv1.CertificateSigningRequest
+}
+
+// Member is the id of the member that asks, as it says itself.
+func (r Request) Member() string { return r.CSR.Annotations[contract.MemberIDAnnotation] }
+
+// Waiting returns the joins that operators are to accept, the oldest first.
+func Waiting(ctx context.Context, hubClient client.Client) ([]Request, error) {
+	var csrs certificatesv1.CertificateSigningRequestList
+	if err := hubClient.List(ctx, &csrs); err != nil {
+		return nil, fmt.Errorf("listing the requests of members: %w", err)
+	}
+	slices.SortStableFunc(csrs.Items, func(a, b certificatesv1.CertificateSigningRequest) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	var out []Request
+	for i := range csrs.Items {
+		csr := &csrs.Items[i]
+		request, ours := approve.Read(csr.Spec)
+		if ours && len(csr.Status.Conditions) == 0 && csr.Annotations[contract.PendingAnnotation] != "" {
+			out = append(out, Request{Cluster: request.Cluster, CSR: csr})
+		}
+	}
+	return out, nil
+}
+
+// WaitingFor returns the join of one cluster that is to be accepted. The id of a member is
+// needed when several ask for the name; empty means the only one.
+func WaitingFor(ctx context.Context, hubClient client.Client, name, member string) (Request, error) {
+	waiting, err := Waiting(ctx, hubClient)
+	if err != nil {
+		return Request{}, err
+	}
+	waiting = slices.DeleteFunc(waiting, func(r Request) bool {
+		return r.Cluster != name || member != "" && r.Member() != member
+	})
+	if len(waiting) == 0 {
+		return Request{}, fmt.Errorf("nobody waits to join as cluster %s; `hub clusters` shows who does", name)
+	}
+	last := waiting[len(waiting)-1]
+	for _, other := range waiting {
+		if other.Member() != last.Member() {
+			return Request{}, fmt.Errorf("several members ask to join as cluster %s: name the one that you mean with --member, one of %s and %s",
+				name, other.Member(), last.Member())
+		}
+	}
+	return last, nil
+}
+
+// Accept writes onto the token of a request that it is accepted, which only operators can,
+// and wakes the hub.
+func Accept(ctx context.Context, hubClient client.Client, r Request, by string, now time.Time) error {
+	csr := r.CSR
+	id, ok := bootstrap.IDOfUser(csr.Spec.Username)
+	if !ok {
+		return fmt.Errorf("request %s was not made with a join token", csr.Name)
+	}
+	secret := &corev1.Secret{}
+	if err := hubClient.Get(ctx, client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(id)}, secret); err != nil {
+		return fmt.Errorf("reading token %s, with which request %s was made: %w", id, csr.Name, err)
+	}
+	token, err := bootstrap.FromSecret(secret)
+	if err != nil {
+		return err
+	}
+	edit, err := kube.Begin(secret)
+	if err != nil {
+		return fmt.Errorf("editing token %s: %w", id, err)
+	}
+	if token.AcceptedFor(string(csr.UID)) == nil {
+		token.Accepted = append(token.Accepted, bootstrap.Acceptance{Request: string(csr.UID), By: by, At: metav1.NewTime(now).Rfc3339Copy().UTC()})
+	}
+	bootstrap.Record(secret, token)
+	if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerRegistration); err != nil {
+		return fmt.Errorf("accepting request %s: %w; do the same again", csr.Name, err)
+	}
+	if edit, err = kube.Begin(csr); err != nil {
+		return fmt.Errorf("editing request %s: %w", csr.Name, err)
+	}
+	metav1.SetMetaDataAnnotation(&csr.ObjectMeta, contract.AcceptedAnnotation, by)
+	if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerRegistration); err != nil {
+		return fmt.Errorf("waking the hub for request %s: %w; it looks again by itself", csr.Name, err)
+	}
+	return nil
+}
+
+// How long the hub may take to act on an acceptance, and how often it is asked.
+const (
+	decisionTimeout = 20 * time.Second
+	decisionPoll    = 100 * time.Millisecond
+)
+
+// AwaitDecision returns what the hub decided about a request.
+func AwaitDecision(ctx context.Context, hubClient client.Client, r Request) (certificatesv1.CertificateSigningRequestCondition, error) {
+	var out certificatesv1.CertificateSigningRequestCondition
+	err := wait.PollUntilContextTimeout(ctx, decisionPoll, decisionTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := hubClient.Get(ctx, client.ObjectKeyFromObject(r.CSR), r.CSR); err != nil {
+			return false, fmt.Errorf("reading request %s: %w", r.CSR.Name, err)
+		}
+		if len(r.CSR.Status.Conditions) == 0 {
+			return false, nil
+		}
+		out = r.CSR.Status.Conditions[0]
+		return true, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return out, fmt.Errorf("request %s is accepted, but the hub has not acted on it within %s: look whether `hub serve` runs", r.CSR.Name, decisionTimeout)
+	}
+	return out, err
+}
+
+// WhoAmI returns as whom the hub's API knows whoever has this client.
+func WhoAmI(ctx context.Context, hubClient client.Client) (string, error) {
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
+	if err := hubClient.Create(ctx, review); err != nil {
+		return "", fmt.Errorf("asking the hub who you are: %w", err)
+	}
+	user, ok, err := unstructured.NestedString(review.Object, "status", "userInfo", "username")
+	if err != nil || !ok {
+		return "", errors.New("the hub does not say who you are")
+	}
+	return user, nil
+}

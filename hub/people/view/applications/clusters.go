@@ -1,0 +1,41 @@
+package applications
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+)
+
+// Clusters says of each cluster whether what it reported can be believed.
+type Clusters map[string]Heard
+
+// Heard says whether a cluster is heard from, and since when that is so.
+type Heard struct {
+	Fresh bool
+	Since time.Time
+}
+
+// ClustersOf returns what matters of clusters. They are not changed.
+func ClustersOf(clusters []clusterv1alpha1.Cluster) Clusters {
+	out := make(Clusters, len(clusters))
+	for i := range clusters {
+		out[clusters[i].Name] = HeardOf(&clusters[i])
+	}
+	return out
+}
+
+// HeardOf says whether the agent of a cluster is heard from and sees its member: without
+// both, what it reported is old.
+func HeardOf(c *clusterv1alpha1.Cluster) Heard {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready == nil {
+		return Heard{}
+	}
+	return Heard{
+		Fresh: ready.Status != metav1.ConditionUnknown && ready.Reason != clusterv1alpha1.ReasonClusterNotReachable,
+		Since: ready.LastTransitionTime.Time,
+	}
+}

@@ -1,0 +1,142 @@
+package applications
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/detector/claim"
+)
+
+// Of returns what is to be shown of a binding. Neither is changed.
+func Of(b workv1alpha2.Binding, clusters Clusters) Application {
+	spec := b.BindingSpec()
+	a := Application{
+		Template: Template{
+			APIVersion: spec.Resource.APIVersion, Kind: spec.Resource.Kind, Namespace: spec.Resource.Namespace, Name: spec.Resource.Name,
+		},
+		Binding:  b.GetName(),
+		Policy:   PolicyOf(b),
+		Replicas: spec.Replicas,
+		Places:   places(b, clusters),
+		Since:    b.GetCreationTimestamp().Time,
+	}
+	for _, s := range spec.RequiredBy {
+		a.Follows = append(a.Follows, s.Namespace+"/"+s.Name)
+	}
+	a.Counts = count(a.Places)
+	a.State, a.Why = judge(b, &a)
+	return a
+}
+
+// PolicyOf returns the policy that has a template or a binding; empty if none does.
+func PolicyOf(obj metav1.Object) PolicyKey {
+	by, ok := claim.On(obj)
+	switch {
+	case !ok:
+		return PolicyKey{}
+	case by.Namespace == "":
+		return PolicyKey{Kind: policyv1alpha1.KindClusterPropagationPolicy, Name: by.Name}
+	default:
+		return PolicyKey{Kind: policyv1alpha1.KindPropagationPolicy, Namespace: by.Namespace, Name: by.Name}
+	}
+}
+
+func count(places []Place) Counts {
+	var n Counts
+	for _, p := range places {
+		if p.Leaving {
+			n.Leaving++
+			continue
+		}
+		n.Wanted++
+		n.Ready += one(p.Applied && p.Health == healthy && !p.Stale)
+		n.Applied += one(p.Applied)
+		n.Healthy += one(p.Health == healthy)
+		n.Unhealthy += one(p.Health == unhealthy)
+		n.Failing += one(p.refused())
+		n.Stale += one(p.Stale)
+	}
+	return n
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// judge returns the worst that there is to say, and a sentence about it.
+func judge(b workv1alpha2.Binding, a *Application) (State, string) {
+	if b.GetDeletionTimestamp() != nil {
+		return Deleting, "It is being removed from its clusters."
+	}
+	scheduled := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingScheduled)
+	if scheduled != nil && scheduled.Status == metav1.ConditionFalse {
+		// A cluster that refuses is the worse news only where there is one.
+		if a.Failing == 0 {
+			return Unscheduled, scheduled.Message
+		}
+	}
+	if a.Wanted == 0 && a.Leaving == 0 {
+		if scheduled != nil && scheduled.Status == metav1.ConditionTrue {
+			return Unscheduled, "No cluster is chosen; see `hub explain`."
+		}
+		return Waiting, "It waits for its clusters to be chosen."
+	}
+	if rendered := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingRendered); rendered != nil && a.Failing == 0 {
+		return Failing, rendered.Message
+	}
+	if evicting := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingEvicting); evicting != nil &&
+		a.Failing+a.Unhealthy+a.Stale == 0 {
+		return Moving, evicting.Message
+	}
+	for _, state := range States() {
+		if first, others := find(a.Places, state); first != nil {
+			return state, sentence(first, others)
+		}
+	}
+	return Healthy, ""
+}
+
+// find returns the first place that is in a state worth telling of, and how many others are.
+func find(places []Place, state State) (first *Place, others int) {
+	if state == Healthy {
+		return nil, 0
+	}
+	for i := range places {
+		switch {
+		case places[i].State != state:
+		case first == nil:
+			first = &places[i]
+		default:
+			others++
+		}
+	}
+	return first, others
+}
+
+func sentence(p *Place, others int) string {
+	out := p.Cluster + ": " + cmp.Or(p.Why, string(p.State))
+	if others > 0 {
+		out += fmt.Sprintf(" (and %d more)", others)
+	}
+	return out
+}
+
+// Compare orders applications by namespace, kind and name.
+func Compare(a, b Application) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// Worse orders applications by what is to be looked at first, and else as Compare does.
+func Worse(a, b Application) int {
+	all := States()
+	return cmp.Or(cmp.Compare(slices.Index(all, a.State), slices.Index(all, b.State)), Compare(a, b))
+}

@@ -1,0 +1,128 @@
+package applications
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+)
+
+const (
+	healthy   = string(workv1alpha1.Healthy)
+	unhealthy = string(workv1alpha1.Unhealthy)
+)
+
+// places returns an entry for each cluster that has the application or is to have it.
+func places(b workv1alpha2.Binding, clusters Clusters) []Place {
+	spec := b.BindingSpec()
+	at := map[string]*Place{}
+	for i, t := range bindings.Targets(spec) {
+		at[t.Name] = &Place{Cluster: t.Name}
+		if i < len(spec.Clusters) { // the replicas of others are those of what needs this one
+			at[t.Name].Replicas = t.Replicas
+		}
+	}
+	leave := func(cluster, why string) {
+		if at[cluster] == nil {
+			at[cluster] = &Place{Cluster: cluster, Leaving: true, Why: why}
+		}
+	}
+	reported := map[string]*workv1alpha2.AggregatedStatusItem{}
+	items := b.BindingStatus().AggregatedStatus
+	for i := range items {
+		reported[items[i].ClusterName] = &items[i]
+	}
+	for i := range spec.GracefulEvictionTasks {
+		leave(spec.GracefulEvictionTasks[i].FromCluster, leaving(&spec.GracefulEvictionTasks[i]))
+	}
+	for cluster := range reported {
+		leave(cluster, "It is being removed from there.")
+	}
+	out := make([]Place, 0, len(at))
+	for _, cluster := range slices.Sorted(maps.Keys(at)) {
+		p := at[cluster]
+		p.fill(reported[cluster], clusters, suspended(spec.Suspension, cluster))
+		out = append(out, *p)
+	}
+	return out
+}
+
+// leaving says why a cluster is left.
+func leaving(task *workv1alpha2.GracefulEvictionTask) string {
+	why := "It leaves for " + task.Reason
+	if task.Message != "" {
+		why += ": " + task.Message
+	}
+	if task.PurgeMode.Canonical() == policyv1alpha1.PurgeGracefully {
+		return why + "; the copy stays until the new one is healthy."
+	}
+	return why + "."
+}
+
+// fill says how the application fares in the cluster. It knows its Cluster, Leaving and the
+// reason for it.
+func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters, suspended bool) {
+	heard, known := clusters[p.Cluster]
+	if item != nil {
+		p.Applied, p.Health = item.Applied, string(item.Health)
+	}
+	if !heard.Fresh {
+		p.Stale = true
+		if !heard.Since.IsZero() {
+			p.StaleSince = &heard.Since
+		}
+	}
+	switch {
+	case p.Leaving:
+		p.State = Moving
+	case item != nil && !item.Applied && item.AppliedMessage != "":
+		p.State, p.Why = Failing, whyRefused(item.AppliedMessage)
+	case !known:
+		p.State, p.Why = Stale, "The hub has no such cluster any more."
+	case p.Health == unhealthy:
+		p.State, p.Why = Unhealthy, ill(item.Status, p.Replicas)
+	case p.Stale:
+		p.State, p.Why = Stale, stale(p.StaleSince)
+	case suspended:
+		p.State, p.Why = Suspended, "Delivery is suspended."
+	case !p.Applied:
+		p.State, p.Why = Waiting, "The cluster has not reported yet."
+	case p.Health != healthy:
+		p.State, p.Why = Waiting, "It is applied; the cluster has not reported its health yet."
+	default:
+		p.State = Healthy
+	}
+}
+
+// oneOfOne is what agents write before the reason when the only manifest of a Work is refused.
+var oneOfOne = regexp.MustCompile(`^Failed to apply all manifests \(0/1\): `)
+
+// whyRefused is what an agent says of what is not applied; of a single object the reason only.
+func whyRefused(message string) string { return oneOfOne.ReplaceAllString(message, "") }
+
+// refused says whether the cluster said that it does not take the object.
+func (p *Place) refused() bool { return p.State == Failing }
+
+func stale(since *time.Time) string {
+	if since == nil {
+		return "The cluster was never heard from."
+	}
+	return "The cluster is not heard from since " + since.UTC().Format(time.RFC3339) + "; what is shown is what it said last."
+}
+
+// suspended says whether delivery to a cluster is.
+func suspended(s *workv1alpha2.Suspension, cluster string) bool {
+	switch {
+	case s == nil:
+		return false
+	case s.Dispatching != nil && *s.Dispatching:
+		return true
+	default:
+		return s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
+	}
+}

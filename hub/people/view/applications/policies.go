@@ -1,0 +1,102 @@
+package applications
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+// Policy is what is shown of a PropagationPolicy or ClusterPropagationPolicy.
+type Policy struct {
+	PolicyKey
+	// Selects says in words what it selects, an entry for each selector.
+	Selects []string `json:"selects"`
+	// Priority is what its author gave it.
+	Priority int32 `json:"priority"`
+	// Has is how many applications it has, and States counts them by state.
+	Has    int           `json:"has"`
+	States map[State]int `json:"states,omitempty"`
+	// Remark is a sentence that an operator should read; empty if there is none.
+	Remark  string    `json:"remark,omitempty"`
+	Created time.Time `json:"created"`
+}
+
+// Policies returns what is to be shown of policies and the applications that they have, by
+// namespace and name, those of the cluster scope first. Nothing is changed.
+func Policies(policies []policyv1alpha1.Policy, apps []Application) []Policy {
+	out := make([]Policy, len(policies))
+	at := make(map[PolicyKey]int, len(policies))
+	for i, p := range policies {
+		out[i] = Policy{
+			PolicyKey: KeyOf(p), Selects: selects(p.PropagationSpec().ResourceSelectors),
+			Priority: ptr.Deref(p.PropagationSpec().Priority, 0), Created: p.GetCreationTimestamp().Time,
+		}
+		at[out[i].PolicyKey] = i
+	}
+	for i := range apps {
+		if n, ok := at[apps[i].Policy]; ok {
+			out[n].Has++
+			if out[n].States == nil {
+				out[n].States = map[State]int{}
+			}
+			out[n].States[apps[i].State]++
+		}
+	}
+	for i, p := range policies {
+		out[i].Remark = remark(p, &out[i])
+	}
+	slices.SortFunc(out, func(a, b Policy) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// KeyOf names a policy.
+func KeyOf(p policyv1alpha1.Policy) PolicyKey {
+	kind := policyv1alpha1.KindPropagationPolicy
+	if p.GetNamespace() == "" {
+		kind = policyv1alpha1.KindClusterPropagationPolicy
+	}
+	return PolicyKey{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName()}
+}
+
+func remark(p policyv1alpha1.Policy, row *Policy) string {
+	switch {
+	case p.GetDeletionTimestamp() != nil:
+		return "It is being deleted."
+	case row.Has == 0:
+		return "It has nothing: no object that it selects is on the hub, or other policies have them; see `hub explain` of the object."
+	default:
+		return ""
+	}
+}
+
+// selects says in words what selectors select.
+func selects(selectors []policyv1alpha1.ResourceSelector) []string {
+	out := make([]string, len(selectors))
+	for i := range selectors {
+		s := &selectors[i]
+		switch {
+		case s.Name != "":
+			out[i] = s.Kind + " " + s.Name
+		case s.LabelSelector != nil:
+			out[i] = s.Kind + " with " + metav1.FormatLabelSelector(s.LabelSelector)
+		default:
+			out[i] = "every " + s.Kind
+		}
+		if s.Namespace != "" {
+			out[i] += fmt.Sprintf(" in %s", s.Namespace)
+		}
+	}
+	return out
+}
+
+// Words joins what a policy selects.
+func (p Policy) Words() string { return strings.Join(p.Selects, ", ") }

@@ -1,0 +1,178 @@
+package clusters
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/fleet/registration/record"
+)
+
+const (
+	// clockSkew is how far ahead an agent's clock may be without a remark: its requests
+	// take some time.
+	clockSkew = 5 * time.Second
+	// soon is when the end of a certificate is worth a remark. Agents renew long before.
+	soon = 7 * 24 * time.Hour
+)
+
+// Input is what is known of a cluster. Nothing of it is changed.
+type Input struct {
+	Cluster *clusterv1alpha1.Cluster
+	// Lease of its agent; nil if there is none, or it may not be read.
+	Lease *coordinationv1.Lease
+	// Works counts its Works; nil if that is not known.
+	Works *Works
+	// Now is the time.
+	Now time.Time
+}
+
+// Of returns what is to be shown of a cluster.
+func Of(in Input) Cluster {
+	c := in.Cluster
+	out := Cluster{
+		Name: c.Name, Version: c.Status.KubernetesVersion,
+		Region: c.Spec.Region, Zones: zones(c), Provider: c.Spec.Provider, Labels: c.Labels,
+		Works: in.Works, Unclaimed: c.Status.UnclaimedObjects, Created: c.CreationTimestamp.Time,
+	}
+	for _, taint := range c.Spec.Taints {
+		out.Taints = append(out.Taints, taint.ToString())
+	}
+	if n := c.Status.NodeSummary; n != nil {
+		out.Nodes = &Nodes{Ready: n.ReadyNum, Total: n.TotalNum}
+	}
+	if sum := c.Status.ResourceSummary; sum != nil {
+		out.CPU, out.Memory, out.Pods = usage(sum, corev1.ResourceCPU), usage(sum, corev1.ResourceMemory), usage(sum, corev1.ResourcePods)
+	}
+	if how := record.Read[record.Joined](c.Annotations, contract.JoinedAnnotation); how != nil {
+		out.Joined = &how.At
+	}
+	if last := record.Read[record.Certificate](c.Annotations, contract.CertificateAnnotation); last != nil {
+		out.Certificate = &Certificate{Expires: last.Expires, Serial: last.Serial}
+	}
+	out.heartbeat(in.Lease, in.Now)
+	if ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil {
+		out.Ready, out.Since = string(ready.Status), &ready.LastTransitionTime.Time
+		if ready.Status != metav1.ConditionTrue {
+			out.Why = ready.Message
+		}
+	}
+	if held := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterDeletionsHeld); held != nil && held.Status == metav1.ConditionTrue {
+		out.DeletionsHeld = cmp.Or(held.Message, "It does not say why.")
+	}
+	out.State = state(c, out.Ready)
+	out.Remarks = remarks(c, &out, in.Now)
+	return out
+}
+
+func zones(c *clusterv1alpha1.Cluster) []string {
+	if len(c.Spec.Zones) == 0 && c.Spec.Zone != "" {
+		return []string{c.Spec.Zone}
+	}
+	return c.Spec.Zones
+}
+
+// usage returns what there is of a resource; nil if nothing was told of it.
+func usage(sum *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) *Usage {
+	total, ok := sum.Allocatable[name]
+	if !ok {
+		return nil
+	}
+	u := &Usage{Total: total.DeepCopy(), Used: sum.Allocated[name].DeepCopy(), Pending: sum.Allocating[name].DeepCopy(), Free: total.DeepCopy()}
+	u.Free.Sub(u.Used)
+	u.Free.Sub(u.Pending)
+	if u.Free.Sign() < 0 {
+		u.Free = *resource.NewQuantity(0, total.Format)
+	}
+	return u
+}
+
+// heartbeat says when the agent was heard from, and which it is.
+func (c *Cluster) heartbeat(lease *coordinationv1.Lease, now time.Time) {
+	if lease == nil {
+		return
+	}
+	c.Agent = lease.Annotations[contract.AgentVersionAnnotation]
+	if lease.Spec.RenewTime == nil {
+		return
+	}
+	c.Heartbeat = &lease.Spec.RenewTime.Time
+	lag := max(now.Sub(*c.Heartbeat), 0).Seconds()
+	c.Lag = &lag
+}
+
+func state(c *clusterv1alpha1.Cluster, ready string) State {
+	switch {
+	case record.IsRetired(c.Annotations):
+		return Forgotten
+	case !c.DeletionTimestamp.IsZero():
+		return Removing
+	case ready == "":
+		return Joining
+	case ready == string(metav1.ConditionUnknown):
+		return Silent
+	case ready == string(metav1.ConditionFalse):
+		return NotReady
+	case IsCordoned(c):
+		return Cordoned
+	default:
+		return Ready
+	}
+}
+
+// IsCordoned says whether an operator keeps new applications away from a cluster.
+func IsCordoned(c *clusterv1alpha1.Cluster) bool {
+	return slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == contract.TaintClusterUnschedulable })
+}
+
+func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if row.DeletionsHeld != "" {
+		say("It holds back deletions: %s.", strings.TrimSuffix(row.DeletionsHeld, "."))
+	}
+	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents) {
+		say("Several agents pass for it; see `hub clusters describe %s`.", c.Name)
+	}
+	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended) {
+		say("Nothing is moved away from it, since too many clusters fell silent together.")
+	}
+	if cert := row.Certificate; cert != nil && row.State != Forgotten {
+		switch left := cert.Expires.Sub(now); {
+		case left <= 0:
+			say("Its agent's certificate has expired; call it back with `hub token create --rejoin %s`.", c.Name)
+		case left < soon:
+			say("Its agent's certificate ends in %s and was not renewed; look at the agent's log.", duration.HumanDuration(left))
+		}
+	}
+	if row.Heartbeat != nil && row.Heartbeat.Sub(now) > clockSkew {
+		say("Its agent's clock is %s ahead of this one.", duration.HumanDuration(row.Heartbeat.Sub(now)))
+	}
+	if row.State != Cordoned && IsCordoned(c) {
+		say("It is cordoned.")
+	}
+	if row.Works != nil && row.Works.Failing > 0 {
+		say("It refuses %d of %d objects; see `hub events --cluster %s`.", row.Works.Failing, row.Works.Total, c.Name)
+	}
+	if row.Unclaimed > 0 {
+		say("%d objects in it name a Work that the hub does not have.", row.Unclaimed)
+	}
+	return out
+}
+
+// Worse orders clusters by what is to be looked at first, and else by name.
+func Worse(a, b Cluster) int {
+	all := States()
+	return cmp.Or(cmp.Compare(slices.Index(all, a.State), slices.Index(all, b.State)), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,93 @@
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+
+	"sigs.k8s.io/yaml"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// around is how many lines around a difference are shown, as by diff -u.
+const around = 3
+
+// Objects returns the unified difference of two values as YAML; empty if there is none.
+func Objects(fromName, toName string, from, to any) (string, error) {
+	before, err := yaml.Marshal(from)
+	if err != nil {
+		return "", fmt.Errorf("encoding %s: %w", fromName, err)
+	}
+	after, err := yaml.Marshal(to)
+	if err != nil {
+		return "", fmt.Errorf("encoding %s: %w", toName, err)
+	}
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: slices.Collect(strings.Lines(string(before))), B: slices.Collect(strings.Lines(string(after))),
+		FromFile: fromName, ToFile: toName, Context: around,
+	})
+	if err != nil {
+		return "", fmt.Errorf("comparing %s with %s: %w", fromName, toName, err)
+	}
+	return text, nil
+}
+
+// Content is what of a Work its cluster acts on.
+type Content struct {
+	Manifests []map[string]any `json:"manifests"`
+	Suspended bool             `json:"suspendDispatching,omitempty"`
+	Preserved bool             `json:"preserveResourcesOnDeletion,omitempty"`
+}
+
+// ContentOf returns that of a Work, which is not changed, with what is secret masked.
+func ContentOf(work *workv1alpha1.Work, mask Mask) (Content, error) {
+	out := Content{
+		Suspended: work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching,
+		Preserved: work.Spec.PreserveResourcesOnDeletion != nil && *work.Spec.PreserveResourcesOnDeletion,
+	}
+	for i := range work.Spec.Workload.Manifests {
+		object := map[string]any{}
+		if err := json.Unmarshal(work.Spec.Workload.Manifests[i].Raw, &object); err != nil {
+			return Content{}, fmt.Errorf("reading manifest %d of Work %s/%s: %w", i, work.Namespace, work.Name, err)
+		}
+		out.Manifests = append(out.Manifests, mask.Object(object))
+	}
+	return out, nil
+}
+
+// Unmarked returns the content without the marks that differ from cluster to cluster, so
+// that what is left can be compared between clusters.
+func (c Content) Unmarked() Content {
+	out := c
+	out.Manifests = nil
+	for _, object := range c.Manifests {
+		object = maps.Clone(object)
+		if metadata, ok := object["metadata"].(map[string]any); ok {
+			metadata = maps.Clone(metadata)
+			for _, field := range []string{"labels", "annotations"} {
+				if values, ok := metadata[field].(map[string]any); ok {
+					values = maps.Clone(values)
+					maps.DeleteFunc(values, func(key string, _ any) bool { return marks()[key] })
+					metadata[field] = values
+				}
+			}
+			object["metadata"] = metadata
+		}
+		out.Manifests = append(out.Manifests, object)
+	}
+	return out
+}
+
+// marks are the keys by which a manifest names its Work, and the lists of all keys.
+func marks() map[string]bool {
+	return map[string]bool{
+		contract.WorkPermanentIDLabel: true, contract.WorkNamespaceAnnotation: true, contract.WorkNameAnnotation: true,
+		contract.ManagedLabelsAnnotation: true, contract.ManagedAnnotationsAnnotation: true,
+	}
+}

@@ -1,0 +1,263 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/binding/override"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/hints"
+	"fairlead.dev/hub/people/explain"
+)
+
+// Explain says why an object that is on the hub is where it is, or why it is not.
+func (r *Reader) Explain(ctx context.Context, ref Ref) (*explain.Report, error) {
+	template, err := r.Template(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := r.policies(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	report := reportOf(template)
+	scalers, err := r.scalers(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	report.State = append(report.State, scalers...)
+	holder, claimed := holderOf(template, policies)
+	report.Policies = explain.Policies(policies, holder, claimed, selector.TargetOf(template))
+	b, err := r.Binding(ctx, RefOf(template))
+	if err != nil {
+		return nil, err
+	}
+	if b != nil {
+		if err := r.bound(ctx, report, b); err != nil {
+			return nil, err
+		}
+	}
+	report.Advice = explain.Advise(report)
+	return report, nil
+}
+
+func reportOf(template *unstructured.Unstructured) *explain.Report {
+	r := &explain.Report{Template: explain.Object{
+		APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Namespace: template.GetNamespace(), Name: template.GetName(),
+	}}
+	if template.GetDeletionTimestamp() != nil {
+		r.State = append(r.State, "It is being deleted, and gets no new binding.")
+	}
+	if by := template.GetLabels()[contract.ClaimedByLabel]; by != "" {
+		r.State = append(r.State, fmt.Sprintf("It belongs to %s (label %s), and policies leave it alone.", by, contract.ClaimedByLabel))
+	}
+	if template.GetAnnotations()[contract.TemplateEditAnnotation] != "" {
+		r.State = append(r.State, "Its policy is lazy: what the policy says now takes effect with the next edit of this object.")
+	}
+	return r
+}
+
+// policies reads all policies that could select an object.
+func (r *Reader) policies(ctx context.Context, template *unstructured.Unstructured) ([]policyv1alpha1.Policy, error) {
+	var out []policyv1alpha1.Policy
+	if template.GetNamespace() != "" {
+		var list policyv1alpha1.PropagationPolicyList
+		if err := r.hub.List(ctx, &list, client.InNamespace(template.GetNamespace())); err != nil {
+			return nil, fmt.Errorf("listing PropagationPolicies: %w", err)
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+	var list policyv1alpha1.ClusterPropagationPolicyList
+	if err := r.hub.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing ClusterPropagationPolicies: %w", err)
+	}
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return out, nil
+}
+
+// holderOf returns the policy that has a template, and whether it does so already.
+func holderOf(template *unstructured.Unstructured, policies []policyv1alpha1.Policy) (policyv1alpha1.Policy, bool) {
+	c, ok := claim.On(template)
+	if !ok {
+		return nil, false
+	}
+	for _, p := range policies {
+		if p.GetNamespace() == c.Namespace && p.GetName() == c.Name {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// bound explains what became of a binding.
+func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Binding) error {
+	spec, status := b.BindingSpec(), b.BindingStatus()
+	if c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled); c != nil {
+		report.Scheduled = &explain.Scheduled{
+			Status: string(c.Status), Reason: c.Reason, Message: c.Message, Last: status.LastScheduledTime, Group: status.SchedulerObservedAffinityName,
+		}
+	}
+	if s := spec.Suspension; s != nil && s.Scheduling != nil && *s.Scheduling {
+		report.State = append(report.State, "Scheduling of its binding is suspended: its clusters stay as they are.")
+	}
+	for _, kind := range []string{workv1alpha2.BindingRendered, workv1alpha2.BindingEvicting, workv1alpha2.BindingDependencyPolicyConflict} {
+		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
+			report.State = append(report.State, c.Message)
+		}
+	}
+	report.Moves = explain.Moves(b)
+	for _, s := range spec.RequiredBy {
+		by := s.Namespace + "/" + s.Name
+		if s.Name == "" {
+			by = "what is in the namespace"
+		}
+		report.State = append(report.State, fmt.Sprintf("It follows %s to %s.", by, explain.Targets(s.Clusters)))
+	}
+	clusters, err := r.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	if spec.Placement != nil {
+		peers, err := r.peers(ctx, b)
+		if err != nil {
+			return err
+		}
+		coming, err := kube.DefinedIn(ctx, r.hub, r.mapper, schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind))
+		if err != nil {
+			return err
+		}
+		quotas, err := r.quotas(ctx, b.GetNamespace(), b.GetName())
+		if err != nil {
+			return err
+		}
+		in := decide.Input{
+			Spec: spec, ObservedAffinity: status.SchedulerObservedAffinityName, LastScheduled: status.LastScheduledTime,
+			Clusters: clusters, Peers: peers, Coming: coming, Quotas: quotas, Explain: true,
+			AdmittedRequests: b.GetAnnotations()[contract.AdmittedRequestsAnnotation],
+			GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, r.clock.Now()),
+		}
+		in.ReturnToPreferred, in.StayInOverflow = decide.Wish(b.GetAnnotations())
+		d := decide.Decide(in)
+		report.Attempts = explain.Attempts(d, spec.Clusters)
+		report.Now = explain.Now(d, spec.Clusters)
+		if hints.Ours(b) {
+			// Whether it would be left where it is, if nothing but room had changed.
+			in.Explain, in.AppliedPlacement = false, b.GetAnnotations()[contract.AppliedPlacementAnnotation]
+			report.Better = explain.Better(decide.Decide(in))
+		}
+		if d.Outcome == decide.Refused {
+			report.State = append(report.State, d.Message)
+		}
+	}
+	return r.members(ctx, report, b, clusters)
+}
+
+func (r *Reader) clusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
+	var list clusterv1alpha1.ClusterList
+	if err := r.hub.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing clusters: %w", err)
+	}
+	out := make([]*clusterv1alpha1.Cluster, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+	}
+	slices.SortFunc(out, func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// peers reads where the other workloads of the same affinity groups are.
+func (r *Reader) peers(ctx context.Context, b kube.Binding) (filter.Peers, error) {
+	if b.BindingSpec().WorkloadAffinityGroups == nil || b.GetNamespace() == "" {
+		return filter.Peers{}, nil
+	}
+	bindings, err := kube.ResourceBindings().List(ctx, r.hub, client.InNamespace(b.GetNamespace()))
+	if err != nil {
+		return filter.Peers{}, err
+	}
+	return filter.PeersOf(b, bindings, func(other kube.Binding) []workv1alpha2.TargetCluster { return other.BindingSpec().Clusters }), nil
+}
+
+// members reads what came of a binding in each cluster that has it, or should.
+func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster) error {
+	wanted := map[string]bool{}
+	for _, t := range b.BindingSpec().Clusters {
+		wanted[t.Name] = true
+	}
+	for _, s := range b.BindingSpec().RequiredBy {
+		for _, t := range s.Clusters {
+			wanted[t.Name] = true
+		}
+	}
+	list, err := r.Works(ctx, b)
+	if err != nil {
+		return err
+	}
+	works := map[string]*workv1alpha1.Work{}
+	for i := range list {
+		works[list[i].Namespace] = &list[i]
+	}
+	items := map[string]workv1alpha2.AggregatedStatusItem{}
+	for _, item := range b.BindingStatus().AggregatedStatus {
+		items[item.ClusterName] = item
+	}
+	for _, c := range clusters {
+		work := works[ExecutionNamespace(c)]
+		if !wanted[c.Name] && work == nil {
+			continue
+		}
+		delete(wanted, c.Name)
+		report.Members = append(report.Members, member(c, work, items[c.Name]))
+	}
+	for _, gone := range slices.Sorted(maps.Keys(wanted)) {
+		report.Members = append(report.Members, explain.Member{Cluster: gone, Ready: "gone", Message: "the hub has no such Cluster any more"})
+	}
+	return nil
+}
+
+func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alpha2.AggregatedStatusItem) explain.Member {
+	m := explain.Member{Cluster: c.Name, Ready: "Unknown", Health: string(item.Health)}
+	if ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil {
+		m.Ready = string(ready.Status)
+	}
+	if work == nil {
+		m.Message = "there is no Work yet; if that stays so, look at the Warning events of the object"
+		return m
+	}
+	m.Work = work.Name
+	m.Suspended = work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
+	if applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied); applied != nil {
+		m.Applied, m.Reported = string(applied.Status), &applied.LastTransitionTime
+		if applied.Status != "True" {
+			m.Message = applied.Message
+		}
+	} else {
+		m.Message = "the agent has not reported on it yet"
+	}
+	if work.DeletionTimestamp != nil {
+		m.Message = "it is being removed from this cluster"
+	}
+	m.Overrides = override.Names(work.Annotations)
+	return m
+}

@@ -1,0 +1,205 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/interpreter/lua"
+	"fairlead.dev/common/interpreter/lua/vm"
+	"fairlead.dev/common/interpreter/store"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/detector/match"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/people/explain"
+)
+
+// WhatIf explains an object as if policies were on the hub that are not; without one, every
+// object that they select.
+func (r *Reader) WhatIf(ctx context.Context, policies []policyv1alpha1.Policy, ref *Ref) ([]*explain.Report, error) {
+	var templates []*unstructured.Unstructured
+	if ref != nil {
+		template, err := r.Template(ctx, *ref)
+		if err != nil {
+			return nil, err
+		}
+		templates = append(templates, template)
+	} else {
+		var err error
+		if templates, err = r.selected(ctx, policies); err != nil {
+			return nil, err
+		}
+	}
+	var out []*explain.Report
+	for _, t := range templates {
+		report, err := r.suppose(ctx, policies, t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, report)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("the policies select nothing that is on the hub: correct their resourceSelectors, or create the objects")
+	}
+	return out, nil
+}
+
+// selected lists the objects that policies select, each once.
+func (r *Reader) selected(ctx context.Context, policies []policyv1alpha1.Policy) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	seen := map[string]bool{}
+	for _, p := range policies {
+		for _, s := range p.PropagationSpec().ResourceSelectors {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
+			namespace := s.Namespace
+			if p.GetNamespace() != "" {
+				namespace = p.GetNamespace()
+			}
+			if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
+				return nil, fmt.Errorf("listing %s of %s, which a policy selects: %w", s.Kind, s.APIVersion, err)
+			}
+			for i := range list.Items {
+				t := &list.Items[i]
+				t.SetGroupVersionKind(schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
+				if !match.Selects(p, selector.TargetOf(t)) || seen[string(t.GetUID())] {
+					continue
+				}
+				seen[string(t.GetUID())] = true
+				out = append(out, t)
+			}
+		}
+	}
+	return out, nil
+}
+
+// suppose explains an object as if policies were on the hub.
+func (r *Reader) suppose(ctx context.Context, policies []policyv1alpha1.Policy, t *unstructured.Unstructured) (*explain.Report, error) {
+	there, err := r.policies(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	target := selector.TargetOf(t)
+	holder, claimed := holderOf(t, there)
+	all := append(policies, without(there, policies)...)
+	if changed := named(policies, holder); changed != nil {
+		holder = changed
+	}
+	winner, _ := match.Policy(holder, all, target)
+	claimed = claimed && winner != nil && winner == holder
+	report := reportOf(t)
+	report.State = append(report.State, "This is what would be; nothing was changed.")
+	report.Policies = explain.Policies(all, winner, claimed, target)
+	if winner == nil {
+		report.Advice = explain.Advise(report)
+		return report, nil
+	}
+	return report, r.supposeBound(ctx, report, t, winner)
+}
+
+func (r *Reader) supposeBound(ctx context.Context, report *explain.Report, t *unstructured.Unstructured, winner policyv1alpha1.Policy) error {
+	b, err := r.Binding(ctx, RefOf(t))
+	if err != nil {
+		return err
+	}
+	spec, group := &workv1alpha2.ResourceBindingSpec{}, ""
+	if b != nil {
+		spec, group = b.BindingSpec().DeepCopy(), b.BindingStatus().SchedulerObservedAffinityName
+	} else {
+		spec.Resource = workv1alpha2.ObjectReference{
+			APIVersion: t.GetAPIVersion(), Kind: t.GetKind(), Namespace: t.GetNamespace(), Name: t.GetName(), UID: t.GetUID(),
+		}
+		if err := r.demand(ctx, spec, t); err != nil {
+			return err
+		}
+	}
+	spec.Placement = winner.PropagationSpec().Placement.DeepCopy()
+	clusters, err := r.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	coming, err := kube.DefinedIn(ctx, r.hub, r.mapper, t.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	quotas, err := r.quotas(ctx, t.GetNamespace(), contract.BindingName(t.GetKind(), t.GetName()))
+	if err != nil {
+		return err
+	}
+	d := decide.Decide(decide.Input{Spec: spec, ObservedAffinity: group, Clusters: clusters, Coming: coming, Quotas: quotas, Explain: true})
+	report.Attempts = explain.Attempts(d, spec.Clusters)
+	switch d.Outcome {
+	case decide.Scheduled:
+		report.State = append(report.State, fmt.Sprintf("It would go to %s; now it is assigned to %s.", explain.Targets(d.Targets), explain.Targets(spec.Clusters)))
+	default:
+		report.Scheduled = &explain.Scheduled{Status: "False", Reason: "WhatIf", Message: d.Message}
+		report.Advice = explain.Advise(report)
+	}
+	return nil
+}
+
+// demand fills in what a template asks for, by what the hub knows of its kind.
+func (r *Reader) demand(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec, t *unstructured.Unstructured) error {
+	kinds, err := r.Meanings(ctx)
+	if err != nil {
+		return err
+	}
+	switch kind := t.GroupVersionKind(); {
+	case kinds.Has(kind, interpreter.InterpretComponent):
+		spec.Components, err = kinds.Components(ctx, t)
+	case kinds.Has(kind, interpreter.InterpretReplica):
+		spec.Replicas, spec.ReplicaRequirements, err = kinds.Replicas(ctx, t)
+	}
+	if err != nil {
+		return fmt.Errorf("reading what %s %q asks for: %w", t.GetKind(), t.GetName(), err)
+	}
+	return nil
+}
+
+// Meanings returns what the hub knows of kinds. A webhook is called from here.
+func (r *Reader) Meanings(ctx context.Context) (interpreter.Interpreter, error) {
+	builtIn, err := store.BuiltIn(vm.Options{})
+	if err != nil {
+		return nil, err
+	}
+	compiler, err := lua.NewCompiler(lua.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("preparing Lua: %w", err)
+	}
+	kinds := store.New(store.Options{Compiler: compiler, Services: r.hub, BuiltIn: []interpreter.Interpreter{builtIn}})
+	return kinds, kinds.Load(ctx, r.hub)
+}
+
+// without returns the policies that are not among others, by their names.
+func without(policies, others []policyv1alpha1.Policy) []policyv1alpha1.Policy {
+	var out []policyv1alpha1.Policy
+	for _, p := range policies {
+		if named(others, p) == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// named returns the policy of the same name; nil if there is none.
+func named(policies []policyv1alpha1.Policy, like policyv1alpha1.Policy) policyv1alpha1.Policy {
+	if like == nil {
+		return nil
+	}
+	for _, p := range policies {
+		if p.GetNamespace() == like.GetNamespace() && p.GetName() == like.GetName() {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,3 +1,0 @@
-// Package queue says which bindings a change of a cluster concerns, and which of the
-// bindings that wait is placed first.
-package queue

@@ -1,2 +1,0 @@
-// Package diff says what differs between two objects, as people read it. It is pure.
-package diff

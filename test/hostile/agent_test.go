@@ -1,0 +1,251 @@
+package hostile
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/test/builder"
+)
+
+// What an agent may do is listed here once more, by somebody who does not know how it is
+// given: design section 6. {resource, subresource included: verbs}, by place.
+func allowedInOwnNamespace() map[string]string {
+	return map[string]string{
+		"work.karmada.io/works": "get list watch patch update", "work.karmada.io/works/status": "get patch update",
+		"/events": "create patch update", "events.k8s.io/events": "create patch update",
+	}
+}
+
+func allowedEverywhere() map[string]string {
+	return map[string]string{
+		"config.karmada.io/resourceinterpretercustomizations":        "get list watch",
+		"config.karmada.io/resourceinterpreterwebhookconfigurations": "get list watch",
+		// To make its own request, under its own name: an admission policy holds that.
+		"certificates.k8s.io/certificatesigningrequests": "create",
+		// Whoever is authenticated may ask who it is and what it may do.
+		"authentication.k8s.io/selfsubjectreviews":      "create",
+		"authorization.k8s.io/selfsubjectaccessreviews": "create", "authorization.k8s.io/selfsubjectrulesreviews": "create",
+	}
+}
+
+// everyPlace are the namespaces that matter to the agent of edge-1.
+func everyPlace() []string {
+	return []string{"karmada-es-edge-1", "karmada-es-edge-2", "karmada-cluster", "kube-system", "kube-public", "default", ""}
+}
+
+// TestAHostileAgentIsRefused has somebody who stole the certificate of an agent try whatever the
+// hub's API has.
+func TestAHostileAgentIsRefused(t *testing.T) {
+	w := hub(t)
+	g := NewWithT(t)
+	hostile := newIntruder(t, w.agent(t, "edge-1"))
+	work := builder.MakeWork("edge-1", "web").Obj()
+	g.Expect(w.Create(t.Context(), work)).To(Succeed())
+	neighbour := w.cluster(t, "edge-2")
+
+	t.Run("every verb on every resource in every place", func(t *testing.T) {
+		hostile.tryAll(t, w.api.Config, "karmada-es-edge-1", everyPlace(), allowedInOwnNamespace(), allowedEverywhere())
+	})
+	t.Run("what RBAC cannot hold", func(t *testing.T) {
+		hostile.tryWhatPoliciesHold(t, work.Name)
+	})
+	t.Run("to be somebody else", func(t *testing.T) {
+		hostile.tryToBeSomebodyElse(t)
+	})
+	t.Run("certificates of others", func(t *testing.T) {
+		hostile.tryCertificates(t, w)
+	})
+	t.Run("paths that are no resources", func(t *testing.T) {
+		for _, path := range []string{"/metrics", "/metrics/slis", "/logs/", "/debug/pprof/", "/debug/flags/v", "/configz", "/statusz", "/flagz"} {
+			hostile.refused(t, http.MethodGet, path, "", nil)
+		}
+	})
+	t.Run("what it may do", func(t *testing.T) {
+		hostile.allowedAll(t, agentsOwn("edge-1", work.Name))
+	})
+	g.Expect(w.Get(t.Context(), client.ObjectKeyFromObject(work), work)).To(Succeed())
+	g.Expect(work.DeletionTimestamp).To(BeNil())
+	after := w.cluster(t, "edge-2")
+	g.Expect(after.Spec).To(Equal(neighbour.Spec))
+	g.Expect(after.Labels).To(Equal(neighbour.Labels))
+	g.Expect(after.Annotations).To(Equal(neighbour.Annotations))
+	t.Logf("a hostile agent made %d attempts; every one was refused", hostile.attempts)
+	g.Expect(hostile.attempts).To(BeNumerically(">", 300))
+}
+
+// agentsOwn is what an agent needs to do.
+func agentsOwn(cluster, work string) map[string]row {
+	own := "/apis/cluster.karmada.io/v1alpha1/clusters/" + cluster
+	lease := "/apis/coordination.k8s.io/v1/namespaces/karmada-cluster/leases/" + cluster
+	return map[string]row{
+		"it reads its Works":                {method: http.MethodGet, path: worksOf(cluster)},
+		"it reads one of them":              {method: http.MethodGet, path: worksOf(cluster) + "/" + work},
+		"it puts its finalizer on":          {method: http.MethodPatch, path: worksOf(cluster) + "/" + work, body: `{"metadata":{"finalizers":["karmada.io/execution-controller"]}}`},
+		"it takes its finalizer off":        {method: http.MethodPatch, path: worksOf(cluster) + "/" + work, body: `{"metadata":{"finalizers":null}}`},
+		"it reports on a Work":              {method: http.MethodPatch, path: worksOf(cluster) + "/" + work + "/status", body: `{"status":{"conditions":[]}}`},
+		"it reads its Cluster":              {method: http.MethodGet, path: own},
+		"it watches its Cluster alone":      {method: http.MethodGet, path: "/apis/cluster.karmada.io/v1alpha1/clusters?fieldSelector=metadata.name%3D" + cluster},
+		"it reports on its Cluster":         {method: http.MethodPatch, path: own + "/status", body: `{"status":{"kubernetesVersion":"v1.36.3"}}`},
+		"it reads its lease":                {method: http.MethodGet, path: lease},
+		"it renews its lease":               {method: http.MethodPatch, path: lease, body: `{"metadata":{"annotations":{"fairlead.dev/session":"s"}},"spec":{"renewTime":"2026-05-01T12:00:00.000000Z"}}`},
+		"it reads what kinds mean":          {method: http.MethodGet, path: "/apis/config.karmada.io/v1alpha1/resourceinterpretercustomizations"},
+		"it tells what it did in an event":  {method: http.MethodPost, path: "/api/v1/namespaces/karmada-es-" + cluster + "/events", body: `{"apiVersion":"v1","kind":"Event","metadata":{"generateName":"e-"},"involvedObject":{"namespace":"karmada-es-` + cluster + `"}}`},
+		"it asks who it is":                 {method: http.MethodPost, path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`},
+		"it sees what kinds the API serves": {method: http.MethodGet, path: "/apis"},
+	}
+}
+
+// tryWhatPoliciesHold tries what the agent's rights allow in part.
+func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
+	t.Helper()
+	const merge = "application/merge-patch+json"
+	works := "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-edge-1/works"
+	own := "/apis/cluster.karmada.io/v1alpha1/clusters/edge-1"
+	lease := "/apis/coordination.k8s.io/v1/namespaces/karmada-cluster/leases/"
+	csrs := "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	for _, attempt := range []struct{ path, body string }{
+		{works + "/" + work, `{"spec":{"workload":{"manifests":[]}}}`},
+		{works + "/" + work, `{"spec":{"suspendDispatching":true}}`},
+		{works + "/" + work, `{"spec":{"preserveResourcesOnDeletion":true}}`},
+		{works + "/" + work, `{"metadata":{"labels":{"a":"b"}}}`},
+		{works + "/" + work, `{"metadata":{"annotations":{"a":"b"}}}`},
+		{works + "/" + work, `{"metadata":{"finalizers":["a.b/c"]}}`},
+		{works + "/" + work, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"x"}]}}`},
+		{own, `{"metadata":{"labels":{"tier":"gold"}}}`},
+		{own, `{"metadata":{"annotations":{"fairlead.dev/execution-namespace":"karmada-es-edge-2"}}}`},
+		{own, `{"metadata":{"finalizers":null}}`},
+		{own, `{"spec":{"taints":[]}}`},
+		{own, `{"spec":{"region":"elsewhere"}}`},
+		{own, `{"spec":{"id":"another"}}`},
+		{lease + "edge-1", `{"metadata":{"finalizers":["a.b/c"]}}`},
+		{lease + "edge-1", `{"metadata":{"labels":{"a":"b"}}}`},
+		{lease + "edge-1", `{"metadata":{"annotations":{"a":"b"}}}`},
+		{lease + "edge-1", `{"metadata":{"ownerReferences":null}}`},
+		{lease + "edge-1", `{"metadata":{"annotations":{"fairlead.dev/agent-version":"` + strings.Repeat("v", 65) + `"}}}`},
+		{lease + "edge-2", `{"spec":{"renewTime":"2026-05-01T12:00:00.000000Z"}}`},
+		{"/apis/cluster.karmada.io/v1alpha1/clusters/edge-2/status", `{"status":{"conditions":[]}}`},
+	} {
+		i.refused(t, http.MethodPatch, attempt.path, attempt.body, map[string]string{"Content-Type": merge})
+	}
+	for _, path := range []string{
+		"/apis/cluster.karmada.io/v1alpha1/clusters",
+		"/apis/cluster.karmada.io/v1alpha1/clusters?fieldSelector=metadata.name%3Dedge-2",
+		"/apis/cluster.karmada.io/v1alpha1/clusters?watch=true&fieldSelector=metadata.name%3Dedge-2",
+		"/apis/cluster.karmada.io/v1alpha1/watch/clusters/edge-2",
+		"/apis/work.karmada.io/v1alpha1/works?fieldSelector=metadata.namespace%3Dkarmada-es-edge-1",
+		"/api/v1/namespaces/kube-public/configmaps/cluster-info",
+	} {
+		i.refused(t, http.MethodGet, path, "", nil)
+	}
+	// Only under the one name that it may read, and with nothing of the hub's on it.
+	for _, metadata := range []string{
+		`{"name":"edge-2.renewal"}`, `{"name":"edge-1"}`, `{"generateName":"edge-1"}`,
+		`{"name":"edge-1.renewal","annotations":{"fairlead.dev/accepted":"me"}}`,
+		`{"name":"edge-1.renewal","finalizers":["a.b/c"]}`,
+	} {
+		i.refused(t, http.MethodPost, csrs, fmt.Sprintf(`{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":%s,
+			"spec":{"request":%q,"signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"]}}`, metadata, asJSON(t, requestFor(t, "system:karmada:agent:edge-1", contract.AgentGroup))), nil)
+	}
+	for _, signer := range []string{"kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet", "example.com/mine"} {
+		i.refused(t, http.MethodPost, csrs, fmt.Sprintf(`{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"name":"edge-1.renewal"},
+			"spec":{"request":%q,"signerName":%q,"usages":["client auth"]}}`, asJSON(t, requestFor(t, "system:karmada:agent:edge-1", contract.AgentGroup)), signer), nil)
+	}
+}
+
+// tryToBeSomebodyElse asks in the name of others.
+func (i *intruder) tryToBeSomebodyElse(t *testing.T) {
+	t.Helper()
+	for _, who := range []map[string]string{
+		{"Impersonate-User": "system:admin"},
+		{"Impersonate-User": "system:karmada:agent:edge-2"},
+		{"Impersonate-User": "system:karmada:agent:edge-1", "Impersonate-Group": "system:masters"},
+		{"Impersonate-User": "system:serviceaccount:kube-system:default"},
+		{"Impersonate-User": "system:karmada:agent:edge-1", "Impersonate-Extra-Scopes": "all"},
+		{"Impersonate-User": "system:karmada:agent:edge-1", "Impersonate-Uid": "0"},
+	} {
+		for _, path := range []string{"/api/v1/secrets", "/apis/work.karmada.io/v1alpha1/namespaces/karmada-es-edge-1/works"} {
+			i.refused(t, http.MethodGet, path, "", who)
+		}
+	}
+}
+
+// tryCertificates asks, under the name that it may use, for certificates that it must not
+// have. The hub denies each of them.
+func (i *intruder) tryCertificates(t *testing.T, w *world) {
+	t.Helper()
+	g := NewWithT(t)
+	clientAuth := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
+	for name, attempt := range map[string]struct {
+		request []byte
+		usages  []certificatesv1.KeyUsage
+	}{
+		"the agent of another":      {requestFor(t, "system:karmada:agent:edge-2", contract.AgentGroup), clientAuth},
+		"an administrator":          {requestFor(t, "admin", "system:masters"), clientAuth},
+		"an agent and more":         {requestFor(t, "system:karmada:agent:edge-1", contract.AgentGroup, "system:masters"), clientAuth},
+		"a node":                    {requestFor(t, "system:node:n1", "system:nodes"), clientAuth},
+		"a server":                  {requestFor(t, "system:karmada:agent:edge-1", contract.AgentGroup), append(clientAuth, certificatesv1.UsageServerAuth)},
+		"an authority":              {requestFor(t, "system:karmada:agent:edge-1", contract.AgentGroup), append(clientAuth, certificatesv1.UsageCertSign)},
+		"an agent of no name":       {requestFor(t, "system:karmada:agent:", contract.AgentGroup), clientAuth},
+		"an agent of a nicked name": {requestFor(t, "system:karmada:agent:edge-1 ", contract.AgentGroup), clientAuth},
+	} {
+		csr := &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: contract.RenewalRequest("edge-1")},
+			Spec: certificatesv1.CertificateSigningRequestSpec{
+				Request: attempt.request, SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: attempt.usages,
+			},
+		}
+		i.attempts++
+		if err := i.client(t).Create(t.Context(), csr); err != nil {
+			continue // refused before the hub saw it
+		}
+		g.Eventually(func(g Gomega) {
+			g.Expect(w.Get(t.Context(), client.ObjectKeyFromObject(csr), csr)).To(Succeed())
+			g.Expect(csr.Status.Conditions).To(ConsistOf(HaveField("Type", certificatesv1.CertificateDenied)), name)
+		}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+		g.Expect(csr.Status.Certificate).To(BeEmpty(), name)
+		g.Expect(w.Delete(t.Context(), csr)).To(Succeed())
+	}
+}
+
+// requestFor returns a certificate request in PEM.
+func requestFor(t *testing.T, name string, organizations ...string) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: name, Organization: organizations},
+	}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+}
+
+// asJSON returns bytes as JSON has them.
+func asJSON(t *testing.T, raw []byte) string {
+	t.Helper()
+	out, err := json.Marshal(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Trim(string(out), `"`)
+}
