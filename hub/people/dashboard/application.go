@@ -194,7 +194,10 @@ func (s *Server) sentTo(ctx context.Context, v *visit, a *applications.Applicati
 		return out
 	}
 	const around = 3
-	out.Diff = diff.Lines(first, second, around)
+	if out.Diff, err = diff.Lines(first, second, around); err != nil {
+		out.Problem = err.Error()
+		return out
+	}
 	out.Same = len(out.Diff) == 0
 	return out
 }

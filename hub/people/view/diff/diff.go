@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
-	"github.com/pmezard/go-difflib/difflib"
+	"github.com/aymanbagabas/go-udiff"
 
 	"sigs.k8s.io/yaml"
 
@@ -28,10 +26,7 @@ func Objects(fromName, toName string, from, to any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding %s: %w", toName, err)
 	}
-	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: slices.Collect(strings.Lines(string(before))), B: slices.Collect(strings.Lines(string(after))),
-		FromFile: fromName, ToFile: toName, Context: around,
-	})
+	text, err := udiff.ToUnified(fromName, toName, string(before), udiff.Lines(string(before), string(after)), around)
 	if err != nil {
 		return "", fmt.Errorf("comparing %s with %s: %w", fromName, toName, err)
 	}

@@ -16,7 +16,7 @@ func TestLines(t *testing.T) {
 		"the same text differs in nothing":            {"a\nb\n", "a\nb\n", ""},
 		"a line in the middle is another":             {"a\nb\nc\n", "a\nx\nc\n", "  a|- b|+ x|  c"},
 		"lines are added at the end":                  {"a\n", "a\nb\nc\n", "  a|+ b|+ c"},
-		"all is gone":                                 {"a\nb\n", "", "- a|- b|+ "},
+		"all is gone":                                 {"a\nb\n", "", "- a|- b"},
 		"what is far from any difference is left out": {"1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\n5\nx\n", "  ⋯|  5|- 6|+ x"},
 		"what both have is kept":                      {"a\nb\nc\nd\n", "b\nx\nd\n", "- a|  b|- c|+ x|  d"},
 	}
@@ -25,18 +25,22 @@ func TestLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out []string
-			for _, line := range Lines(tc.first, tc.second, 1) {
+			lines, err := Lines(tc.first, tc.second, 1)
+			g := NewWithT(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, line := range lines {
 				out = append(out, signs[line.Kind]+line.Text)
 			}
-			NewWithT(t).Expect(strings.Join(out, "|")).To(Equal(tc.want))
+			g.Expect(strings.Join(out, "|")).To(Equal(tc.want))
 		})
 	}
 }
 
-func TestTextsThatAreTooLongAreShownOneAfterTheOther(t *testing.T) {
+func TestLongTextsAreShownWhole(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	lines := Lines(strings.Repeat("a\n", 5000), strings.Repeat("b\n", 5000), 3)
+	lines, err := Lines(strings.Repeat("a\n", 5000), strings.Repeat("b\n", 5000), 3)
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(lines).To(HaveLen(10_000))
 	g.Expect(lines[0].Kind).To(Equal(Del))
 	g.Expect(lines[9999].Kind).To(Equal(Add))
@@ -44,9 +48,10 @@ func TestTextsThatAreTooLongAreShownOneAfterTheOther(t *testing.T) {
 
 // It is not parallel: what others allocate would be counted.
 func TestAComparisonTakesLittleMemory(t *testing.T) {
+	const count = 4000
 	text := func(seed uint64) string {
 		var lines []string
-		for i := range maxLines {
+		for i := range count {
 			lines = append(lines, fmt.Sprint("line ", i/20)) // each is there often, which is the most work
 		}
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
@@ -55,9 +60,10 @@ func TestAComparisonTakesLittleMemory(t *testing.T) {
 	first, second := text(1), text(2)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	lines := Lines(first, second, 3)
+	lines, err := Lines(first, second, 3)
 	runtime.ReadMemStats(&after)
 	g := NewWithT(t)
-	g.Expect(len(lines)).To(BeNumerically(">", maxLines))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(lines)).To(BeNumerically(">", count))
 	g.Expect(after.TotalAlloc - before.TotalAlloc).To(BeNumerically("<", 16<<20))
 }
