@@ -58,7 +58,7 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)
 	}
 	i := &installer{hubClient: hubClient, mutates: true}
-	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.policies, i.retire, i.defaults} {
+	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.policies, i.retire, i.inForce} {
 		if err := phase(ctx); err != nil {
 			return err
 		}

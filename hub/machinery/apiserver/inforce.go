@@ -1,0 +1,98 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// inForcePatience is how long Install waits until the API server goes by the admission policies.
+const inForcePatience = 30 * time.Second
+
+// inForce returns when the API server goes by the admission policies. It reads them about once
+// a second, and every five seconds the schemas with which it fills in defaults, group by group;
+// until it has both a mutating policy and the schema of an object, it refuses that object as
+// unavailable. The hub works without the policies, so that an API server that never gets there
+// is a line in the log.
+func (i *installer) inForce(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, inForcePatience)
+	defer cancel()
+	for _, p := range i.probes() {
+		var last error
+		err := wait.PollUntilContextCancel(waiting, installPoll, true, func(ctx context.Context) (bool, error) {
+			obj := p.object()
+			last = i.hubClient.Create(ctx, obj, client.DryRunAll, client.FieldOwner(contract.FieldManagerInstall))
+			return p.shows(obj, last) || apierrors.IsForbidden(last), nil
+		})
+		if err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Info("The API server does not go by an admission policy yet", "kind", fmt.Sprintf("%T", p.object()),
+				"after", inForcePatience.String(), "reason", last)
+		}
+	}
+	return ctx.Err()
+}
+
+// probe is an object that is different, or refused, once a policy is in force.
+type probe struct {
+	object func() client.Object
+	// shows says whether the answer to a dry run of its creation is that of the policy.
+	shows func(answer client.Object, err error) bool
+}
+
+// probes returns one for each kind that a mutating policy matches, and one for the validating
+// policies, of which the API server takes all at once.
+func (i *installer) probes() []probe {
+	meta := metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: "fairlead-probe"}
+	global := metav1.ObjectMeta{Name: meta.Name}
+	secrets := []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Secret"}}
+	refused := probe{
+		object: func() client.Object {
+			return &policyv1alpha1.PropagationPolicy{ObjectMeta: meta, Spec: policyv1alpha1.PropagationSpec{
+				ResourceSelectors: secrets, Preemption: policyv1alpha1.PreemptAlways,
+			}}
+		},
+		shows: func(_ client.Object, err error) bool {
+			return err != nil && strings.Contains(err.Error(), "propagation-policies.fairlead.dev")
+		},
+	}
+	if !i.mutates {
+		return []probe{refused}
+	}
+	return []probe{
+		changed(&policyv1alpha1.PropagationPolicy{ObjectMeta: meta, Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: secrets}},
+			func(p *policyv1alpha1.PropagationPolicy) bool { return p.Spec.ResourceSelectors[0].Namespace != "" }),
+		changed(&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: global, Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: secrets, Placement: policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{}}},
+		}}, func(p *policyv1alpha1.ClusterPropagationPolicy) bool {
+			return p.Spec.Placement.SpreadConstraints[0].SpreadByField != ""
+		}),
+		changed(&policyv1alpha1.OverridePolicy{ObjectMeta: meta, Spec: policyv1alpha1.OverrideSpec{ResourceSelectors: secrets}},
+			func(p *policyv1alpha1.OverridePolicy) bool { return p.Spec.ResourceSelectors[0].Namespace != "" }),
+		changed(&clusterv1alpha1.Cluster{ObjectMeta: global, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull, Zone: meta.Name}},
+			func(c *clusterv1alpha1.Cluster) bool { return c.Spec.Zone == "" }),
+		refused,
+	}
+}
+
+// changed probes a mutating policy, which is in force when done says so of the answer.
+func changed[T client.Object](obj T, done func(T) bool) probe {
+	return probe{
+		object: func() client.Object { return obj.DeepCopyObject().(client.Object) },
+		shows: func(answer client.Object, err error) bool {
+			typed, ok := answer.(T)
+			return err == nil && ok && done(typed)
+		},
+	}
+}

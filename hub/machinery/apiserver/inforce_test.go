@@ -1,0 +1,79 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/kube"
+)
+
+// TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies plays an API server that has its
+// schemas one group after the other, and reads the policies at last.
+func TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies(t *testing.T) {
+	t.Parallel()
+	const tries = 3 // of each kind, until it is as it should be
+	for name, mutates := range map[string]bool{"one that fills in": true, "one that only refuses": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			scheme, err := kube.NewScheme()
+			g.Expect(err).NotTo(HaveOccurred())
+			asked := map[string]int{}
+			i := installer{mutates: mutates, hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
+				Create: func(_ context.Context, _ client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					g.Expect((&client.CreateOptions{}).ApplyOptions(opts).DryRun).NotTo(BeEmpty())
+					kind := fmt.Sprintf("%T", obj)
+					if p, ok := obj.(*policyv1alpha1.PropagationPolicy); ok && p.Spec.Preemption != "" {
+						if asked["refused"]++; asked["refused"] <= tries {
+							return nil
+						}
+						return errors.New("ValidatingAdmissionPolicy 'propagation-policies.fairlead.dev' denied the request")
+					}
+					switch asked[kind]++; {
+					case asked[kind] == 1:
+						return nil // the policy is not there yet, so that all is taken as it is
+					case asked[kind] <= tries:
+						return apierrors.NewServiceUnavailable("Resource kind " + kind + " not found")
+					}
+					fillIn(obj)
+					return nil
+				},
+			})}
+			g.Expect(i.inForce(t.Context())).To(Succeed())
+			want := map[string]int{"refused": tries + 1}
+			if mutates {
+				for _, kind := range []string{"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy"} {
+					want["*v1alpha1."+kind] = tries + 1
+				}
+				want["*v1alpha1.Cluster"] = tries + 1
+			}
+			g.Expect(asked).To(Equal(want))
+		})
+	}
+}
+
+// fillIn does to an object what the mutating policies do.
+func fillIn(obj client.Object) {
+	switch o := obj.(type) {
+	case *policyv1alpha1.PropagationPolicy:
+		o.Spec.ResourceSelectors[0].Namespace = o.Namespace
+	case *policyv1alpha1.ClusterPropagationPolicy:
+		o.Spec.Placement.SpreadConstraints[0].SpreadByField = policyv1alpha1.SpreadByCluster
+	case *policyv1alpha1.OverridePolicy:
+		o.Spec.ResourceSelectors[0].Namespace = o.Namespace
+	case *clusterv1alpha1.Cluster:
+		o.Spec.Zones, o.Spec.Zone = []string{o.Spec.Zone}, ""
+	}
+}
