@@ -10,8 +10,8 @@
 //	           again; the condition EvictionSuspended of
 //	           Clusters.
 //	Invariant: an old copy that is left gracefully goes only while its cluster is heard
-//	           from, after every target is healthy, or its grace period is over and there
-//	           is another place for it.
+//	           from, after every target that took its place is healthy, or its grace
+//	           period is over and there is another place for it.
 //	           One that is left directly holds new ones back until it is gone.
 //	Next:      the scheduler, which finds another place, and the binding stage, which
 //	           deletes the Works of clusters that were left.

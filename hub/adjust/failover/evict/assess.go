@@ -24,7 +24,6 @@ const settled = 30 * time.Second
 
 // assess says which of the tasks are over.
 func (d *Decision) assess(in *Input, v *voice) {
-	replaced := len(in.Spec.GracefulEvictionTasks) > 0 && d.replaced(in)
 	room := Missing(in.Spec)
 	for i := range in.Spec.GracefulEvictionTasks {
 		task := &in.Spec.GracefulEvictionTasks[i]
@@ -32,7 +31,7 @@ func (d *Decision) assess(in *Input, v *voice) {
 			d.Started = true
 			d.recheck(in.Now, in.Now.Add(grace(in, task)))
 		}
-		how, replicas := d.end(in, task, replaced, room, v)
+		how, replicas := d.end(in, task, room, v)
 		if how == "" {
 			continue
 		}
@@ -45,8 +44,9 @@ func (d *Decision) assess(in *Input, v *voice) {
 
 // end says how a task ends, if it does, and with how many replicas a copy returns. Room is how
 // many replicas have no cluster.
-func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, replaced bool, room int64, v *voice) (how string, replicas int32) {
+func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room int64, v *voice) (how string, replicas int32) {
 	c := in.Clusters[task.FromCluster]
+	replaced := d.replaced(in, task)
 	if gone(in, task.FromCluster) {
 		return workv1alpha2.EvictionGone, 0
 	}
@@ -215,12 +215,12 @@ func (d *Decision) withdraw(in *Input, task *workv1alpha2.GracefulEvictionTask, 
 	if n <= 0 || directly(task) || task.Producer != workv1alpha2.ProducerTaintManager {
 		return 0
 	}
-	i := slices.IndexFunc(in.Past, func(e workv1alpha2.Eviction) bool { return e.Ended == nil && e.From == task.FromCluster })
-	if i < 0 {
+	past := underWay(in, task)
+	if past == nil {
 		return 0
 	}
 	before := map[string]int32{}
-	for _, was := range in.Past[i].Before {
+	for _, was := range past.Before {
 		before[was.Name] = was.Replicas
 	}
 	var sum int32
@@ -250,6 +250,16 @@ func (d *Decision) withdraw(in *Input, task *workv1alpha2.GracefulEvictionTask, 
 	return sum
 }
 
+// underWay returns what the binding remembers of an eviction that is not over; nil if that is
+// nothing.
+func underWay(in *Input, task *workv1alpha2.GracefulEvictionTask) *workv1alpha2.Eviction {
+	i := slices.IndexFunc(in.Past, func(e workv1alpha2.Eviction) bool { return e.Ended == nil && e.From == task.FromCluster })
+	if i < 0 {
+		return nil
+	}
+	return &in.Past[i]
+}
+
 // lapsing says whether the only taints that drive an application out are about to go.
 func lapsing(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	c := in.Clusters[task.FromCluster]
@@ -277,14 +287,21 @@ func refused(in *Input) bool {
 		(c.Reason == workv1alpha2.ReasonUnschedulable || c.Reason == workv1alpha2.ReasonNoClusterFit)
 }
 
-// replaced says whether the application is healthy in every target, as the scheduler
-// chose them last.
-func (d *Decision) replaced(in *Input) bool {
+// replaced says whether the application is healthy in every target that gained from an
+// eviction, as the scheduler chose them last. A target that has no more than before replaces
+// nothing: if it is unhealthy, another copy would not help it. If it is not known which gained,
+// or none did, it has to be healthy in all of them.
+func (d *Decision) replaced(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	if !placed(in) {
 		return false
 	}
+	var gained []string
+	if past := underWay(in, task); past != nil {
+		gained = past.Gained(in.Spec.Clusters)
+	}
 	for i := range in.Spec.Clusters {
-		if !d.works(in, &in.Spec.Clusters[i]) {
+		target := &in.Spec.Clusters[i]
+		if (len(gained) == 0 || slices.Contains(gained, target.Name)) && !d.works(in, target) {
 			return false
 		}
 	}

@@ -332,6 +332,12 @@ func TestWhenATaskEnds(t *testing.T) {
 	lapsed := func(in *Input) {
 		in.ByCondition, in.Lapsed = sets.New("lost"), map[string]sets.Set[string]{"edge-1": sets.New("lost")}
 	}
+	ill := report("edge-2", workv1alpha1.Unhealthy, 0)
+	before := []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 2)}
+	remembered := func(in *Input) { in.Past = append(in.Past, workv1alpha2.Eviction{From: "edge-1", Before: before}) }
+	over := func(in *Input) {
+		in.Past = append(in.Past, workv1alpha2.Eviction{From: "edge-1", Ended: &metav1.Time{Time: start}, To: []string{"edge-2"}})
+	}
 	grown := func(in *Input) {
 		in.Past = []workv1alpha2.Eviction{{From: "edge-1", Before: in.Spec.Clusters}}
 		targets(target("edge-2", 4))(in)
@@ -350,6 +356,11 @@ func TestWhenATaskEnds(t *testing.T) {
 		"not while one has not got all of its replicas":                                 {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2)), wantReason: "WaitingForReplacement"},
 		"after a while also if it counts fewer":                                         {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2), now(30)), want: workv1alpha2.EvictionReplaced},
 		"of what counts no replicas, when it is applied":                                {in: given(lost, task(), moved, report("edge-3", workv1alpha1.Healthy, -1)), want: workv1alpha2.EvictionReplaced},
+		"when who took its place is healthy, though another is not":                     {in: given(lost, task(), remembered, moved, healthy, ill), want: workv1alpha2.EvictionReplaced},
+		"not while who took its place is not healthy, though all others are":            {in: given(lost, task(), remembered, moved), wantReason: "WaitingForReplacement"},
+		"not while one is not healthy, if it is not known who took its place":           {in: given(lost, task(), moved, healthy, ill), wantReason: "WaitingForReplacement"},
+		"not while one is not healthy, if nobody took its place":                        {in: given(lost, task(), remembered, ill, targets(target("edge-2", 2)), func(in *Input) { in.Spec.Replicas = 2 }), wantReason: "WaitingForReplacement"},
+		"not while who took the place is not healthy of one that left before it":        {in: given(lost, task(), over, remembered, moved), wantReason: "WaitingForReplacement"},
 		"not before the scheduler has looked":                                           {in: given(lost, task(), moved, healthy, func(in *Input) { in.Status.SchedulerObservedGeneration = 2 }), wantReason: "WaitingForReplacement"},
 		"not while replicas have no cluster":                                            {in: given(lost, task(), short, now(599)), wantReason: "WaitingForReplacement"},
 		"not for its age while replicas have no cluster":                                {in: given(lost, task(), short, now(600)), wantReason: "WaitingForRoom"},
@@ -541,7 +552,8 @@ func TestTheCopyInAClusterThatIsBackTakesItsPlaceAgain(t *testing.T) {
 			want: []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 4)},
 		},
 		"not from who had it before, however unhealthy": {
-			in: given(task(), past, targets(target("edge-2", 2), target("edge-3", 2)), report("edge-2", workv1alpha1.Unhealthy, 0), report("edge-3", workv1alpha1.Healthy, 2)),
+			in: given(task(), past, targets(target("edge-2", 2), target("edge-3", 2)), report("edge-2", workv1alpha1.Unhealthy, 0), report("edge-3", workv1alpha1.Healthy, 2),
+				func(in *Input) { in.Again = func(string) bool { return true } }),
 		},
 		"not while it is tainted": {in: given(task(), past, taint("edge-1"), targets(target("edge-2", 4)))},
 		"not if it was to go at once": {

@@ -5,7 +5,7 @@
 // removed, or because it is not healthy there. The cluster is taken out of the binding's targets and a task is put
 // down instead:
 //
-//	target ──evict──▶ task ──▶ ended: every target is healthy          (Replaced)
+//	target ──evict──▶ task ──▶ ended: who took its place is healthy    (Replaced)
 //	   ▲                │             the grace period is over         (TimedOut)
 //	   │                │             somebody let it go               (Released)
 //	   │                │             the cluster is gone              (Gone)
