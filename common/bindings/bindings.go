@@ -24,6 +24,12 @@ func Divided(spec *workv1alpha2.ResourceBindingSpec) bool {
 		spec.Placement.ReplicaScheduling.ReplicaSchedulingType != policyv1alpha1.Duplicated
 }
 
+// Bounded says whether clusters may be kept from shares of the replicas, so that some are placed
+// nowhere though the scheduler is content.
+func Bounded(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return Divided(spec) && len(spec.Placement.ReplicaScheduling.ReplicaBounds) > 0
+}
+
 // Targets returns the clusters that get a Work: those that the scheduler chose, then those of
 // the bindings that need this one.
 func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {

@@ -46,16 +46,7 @@ func Webster(total int32, parties []Party, descendingTies bool) []Party {
 			heap = append(heap, i)
 		}
 	}
-	slices.SortFunc(heap, func(i, j int) int {
-		switch {
-		case i == j:
-			return 0
-		case before(i, j):
-			return -1
-		default:
-			return 1
-		}
-	})
+	order(heap, before)
 	for ; rest > 0; rest-- {
 		out[heap[0]].Share++
 		sink(heap, before)
@@ -107,6 +98,20 @@ func goesBefore(parties []Party, i, j int, descendingTies bool) bool {
 }
 
 func average(p *Party) float64 { return float64(p.Weight) / float64(2*int64(p.Share)+1) }
+
+// order makes a heap of indexes: a sorted slice is one.
+func order(heap []int, before func(i, j int) bool) {
+	slices.SortFunc(heap, func(i, j int) int {
+		switch {
+		case i == j:
+			return 0
+		case before(i, j):
+			return -1
+		default:
+			return 1
+		}
+	})
+}
 
 // sink restores the heap after its top has changed.
 func sink(heap []int, before func(i, j int) bool) {

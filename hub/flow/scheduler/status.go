@@ -140,7 +140,7 @@ func condition(d decide.Decision, generation int64, now metav1.Time) metav1.Cond
 		Message:            d.Message,
 	}
 	if c.Reason = reasonOf(d); c.Reason == workv1alpha2.ReasonScheduledSuccess {
-		c.Status, c.Message = metav1.ConditionTrue, successMessage
+		c.Status, c.Message = metav1.ConditionTrue, strings.TrimSpace(successMessage+" "+d.Message)
 	}
 	return c
 }

@@ -127,6 +127,33 @@ type ReplicaSchedulingStrategy struct {
 	// WeightPreference gives the weights. Absent means equal weights.
 	// +optional
 	WeightPreference *ClusterPreferences `json:"weightPreference,omitempty"`
+
+	// ReplicaBounds are the fewest and the most replicas of clusters, where replicas are
+	// divided by static weights. Absent sets none.
+	// +optional
+	ReplicaBounds []ClusterReplicaBounds `json:"replicaBounds,omitempty"`
+}
+
+// ClusterReplicaBounds are the fewest and the most replicas of each of the clusters that an
+// affinity matches. When several entries match a cluster the largest minimum and the smallest
+// maximum are in force; a maximum prevails over a minimum.
+type ClusterReplicaBounds struct {
+	// TargetCluster picks the clusters. Those without a weight get nothing, whatever their
+	// minimum is.
+	// +required
+	TargetCluster ClusterAffinity `json:"targetCluster"`
+
+	// MinReplicas is what each of these clusters gets before the rest is divided. If there are
+	// too few replicas for all minimums, they are divided by the weights up to the minimums.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinReplicas int32 `json:"minReplicas,omitempty"`
+
+	// MaxReplicas is the most that each of these clusters gets; absent sets no limit. What no
+	// cluster may take is placed nowhere, and condition Scheduled of the binding says how much.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 }
 
 // DynamicWeightFactor is what a weight follows.

@@ -29,9 +29,10 @@ func Missing(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	return missing
 }
 
-// placed says whether all of the application has a cluster, and the scheduler says so of
-// the binding as it is. As long as it does not, an old copy may be the last.
+// placed says whether all of the application has a cluster, or as much as the bounds of its
+// replicas allow, and the scheduler says so of the binding as it is. As long as it does not, an
+// old copy may be the last.
 func placed(in *Input) bool {
-	return Missing(in.Spec) <= 0 && in.Status.SchedulerObservedGeneration == in.Generation &&
+	return (Missing(in.Spec) <= 0 || bindings.Bounded(in.Spec)) && in.Status.SchedulerObservedGeneration == in.Generation &&
 		!meta.IsStatusConditionFalse(in.Status.Conditions, workv1alpha2.BindingScheduled)
 }

@@ -62,6 +62,8 @@ type Candidate struct {
 	// Tier is 0 for the clusters that are meant, and more for those that take what
 	// does not fit into the tiers before.
 	Tier int
+	// Bounds of the share, for StaticWeight.
+	Bounds division.Bounds
 }
 
 // Request says what to share.
@@ -72,6 +74,8 @@ type Request struct {
 	Fresh bool
 	// DescendingTies gives the odd replica to the last name instead of the first.
 	DescendingTies bool
+	// Bounded says that the candidates have bounds.
+	Bounded bool
 }
 
 // Shortage says that not all replicas fit.
@@ -88,7 +92,7 @@ func (s *Shortage) String() string {
 
 // Replicas returns the share of each candidate; candidates are sorted by name. The
 // shares add up to the replicas, except those of Duplicated, which are all of them
-// each, and of Everywhere, which are 0. The shortage is nil if all fit.
+// each, of Everywhere, which are 0, and of bounded ones, of which no maximum may take all. The shortage is nil if all fit.
 func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
 	shares := make([]int32, len(candidates))
 	switch r.Strategy {
@@ -98,6 +102,9 @@ func Replicas(r Request, candidates []Candidate) ([]int32, *Shortage) {
 			shares[i] = r.Replicas
 		}
 	case StaticWeight:
+		if r.Bounded {
+			return bounded(r, candidates, shares), nil
+		}
 		weights := make([]int64, len(candidates))
 		for i := range candidates {
 			weights[i] = candidates[i].Weight

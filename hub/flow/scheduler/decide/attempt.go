@@ -54,15 +54,19 @@ func try(in Input, g group, t Trigger) (Attempt, []workv1alpha2.TargetCluster, e
 		a.rest()
 	}
 	if err := a.weigh(); err != nil {
-		return out, nil, fmt.Errorf("replicaScheduling.weightPreference: %w", err)
+		return out, nil, fmt.Errorf("replicaScheduling: %w", err)
 	}
 	if err := a.spread(); err != nil {
 		out.Message = fmt.Sprintf("failed to select clusters: %v.", err)
 		return out, nil, nil
 	}
 	targets, short := a.assign()
-	if short != nil {
+	switch {
+	case short != nil:
 		out.Message = "failed to assign replicas: " + short.String()
+		return out, nil, nil
+	case len(targets) == 0 && a.bounded():
+		out.Message = "failed to assign replicas: no cluster may have any by replicaBounds."
 		return out, nil, nil
 	}
 	return out, targets, nil
@@ -123,14 +127,23 @@ func (a *attempt) weigh() error {
 			candidate.Available = int32(min(int64(v.Capacity.Replicas)+int64(a.in.copies[c.Name]), math.MaxInt32))
 		}
 	}
-	if a.strategy != assign.StaticWeight || spec.Placement.ReplicaScheduling.WeightPreference == nil {
+	if a.strategy != assign.StaticWeight {
+		return nil
+	}
+	if err := a.bound(); err != nil {
+		return err
+	}
+	if spec.Placement.ReplicaScheduling.WeightPreference == nil {
 		return nil
 	}
 	weights, err := assign.Weights(spec.Placement.ReplicaScheduling.WeightPreference, a.clusters)
 	for i := range weights {
 		a.candidates[i].Weight = weights[i]
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("weightPreference: %w", err)
+	}
+	return nil
 }
 
 // oneCluster says whether a workload of several components goes to one cluster as a
@@ -274,7 +287,7 @@ func (a *attempt) assign() ([]workv1alpha2.TargetCluster, *assign.Shortage) {
 	spec := a.in.Spec
 	request := assign.Request{
 		Strategy: a.strategy, Replicas: spec.Replicas, Fresh: a.fresh,
-		DescendingTies: division.DescendingTies(string(spec.Resource.UID)),
+		DescendingTies: division.DescendingTies(string(spec.Resource.UID)), Bounded: a.bounded(),
 	}
 	a.wake(request)
 	shares, short := assign.Replicas(request, a.candidates)
@@ -293,6 +306,9 @@ func (a *attempt) assign() ([]workv1alpha2.TargetCluster, *assign.Shortage) {
 		if assign.ByCapacity(a.strategy) && share-a.candidates[i].Assigned >= a.candidates[i].Available {
 			v.Limit = v.Capacity.Limit
 		}
+		if request.Bounded {
+			v.Limit = boundOf(&a.candidates[i], share)
+		}
 		targets = append(targets, workv1alpha2.TargetCluster{Name: v.Cluster, Replicas: share, Components: components})
 	}
 	return targets, nil
@@ -304,6 +320,8 @@ func (a *attempt) none(i int) string {
 	switch {
 	case assign.ByCapacity(a.strategy) && c.Available == 0 && c.Assigned == 0:
 		return a.verdicts[a.at[i]].Capacity.Limit
+	case a.bounded() && c.Bounds.Max == 0:
+		return boundOf(c, 0)
 	case c.Tier > 0:
 		return "overflow: the clusters before it hold all"
 	case a.strategy == assign.Aggregated:

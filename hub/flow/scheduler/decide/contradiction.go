@@ -42,7 +42,7 @@ func contradiction(spec *workv1alpha2.ResourceBindingSpec) string {
 			}
 		}
 	}
-	return ""
+	return boundsWithoutWeights(spec, strategy)
 }
 
 // fieldOf is what a spread constraint is about if it is not about a label: clusters,

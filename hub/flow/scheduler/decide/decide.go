@@ -86,6 +86,7 @@ func decide(in Input) Decision {
 				return d
 			}
 			d.Outcome, d.Targets, d.Affinity = Scheduled, targets, groups[i].name
+			d.Message = unplaced(in.Spec, targets)
 			d.Return = returned(targets, in.copies)
 			if d.Trigger == TriggerRequested {
 				d.Leave = left(in, groups, targets)

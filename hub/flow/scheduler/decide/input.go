@@ -182,6 +182,7 @@ type Decision struct {
 	// Attempts in the order in which they were made. The last one is that which
 	// succeeded, if any did.
 	Attempts []Attempt
-	// Message says why there are no targets, or what was refused.
+	// Message says why there are no targets, or what was refused, or how many replicas are
+	// placed nowhere though there are targets.
 	Message string
 }

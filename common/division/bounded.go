@@ -1,0 +1,113 @@
+package division
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Bounds are the fewest and the most that a party gets.
+type Bounds struct {
+	// Min is none if it is negative, and Max if it is smaller.
+	Min, Max int32
+}
+
+// Unbounded is the Max of a party that may get everything.
+const Unbounded = math.MaxInt32
+
+// Bounded is Webster for parties with bounds, which stand beside them. Everybody has the minimum
+// before the division goes on as ever, and whoever has the maximum takes no more part in it. So a
+// bound changes nothing for parties that are within theirs anyway.
+//
+// If the total is less than all minimums, these are the maximums of a division that has none.
+// What all maximums cannot take is returned as rest. A party without a weight gets nothing.
+func Bounded(total int32, parties []Party, bounds []Bounds, descendingTies bool) (out []Party, rest int32) {
+	b := bounded{bounds: make(map[string]Bounds, len(parties)), out: slices.Clone(parties), rest: max(int64(total), 0)}
+	var minimums int64
+	for i := range parties {
+		if parties[i].Weight > 0 {
+			limits := Bounds{Min: max(bounds[i].Min, 0), Max: max(bounds[i].Max, 0)}
+			limits.Min = min(limits.Min, limits.Max)
+			b.bounds[parties[i].Name] = limits
+			minimums += int64(limits.Min)
+		}
+	}
+	if minimums > b.rest {
+		for name, limits := range b.bounds {
+			b.bounds[name] = Bounds{Max: limits.Min}
+		}
+	}
+	slices.SortFunc(b.out, func(a, b Party) int { return cmp.Compare(a.Name, b.Name) })
+	b.begin()
+	b.share(descendingTies)
+	return b.out, int32(b.rest)
+}
+
+// bounded is a division with bounds on its way.
+type bounded struct {
+	out    []Party
+	bounds map[string]Bounds
+	rest   int64
+}
+
+// begin gives each party what it gets in any case, about two less than its share: a minimum, or
+// what the division has certainly come to once it comes to an average that gives everything away.
+// That average is found by halving the interval that it lies in, since bounds leave no formula.
+func (b *bounded) begin() {
+	low, high := 0.0, 4.0
+	for i := range b.out {
+		high = max(high, 4*float64(b.out[i].Weight)) // nobody has more than the minimum yet
+	}
+	for range 160 { // from the largest weight down to a share of all that there can be, and its last bit
+		middle := (low + high) / 2
+		var sum int64
+		for i := range b.out {
+			sum += int64(b.at(&b.out[i], middle))
+		}
+		if sum > b.rest {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	for i := range b.out {
+		p := &b.out[i]
+		p.Share = max(b.at(p, high)-2, b.bounds[p.Name].Min)
+		b.rest -= int64(p.Share)
+	}
+}
+
+// at is the share of a party once the division has come to an average, rounded to the nearest.
+func (b *bounded) at(p *Party, average float64) int32 {
+	limits := b.bounds[p.Name]
+	if limits.Max == 0 {
+		return 0
+	}
+	share := math.Round(float64(p.Weight) / average)
+	return int32(min(max(share, float64(limits.Min)), float64(limits.Max)))
+}
+
+// share gives the rest away, one after the other.
+func (b *bounded) share(descendingTies bool) {
+	before := func(i, j int) bool { return goesBefore(b.out, i, j, descendingTies) }
+	full := func(i int) bool { return b.out[i].Share >= b.bounds[b.out[i].Name].Max }
+	var heap []int
+	for i := range b.out {
+		if !full(i) {
+			heap = append(heap, i)
+		}
+	}
+	order(heap, before)
+	for b.rest > 0 && len(heap) > 0 {
+		top := heap[0]
+		b.out[top].Share++
+		b.rest--
+		if full(top) {
+			heap[0] = heap[len(heap)-1]
+			heap = heap[:len(heap)-1]
+		}
+		if len(heap) > 0 {
+			sink(heap, before)
+		}
+	}
+}
