@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -57,7 +56,7 @@ func (w *world) evictOne(a *app) bool {
 		}
 		meta.SetStatusCondition(&b.Status.Conditions, c)
 	}
-	if equality.Semantic.DeepEqual(b, a.binding) {
+	if equal(b, a.binding) {
 		return false
 	}
 	for _, e := range d.Evictions {

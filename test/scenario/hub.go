@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -58,8 +57,8 @@ func (w *world) judge() bool {
 		believed := taint.Believed(c.Status.Conditions, d.Settling)
 		c.Spec.Taints = taint.Decide(c.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), w.now)
 		c.Spec.Taints = taint.ByPolicy(c, believed, policies, w.now)
-		if !equality.Semantic.DeepEqual(c, shared) {
-			if !equality.Semantic.DeepEqual(c.Spec.Taints, shared.Spec.Taints) {
+		if !equal(c, shared) {
+			if !equal(c.Spec.Taints, shared.Spec.Taints) {
 				w.tell("%s %s", c.Name, tainted(c.Spec.Taints))
 			}
 			w.clusters[c.Name], changed = c, true

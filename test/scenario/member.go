@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +102,7 @@ func (m *member) report(w *world) bool {
 	}
 	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: pods(m.room), Allocated: pods(allocated)}
 	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
-	if !equality.Semantic.DeepEqual(c, w.clusters[m.name]) {
+	if !equal(c, w.clusters[m.name]) {
 		w.clusters[m.name], changed = c, true
 	}
 	for _, app := range names(w.apps) {
@@ -158,7 +157,7 @@ func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 		Health:     health,
 		Status:     &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"replicas":%d,"readyReplicas":%d,"job":"%s-%s"}`, o.replicas, o.ready, a.name, m.name)},
 	}}
-	if equality.Semantic.DeepEqual(status, &work.Status) {
+	if equal(status, &work.Status) {
 		return false
 	}
 	work.Status = *status

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,7 +33,7 @@ func (w *world) schedule() bool {
 		d := w.decide(a, b)
 		w.leave(a, b, d)
 		w.record(b, d)
-		if equality.Semantic.DeepEqual(b, a.binding) {
+		if equal(b, a.binding) {
 			continue
 		}
 		if b.Generation != a.binding.Generation {
@@ -125,7 +124,7 @@ func (w *world) record(b *workv1alpha2.ResourceBinding, d decide.Decision) {
 	moved := false
 	if d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit {
 		byName := slices.SortedFunc(slices.Values(b.Spec.Clusters), func(a, b workv1alpha2.TargetCluster) int { return strings.Compare(a.Name, b.Name) })
-		if !equality.Semantic.DeepEqual(byName, d.Targets) {
+		if !equal(byName, d.Targets) {
 			b.Spec.Clusters, moved = d.Targets, true
 			b.Generation++
 		}

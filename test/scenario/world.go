@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -137,5 +139,9 @@ func (w *world) worksOf(a *app) map[string]*workv1alpha1.Work {
 	}
 	return out
 }
+
+// equal says whether two values are so as Kubernetes has it, to which an empty list is none. Asking that takes most of
+// the time of a story, and nearly always nothing differs at all, which is quickly seen.
+func equal[T any](a, b T) bool { return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b) }
 
 func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
