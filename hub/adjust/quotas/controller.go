@@ -41,8 +41,8 @@ type Reconciler struct {
 	mu sync.Mutex
 	// checked are the generations of Works whose manifests are known to be ours.
 	checked map[types.NamespacedName]int64
-	// said is the last bad news about a FederatedResourceQuota.
-	said map[types.NamespacedName]string
+	// warned has the last bad news about each FederatedResourceQuota.
+	warned kube.WarnOnce[types.NamespacedName]
 }
 
 // Register adds the stage to a manager.
@@ -52,7 +52,7 @@ func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	}
 	r := &Reconciler{
 		hubClient: mgr.GetClient(), liveReader: mgr.GetAPIReader(), events: deps.Events, prefix: deps.ExecutionNamespacePrefix,
-		checked: map[types.NamespacedName]int64{}, said: map[types.NamespacedName]string{},
+		checked: map[types.NamespacedName]int64{},
 	}
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("registering the quotas stage: %w", err)
@@ -69,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	q := &policyv1alpha1.FederatedResourceQuota{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, q); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.news(req.NamespacedName, "")
+			r.warned.Forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -156,22 +156,12 @@ func (r *Reconciler) tell(s *scope, failure error) {
 	if len(over) > 0 {
 		notes = append(notes, "More is used than is allowed: "+strings.Join(over, ", ")+". Nothing more is scheduled until less is used, or spec.overall is raised.")
 	}
-	note := strings.Join(notes, " ")
-	if r.news(client.ObjectKeyFromObject(s.quota), note) && note != "" {
+	key := client.ObjectKeyFromObject(s.quota)
+	if len(notes) == 0 {
+		r.warned.Forget(key)
+		return
+	}
+	if note := strings.Join(notes, " "); r.warned.IsNew(key, reasonFailed, note) {
 		r.events(warning(s.quota, failure, len(over) > 0, note))
 	}
-}
-
-// news remembers what is said of a FederatedResourceQuota, and says whether it is new.
-func (r *Reconciler) news(key types.NamespacedName, note string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.said[key] == note {
-		return false
-	}
-	r.said[key] = note
-	if note == "" {
-		delete(r.said, key)
-	}
-	return true
 }

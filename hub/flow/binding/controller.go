@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,7 +64,6 @@ func Register(mgr manager.Manager, deps Deps) error {
 			interpreter:  deps.Interpreter,
 			events:       deps.Events,
 			expectations: newExpectations(deps.Clock),
-			failures:     newFailures(),
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
 			For(kind.New(), builder.WithPredicates(bindingChanged())).
@@ -91,7 +91,7 @@ type reconciler struct {
 	interpreter  interpreter.Interpreter
 	events       kube.EventSink
 	expectations *expectations
-	failures     *failures
+	warned       kube.WarnOnce[types.NamespacedName]
 }
 
 // namespaced says whether the bindings are those of namespaced templates.
@@ -102,7 +102,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	binding := r.kind.New()
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.failures.forget(req.NamespacedName)
+			r.warned.Forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -164,6 +164,6 @@ func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerBinding); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("letting %q go: %w", binding.GetName(), err)
 	}
-	r.failures.forget(client.ObjectKeyFromObject(binding))
+	r.warned.Forget(client.ObjectKeyFromObject(binding))
 	return nil
 }

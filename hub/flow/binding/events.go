@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,33 +32,6 @@ const (
 	actionCleanUp        = "CleanupWork"
 	actionOverride       = "ApplyOverridePolicy"
 )
-
-// failures remembers what was last said to be wrong with a binding, so that it is said
-// once and not with every try.
-type failures struct {
-	mu   sync.Mutex
-	said map[types.NamespacedName]string
-}
-
-func newFailures() *failures { return &failures{said: map[types.NamespacedName]string{}} }
-
-// news remembers what is wrong and says whether that is new. Nothing being wrong is no
-// news.
-func (f *failures) news(key types.NamespacedName, what string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if what == "" {
-		delete(f.said, key)
-		return false
-	}
-	if f.said[key] == what {
-		return false
-	}
-	f.said[key] = what
-	return true
-}
-
-func (f *failures) forget(key types.NamespacedName) { f.news(key, "") }
 
 // report tells people what was written and what could not be, and returns the sentences
 // about the latter.
@@ -92,7 +63,10 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 	if done.skipped > 0 && len(notes) > 0 {
 		notes[len(notes)-1] += fmt.Sprintf(" The %d other clusters would say the same, and are tried when it is mended.", done.skipped)
 	}
-	if r.failures.news(client.ObjectKeyFromObject(s.binding), strings.Join(notes, "\n")) {
+	key := client.ObjectKeyFromObject(s.binding)
+	if len(notes) == 0 {
+		r.warned.Forget(key)
+	} else if r.warned.IsNew(key, reasonSyncFailed, strings.Join(notes, "\n")) {
 		log.Info("Not every cluster has its Work", "reason", strings.Join(notes, " "))
 		r.warn(s.binding, failed, notes)
 	}
@@ -143,7 +117,7 @@ func tooLarge(err error) bool {
 func (r *reconciler) reportCleanUp(ctx context.Context, b kube.Binding, err error) {
 	ctrl.LoggerFrom(ctx).V(1).Info("Keeping a deleted binding until its Works are deleted")
 	note := fmt.Sprintf("Works could not be deleted; it is tried again: %v.", err)
-	if r.failures.news(client.ObjectKeyFromObject(b), note) {
+	if r.warned.IsNew(client.ObjectKeyFromObject(b), reasonCleanUpFailed, note) {
 		r.events(kube.Event{Regarding: b, Type: corev1.EventTypeWarning, Reason: reasonCleanUpFailed, Action: actionCleanUp, Note: note})
 	}
 }

@@ -57,11 +57,11 @@ type Reconciler struct {
 	exclusions  selector.Exclusions
 	events      kube.EventSink
 
-	wants *attach.Wants
-	read  *memory
-	said  kube.Said[request]
-	kinds *kinds
-	wrote *kube.Written[types.NamespacedName, kube.Binding]
+	wants  *attach.Wants
+	read   *memory
+	warned kube.WarnOnce[request]
+	kinds  *kinds
+	wrote  *kube.Written[types.NamespacedName, kube.Binding]
 }
 
 // Register adds the stage to a manager.
@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		r.tellFailed(req, b, err)
 		return reconcile.Result{}, err
 	}
-	r.said.Mended(req, reasonGetDependenciesFailed)
+	r.warned.Resolved(req, reasonGetDependenciesFailed)
 	if err := r.wants.Set(req, refs); err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		r.tellNotFollowing(req, b, err)
 		return reconcile.Result{}, err
 	}
-	r.said.Mended(req, reasonSyncFailed)
+	r.warned.Resolved(req, reasonSyncFailed)
 	if len(found.unserved) > 0 {
 		return reconcile.Result{RequeueAfter: untilServed}, nil
 	}
@@ -177,7 +177,7 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 		return err
 	}
 	r.read.forget(req)
-	r.said.Forget(req)
+	r.warned.Forget(req)
 	if err := r.wants.Set(req, nil); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func gotDependencies(b kube.Binding, refs []configv1alpha1.DependentObjectRefere
 
 // tellFailed says why it cannot be known what a template needs.
 func (r *Reconciler) tellFailed(req request, b kube.Binding, err error) {
-	if !r.said.First(req, reasonGetDependenciesFailed, err.Error()) {
+	if !r.warned.IsNew(req, reasonGetDependenciesFailed, err.Error()) {
 		return
 	}
 	r.events(kube.Event{
@@ -47,7 +47,7 @@ func (r *Reconciler) tellFailed(req request, b kube.Binding, err error) {
 
 // tellNotFollowing says that not all that a workload needs could be sent after it.
 func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
-	if apierrors.IsConflict(err) || errors.Is(err, context.Canceled) || !r.said.First(req, reasonSyncFailed, err.Error()) {
+	if apierrors.IsConflict(err) || errors.Is(err, context.Canceled) || !r.warned.IsNew(req, reasonSyncFailed, err.Error()) {
 		return
 	}
 	r.events(kube.Event{
@@ -59,7 +59,7 @@ func (r *Reconciler) tellNotFollowing(req request, b kube.Binding, err error) {
 // tellTaken says that the binding of a name is that of another object.
 func (r *Reconciler) tellTaken(independent, b kube.Binding, o object) {
 	ref := b.BindingSpec().Resource
-	if !r.said.First(client.ObjectKeyFromObject(independent), reasonSyncFailed+" "+b.GetName(), string(ref.UID)) {
+	if !r.warned.IsNew(client.ObjectKeyFromObject(independent), reasonSyncFailed+" "+b.GetName(), string(ref.UID)) {
 		return
 	}
 	r.events(kube.Event{

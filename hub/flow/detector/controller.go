@@ -68,7 +68,7 @@ type Reconciler struct {
 	queue    *queue
 	kinds    *kinds
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
-	said     kube.Said[request]
+	warned   kube.WarnOnce[request]
 }
 
 // Register adds the stage to a manager.

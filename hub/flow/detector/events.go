@@ -51,7 +51,7 @@ func (r *Reconciler) report(ctx context.Context, in *gathered, p plan.Plan, done
 	log := ctrl.LoggerFrom(ctx)
 	t, req := in.Template, in.request
 	if in.Winner == nil {
-		r.said.Forget(req)
+		r.warned.Forget(req)
 		if done.claim {
 			log.Info("Released template, no policy selects it")
 		}
@@ -85,9 +85,9 @@ func (r *Reconciler) reportFailure(in *gathered, done written, err error) {
 	t, p := in.Template, in.Winner
 	switch {
 	case err == nil:
-		r.said.Forget(in.request)
+		r.warned.Forget(in.request)
 	case apierrors.IsConflict(err), errors.Is(err, context.Canceled):
-	case r.said.First(in.request, reasonApplyPolicyFailed, err.Error()):
+	case r.warned.IsNew(in.request, reasonApplyPolicyFailed, err.Error()):
 		r.events(notApplied(t, p, err.Error()))
 		switch {
 		case errors.Is(err, errReplicas):
@@ -124,7 +124,7 @@ func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind sch
 
 // tellAuthor emits an event about a policy unless it was emitted for this generation.
 func (r *Reconciler) tellAuthor(p policyv1alpha1.Policy, key string, e kube.Event) {
-	if r.said.First(policyRequest(p), key, fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())) {
+	if r.warned.IsNew(policyRequest(p), key, fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())) {
 		r.events(e)
 	}
 }

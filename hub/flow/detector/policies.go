@@ -42,7 +42,7 @@ func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcil
 		return reconcile.Result{}, err
 	}
 	if p == nil {
-		r.said.Forget(req)
+		r.warned.Forget(req)
 		_, err := r.askForClaimed(ctx, claim.Claim{Namespace: req.Namespace, Name: req.Name})
 		r.askForKinds()
 		return reconcile.Result{}, err
