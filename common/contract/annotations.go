@@ -98,6 +98,9 @@ const (
 	// deletion brake holds may go: the time since when it is held, as condition
 	// DeletionsHeld has it.
 	DeletionsApprovedAnnotation = "fairlead.dev/deletions-approved"
+	// UsualCapacityAnnotation, on a Cluster, is what capacity its agent reported the day before
+	// and when that was noted, as JSON: what its reports are compared with.
+	UsualCapacityAnnotation = "fairlead.dev/usual-capacity"
 	// ScaleTargetAnnotation, on the binding of a HorizontalPodAutoscaler, is the template that
 	// carries RetainReplicasLabel because of it, as JSON.
 	ScaleTargetAnnotation = "fairlead.dev/scale-target"

@@ -61,7 +61,9 @@ type Reconciler struct {
 	events    kube.EventSink
 	clock     clock.PassiveClock
 	options   health.Options
-	memories  *memories
+	states    *clusterStates
+	// warned has the warnings about Clusters, by name, and about policies, by UID.
+	warned kube.WarnOnce[string]
 }
 
 // New returns a Reconciler that reads through the client of a manager, and live where
@@ -81,7 +83,7 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 			Grace:        orDefault(deps.GracePeriod, DefaultGracePeriod),
 			StartupGrace: orDefault(deps.StartupGracePeriod, DefaultStartupGracePeriod),
 		},
-		memories: newMemories(),
+		states: newClusterStates(),
 	}, nil
 }
 
@@ -101,7 +103,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.hubClient.Get(ctx, req.NamespacedName, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.memories.forget(req.Name)
+			r.states.forget(req.Name)
+			r.warned.Forget(req.Name)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -136,7 +139,7 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 		Ready:      meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady),
 		Generation: cluster.Generation,
 		Renewed:    renewed,
-		Memory:     r.memories.of(cluster),
+		Memory:     r.states.of(cluster),
 		Options:    r.options,
 	}
 	decision := health.Decide(in)
@@ -145,7 +148,7 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	}
 	if in.Renewed, err = r.renewed(ctx, r.hubReader, cluster.Name); err != nil {
 		// A hub that cannot read cannot have heard: its members get another chance.
-		r.memories.startOver(cluster, in.Now)
+		r.states.startOver(cluster, in.Now)
 		return health.Decision{}, err
 	}
 	return health.Decide(in), nil
@@ -165,6 +168,10 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		controllerutil.AddFinalizer(cluster, contract.ClusterFinalizer)
 		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.ExecutionNamespaceAnnotation, r.namespace(cluster))
 	}
+	jump, err := r.compareCapacity(cluster)
+	if err != nil {
+		return err
+	}
 	if decision.Ready != nil {
 		meta.SetStatusCondition(&cluster.Status.Conditions, *decision.Ready)
 	}
@@ -180,12 +187,12 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	cluster.Spec.Taints = taint.Decide(cluster.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), r.clock.Now())
 	cluster.Spec.Taints = taint.ByPolicy(cluster, believed, policies, r.clock.Now())
 	taints := cluster.Spec.Taints
-	returns := decision.Settling && !r.memories.settling(cluster)
+	returns := decision.Settling && !r.states.settling(cluster)
 
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster)
 	if err != nil {
 		if decision.Ready != nil && !apierrors.IsConflict(err) {
-			r.memories.startOver(cluster, r.clock.Now())
+			r.states.startOver(cluster, r.clock.Now())
 		}
 		switch {
 		case wrote: // the next try finds the taints there
@@ -195,10 +202,13 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		}
 		return fmt.Errorf("recording the state of cluster %q: %w", cluster.Name, err)
 	}
-	r.memories.keep(cluster, decision.Memory)
+	r.states.keep(cluster, decision.Memory)
 	if returns {
 		ctrl.LoggerFrom(ctx).Info("Believing later in a cluster that comes and goes", "until", decision.Memory.Settled)
 		r.events(settling(cluster, len(decision.Memory.Silences), decision.Memory.Settled))
+	}
+	if jump != "" && r.warned.IsNew(cluster.Name, reasonCapacityJumped, warningOf(cluster, jump)) {
+		r.events(capacityJumped(cluster, jump))
 	}
 	if wrote {
 		r.report(ctx, cluster, decision, ready, taintsBefore, taints)

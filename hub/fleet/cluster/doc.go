@@ -3,9 +3,9 @@
 //
 //	Reads:     Clusters; leases in karmada-cluster; ClusterTaintPolicies; namespaces, and
 //	           when a Cluster is deleted, its Works and the targets of all bindings.
-//	Writes:    execution namespaces; the finalizer and the execution namespace
-//	           annotation of a Cluster.
-//	Owns:      Ready=Unknown, the taints not-ready and unreachable (NoSchedule), those of
+//	Writes:    execution namespaces; the finalizer, the execution namespace and the usual
+//	           capacity of a Cluster (annotations).
+//	Owns:      Ready=Unknown, CapacityJumped, the taints not-ready and unreachable (NoSchedule), those of
 //	           ClusterTaintPolicies and the timeAdded of NoExecute taints.
 //	Invariant: Ready is never set to True or False here. A Cluster is gone only after
 //	           its execution namespace, and that only after its Works.

@@ -24,14 +24,16 @@ const (
 	reasonTaintFailed      = "TaintClusterFailed"
 	reasonRemovalWaits     = "ClusterRemovalWaits"
 	reasonFlapping         = "ClusterFlapping"
+	reasonCapacityJumped   = "CapacityJumped"
 	reasonPolicyInvalid    = "ClusterTaintPolicyInvalid"
 )
 
 // Actions of events on Clusters.
 const (
-	actionJoining  = "Joining"
-	actionTainting = "Tainting"
-	actionRemoving = "Removing"
+	actionJoining   = "Joining"
+	actionTainting  = "Tainting"
+	actionRemoving  = "Removing"
+	actionComparing = "Comparing"
 )
 
 func normal(cluster *clusterv1alpha1.Cluster, reason, action, note string) kube.Event {
@@ -83,6 +85,15 @@ func settling(cluster *clusterv1alpha1.Cluster, silences int, until time.Time) k
 	return warning(cluster, reasonFlapping, actionTainting,
 		fmt.Sprintf("Cluster %s is back, but fell silent %d times of late: its taints stay until %s if it does not again. "+
 			"Look at the network between it and the hub.", cluster.Name, silences, until.UTC().Format(time.RFC3339)))
+}
+
+// warningOf tells a warning about a Cluster from one about an earlier Cluster of its name.
+func warningOf(cluster *clusterv1alpha1.Cluster, what string) string {
+	return string(cluster.UID) + " " + what
+}
+
+func capacityJumped(cluster *clusterv1alpha1.Cluster, message string) kube.Event {
+	return warning(cluster, reasonCapacityJumped, actionComparing, message)
 }
 
 func policyInvalid(policy *policyv1alpha1.ClusterTaintPolicy, err error) kube.Event {

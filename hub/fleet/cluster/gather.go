@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -44,7 +45,7 @@ func (r *Reconciler) taintPolicies(ctx context.Context) ([]taint.Policy, error) 
 	}
 	policies, invalid := taint.Compile(list.Items)
 	for _, bad := range invalid {
-		if r.memories.complainOf(bad.Policy.UID, bad.Policy.Generation) {
+		if r.warned.IsNew(string(bad.Policy.UID), reasonPolicyInvalid, strconv.FormatInt(bad.Policy.Generation, 10)) {
 			r.events(policyInvalid(bad.Policy, bad.Err))
 		}
 	}

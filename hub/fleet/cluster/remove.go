@@ -29,12 +29,12 @@ const (
 )
 
 // waiting is what a removal waits for.
-type waiting int
+type waiting string
 
 const (
-	waitTargeted waiting = iota + 1
-	waitDraining
-	waitTerminating
+	waitTargeted    waiting = "bindings"
+	waitDraining    waiting = "works"
+	waitTerminating waiting = "namespace"
 )
 
 // remove takes the next step of the removal of a Cluster, and returns after how long
@@ -158,7 +158,7 @@ func (r *Reconciler) release(ctx context.Context, work *workv1alpha1.Work) error
 
 // waitFor says, once and not at once, what a removal waits for.
 func (r *Reconciler) waitFor(cluster *clusterv1alpha1.Cluster, what waiting, sentence string) time.Duration {
-	if r.clock.Since(cluster.DeletionTimestamp.Time) >= patience && r.memories.complain(cluster, what) {
+	if r.clock.Since(cluster.DeletionTimestamp.Time) >= patience && r.warned.IsNew(cluster.Name, reasonRemovalWaits, warningOf(cluster, string(what))) {
 		r.events(removalWaits(cluster, sentence))
 	}
 	return removalPoll

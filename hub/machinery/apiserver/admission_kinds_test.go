@@ -204,6 +204,8 @@ func TestWhatAClusterMaySay(t *testing.T) {
 		"a taint that is no label":          {name, "taints: [{key: a b, effect: NoSchedule}]\n", "spec.taints.key: \"a b\" is no label key"},
 		"a taint with a value that is none": {name, "taints: [{key: a, value: b c, effect: NoSchedule}]\n", "spec.taints.value: \"b c\" cannot be"},
 		"a taint twice":                     {name, "taints: [{key: a, effect: NoSchedule}, {key: a, value: b, effect: NoSchedule}]\n", "spec.taints: a may be there once with an effect"},
+		"a limit of some resources":         {name, "capacityLimit: {cpu: 8, memory: 16Gi, example.com/gpu: 0}\n", ""},
+		"a limit below nothing":             {name, "capacityLimit: {cpu: -8}\n", "spec.capacityLimit: no amount can be below 0"},
 		"a grade twice":                     {name, models("{grade: 0, ranges: [{name: cpu, min: 0, max: 1}]}", "{grade: 0, ranges: [{name: cpu, min: 1, max: 2}]}"), "spec.resourceModels.grade: each grade"},
 		"a grade of nothing":                {name, models("{grade: 0, ranges: []}"), "spec.resourceModels.ranges: every grade needs"},
 		"grades of different resources":     {name, models("{grade: 0, ranges: [{name: cpu, min: 0, max: 1}]}", "{grade: 1, ranges: [{name: memory, min: 1, max: 2}]}"), "the same resources as the others"},

@@ -135,6 +135,12 @@ type ClusterSpec struct {
 	// +optional
 	ResourceModels []ResourceModel `json:"resourceModels,omitempty"`
 
+	// CapacityLimit is the most that the hub believes of status.resourceSummary.allocatable,
+	// by resource: more draws no replicas. What it does not name is believed as it is reported;
+	// workloads that request nothing are bounded by pods. It is ours.
+	// +optional
+	CapacityLimit corev1.ResourceList `json:"capacityLimit,omitempty"`
+
 	// DeletionBrake bounds what the agent deletes from the member within a minute; without
 	// it, more than 20 objects that are more than 30 % of all are held. Percent: 100 takes
 	// the brake off. It is ours.
@@ -230,6 +236,12 @@ const (
 	// clusters shows it. False (reason DeletionsApproved) says that the answer came. Written by
 	// the agent, also of a Cluster that is being deleted. It is ours.
 	ClusterDeletionsHeld = "DeletionsHeld"
+	// ClusterCapacityJumped says that the agent reports more than twice the capacity of the day
+	// before, which draws replicas to a cluster that lies; it is absent before that happened
+	// first. The message names resource and amounts, and how to set spec.capacityLimit. It
+	// becomes False when the report falls, a limit is set, or after a day. Written by the hub's
+	// cluster stage. It is ours.
+	ClusterCapacityJumped = "CapacityJumped"
 )
 
 // Reasons of the conditions of a Cluster.
@@ -256,6 +268,10 @@ const (
 	ReasonClusterStatusNeverUpdated = "ClusterStatusNeverUpdated"
 	// ReasonClusterStatusUnknown : the hub no longer hears from the agent.
 	ReasonClusterStatusUnknown = "ClusterStatusUnknown"
+	// ReasonReportedCapacityDoubled : it is more than twice that of the day before.
+	ReasonReportedCapacityDoubled = "ReportedCapacityDoubled"
+	// ReasonCapacityUsual : it is not, or not any more.
+	ReasonCapacityUsual = "CapacityUsual"
 	// ReasonAPIEnablementsComplete : every API was listed.
 	ReasonAPIEnablementsComplete = "Complete"
 	// ReasonAPIEnablementsPartial : some group could not be listed.

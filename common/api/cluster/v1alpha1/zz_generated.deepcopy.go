@@ -158,6 +158,13 @@ func (in *ClusterSpec) DeepCopyInto(out *ClusterSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.CapacityLimit != nil {
+		in, out := &in.CapacityLimit, &out.CapacityLimit
+		*out = make(v1.ResourceList, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val.DeepCopy()
+		}
+	}
 	if in.DeletionBrake != nil {
 		in, out := &in.DeletionBrake, &out.DeletionBrake
 		*out = new(DeletionBrake)

@@ -37,7 +37,7 @@ type Assumed struct {
 // Replicas says how many more replicas of an application fit into a cluster. An
 // application that requests nothing is bounded by pods alone.
 func Replicas(c *clusterv1alpha1.Cluster, assumed Assumed, req *workv1alpha2.ReplicaRequirements) Capacity {
-	s := c.Status.ResourceSummary
+	s := c.Capacity()
 	if s == nil {
 		return Capacity{Limit: LimitNoSummary}
 	}

@@ -59,6 +59,11 @@ func grading(counts ...int) func(*clusterv1alpha1.Cluster) {
 	}
 }
 
+// limited bounds what is believed of a cluster.
+func limited(pairs ...string) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) { c.Spec.CapacityLimit = list(pairs...) }
+}
+
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -120,6 +125,15 @@ func TestReplicas(t *testing.T) {
 		},
 		"a resource that no grade mentions is bounded by the sum": {
 			cluster: reporting(grading(5, 2, 1)), req: requires("memory", "4Gi"), want: estimate.Capacity{Replicas: 4, Limit: "memory"},
+		},
+		"a cluster that claims more than it may": {
+			cluster: reporting(limited("cpu", "5", "memory", "1Ti")), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 2, Limit: "cpu"},
+		},
+		"and that nothing of it is used": {
+			cluster: reporting(limited("cpu", "5", "pods", "50"), func(c *clusterv1alpha1.Cluster) {
+				c.Status.ResourceSummary.Allocated = list("cpu", "-1000", "pods", "-1000")
+				c.Status.ResourceSummary.Allocating = list("cpu", "-1000", "pods", "-1000")
+			}), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 5, Limit: "cpu"},
 		},
 		"a count that cannot be is not believed": {
 			cluster: reporting(grading(5, -2, 1)), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 7, Limit: "cpu"},

@@ -21,7 +21,7 @@ const (
 // Sets says how many more sets of components fit into a cluster, all replicas of all
 // components being one set.
 func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, components []workv1alpha2.Component) Capacity {
-	s := c.Status.ResourceSummary
+	s := c.Capacity()
 	if s == nil {
 		return Capacity{Limit: LimitNoSummary}
 	}

@@ -3,6 +3,7 @@ package clusters
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func Of(in Input) Cluster {
 	if n := c.Status.NodeSummary; n != nil {
 		out.Nodes = &Nodes{Ready: n.ReadyNum, Total: n.TotalNum}
 	}
-	if sum := c.Status.ResourceSummary; sum != nil {
+	if sum := c.Capacity(); sum != nil {
 		out.CPU, out.Memory, out.Pods = usage(sum, corev1.ResourceCPU), usage(sum, corev1.ResourceMemory), usage(sum, corev1.ResourcePods)
 	}
 	if how := record.Read[record.Joined](c.Annotations, contract.JoinedAnnotation); how != nil {
@@ -96,6 +97,24 @@ func usage(sum *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) *Usag
 		u.Free = *resource.NewQuantity(0, total.Format)
 	}
 	return u
+}
+
+// limit is how much of a resource is reported, and how much of that counts.
+type limit struct{ reported, limit string }
+
+// limited returns the resources of which a cluster reports more than counts, by name.
+func limited(c *clusterv1alpha1.Cluster) []limit {
+	var out []limit
+	if c.Status.ResourceSummary == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Spec.CapacityLimit)) {
+		most := c.Spec.CapacityLimit[name]
+		if reported, ok := c.Status.ResourceSummary.Allocatable[name]; ok && reported.Cmp(most) > 0 {
+			out = append(out, limit{fmt.Sprintf("%s %s", reported.String(), name), most.String()})
+		}
+	}
+	return out
 }
 
 // heartbeat says when the agent was heard from, and which it is.
@@ -144,6 +163,12 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 	}
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents) {
 		say("Several agents pass for it; see `hub clusters describe %s`.", c.Name)
+	}
+	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCapacityJumped) {
+		say("It reports more than twice its usual capacity; see `hub clusters describe %s`.", c.Name)
+	}
+	for _, limited := range limited(c) {
+		say("It reports %s, of which spec.capacityLimit counts %s.", limited.reported, limited.limit)
 	}
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended) {
 		say("Nothing is moved away from it, since too many clusters fell silent together.")

@@ -53,6 +53,22 @@ func certificate(left time.Duration) func(*clusterv1alpha1.Cluster) {
 	}
 }
 
+// claims has a cluster report so many CPUs, of which so many count.
+func claims(reported, limit string) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) {
+		c.Spec.CapacityLimit = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(limit)}
+		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(reported)}}
+	}
+}
+
+func TestWhatIsReportedAboveTheLimitIsNotShownAsFree(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	shown := Of(Input{Cluster: cluster(claims("640", "8")), Now: now})
+	g.Expect(shown.CPU.Total.String()).To(Equal("8"))
+	g.Expect(shown.CPU.Free.String()).To(Equal("8"))
+}
+
 func TestStateAndRemarks(t *testing.T) {
 	t.Parallel()
 	const month = 30 * 24 * time.Hour
@@ -72,6 +88,9 @@ func TestStateAndRemarks(t *testing.T) {
 		"several agents":       {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionTrue))}, Ready, []string{"Several agents pass for it; see `hub clusters describe edge-1`."}},
 		"one agent again":      {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterSeveralAgents, metav1.ConditionFalse))}, Ready, nil},
 		"silent among many":    {Input{Cluster: cluster(ready(metav1.ConditionUnknown), condition(clusterv1alpha1.ClusterEvictionSuspended, metav1.ConditionTrue))}, Silent, []string{"Nothing is moved away from it, since too many clusters fell silent together."}},
+		"it claims much more":  {Input{Cluster: cluster(yes, condition(clusterv1alpha1.ClusterCapacityJumped, metav1.ConditionTrue))}, Ready, []string{"It reports more than twice its usual capacity; see `hub clusters describe edge-1`."}},
+		"more than it may":     {Input{Cluster: cluster(yes, claims("640", "8"))}, Ready, []string{"It reports 640 cpu, of which spec.capacityLimit counts 8."}},
+		"less than it may":     {Input{Cluster: cluster(yes, claims("4", "8"))}, Ready, nil},
 		"expired":              {Input{Cluster: cluster(yes, certificate(0))}, Ready, []string{"Its agent's certificate has expired; call it back with `hub token create --rejoin edge-1`."}},
 		"not renewed":          {Input{Cluster: cluster(yes, certificate(48*time.Hour))}, Ready, []string{"Its agent's certificate ends in 2d and was not renewed; look at the agent's log."}},
 		"a clock ahead":        {Input{Cluster: cluster(yes), Lease: lease(time.Minute)}, Ready, []string{"Its agent's clock is 60s ahead of this one."}},

@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/fleet/cluster/capacity"
+)
+
+// compareCapacity brings what is usual of a Cluster, and its condition CapacityJumped, up to date
+// with what its agent reports. It returns what to tell people: the message of a jump that was not
+// shown before, else nothing. When a day has passed nobody wakes us, but the lease will.
+func (r *Reconciler) compareCapacity(cluster *clusterv1alpha1.Cluster) (string, error) {
+	var believed corev1.ResourceList
+	if summary := cluster.Capacity(); summary != nil {
+		believed = summary.Allocatable
+	}
+	now := r.clock.Now()
+	d := capacity.Decide(capacity.Input{
+		Now: now, Cluster: cluster.Name, Believed: believed, Usual: capacity.Read(cluster.Annotations[contract.UsualCapacityAnnotation]),
+	})
+	if d.Usual != nil {
+		raw, err := json.Marshal(d.Usual)
+		if err != nil {
+			return "", fmt.Errorf("noting the usual capacity of cluster %q: %w", cluster.Name, err)
+		}
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.UsualCapacityAnnotation, string(raw))
+	}
+	has := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterCapacityJumped)
+	next := d.Condition(has, cluster.Generation, now)
+	if next == nil {
+		return "", nil
+	}
+	meta.SetStatusCondition(&cluster.Status.Conditions, *next)
+	return d.Message, nil
+}

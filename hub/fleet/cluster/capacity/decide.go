@@ -1,0 +1,177 @@
+package capacity
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+)
+
+// day is for how long the usual capacity holds at least, and a jump is shown at most.
+const day = 24 * time.Hour
+
+// Usual is the capacity that reports are compared with.
+type Usual struct {
+	// At is when it was noted.
+	At metav1.Time `json:"at"`
+	// Allocatable are the amounts that were reported then.
+	Allocatable corev1.ResourceList `json:"allocatable"`
+	// Jumped is since when the reports are more than twice as much; nil if they are not. It is not
+	// read from the condition, which the agent can write, too.
+	Jumped *metav1.Time `json:"jumped,omitempty"`
+}
+
+// Read returns what the annotation of a Cluster says is usual; nil if it says nothing.
+func Read(annotation string) *Usual {
+	usual := &Usual{}
+	if annotation == "" || json.Unmarshal([]byte(annotation), usual) != nil {
+		return nil
+	}
+	return usual
+}
+
+// Input is what is known of one cluster.
+type Input struct {
+	// Now is the hub's time.
+	Now time.Time
+	// Cluster is its name.
+	Cluster string
+	// Usual is what was noted; nil if nothing was.
+	Usual *Usual
+	// Believed is what is believed of the allocatable amounts of the last report; empty if there
+	// was none.
+	Believed corev1.ResourceList
+}
+
+// Decision is what follows.
+type Decision struct {
+	// Usual is what is to be noted; nil to leave what is.
+	Usual *Usual
+	// Jumped says whether more than twice the usual capacity is reported, and Message which.
+	Jumped  bool
+	Message string
+}
+
+// compared are the resources of which a jump is told.
+func compared() []corev1.ResourceName {
+	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+}
+
+// Decide compares a report with what is usual. What is usual follows the reports once a day, down
+// by no more than half, so that a cluster that is small at night may grow again in the morning; a
+// jump is usual after a day.
+func Decide(in Input) Decision {
+	now := metav1.NewTime(in.Now.UTC().Truncate(time.Second)) // as precise as it is in the annotation
+	next := &Usual{At: now, Allocatable: corev1.ResourceList{}}
+	if in.Usual != nil {
+		next = &Usual{At: in.Usual.At, Allocatable: maps.Clone(in.Usual.Allocatable), Jumped: in.Usual.Jumped}
+	}
+	if next.Allocatable == nil {
+		next.Allocatable = corev1.ResourceList{}
+	}
+	over := next.follow(in.Believed, now)
+	switch {
+	case len(over) == 0:
+		next.Jumped = nil
+	case next.Jumped == nil:
+		next.Jumped = &now
+	case !in.Now.Before(next.Jumped.Add(day)):
+		for _, name := range over {
+			next.Allocatable[name] = in.Believed[name].DeepCopy()
+		}
+		next.At, next.Jumped, over = now, nil, nil
+	}
+	out := Decision{Jumped: len(over) > 0}
+	if out.Jumped {
+		out.Message = message(in.Cluster, next, over)
+	}
+	if len(next.Allocatable) > 0 && !equality.Semantic.DeepEqual(next, in.Usual) {
+		out.Usual = next
+	}
+	return out
+}
+
+// follow brings the usual amounts up to date, and returns of which resources more than twice as
+// much is reported.
+func (u *Usual) follow(believed corev1.ResourceList, now metav1.Time) []corev1.ResourceName {
+	var over []corev1.ResourceName
+	noted, due := false, !now.Time.Before(u.At.Add(day))
+	for _, name := range compared() {
+		reported, ok := believed[name]
+		if !ok {
+			continue
+		}
+		usual := u.Allocatable[name]
+		twice := usual.DeepCopy()
+		twice.Add(usual)
+		switch {
+		case usual.Sign() <= 0:
+			if reported.Sign() > 0 {
+				u.Allocatable[name] = reported.DeepCopy()
+			}
+		case reported.Cmp(twice) > 0:
+			over = append(over, name)
+		case due && reported.Cmp(usual) != 0:
+			u.Allocatable[name] = larger(reported, half(usual))
+			noted = true
+		}
+	}
+	if noted {
+		u.At = now
+	}
+	return over
+}
+
+// message says what is reported, and what to do about it. It does not follow the amounts that are
+// reported: an agent that lies would have it written again and again.
+func message(cluster string, usual *Usual, over []corev1.ResourceName) string {
+	var names, limits []string
+	for _, name := range over {
+		amount := usual.Allocatable[name]
+		names = append(names, fmt.Sprintf("%s (%s)", name, amount.String()))
+		limits = append(limits, fmt.Sprintf("%q:%q", name, amount.String()))
+	}
+	return fmt.Sprintf("The agent reports more than twice as much as it used to of %s, and what is divided by capacity goes there. "+
+		"If the cluster does not have that much, bound what is believed: `kubectl patch cluster %s --type merge -p '{\"spec\":{\"capacityLimit\":{%s}}}'`.",
+		strings.Join(names, ", "), cluster, strings.Join(limits, ","))
+}
+
+// Condition returns the condition of a Cluster that a decision leads to, given the one that it
+// has; nil to leave it.
+func (d Decision) Condition(has *metav1.Condition, generation int64, now time.Time) *metav1.Condition {
+	out := &metav1.Condition{
+		Type: clusterv1alpha1.ClusterCapacityJumped, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ReasonCapacityUsual,
+		Message: "The agent reports what it usually does, or what it reported for a day.", ObservedGeneration: generation,
+		LastTransitionTime: metav1.NewTime(now),
+	}
+	if d.Jumped {
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, clusterv1alpha1.ReasonReportedCapacityDoubled, d.Message
+	}
+	if has == nil && !d.Jumped || has != nil && has.Status == out.Status && has.Reason == out.Reason && has.Message == out.Message {
+		return nil
+	}
+	return out
+}
+
+func larger(a, b resource.Quantity) resource.Quantity {
+	if a.Cmp(b) >= 0 {
+		return a.DeepCopy()
+	}
+	return b
+}
+
+// half is exact enough for what is compared: a thousandth of it is lost.
+func half(q resource.Quantity) resource.Quantity {
+	if milli := q.MilliValue(); q.Value() < 1<<40 {
+		return *resource.NewMilliQuantity(milli/2, q.Format)
+	}
+	return *resource.NewQuantity(q.Value()/2, q.Format)
+}
