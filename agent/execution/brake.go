@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,8 +43,9 @@ type brake struct {
 	gone map[types.UID]departed
 	// held is since when and why deletions are held; nil if they are not.
 	held *hold
-	// released says that they were held before, by this process or the one before.
-	released bool
+	// released says why they are not held any more, if they were before, by this process or
+	// the one before: a reason of the condition.
+	released string
 	// approving says that what is to be deleted now may go; approved are these Works.
 	approving bool
 	approved  map[types.UID]struct{}
@@ -131,7 +133,7 @@ func (b *brake) count(works []workv1alpha1.Work, now time.Time) (going, all int)
 		all += n
 		there[works[i].UID] = struct{}{}
 		_, approved := b.approved[works[i].UID]
-		if ends(&works[i]) && !ptrTrue(works[i].Spec.PreserveResourcesOnDeletion) && !approved {
+		if deletes(works[i]) && !approved {
 			going += n
 		}
 	}
@@ -166,7 +168,7 @@ func (b *brake) Hear(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 		if b.word != approval(b.held.since) && !plan.Off(b.limit) {
 			return nil
 		}
-		b.held, b.released, b.approving = nil, true, true
+		b.held, b.released, b.approving = nil, clusterv1alpha1.ReasonDeletionsApproved, true
 		clear(b.gone)
 	}
 	waiting := make([]types.NamespacedName, 0, len(b.waiting))
@@ -188,11 +190,13 @@ func (b *brake) Condition() (metav1.Condition, bool) {
 			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue,
 			Reason: clusterv1alpha1.ReasonTooManyDeletions, Message: b.held.message, LastTransitionTime: b.held.since,
 		}, true
-	case b.released:
+	case b.released != "":
+		message := "What was to be deleted was approved, or the brake was taken off"
+		if b.released == clusterv1alpha1.ReasonDeletionsWithdrawn {
+			message = "Nothing of what was to be deleted is to be deleted any more"
+		}
 		return metav1.Condition{
-			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionFalse,
-			Reason:  clusterv1alpha1.ReasonDeletionsApproved,
-			Message: "What was to be deleted was approved, or the brake was taken off",
+			Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionFalse, Reason: b.released, Message: message,
 		}, true
 	default:
 		return metav1.Condition{}, false
@@ -204,6 +208,31 @@ func (b *brake) Forget(work types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.waiting, work)
+}
+
+// Idle says whether deletions are held, but no Work is known to wait for an answer.
+func (b *brake) Idle() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held != nil && len(b.waiting) == 0
+}
+
+// Withdraw ends a hold if of all Works of the member, which are given, none is to be deleted
+// any more: whoever wanted that took it back. As long as one is left it holds, be it a single
+// one: who takes back many does it one by one. It says whether it ended the hold.
+func (b *brake) Withdraw(works []workv1alpha1.Work) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held == nil || len(b.waiting) > 0 || slices.ContainsFunc(works, deletes) {
+		return false
+	}
+	b.held, b.released = nil, clusterv1alpha1.ReasonDeletionsWithdrawn
+	return true
+}
+
+// deletes says whether the objects of a Work are to be deleted.
+func deletes(work workv1alpha1.Work) bool {
+	return ends(&work) && !ptrTrue(work.Spec.PreserveResourcesOnDeletion)
 }
 
 // Waiting counts the Works that wait.
@@ -229,16 +258,41 @@ func (r *Reconciler) Held() (metav1.Condition, bool) { return r.brake.Condition(
 // pass says whether the objects of a Work may be deleted now.
 func (r *Reconciler) pass(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
 	_, before := r.brake.Condition()
-	ok, err := r.brake.Pass(work, func() ([]workv1alpha1.Work, error) {
-		list := &workv1alpha1.WorkList{}
-		err := r.hubClient.List(ctx, list, client.InNamespace(r.namespace))
-		return list.Items, err
-	}, r.clock.Now())
+	ok, err := r.brake.Pass(work, func() ([]workv1alpha1.Work, error) { return r.all(ctx) }, r.clock.Now())
 	r.metrics.held.Set(float64(r.brake.Waiting()))
 	if held, after := r.brake.Condition(); after && !before && held.Status == metav1.ConditionTrue {
 		ctrl.LoggerFrom(ctx).Info("Holding deletions until an operator says to go on", "reason", held.Message)
 	}
 	return ok, err
+}
+
+// all returns the Works of the member, as the hub shows them.
+func (r *Reconciler) all(ctx context.Context) ([]workv1alpha1.Work, error) {
+	list := &workv1alpha1.WorkList{}
+	err := r.hubClient.List(ctx, list, client.InNamespace(r.namespace))
+	return list.Items, err
+}
+
+// waitsNoMore notes that a Work is not to be deleted, or is gone.
+func (r *Reconciler) waitsNoMore(ctx context.Context, work types.NamespacedName) error {
+	r.brake.Forget(work)
+	return r.recount(ctx)
+}
+
+// recount ends a hold that holds nothing any more.
+func (r *Reconciler) recount(ctx context.Context) error {
+	if !r.works.Here() || !r.brake.Idle() {
+		return nil
+	}
+	works, err := r.all(ctx)
+	if err != nil {
+		return fmt.Errorf("looking whether anything is still to be deleted: %w", err)
+	}
+	if r.brake.Withdraw(works) {
+		ctrl.LoggerFrom(ctx).Info("Holding no deletions any more, since all of them were withdrawn")
+	}
+	r.metrics.held.Set(float64(r.brake.Waiting()))
+	return nil
 }
 
 // clusterSource hears what the Cluster says of deletions. It does not wait for the hub.
@@ -251,6 +305,7 @@ func (r *Reconciler) clusterSource(c cache.Cache, name string) source.Source {
 		hear := func(obj any) {
 			if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok && cluster.Name == name {
 				r.approved(queue, r.brake.Hear(cluster))
+				r.tryRecount(ctx)
 			}
 		}
 		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -271,6 +326,14 @@ func (r *Reconciler) clusterSource(c cache.Cache, name string) source.Source {
 		}()
 		return nil
 	})
+}
+
+// tryRecount does so where there is nobody to try it again. The next change of the Cluster, or
+// of a Work that waits, will.
+func (r *Reconciler) tryRecount(ctx context.Context) {
+	if err := r.recount(ctx); err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Could not count what is to be deleted", "reason", err.Error())
+	}
 }
 
 // Known says whether the Cluster was heard.

@@ -17,6 +17,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/test/cluster"
 )
 
@@ -91,6 +92,41 @@ func TestTheBrakeHoldsDeletionsUntilAnOperatorSaysToGoOn(t *testing.T) {
 	g.Expect(left(works[:10])).To(BeZero())
 	g.Expect(left(works[10:])).To(Equal(2))
 	g.Expect(held()).To(Equal(metav1.ConditionFalse))
+}
+
+// The hub takes back what it wanted to delete: nobody has to approve then that nothing is deleted.
+func TestAHoldEndsWithTheIntentsThatItHolds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newWorldWith(t, native.New(), "braked-and-withdrawn")
+	g.Expect(w.client.Create(t.Context(), &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: w.cluster},
+		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull, DeletionBrake: &clusterv1alpha1.DeletionBrake{}},
+	})).To(Succeed())
+	works := make([]*workv1alpha1.Work, 3)
+	for i := range works {
+		name := "settings-" + strconv.Itoa(i)
+		works[i] = w.work(t, name, w.configMap(name, nil))
+	}
+	for _, work := range works {
+		w.isApplied(t, work)
+	}
+	for _, work := range works {
+		w.end(t, work, contract.DeletionRemoved)
+	}
+	held := func() string {
+		c, _ := w.executor.Held()
+		return c.Reason
+	}
+	g.Eventually(held).WithTimeout(patience).Should(Equal(clusterv1alpha1.ReasonTooManyDeletions))
+	for _, work := range works {
+		g.Expect(kube.WithdrawDeletion(t.Context(), w.client, work, "test")).To(Succeed())
+		w.isGone(t, work)
+	}
+	g.Eventually(held).WithTimeout(patience).Should(Equal(clusterv1alpha1.ReasonDeletionsWithdrawn))
+	for _, work := range works {
+		g.Expect(w.get(g, work.Name).DeletionTimestamp).To(BeNil())
+	}
 }
 
 // An agent that starts anew goes on holding what the one before it held.

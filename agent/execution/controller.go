@@ -354,9 +354,8 @@ func told(work *workv1alpha1.Work, condition string) bool {
 func (r *Reconciler) forget(ctx context.Context, req reconcile.Request) error {
 	r.backoff.Forget(req)
 	r.needs.Forget(req.NamespacedName)
-	r.brake.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
-	return r.kinds.Keep(ctx, req.NamespacedName, nil)
+	return errors.Join(r.waitsNoMore(ctx, req.NamespacedName), r.kinds.Keep(ctx, req.NamespacedName, nil))
 }
 
 // log says what happened, once.

@@ -78,8 +78,10 @@ func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *wo
 	r.journal.Absent(last)
 	r.backoff.Forget(req)
 	r.needs.Forget(req.NamespacedName)
-	r.brake.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
+	if err := r.waitsNoMore(ctx, req.NamespacedName); err != nil {
+		return err
+	}
 	for _, m := range plan.Parse(last) {
 		if m.Problem != nil {
 			continue

@@ -252,6 +252,7 @@ func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
 	for name := range kept { // what the hub does not have
 		kube.EnqueueLast(r.queue, reconcile.Request{NamespacedName: name})
 	}
+	r.tryRecount(ctx) // what was held before may have been withdrawn meanwhile
 }
 
 // sameWish says whether a Work still asks for what it asked for.

@@ -233,7 +233,8 @@ const (
 	// first. While it is True (reason TooManyDeletions) nothing is deleted from the member; the
 	// message says how many objects of how many were to go, what the brake lets go, and which
 	// annotation of the Cluster lets them go. An operator has to answer, so every list of
-	// clusters shows it. False (reason DeletionsApproved) says that the answer came. Written by
+	// clusters shows it. False says that the answer came (reason DeletionsApproved), or that nothing
+	// of what was held is to be deleted any more (reason DeletionsWithdrawn). Written by
 	// the agent, also of a Cluster that is being deleted. It is ours.
 	ClusterDeletionsHeld = "DeletionsHeld"
 	// ClusterCapacityJumped says that the agent reports more than twice the capacity of the day
@@ -262,6 +263,8 @@ const (
 	ReasonTooManyDeletions = "TooManyDeletions"
 	// ReasonDeletionsApproved : an operator said to go on.
 	ReasonDeletionsApproved = "DeletionsApproved"
+	// ReasonDeletionsWithdrawn : the hub does not want to delete any more what was held.
+	ReasonDeletionsWithdrawn = "DeletionsWithdrawn"
 	// ReasonStatusCollectionFailed : the agent could not ask.
 	ReasonStatusCollectionFailed = "StatusCollectionFailed"
 	// ReasonClusterStatusNeverUpdated : the hub never heard from the agent.
