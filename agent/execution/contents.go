@@ -2,7 +2,6 @@ package execution
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +16,6 @@ import (
 
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
@@ -167,13 +165,5 @@ func (r *Reconciler) leaveBehind(ctx context.Context, work types.NamespacedName,
 	if obj == nil || !plan.Deletable(obj, work) {
 		return nil
 	}
-	patch, err := json.Marshal(plan.LeaveBehind(obj, work))
-	if err != nil {
-		return fmt.Errorf("encoding the patch of %s: %w", m.Object, err)
-	}
-	err = r.memberClient.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerAgent))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("taking our marks off %s in the member: %w", m.Object, err)
-	}
-	return nil
+	return r.takeMarks(ctx, obj, plan.LeaveBehind(obj, work))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,14 +70,9 @@ type part func(ctx context.Context, work types.NamespacedName, m plan.Manifest) 
 func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do part) (manifests int, left bool, err error) {
 	name := client.ObjectKeyFromObject(work)
 	evicted := work.Annotations[contract.DeletionIntentAnnotation] == contract.DeletionEvicted
-	// What was applied last goes first.
-	all := plan.Order(plan.Parse(work))
-	slices.Reverse(all)
+	all := plan.Ending(work)
 	var problems []error
 	for _, m := range all {
-		if m.Problem != nil {
-			continue // it was never applied
-		}
 		_, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version)
 		if meta.IsNoMatchError(err) {
 			continue // the kind is gone from the member, and its objects with it
@@ -88,7 +82,10 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 			continue
 		}
 		one := do
-		if evicted && plan.IsContainer(m.Object) && !ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
+		switch {
+		case m.Problem != nil:
+			one = r.disown
+		case evicted && plan.IsContainer(m.Object) && !ptrTrue(work.Spec.PreserveResourcesOnDeletion):
 			one = r.leaveBehind
 		}
 		err = one(ctx, name, m)
@@ -215,17 +212,37 @@ func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m p
 	if obj == nil || !plan.Releasable(obj, work) {
 		return nil
 	}
-	patch := plan.Release(obj)
+	return r.takeMarks(ctx, obj, plan.Release(obj))
+}
+
+// disown takes our marks off the object of a manifest that cannot be applied, if it bears
+// those of the Work all the same. An object that this agent may not read was not applied by it.
+func (r *Reconciler) disown(ctx context.Context, work types.NamespacedName, m plan.Manifest) error {
+	obj, err := r.read(ctx, m.Object)
+	if err != nil {
+		if result, _ := classify(m.Object, err); result == plan.Refused {
+			return nil
+		}
+		return fmt.Errorf("reading %s from the member: %w", m.Object, err)
+	}
+	if obj == nil || !plan.Deletable(obj, work) {
+		return nil
+	}
+	return r.takeMarks(ctx, obj, plan.Release(obj))
+}
+
+// takeMarks takes our marks off an object with a patch; nil does nothing.
+func (r *Reconciler) takeMarks(ctx context.Context, obj *unstructured.Unstructured, patch map[string]any) error {
 	if patch == nil {
 		return nil
 	}
 	data, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("encoding the patch of %s: %w", name, err)
+		return fmt.Errorf("encoding the patch of %s: %w", plan.ObjectOf(obj), err)
 	}
 	err = r.memberClient.Patch(ctx, obj, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("taking our marks off %s in the member: %w", name, err)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking our marks off %s in the member: %w", plan.ObjectOf(obj), err)
 	}
 	return nil
 }

@@ -64,6 +64,27 @@ func TestADeletedWorkSparesAnObjectThatIsNotItsOwn(t *testing.T) {
 	g.Expect(w.get(g, "settings").Data).To(Equal(map[string]string{"a": "theirs"}))
 }
 
+// An agent of an earlier version applied what this one refuses to: the object stays, and is nobody's.
+func TestTheEndOfAWorkLetsGoOfWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	applied := w.configMap("settings", map[string]string{"a": "1"})
+	applied.Labels = map[string]string{contract.ManagedLabel: contract.LabelTrue}
+	applied.Annotations = map[string]string{contract.WorkNamespaceAnnotation: w.works, contract.WorkNameAnnotation: "settings"}
+	g.Expect(w.client.Create(t.Context(), applied)).To(Succeed())
+	work := w.work(t, "settings", w.configMap("settings", nil), w.configMap("absent", nil))
+	w.change(t, work, func(work *workv1alpha1.Work) {
+		work.Annotations = map[string]string{contract.ResourceBindingNamespaceAnnotation: "elsewhere", contract.ResourceBindingNameAnnotation: "x"}
+	})
+	w.end(t, work, contract.DeletionRemoved)
+	w.isGone(t, work)
+	live := w.get(g, "settings")
+	g.Expect(live.DeletionTimestamp).To(BeNil())
+	g.Expect(live.Data).To(Equal(map[string]string{"a": "1"}))
+	g.Expect(live.Labels).NotTo(HaveKey(contract.ManagedLabel))
+	g.Expect(live.Annotations).NotTo(HaveKey(contract.WorkNameAnnotation))
+}
+
 func TestAnObjectThatIsToStayLosesOurMarksOnly(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)

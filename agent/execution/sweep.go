@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
@@ -49,20 +48,18 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 		if stay || ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
 			do = r.release
 		}
-		// What was applied last goes first.
-		manifests := plan.Order(plan.Parse(work))
-		slices.Reverse(manifests)
-		for _, m := range manifests {
-			if m.Problem != nil {
-				continue // it was never applied
-			}
+		for _, m := range plan.Ending(work) {
 			_, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version)
 			if meta.IsNoMatchError(err) {
 				continue // the kind is gone from the member, and its objects with it
 			}
 			name := client.ObjectKeyFromObject(work)
+			one := do
+			if m.Problem != nil {
+				one = r.disown
+			}
 			if err == nil {
-				err = do(ctx, name, m)
+				err = one(ctx, name, m)
 			}
 			if because, ok := errors.AsType[*contentsError](err); ok {
 				if err = r.release(ctx, name, m); err == nil {

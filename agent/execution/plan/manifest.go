@@ -100,11 +100,12 @@ func Parse(work *workv1alpha1.Work) []Manifest {
 }
 
 // foreignTo says why an object is not that of the binding that a Work is of: who writes
-// policies in one namespace must not reach another one, or another object, through them. A
-// Work of a cluster-scoped binding, or of none, may have any object.
+// policies in one namespace must not reach another one, or another object, through them. The
+// name of the Work tells which object it is; a binding may have any name. A Work of a
+// cluster-scoped binding, or of none, may have any object.
 func foreignTo(work *workv1alpha1.Work, object Object) error {
 	namespace, name := work.Annotations[contract.ResourceBindingNamespaceAnnotation], work.Annotations[contract.ResourceBindingNameAnnotation]
-	if name == "" || object.Namespace == namespace && contract.BindingName(object.Kind, object.Name) == name {
+	if name == "" || object.Namespace == namespace && contract.WorkName(object.Kind, object.Namespace, object.Name) == work.Name {
 		return nil
 	}
 	return fmt.Errorf("the Work is of binding %s/%s, which is of another object, so it is not applied: "+

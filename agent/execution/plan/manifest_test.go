@@ -128,11 +128,37 @@ func TestOrderPutsWhatOthersNeedFirst(t *testing.T) {
 	g.Expect(parsed[0].Object.Kind).To(Equal("HorizontalPodAutoscaler"), "the argument is as it was")
 }
 
+func TestEndingGoesTheOtherWayRound(t *testing.T) {
+	t.Parallel()
+	work := workOf(
+		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"twice"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"twice"},"data":{"a":"1"}}`,
+		`{"kind":"ConfigMap","metadata":{"namespace":"shop","name":"no-version"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"no-name"}}`,
+		`{`,
+	)
+	names := func() []string {
+		var out []string
+		for _, m := range plan.Ending(work) {
+			text := m.Object.String()
+			if m.Problem != nil {
+				text += ", which is not applied"
+			}
+			out = append(out, text)
+		}
+		return out
+	}
+	g := NewWithT(t)
+	g.Expect(names()).To(Equal([]string{"ConfigMap shop/twice", "Namespace shop"}))
+	work.Annotations = map[string]string{contract.ResourceBindingNamespaceAnnotation: "other", contract.ResourceBindingNameAnnotation: "x"}
+	work.Spec.Workload.Manifests = work.Spec.Workload.Manifests[:2]
+	g.Expect(names()).To(Equal([]string{"ConfigMap shop/twice, which is not applied", "Namespace shop, which is not applied"}))
+}
+
 func TestAWorkHasOnlyTheObjectOfItsBinding(t *testing.T) {
 	t.Parallel()
-	bound := map[string]string{
-		contract.ResourceBindingNamespaceAnnotation: "shop", contract.ResourceBindingNameAnnotation: contract.BindingName("ConfigMap", "settings"),
-	}
+	bound := map[string]string{contract.ResourceBindingNamespaceAnnotation: "shop", contract.ResourceBindingNameAnnotation: "made-by-hand"}
 	manifest := func(kind, namespace, name string) string {
 		return `{"apiVersion":"v1","kind":"` + kind + `","metadata":{"namespace":"` + namespace + `","name":"` + name + `"}}`
 	}
@@ -153,7 +179,7 @@ func TestAWorkHasOnlyTheObjectOfItsBinding(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			work := workOf(tc.manifest)
-			work.Annotations = tc.annotations
+			work.Name, work.Annotations = contract.WorkName("ConfigMap", "shop", "settings"), tc.annotations
 			m := plan.Parse(work)[0]
 			if !tc.refused {
 				g.Expect(m.Problem).NotTo(HaveOccurred())

@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"slices"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
 // Order returns the manifests in the order in which they are applied: what others need
@@ -11,6 +13,23 @@ func Order(manifests []Manifest) []Manifest {
 	out := slices.Clone(manifests)
 	slices.SortStableFunc(out, func(a, b Manifest) int { return cmp.Compare(rank(a.Object), rank(b.Object)) })
 	return out
+}
+
+// Ending returns the manifests of a Work in the order in which their objects go when it ends:
+// what was applied last goes first. Of those with a Problem, the ones are among them that name
+// an object which no other manifest is about: an agent of another version may have applied it.
+func Ending(work *workv1alpha1.Work) []Manifest {
+	all := Order(Parse(work))
+	slices.Reverse(all)
+	sound := map[Object]bool{}
+	for _, m := range all {
+		if m.Problem == nil {
+			sound[m.Object] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(m Manifest) bool {
+		return m.Problem != nil && (m.Object.Version == "" || m.Object.Kind == "" || m.Object.Name == "" || sound[m.Object])
+	})
 }
 
 // otherRank is the rank of the kinds that are not listed: custom resources, mostly.

@@ -76,7 +76,7 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 	// 2. Where it goes, and under which name.
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace:  contract.ExecutionNamespace(in.ExecutionNamespacePrefix, in.Target.Name),
-		Name:       contract.WorkName(obj.GetKind(), obj.GetNamespace(), obj.GetName()),
+		Name:       contract.WorkName(in.Template.GetKind(), in.Template.GetNamespace(), in.Template.GetName()),
 		Finalizers: []string{contract.ExecutionFinalizer},
 		Labels: map[string]string{
 			bound.idLabel:                 bound.id,
