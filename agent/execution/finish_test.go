@@ -68,10 +68,7 @@ func TestADeletedWorkSparesAnObjectThatIsNotItsOwn(t *testing.T) {
 func TestTheEndOfAWorkLetsGoOfWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
-	applied := w.configMap("settings", map[string]string{"a": "1"})
-	applied.Labels = map[string]string{contract.ManagedLabel: contract.LabelTrue}
-	applied.Annotations = map[string]string{contract.WorkNamespaceAnnotation: w.works, contract.WorkNameAnnotation: "settings"}
-	g.Expect(w.client.Create(t.Context(), applied)).To(Succeed())
+	g.Expect(w.client.Create(t.Context(), w.marked("settings"))).To(Succeed())
 	work := w.work(t, "settings", w.configMap("settings", nil), w.configMap("absent", nil))
 	w.change(t, work, func(work *workv1alpha1.Work) {
 		work.Annotations = map[string]string{contract.ResourceBindingNamespaceAnnotation: "elsewhere", contract.ResourceBindingNameAnnotation: "x"}

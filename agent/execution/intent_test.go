@@ -2,6 +2,7 @@ package execution_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -15,6 +16,8 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/test/cluster"
 )
 
 // Somebody deletes a Work by hand: its objects stay, are reported, and are taken over again
@@ -43,9 +46,9 @@ func TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(live), live))).To(BeTrue(), "the hub meant that one")
 }
 
-// While something else holds such a Work its objects stay as well, and an intent that the
-// hub gives later counts.
-func TestAnIntentThatComesAfterTheDeletionCounts(t *testing.T) {
+// While something else holds such a Work its objects stay as well. They are not this Work's any
+// more, so an intent that the hub gives later deletes none of them.
+func TestAnIntentThatComesAfterAWorkWasLetGoDeletesNothing(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
 	work := w.work(t, "settings", w.configMap("settings", nil))
@@ -58,7 +61,33 @@ func TestAnIntentThatComesAfterTheDeletionCounts(t *testing.T) {
 		g.Expect(live.Finalizers).NotTo(ContainElement(contract.ExecutionFinalizer))
 	}).WithTimeout(patience).Should(Succeed())
 	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
+
+	w.intend(t, work, contract.DeletionRemoved)
+	g.Consistently(func() []string { return w.requests.about("DELETE") }).WithTimeout(500 * time.Millisecond).Should(BeEmpty())
 	g.Expect(w.get(g, "settings").DeletionTimestamp).To(BeNil())
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Finalizers = nil })
+	w.isGone(t, work)
+	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
+	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
+}
+
+// An intent that the agent finds when it looks counts, though the deletion came first.
+func TestAnIntentThatComesAfterTheDeletionCounts(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{
+		client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t),
+		requests: &requests{}, reports: newReports(), events: &events{},
+	}
+	cm := w.marked("settings")
+	g.Expect(w.client.Create(t.Context(), cm)).To(Succeed())
+	work := w.work(t, cm.Name, w.configMap(cm.Name, nil))
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	w.intend(t, work, contract.DeletionRemoved)
+	w.start(t, c.Config, native.New())
+	w.isGone(t, work)
+	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
 }
 
 // definition is a CustomResourceDefinition whose name no other test has.

@@ -296,10 +296,15 @@ func (w *world) change(t *testing.T, work *workv1alpha1.Work, change func(*workv
 // end deletes a Work as the hub does, with an intent.
 func (w *world) end(t *testing.T, work *workv1alpha1.Work, intent string) {
 	t.Helper()
-	g := NewWithT(t)
+	w.intend(t, work, intent)
+	NewWithT(t).Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+}
+
+// intend says on a Work why it is deleted.
+func (w *world) intend(t *testing.T, work *workv1alpha1.Work, intent string) {
+	t.Helper()
 	intended := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+contract.DeletionIntentAnnotation+`":"`+intent+`"}}}`))
-	g.Expect(w.client.Patch(t.Context(), work, intended)).To(Succeed())
-	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	NewWithT(t).Expect(w.client.Patch(t.Context(), work, intended)).To(Succeed())
 }
 
 func raw(t *testing.T, manifests ...any) []workv1alpha1.Manifest {
@@ -320,6 +325,14 @@ func (w *world) configMap(name string, data map[string]string) *corev1.ConfigMap
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: name},
 		Data:       data,
 	}
+}
+
+// marked returns a ConfigMap as an agent leaves it that applied it for the Work of its name.
+func (w *world) marked(name string) *corev1.ConfigMap {
+	cm := w.configMap(name, map[string]string{"a": "1"})
+	cm.Labels = map[string]string{contract.ManagedLabel: contract.LabelTrue}
+	cm.Annotations = map[string]string{contract.WorkNamespaceAnnotation: w.works, contract.WorkNameAnnotation: name}
+	return cm
 }
 
 // get reads a ConfigMap of the member.

@@ -26,6 +26,8 @@ const expectTimeout = 30 * time.Second
 //
 //	begin ──> under way ──> wrote ──> expected ──> seen: forgotten
 //	               └──────> failed: forgotten
+//
+//	deleting ──> seen, or withdrawn: forgotten
 type expectations struct {
 	clock clock.PassiveClock
 
@@ -103,6 +105,17 @@ func (e *expectations) deleting(binding string, w *workv1alpha1.Work, intent str
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.put(fanout.Key(w), &expected{binding: binding, deleted: deletion{uid: w.UID, intent: intent}})
+}
+
+// withdrawing is called before the deletion of a Work is taken back: that it is being deleted
+// is no longer what the cache is to show.
+func (e *expectations) withdrawing(w *workv1alpha1.Work) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := fanout.Key(w)
+	if x := e.works[key]; x != nil && x.deleted.uid == w.UID {
+		e.drop(key)
+	}
 }
 
 // observe is told of a Work that the watch shows as created or changed, and says

@@ -119,6 +119,25 @@ func TestADeletionIsKnownUntilTheWatchShowsIt(t *testing.T) {
 	g.Expect(e.works).To(BeEmpty())
 }
 
+// The watch shows the Work only when its deletion was taken back: it missed what was between.
+func TestADeletionThatIsTakenBackIsForgotten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	e, _ := makeExpectations()
+	e.deleting(id, version("4", "h"), contract.DeletionMoved)
+	other := version("4", "h")
+	other.UID = "uid-2"
+	e.withdrawing(other)
+	g.Expect(e.works).To(HaveLen(1), "that is another one")
+	e.withdrawing(version("5", "h"))
+	g.Expect(e.works).To(BeEmpty())
+	g.Expect(e.byBinding).To(BeEmpty())
+	withdrawn := version("6", "h")
+	withdrawn.DeletionTimestamp = &metav1.Time{Time: time.Unix(1000, 0)}
+	g.Expect(contract.DeletionIntended(e.pending(id).latest([]*workv1alpha1.Work{withdrawn})[0].Annotations)).To(BeFalse())
+	g.Expect(e.observe(withdrawn, false)).To(BeFalse(), "the binding is looked at again")
+}
+
 func TestTheCacheIsBelievedAfterAWhile(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -60,6 +60,7 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan) o
 	}
 
 	errs, _ = inBatches(plan.Withdraw, func(w *workv1alpha1.Work) error {
+		r.expectations.withdrawing(w)
 		return kube.WithdrawDeletion(ctx, r.hubClient, w, contract.FieldManagerBinding)
 	}, never)
 	for i, w := range plan.Withdraw {
