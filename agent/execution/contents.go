@@ -112,8 +112,11 @@ func (r *Reconciler) foreignOf(ctx context.Context, kind schema.GroupVersionKind
 // does not go with what it is in either. Works end in any order.
 func (r *Reconciler) outlives(ctx context.Context, obj *metav1.PartialObjectMetadata) (bool, error) {
 	name, ok := plan.WorkOf(obj)
-	if !ok || r.works == nil || name.Namespace != r.namespace || obj.DeletionTimestamp != nil {
+	if !ok || r.works == nil || obj.DeletionTimestamp != nil {
 		return false, nil
+	}
+	if name.Namespace != r.namespace {
+		return true, nil // it is another hub's, or of another life of this cluster
 	}
 	work := &workv1alpha1.Work{}
 	err := r.works.hubClient.Get(ctx, name, work)

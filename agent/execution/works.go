@@ -299,10 +299,11 @@ func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
 }
 
 // asks says whether a change of a Work asks for something: its spec changed, it is being
-// deleted, the hub says that it means that, or it is another one. What we write ourselves, the status and the finalizers,
-// asks for nothing.
+// deleted, the hub says that it means that, or people say what may go with it, or it is another
+// one. What we write ourselves, the status and the finalizers, asks for nothing.
 func asks(old, work *workv1alpha1.Work) bool {
 	return old.Generation != work.Generation || old.UID != work.UID ||
 		(old.DeletionTimestamp.IsZero() && !work.DeletionTimestamp.IsZero()) ||
-		contract.DeletionIntended(old.Annotations) != contract.DeletionIntended(work.Annotations)
+		contract.DeletionIntended(old.Annotations) != contract.DeletionIntended(work.Annotations) ||
+		old.Annotations[contract.DeleteContentsAnnotation] != work.Annotations[contract.DeleteContentsAnnotation]
 }

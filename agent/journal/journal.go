@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"crypto/sha256"
 	"context"
 	"errors"
 	"fmt"
@@ -82,10 +83,15 @@ type version struct {
 	generation int64
 	deleting   bool
 	absent     bool
+	// annotations is a digest: a change of them is no other generation.
+	annotations [sha256.Size]byte
 }
 
 func versionOf(r entry.Record) version {
-	return version{uid: r.Work.UID, generation: r.Work.Generation, deleting: !r.Work.DeletionTimestamp.IsZero(), absent: r.Absent}
+	return version{
+		uid: r.Work.UID, generation: r.Work.Generation, deleting: !r.Work.DeletionTimestamp.IsZero(), absent: r.Absent,
+		annotations: sha256.Sum256(fmt.Append(nil, entry.Annotations(r.Work))), // maps are printed in order
+	}
 }
 
 // Open opens the journal of a member, and returns what is in it: where the Works of the

@@ -23,6 +23,7 @@ import (
 	"fairlead.dev/agent/journal/entry"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/atomicfile"
+	"fairlead.dev/common/contract"
 )
 
 const namespace = "karmada-es-edge"
@@ -107,6 +108,41 @@ func TestTheJournalHasTheNewestOfEachWork(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)), name)
 	}
+}
+
+// What people say of the deletion of a Work changes no generation of it.
+func TestTheJournalHasTheNewestWordOnADeletion(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	j, _, _ := s.open("edge")
+	j.Begin(namespace)
+	annotated := func(key, value string) *workv1alpha1.Work {
+		w := work("a", 1)
+		w.Annotations = map[string]string{key: value}
+		return w
+	}
+	kept := func() map[string]string {
+		_, _, records := Open(Options{
+			Directory: s.directory, Cluster: "edge", Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(), Log: funcr.New(func(_, _ string) {}, funcr.Options{}),
+		})
+		g.Expect(records).To(HaveLen(1))
+		return records[0].Work.Annotations
+	}
+	j.Put(work("a", 1))
+	g.Expect(kept()).To(BeEmpty())
+	j.Put(annotated(contract.DeleteContentsAnnotation, "true"))
+	g.Expect(kept()).To(HaveKeyWithValue(contract.DeleteContentsAnnotation, "true"))
+	writes := 0
+	j.replace = func(path string, text []byte) error {
+		writes++
+		return atomicfile.Replace(path, text)
+	}
+	again := annotated(contract.DeleteContentsAnnotation, "true")
+	again.Annotations["note"] = "of no concern"
+	j.Put(again)
+	g.Expect(writes).To(BeZero())
+	j.Put(work("a", 1))
+	g.Expect(kept()).To(BeEmpty(), "and it is taken back")
 }
 
 func TestAFileThatCannotBeUsedIsSetAsideWithAWarning(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,4 +66,97 @@ func TestDeletingWorksByHandTouchesNothingInTheMember(t *testing.T) {
 	g.Expect(hub.Patch(t.Context(), namespace, meant)).To(Succeed())
 	g.Expect(hub.Delete(t.Context(), namespace)).To(Succeed())
 	again(work, "red")
+}
+
+// A person moves a CustomResourceDefinition, and an application with its Namespace, to another
+// cluster. What others have in them in the first one stays, and keeps what it is in.
+func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	group := ns + ".example.com"
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced",
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+			}},
+		},
+	}}
+	around := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ns}}}
+	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	forDefinition := builder.MakePolicy("", ns).Select("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.GetName()).Clusters("edge-1").ClusterObj()
+	forTemplate := builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj()
+	s.create(t, definition, forDefinition, template, forTemplate)
+
+	// 1. The member makes objects of its own in both.
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "theirs", "namespace": ns},
+	}}
+	theirs := builder.MakeConfigMap(ns, "theirs", "colour", "red").Obj()
+	member := s.member("edge-1")
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-1", template)
+		for _, obj := range []*unstructured.Unstructured{widget, theirs} {
+			g.Expect(client.IgnoreAlreadyExists(member.Client(t).Create(t.Context(), obj.DeepCopy()))).To(Succeed())
+		}
+	})
+	stay := []*unstructured.Unstructured{definition, around, widget, theirs}
+	uids := func(g Gomega) []types.UID {
+		var out []types.UID
+		for _, obj := range stay {
+			live := s.inMember(t, g, "edge-1", obj)
+			g.Expect(live.GetDeletionTimestamp()).To(BeNil())
+			out = append(out, live.GetUID())
+		}
+		return out
+	}
+	first := uids(g)
+	// The hub knows that the agent applied them.
+	works := map[*unstructured.Unstructured]*workv1alpha1.Work{}
+	eventually(t, func(g Gomega) {
+		for _, obj := range []*unstructured.Unstructured{definition, around, template} {
+			works[obj] = s.work(t, g, "edge-1", obj)
+			g.Expect(works[obj].Status.Conditions).NotTo(BeEmpty())
+		}
+	})
+
+	// 2. Both move.
+	hub := s.hub.Client(t)
+	elsewhere := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"placement":{"clusterAffinity":{"clusterNames":["edge-2"]}}}}`))
+	g.Expect(hub.Patch(t.Context(), forDefinition, elsewhere)).To(Succeed())
+	g.Expect(hub.Patch(t.Context(), forTemplate, elsewhere)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-2", definition)
+		s.inMember(t, g, "edge-2", template)
+		g.Expect(s.get(t, member, template)).To(Satisfy(apierrors.IsNotFound))
+		for _, work := range works {
+			err := hub.Get(t.Context(), client.ObjectKeyFromObject(work), &workv1alpha1.Work{})
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "Work %s is still there", work.Name)
+		}
+		g.Expect(uids(g)).To(Equal(first), "they are the same objects")
+		var notes []string
+		for _, e := range s.events(t, g, works[definition].Namespace) {
+			if e.Reason == "LeftInMember" {
+				notes = append(notes, e.Note)
+			}
+		}
+		g.Expect(notes).To(ContainElements(ContainSubstring(definition.GetName()+" is left"), ContainSubstring("Namespace "+ns+" is left")))
+	})
+
+	// 3. Back again, they are claimed as they are.
+	back := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"placement":{"clusterAffinity":{"clusterNames":["edge-1"]}}}}`))
+	g.Expect(hub.Patch(t.Context(), forDefinition, back)).To(Succeed())
+	g.Expect(hub.Patch(t.Context(), forTemplate, back)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-1", template)
+		for _, obj := range []*unstructured.Unstructured{definition, around} {
+			work := s.work(t, g, "edge-1", obj)
+			g.Expect(meta.IsStatusConditionTrue(work.Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
+		}
+		g.Expect(uids(g)).To(Equal(first))
+	})
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,22 +43,43 @@ func Instances(definition *unstructured.Unstructured) (schema.GroupVersionKind, 
 }
 
 // Foreign says whether an object in a Namespace or of a CustomResourceDefinition is neither
-// from the hub nor something that the member makes by itself in every namespace.
+// from the hub nor something that the member makes by itself.
 func Foreign(kind schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) bool {
-	if obj.Labels[contract.ManagedLabel] == contract.LabelTrue || obj.DeletionTimestamp != nil {
+	return obj.Labels[contract.ManagedLabel] != contract.LabelTrue && obj.DeletionTimestamp == nil &&
+		!owned(obj) && !derived(kind.GroupKind()) && !everywhere(kind.GroupKind(), obj)
+}
+
+// derived says whether the objects of a kind are made from others, and with them gone are of
+// no use to anybody.
+func derived(kind schema.GroupKind) bool {
+	switch kind.String() {
+	case "Event", "Event.events.k8s.io", "Endpoints", "EndpointSlice.discovery.k8s.io", "PodMetrics.metrics.k8s.io",
+		"PolicyReport.wgpolicyk8s.io", "CiliumEndpoint.cilium.io":
+		return true
+	default:
 		return false
 	}
-	switch kind.Group + "/" + kind.Kind {
-	case "/Event", "events.k8s.io/Event", "/Endpoints", "discovery.k8s.io/EndpointSlice", "metrics.k8s.io/PodMetrics":
-		return false // derived from other objects
-	case "/ServiceAccount":
-		return obj.Name != "default"
-	case "/ConfigMap":
-		return obj.Name != "kube-root-ca.crt" && !owned(obj)
-	case "/Secret":
-		return obj.Annotations["kubernetes.io/service-account.name"] == "" && !owned(obj)
+}
+
+// everywhere says whether an object is one that something in the member puts into every
+// namespace: Kubernetes itself, OpenShift, Istio or trust-manager. A namespace that has
+// nothing else is empty. agent/DESIGN.md has the list for people.
+func everywhere(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) bool {
+	var names []string
+	switch kind.String() {
+	case "ServiceAccount":
+		names = []string{"default", "builder", "deployer", "pipeline"}
+	case "ConfigMap":
+		names = []string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
+		if obj.Labels["trust.cert-manager.io/bundle"] != "" {
+			return true
+		}
+	case "RoleBinding.rbac.authorization.k8s.io":
+		names = []string{"system:deployers", "system:image-builders", "system:image-pullers"}
+	case "Secret": // the token, or the access to a registry, of a ServiceAccount
+		return obj.Annotations["kubernetes.io/service-account.name"] != "" || obj.Annotations["openshift.io/internal-registry-auth-token.service-account"] != ""
 	}
-	return !owned(obj)
+	return slices.Contains(names, obj.Name)
 }
 
 // Outlives says whether the objects of a Work stay when the Work ends, so that they are not to

@@ -20,22 +20,22 @@ func Slim(work *workv1alpha1.Work) *workv1alpha1.Work {
 			CreationTimestamp: work.CreationTimestamp,
 			DeletionTimestamp: work.DeletionTimestamp,
 			Finalizers:        work.Finalizers,
-			Annotations:       kept(work.Annotations),
+			Annotations:       Annotations(work),
 		},
 		Spec:   work.Spec,
 		Status: workv1alpha1.WorkStatus{Conditions: work.Status.Conditions},
 	}
 }
 
-// kept returns the annotations by which the agent judges a Work: of which binding it is, and
+// Annotations returns those by which the agent judges a Work: of which binding it is, and
 // what the hub and its operators said of its deletion.
-func kept(annotations map[string]string) map[string]string {
+func Annotations(work *workv1alpha1.Work) map[string]string {
 	out := map[string]string{}
 	for _, key := range []string{
 		contract.ResourceBindingNamespaceAnnotation, contract.ResourceBindingNameAnnotation,
 		contract.ClusterResourceBindingNameAnnotation, contract.DeletionIntentAnnotation, contract.DeleteContentsAnnotation,
 	} {
-		if value, ok := annotations[key]; ok {
+		if value, ok := work.Annotations[key]; ok {
 			out[key] = value
 		}
 	}
