@@ -20,6 +20,7 @@ const (
 	reasonNotRetained  = "ReplicasNotRetained"
 	reasonCannotRetain = "ReplicasCannotBeRetained"
 	reasonTakenOver    = "ReplicasTakenOver"
+	reasonNotBelieved  = "ReplicasNotBelieved"
 	action             = "SyncReplicas"
 )
 
@@ -57,4 +58,20 @@ func takenOver(b *workv1alpha2.ResourceBinding, before int64, c scale.Count) kub
 	}
 	return normal(bindings.TemplateRef(b), reasonTakenOver,
 		fmt.Sprintf("Took over %d replicas from the clusters, instead of %d: {%s}", c.Total, before, strings.Join(shares, ", ")))
+}
+
+// notBelieved tells that clusters report more replicas than count; nil if none does.
+func notBelieved(b *workv1alpha2.ResourceBinding, c scale.Count) []kube.Event {
+	if len(c.Excess) == 0 {
+		return nil
+	}
+	reports := make([]string, len(c.Excess))
+	for i, share := range c.Excess {
+		reports[i] = fmt.Sprintf("%s:%d", share.Name, share.Replicas)
+	}
+	return []kube.Event{{
+		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonNotBelieved, Action: action,
+		Note: fmt.Sprintf("Clusters report far more replicas than their share, of which a part counts for now: {%s}. "+
+			"If these are not what the autoscaler there wants, see to the cluster", strings.Join(reports, ", ")),
+	}}
 }

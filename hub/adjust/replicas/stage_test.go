@@ -202,7 +202,8 @@ func (w *world) writesBack(t *testing.T) {
 	marked := w.create(t, builder.MakeDeployment(w.namespace, "marked").Replicas(4).Label(contract.RetainReplicasLabel, "true").Obj())
 	plain := w.create(t, builder.MakeDeployment(w.namespace, "plain").Replicas(4).Obj())
 	copied := w.create(t, builder.MakeDeployment(w.namespace, "copied").Replicas(4).Label(contract.RetainReplicasLabel, "true").Obj())
-	for _, obj := range []*unstructured.Unstructured{marked, plain, copied} {
+	lied := w.create(t, builder.MakeDeployment(w.namespace, "lied").Replicas(4).Label(contract.RetainReplicasLabel, "true").Obj())
+	for _, obj := range []*unstructured.Unstructured{marked, plain, copied, lied} {
 		b := w.bind(t, obj)
 		b.Spec.Replicas = 4
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}, {Name: "edge-2", Replicas: 2}}
@@ -213,7 +214,11 @@ func (w *world) writesBack(t *testing.T) {
 			b.Spec.Placement.ReplicaScheduling.ReplicaSchedulingType = policyv1alpha1.Duplicated
 		}
 		g.Expect(w.hub.Update(t.Context(), b)).To(Succeed())
-		w.report(t, b, `{"replicas": 2, "updatedReplicas": 2}`, `{"replicas": 5, "updatedReplicas": 5}`)
+		there := `{"replicas": 5, "updatedReplicas": 5}`
+		if obj == lied {
+			there = `{"replicas": 2147483647, "updatedReplicas": 2147483647}`
+		}
+		w.report(t, b, `{"replicas": 2, "updatedReplicas": 2}`, there)
 	}
 	scaledTo := func(obj *unstructured.Unstructured) func() int64 {
 		return func() int64 {
@@ -226,6 +231,9 @@ func (w *world) writesBack(t *testing.T) {
 	g.Eventually(scaledTo(marked), soon, often).Should(Equal(int64(7)))
 	g.Eventually(func() []string { return w.told("Deployment", "marked") }, soon, often).Should(
 		HaveExactElements("ReplicasTakenOver: Took over 7 replicas from the clusters, instead of 4: {edge-1:2, edge-2:5}"))
+	g.Eventually(scaledTo(lied), soon, often).Should(Equal(int64(16)))
+	g.Eventually(func() []string { return w.told("Deployment", "lied") }, soon, often).Should(
+		ContainElement(And(HavePrefix("ReplicasNotBelieved: "), ContainSubstring("{edge-2:2147483647}"))))
 	g.Expect(scaledTo(plain)()).To(Equal(int64(4)), "the template has the say")
 	g.Expect(scaledTo(copied)()).To(Equal(int64(4)), "each cluster has what the template says")
 

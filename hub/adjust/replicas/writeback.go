@@ -93,7 +93,9 @@ func (w *writeback) write(ctx context.Context, key client.ObjectKey, b *workv1al
 		return client.IgnoreNotFound(err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Taking over the replicas that members have", "before", has, "replicas", c.Total)
-	w.events(takenOver(b, has, c))
+	for _, e := range append(notBelieved(b, c), takenOver(b, has, c)) {
+		w.events(e)
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package scale
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -12,8 +13,10 @@ import (
 type Count struct {
 	// Total of all clusters; of no meaning while Wait says something.
 	Total int32
-	// By says how many each cluster has, in the order of the targets.
+	// By says how many each cluster has, in the order of the targets: no more than counts.
 	By []workv1alpha2.TargetCluster
+	// Excess are the clusters that report more than counts, and how many they report.
+	Excess []workv1alpha2.TargetCluster
 	// Wait says why the total is not known now: what is on its way would be taken for what
 	// the members want.
 	Wait string
@@ -43,16 +46,31 @@ func CountOf(b workv1alpha2.Binding) Count {
 		items[status.AggregatedStatus[i].ClusterName] = &status.AggregatedStatus[i]
 	}
 	var c Count
+	var total int64
 	for _, target := range spec.Clusters {
 		item := items[target.Name]
 		n, wait := settled(item)
 		if wait != "" {
 			return Count{Wait: fmt.Sprintf("cluster %s %s", target.Name, wait)}
 		}
+		if most := most(target.Replicas); n > most {
+			c.Excess = append(c.Excess, workv1alpha2.TargetCluster{Name: target.Name, Replicas: n})
+			n = most
+		}
 		c.By = append(c.By, workv1alpha2.TargetCluster{Name: target.Name, Replicas: n})
-		c.Total += n
+		total += int64(n)
 	}
+	c.Total = int32(min(total, math.MaxInt32))
 	return c
+}
+
+// allowance is how many replicas a cluster may have beyond twice its share.
+const allowance = 10
+
+// most is how many replicas count of a cluster with a share: an autoscaler that needs more gets
+// there in a few steps, as the share grows with each; a cluster that lies does not get far in one.
+func most(share int32) int32 {
+	return int32(min(2*int64(max(share, 0))+allowance, math.MaxInt32))
 }
 
 // settled returns the replicas that a cluster has, if they are those that it wants: not in

@@ -67,3 +67,47 @@ func TestDecide(t *testing.T) {
 		})
 	}
 }
+
+// A cluster that lies, or an autoscaler without a limit, does not decide how large the template gets.
+func TestWhatCountsIsBounded(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change     func(*workv1alpha2.ResourceBinding)
+		want       int32
+		wantBy     int32
+		wantExcess int32
+	}{
+		"twice the share and ten count": {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = many("14") }, 16, 14, 0},
+		"what is more does not":         {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = many("15") }, 16, 14, 15},
+		"however much it is":            {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = many("2147483647") }, 16, 14, 2147483647},
+		"a cluster without a share": {func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Clusters[1].Replicas = 0
+			b.Status.AggregatedStatus[0] = many("99")
+		}, 12, 10, 99},
+		"a share that cannot be doubled": {func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Clusters[1].Replicas = 2_000_000_000
+			b.Status.AggregatedStatus[0] = many("2147483647")
+		}, 2147483647, 2147483647, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, b := NewWithT(t), settled()
+			tt.change(b)
+			got := scale.CountOf(b)
+			g.Expect(got.Wait).To(BeEmpty())
+			g.Expect(got.Total).To(Equal(tt.want))
+			g.Expect(got.By[1]).To(Equal(workv1alpha2.TargetCluster{Name: "b", Replicas: tt.wantBy}))
+			if tt.wantExcess == 0 {
+				g.Expect(got.Excess).To(BeEmpty())
+				return
+			}
+			g.Expect(got.Excess).To(Equal([]workv1alpha2.TargetCluster{{Name: "b", Replicas: tt.wantExcess}}))
+		})
+	}
+}
+
+// many is the report of cluster b of so many replicas.
+func many(replicas string) workv1alpha2.AggregatedStatusItem {
+	return item("b", `{"replicas": `+replicas+`, "updatedReplicas": `+replicas+`}`)
+}
