@@ -117,6 +117,7 @@ func FromSecret(s *corev1.Secret) (Token, error) {
 		Member:    s.Annotations[contract.TokenMemberAnnotation],
 		CreatedBy: s.Annotations[contract.TokenCreatedByAnnotation],
 		Manual:    s.Annotations[contract.TokenApprovalAnnotation] == contract.ApprovalManual,
+		Closed:    s.Annotations[contract.TokenClosedAnnotation],
 	}
 	if !validID(t.ID) || s.Name != SecretName(t.ID) {
 		return fail("%s does not fit its name", bootstrapapi.BootstrapTokenIDKey)

@@ -42,6 +42,8 @@ type Token struct {
 	Expires time.Time
 	// Manual says that an operator is to accept each join.
 	Manual bool
+	// Closed says why it opens nothing any more though it is not used up; empty if it does.
+	Closed string
 	// Gives is what a Cluster gets that joins with it.
 	Gives Gifts
 	// CreatedBy is the user who made it; empty if that is not known.

@@ -20,6 +20,8 @@ const (
 	// TokenMemberAnnotation is the id of the only member that may join with the token;
 	// without it any member may.
 	TokenMemberAnnotation = "fairlead.dev/only-member"
+	// TokenClosedAnnotation says why the token opens nothing any more though it is not used up.
+	TokenClosedAnnotation = "fairlead.dev/closed"
 	// TokenCreatedByAnnotation is the user who made the token.
 	TokenCreatedByAnnotation = "fairlead.dev/created-by"
 )

@@ -79,7 +79,11 @@ func printTokens(env Environment, tokens []bootstrap.Token) error {
 		if token.Manual {
 			approval = approvalManual
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%d of %d\t%s\t%s\t%s\t%s\n", token.ID, token.Cluster, token.UsesLeft(), token.MaxUses,
+		left := fmt.Sprintf("%d of %d", token.UsesLeft(), token.MaxUses)
+		if token.Closed != "" {
+			left = "closed: " + token.Closed
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", token.ID, token.Cluster, left,
 			ends(token.Expires, env.Clock.Now()), approval, cmp.Or(token.CreatedBy, "-"), cmp.Or(strings.Join(joined, ","), "-"))
 	}
 	if err := w.Flush(); err != nil {

@@ -89,6 +89,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.Certific
 	case !pending(csr):
 		return ctrl.Result{}, nil
 	}
+	if gone, err := r.bound(ctx, csr); gone || err != nil {
+		return ctrl.Result{}, err
+	}
 	found, err := r.gather(ctx, csr, request)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -1,6 +1,8 @@
 package registration
 
 import (
+	"fmt"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +31,15 @@ func concluded(csr *certificatesv1.CertificateSigningRequest, decision approve.D
 	case approve.Approve:
 	}
 	return out
+}
+
+// flooded tells that a token was closed.
+func flooded(secret *corev1.Secret, id string, limit int) kube.Event {
+	return kube.Event{
+		Regarding: secret, Type: corev1.EventTypeWarning, Reason: "TokenFloods", Action: actionDeciding,
+		Note: fmt.Sprintf("Token %s opens nothing any more: somebody made more than %d requests with it in a minute. "+
+			"Make another with `hub token create`, and look who has this one.", id, limit),
+	}
 }
 
 // joined tells on a Cluster how its member came.
