@@ -24,7 +24,7 @@ const (
 
 // exitHelp is what the program's help says of them.
 const exitHelp = "Exit status: 0 it was done, or the answer is yes; 1 it failed; 2 the answer is no (`diff` found a\n" +
-	"difference, `get --check` an application that is not ready); 3 `wait` ran out of time."
+	"difference, `get --check` an application that is not ready, `migrate` what it refuses); 3 `wait` ran out of time."
 
 // statusError is an error that says with which status the program ends.
 type statusError struct {

@@ -67,18 +67,25 @@ func readObject(file string) (*unstructured.Unstructured, error) {
 		if out != nil {
 			return fmt.Errorf("it holds another object after the %s %q; one is wanted", out.GetKind(), out.GetName())
 		}
-		text, err := yaml.YAMLToJSON(document)
-		if err != nil {
-			return fmt.Errorf("the %s cannot be read: %w", kind, err)
-		}
-		out = &unstructured.Unstructured{}
-		if err := out.UnmarshalJSON(text); err != nil {
-			return fmt.Errorf("the %s cannot be read: %w", kind, err)
-		}
-		return nil
+		var err error
+		out, err = decodeObject(kind, document)
+		return err
 	})
 	if err == nil && out == nil {
 		return nil, fmt.Errorf("reading %s: it holds no object, which has an apiVersion and a kind", file)
 	}
 	return out, err
+}
+
+// decodeObject reads an object of any kind.
+func decodeObject(kind string, document []byte) (*unstructured.Unstructured, error) {
+	text, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return nil, fmt.Errorf("the %s cannot be read: %w", kind, err)
+	}
+	out := &unstructured.Unstructured{}
+	if err := out.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("the %s cannot be read: %w", kind, err)
+	}
+	return out, nil
 }

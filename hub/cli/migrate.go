@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/hub/people/migrate/conversion"
+)
+
+// Names of the files that a conversion is written to.
+const (
+	clustersFile = "clusters.sh"
+	objectsFile  = "objects.yaml"
+)
+
+// migrateFlags say what is converted, and where to.
+type migrateFlags struct {
+	files   []string
+	output  string
+	partial bool
+}
+
+func newMigrate(env Environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Convert what another system is given into what this hub is given",
+	}
+	group(cmd)
+	cmd.AddCommand(newMigrateKubeFed(env))
+	return cmd
+}
+
+// add adds the flags to a command.
+func (f *migrateFlags) add(flags *pflag.FlagSet, what string) {
+	flags.StringArrayVarP(&f.files, "filename", "f", nil, "file or directory with "+what+", in YAML or JSON; - is the standard input")
+	flags.StringVarP(&f.output, "output-dir", "o", "", "directory to write "+clustersFile+" and "+objectsFile+" into (default: all to the standard output)")
+	flags.BoolVar(&f.partial, "partial", false, "convert the rest if something is refused, and leave that out")
+}
+
+// read reads all objects of the files.
+func (f *migrateFlags) read() ([]conversion.Document, error) {
+	var out []conversion.Document
+	for _, name := range f.files {
+		files, err := below(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			err := eachDocument(file, func(kind string, document []byte) error {
+				obj, err := decodeObject(kind, document)
+				out = append(out, conversion.Document{File: file, Object: obj})
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no object in the files; name a file or a directory with -f")
+	}
+	return out, nil
+}
+
+// below returns the files of YAML and JSON in a directory and what is below it, or the file itself.
+func below(name string) ([]string, error) {
+	if name == "-" {
+		return []string{name}, nil
+	}
+	var out []string
+	err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if path == name || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+			out = append(out, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the files of -f: %w", err)
+	}
+	return out, nil
+}
+
+// write says what was found, and writes what came of it; nothing if something is refused, unless
+// the rest is wanted.
+func (f *migrateFlags) write(env Environment, r conversion.Result) error {
+	refused := r.Refused()
+	for _, finding := range r.Findings {
+		verdict := "Note: "
+		if finding.Refused {
+			verdict = "Refused: "
+		}
+		if _, err := fmt.Fprintln(env.Err, verdict+finding.String()+"."); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	if refused && !f.partial {
+		return &statusError{ExitNo, "nothing is converted: mend what is refused, or leave it out with --partial"}
+	}
+	script, objects, err := encoded(r)
+	if err != nil {
+		return err
+	}
+	if f.output == "" {
+		_, err = env.exact.Write(slices.Concat(commented(script), objects))
+	} else {
+		err = writeInto(f.output, map[string][]byte{clustersFile: append([]byte("#!/bin/sh\nset -eu\n"), script...), objectsFile: objects})
+	}
+	if err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	if refused {
+		return &statusError{ExitNo, "what is refused is left out, and the rest is converted"}
+	}
+	return nil
+}
+
+// encoded is a result as text: the commands, and the objects as YAML.
+func encoded(r conversion.Result) (script, objects []byte, err error) {
+	var out bytes.Buffer
+	for _, hint := range r.Hints {
+		fmt.Fprintf(&out, "# %s\n", hint)
+	}
+	for _, obj := range r.Objects {
+		text, err := yaml.Marshal(obj.Object)
+		if err != nil {
+			return nil, nil, fmt.Errorf("encoding %s: %w", conversion.NameOf(obj), err)
+		}
+		out.WriteString("---\n")
+		out.Write(text)
+	}
+	if len(r.Commands) > 0 {
+		script = []byte(strings.Join(r.Commands, "\n") + "\n")
+	}
+	return script, out.Bytes(), nil
+}
+
+// commented are lines as comments of YAML.
+func commented(lines []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(lines) {
+		out = append(append(out, "# "...), line...)
+	}
+	return out
+}
+
+// writeInto writes files into a directory, which is made if it is not there.
+func writeInto(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	for name, content := range files {
+		// Templates may be Secrets.
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const kubeFedSecret = `apiVersion: v1
+kind: List
+items:
+- apiVersion: types.kubefed.io/v1beta1
+  kind: FederatedSecret
+  metadata: {name: key, namespace: shop}
+  spec: {template: {data: {a: eA==}}, placement: {clusterSelector: {}}}
+- apiVersion: types.kubefed.io/v1beta1
+  kind: FederatedNamespace
+  metadata: {name: shop, namespace: shop}
+  spec: {template: {}, placement: {clusters: [{name: edge-1}]}}
+- apiVersion: core.kubefed.io/v1beta1
+  kind: KubeFedCluster
+  metadata: {name: edge-1, namespace: kube-federation-system, labels: {tier: gold}}
+  spec: {}
+`
+
+const kubeFedGizmo = `apiVersion: types.kubefed.io/v1beta1
+kind: FederatedGizmo
+metadata: {name: g, namespace: shop}
+spec: {template: {}}
+`
+
+func TestMigrateKubeFed(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	g.Expect(os.MkdirAll(filepath.Join(in, "below"), 0o750)).To(Succeed())
+	write := func(name, text string) {
+		g.Expect(os.WriteFile(filepath.Join(in, name), []byte(text), 0o600)).To(Succeed())
+	}
+	write("below/shop.yaml", kubeFedSecret)
+	write("README.md", "not YAML: [")
+
+	status, result, report := runHub(t, "migrate", "kubefed", "-f", in)
+	g.Expect(status).To(Equal(ExitDone), report)
+	g.Expect(result).To(HavePrefix("# hub token create --cluster edge-1 --labels tier=gold\n---\n"))
+	g.Expect(result).To(And(ContainSubstring("kind: Secret\n"), ContainSubstring("clusterNames:\n      - edge-1\n")))
+	g.Expect(report).To(BeEmpty())
+
+	write("gizmo.yaml", kubeFedGizmo)
+	status, result, report = runHub(t, "migrate", "kubefed", "-f", in, "-o", out)
+	g.Expect(status).To(Equal(ExitNo))
+	g.Expect(result).To(BeEmpty())
+	g.Expect(report).To(HavePrefix("Refused: " + filepath.Join(in, "gizmo.yaml") + ": FederatedGizmo shop/g: kind: no FederatedTypeConfig says what"))
+	g.Expect(report).To(ContainSubstring("nothing is converted: mend what is refused, or leave it out with --partial"))
+	g.Expect(out).NotTo(BeADirectory())
+
+	status, _, report = runHub(t, "migrate", "kubefed", "-f", in, "-o", out, "--partial")
+	g.Expect(status).To(Equal(ExitNo))
+	g.Expect(report).To(ContainSubstring("the rest is converted"))
+	objects, err := os.ReadFile(filepath.Join(out, objectsFile))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(objects)).To(And(ContainSubstring("kind: Secret\n"), Not(ContainSubstring("Gizmo"))))
+	script, err := os.ReadFile(filepath.Join(out, clustersFile))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(script)).To(Equal("#!/bin/sh\nset -eu\nhub token create --cluster edge-1 --labels tier=gold\n"))
+
+	write("bad.yaml", "kind: [")
+	status, _, report = runHub(t, "migrate", "kubefed", "-f", in, "--partial")
+	g.Expect(status).To(Equal(ExitFailed), report)
+	g.Expect(report).To(ContainSubstring("bad.yaml: it holds no object in YAML"))
+
+	status, _, report = runHub(t, "migrate", "kubefed")
+	g.Expect(status).To(Equal(ExitFailed))
+	g.Expect(report).To(ContainSubstring("name a file or a directory with -f"))
+	status, _, report = runHub(t, "migrate", "kubefed", "--replicas", "some")
+	g.Expect(status).To(Equal(ExitFailed))
+	g.Expect(report).To(ContainSubstring(`--replicas "some" is neither freeze nor weights`))
+}
+
+func runHub(t *testing.T, args ...string) (status int, result, report string) {
+	t.Helper()
+	var e execution
+	status = e.run(t.Context(), args...)
+	return status, e.out.String(), e.err.String()
+}

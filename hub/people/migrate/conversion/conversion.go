@@ -1,0 +1,90 @@
+package conversion
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Document is an object, and the file that it was read from.
+type Document struct {
+	File   string
+	Object *unstructured.Unstructured
+}
+
+// Finding is what there is to tell about an object of the other system.
+type Finding struct {
+	// Refused says that the object cannot be converted; else it was, and somebody should know
+	// what became of the field.
+	Refused bool
+	// File it is in, the Object by kind and name, and the Field by path; a finding about an
+	// object as a whole has no field.
+	File, Object, Field string
+	// Text says what is the matter and what to do, without a full stop.
+	Text string
+}
+
+// String is a finding in a line.
+func (f Finding) String() string {
+	parts := slices.DeleteFunc([]string{f.File, f.Object, f.Field, f.Text}, func(s string) bool { return s == "" })
+	return strings.Join(parts, ": ")
+}
+
+// Result is what a conversion comes to. The same documents, in any order, come to the same.
+type Result struct {
+	// Commands are lines of a shell script that bring the clusters along.
+	Commands []string
+	// Objects in the order in which they are to be applied. Those that are refused are not there.
+	Objects []*unstructured.Unstructured
+	// Hints are lines for people that stand above the objects.
+	Hints []string
+	// Findings by what is refused, file, object and field.
+	Findings []Finding
+}
+
+// Refused says whether anything was.
+func (r *Result) Refused() bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Refused })
+}
+
+// Sort sorts the findings, and drops those that tell the same again.
+func (r *Result) Sort() {
+	slices.SortFunc(r.Findings, func(a, b Finding) int {
+		if a.Refused != b.Refused {
+			if a.Refused {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(strings.Compare(a.File, b.File), strings.Compare(a.Object, b.Object), strings.Compare(a.Field, b.Field), strings.Compare(a.Text, b.Text))
+	})
+	r.Findings = slices.Compact(r.Findings)
+}
+
+// NameOf is how people write the name of an object.
+func NameOf(obj *unstructured.Unstructured) string {
+	if obj.GetNamespace() == "" {
+		return obj.GetKind() + " " + obj.GetName()
+	}
+	return obj.GetKind() + " " + obj.GetNamespace() + "/" + obj.GetName()
+}
+
+// Flatten replaces lists, as `kubectl get -o yaml` prints them, by what they hold.
+func Flatten(documents []Document) []Document {
+	var out []Document
+	for _, d := range documents {
+		if !d.Object.IsList() {
+			out = append(out, d)
+			continue
+		}
+		items, _ := d.Object.Object["items"].([]any)
+		for _, item := range items {
+			if content, ok := item.(map[string]any); ok {
+				out = append(out, Flatten([]Document{{File: d.File, Object: &unstructured.Unstructured{Object: content}}})...)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package kubefed
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/hub/people/migrate/conversion"
+)
+
+// Replicas is what becomes of the replicas that KubeFed divides.
+type Replicas string
+
+// Values of Replicas.
+const (
+	// Freeze has every cluster keep what it has.
+	Freeze Replicas = "freeze"
+	// Weights divides by the weights that KubeFed divides by, which rounds in another way.
+	Weights Replicas = "weights"
+)
+
+// Options of a conversion.
+type Options struct {
+	Replicas Replicas
+	// Namespaced says that KubeFed's control plane is: the placement of a namespace is no bound
+	// for what is in it.
+	Namespaced bool
+	// Plain uses nothing that this hub has beyond the API that it shares with others.
+	Plain bool
+}
+
+// Convert converts all that is KubeFed's in some documents.
+func Convert(documents []conversion.Document, o Options) conversion.Result {
+	c := &converter{
+		options: o, conflict: policyv1alpha1.ConflictOverwrite,
+		types: map[schema.GroupKind]target{}, namespaces: map[string]*item{}, reaches: map[string]reach{},
+		preferences: map[preferenceKey]*item{}, names: map[string]int{}, needed: map[string]bool{},
+	}
+	byPlace := c.sorted(conversion.Flatten(documents))
+	for _, kind := range []func(*item) bool{c.config, c.typeConfig, c.cluster, c.bookkeeping} {
+		byPlace = slices.DeleteFunc(byPlace, kind)
+	}
+	c.conclude()
+	byPlace = slices.DeleteFunc(byPlace, c.preference)
+	for _, i := range byPlace {
+		c.namespace(i)
+	}
+	for _, i := range byPlace {
+		c.other(i)
+	}
+	return c.result()
+}
+
+// converter is a conversion on its way.
+type converter struct {
+	options  Options
+	conflict policyv1alpha1.ConflictResolution
+
+	items []*item
+	// types are what federated kinds stand for, clusters all that there are, by name, if any is
+	// known.
+	types    map[schema.GroupKind]target
+	clusters []member
+	// namespaces are the FederatedNamespaces, and reaches where they are, by name.
+	namespaces  map[string]*item
+	reaches     map[string]reach
+	preferences map[preferenceKey]*item
+
+	// names counts policies of the same name, needed are the namespaces that something is in.
+	names  map[string]int
+	needed map[string]bool
+
+	commands, hints                          []string
+	namespaced, overrides, templates, places []*unstructured.Unstructured
+}
+
+// sorted makes items of documents, by what they are and not by where they are from. An object
+// that is there twice is refused.
+func (c *converter) sorted(documents []conversion.Document) []*item {
+	for _, d := range documents {
+		c.items = append(c.items, newItem(d))
+	}
+	slices.SortStableFunc(c.items, func(a, b *item) int {
+		return cmp.Or(strings.Compare(a.Object.GetAPIVersion(), b.Object.GetAPIVersion()), strings.Compare(a.name, b.name), strings.Compare(a.File, b.File))
+	})
+	for n := 1; n < len(c.items); n++ {
+		a, b := c.items[n-1], c.items[n]
+		if a.Object.GetAPIVersion() == b.Object.GetAPIVersion() && a.name == b.name {
+			b.refuse("metadata.name", "the object is in %s too; remove one of the two", a.File)
+			a.refuse("metadata.name", "the object is in %s too; remove one of the two", b.File)
+		}
+	}
+	return slices.Clone(c.items)
+}
+
+// other converts what is federated, and says what becomes of everything else.
+func (c *converter) other(i *item) {
+	gvk := i.Object.GroupVersionKind()
+	t, known := c.target(i)
+	_, template, _ := unstructured.NestedFieldNoCopy(i.Object.Object, "spec", "template")
+	switch {
+	case known && t.bad != "":
+		i.refuse("kind", "%s", t.bad)
+	case known && i.Object.GetDeletionTimestamp() != nil:
+		i.tell("metadata.deletionTimestamp", "it is being deleted, and left out")
+	case known:
+		c.federated(i, t)
+	case gvk.Group == groupTypes, strings.HasPrefix(gvk.Kind, federatedPrefix) && template:
+		i.refuse("kind", "no FederatedTypeConfig says what %s stands for, and it is not of Kubernetes; add its FederatedTypeConfig to the files", gvk.Kind)
+	case strings.HasSuffix(gvk.Group, "kubefed.io"):
+		i.refuse("kind", "%s is no kind of KubeFed that has an equivalent here; leave it out", gvk.Kind)
+	default:
+		i.tell("", "it is not KubeFed's, and left as it is; apply it by itself if it is to be on the hub")
+	}
+}
+
+// target is what the kind of an object stands for, by its FederatedTypeConfig or else because it is
+// of Kubernetes, and whether it stands for anything.
+func (c *converter) target(i *item) (target, bool) {
+	kind := i.Object.GroupVersionKind().GroupKind()
+	if t, known := c.types[kind]; known {
+		return t, true
+	}
+	name, federated := strings.CutPrefix(kind.Kind, federatedPrefix)
+	t, known := builtin(name)
+	if !known || !federated || kind.Group != groupTypes {
+		return target{}, false
+	}
+	for _, other := range slices.SortedFunc(maps.Keys(c.types), compareKinds) {
+		if c.types[other].gvk.GroupKind() == t.gvk.GroupKind() {
+			t.bad = fmt.Sprintf("by FederatedTypeConfig %s it is %s that stands for %s, and not %s; leave it out", c.types[other].by, other.Kind, t.gvk.Kind, kind.Kind)
+		}
+	}
+	return t, true
+}
+
+func compareKinds(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }
+
+// bookkeeping says whether an object is only KubeFed's own memory, which nobody needs.
+func (c *converter) bookkeeping(i *item) bool {
+	gvk := i.Object.GroupVersionKind()
+	switch {
+	case gvk.Group == groupCore && slices.Contains([]string{"PropagatedVersion", "ClusterPropagatedVersion", "FederatedServiceStatus"}, gvk.Kind):
+	case gvk.Group == groupTypes && strings.HasPrefix(gvk.Kind, federatedPrefix) && strings.HasSuffix(gvk.Kind, "Status"):
+	case gvk.Kind == "CustomResourceDefinition" && strings.HasSuffix(i.Object.GetName(), ".kubefed.io"):
+	default:
+		return false
+	}
+	i.tell("", "it is what KubeFed remembers, and left out")
+	return true
+}
+
+// result is what it all comes to. Namespaces are first, then what differs, so that it is there
+// when the templates are placed, which is last.
+func (c *converter) result() conversion.Result {
+	for _, key := range slices.SortedFunc(maps.Keys(c.preferences), preferenceKey.compare) {
+		if i := c.preferences[key]; !i.refused {
+			i.refuse("spec.targetKind", "there is no %s of this name; remove the preference, or add what it is about to the files", key.kind)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.needed)) {
+		if _, federated := c.reaches[name]; !federated && name != "default" {
+			c.namespaced = append(c.namespaced, object("v1", "Namespace", "", name))
+		}
+	}
+	slices.SortFunc(c.namespaced, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	for _, list := range [][]*unstructured.Unstructured{c.overrides, c.templates, c.places} {
+		// What is in no namespace is first, such as the policies of namespaces.
+		slices.SortStableFunc(list, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetNamespace(), b.GetNamespace()) })
+	}
+	out := conversion.Result{Commands: c.commands, Hints: c.hints, Objects: slices.Concat(c.namespaced, c.overrides, c.templates, c.places)}
+	for _, i := range c.items {
+		out.Findings = append(out.Findings, i.findings...)
+	}
+	out.Sort()
+	return out
+}
+
+// uniqueName is the name of the policy of an object. Objects of two kinds may have the same.
+func (c *converter) uniqueName(obj *unstructured.Unstructured) string {
+	name := policyName(obj)
+	key := obj.GetNamespace() + "/" + name
+	c.names[key]++
+	if n := c.names[key]; n > 1 {
+		return fmt.Sprintf("%s-%d", name, n)
+	}
+	return name
+}
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetAPIVersion(apiVersion)
+	out.SetKind(kind)
+	if namespace != "" {
+		out.SetNamespace(namespace)
+	}
+	out.SetName(name)
+	return out
+}

@@ -1,0 +1,316 @@
+package kubefed
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// untouched are the namespaces that KubeFed leaves alone as such.
+func untouched(namespace string) bool {
+	return slices.Contains([]string{"kube-system", "kube-public", "default", "kube-federation-system"}, namespace)
+}
+
+// namespace reads where a FederatedNamespace is, which bounds where everything in it is.
+func (c *converter) namespace(i *item) {
+	if t, known := c.target(i); !known || !t.isNamespace() {
+		return
+	}
+	name := i.Object.GetNamespace()
+	c.namespaces[name] = i
+	if i.Object.GetName() != name {
+		i.refuse("metadata.name", "a FederatedNamespace has the name of the namespace that it is in, which is %q", name)
+		return
+	}
+	var f federated
+	if i.Object.GetDeletionTimestamp() == nil && i.decode(&f) {
+		c.reaches[name] = i.reach(f.Spec.Placement)
+	}
+}
+
+// reach reads a placement, and refuses what it cannot read.
+func (i *item) reach(p placement) reach {
+	if p.Clusters != nil {
+		for n, ref := range *p.Clusters {
+			if ref.Name == "" || len(ref.Name) > contract.MaxClusterNameLength {
+				i.refuse(fmt.Sprintf("spec.placement.clusters[%d].name", n), "a cluster has a name of 1 to %d characters here", contract.MaxClusterNameLength)
+			}
+		}
+		if p.ClusterSelector != nil {
+			i.tell("spec.placement.clusterSelector", "left out: clusters are named, which prevails")
+		}
+	} else if _, err := metav1.LabelSelectorAsSelector(p.ClusterSelector); err != nil {
+		i.refuse("spec.placement.clusterSelector", "%v", err)
+	}
+	return reachOf(p)
+}
+
+// federated converts an object of a federated kind.
+func (c *converter) federated(i *item, t target) {
+	var f federated
+	if !i.decode(&f) {
+		return
+	}
+	obj := i.template(&f, t)
+	own := c.bounded(i, t, i.reach(f.Spec.Placement))
+	spec := policyv1alpha1.PropagationSpec{
+		ResourceSelectors:  []policyv1alpha1.ResourceSelector{{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName()}},
+		ConflictResolution: c.conflict,
+	}
+	if t.suspended {
+		spec.Suspension = &policyv1alpha1.Suspension{Dispatching: new(true)}
+	}
+	i.options(obj, &spec)
+	if f.Spec.RetainReplicas {
+		if t.scalable() {
+			label(obj, contract.RetainReplicasLabel, "true")
+		} else {
+			i.tell("spec.retainReplicas", "left out: %s has no replicas", t.gvk.Kind)
+		}
+	}
+	key := preferenceKey{kind: i.Object.GetKind(), namespace: i.Object.GetNamespace(), name: i.Object.GetName()}
+	pref := c.preferences[key]
+	delete(c.preferences, key)
+	found := i.overrides(&f, obj, t)
+	switch {
+	case pref != nil:
+		own = c.prefer(i, pref, &f, found, &spec, obj)
+	case len(found.replicas) > 0:
+		i.divide(own, found, t, &spec, obj)
+	}
+	if i.refused {
+		return
+	}
+	c.emit(i, obj, t, own, found, spec)
+}
+
+// bounded is a reach within that of the namespace.
+func (c *converter) bounded(i *item, t target, own reach) reach {
+	namespace := i.Object.GetNamespace()
+	if c.options.Namespaced || t.isNamespace() || namespace == "" {
+		return own
+	}
+	if of := c.namespaces[namespace]; of != nil && of.refused {
+		i.refuse("metadata.namespace", "its FederatedNamespace is refused, so that nobody knows where it is")
+		return own
+	}
+	bound, federated := c.reaches[namespace]
+	if !federated {
+		if !own.nowhere {
+			i.tell("spec.placement", "it is nowhere, since namespace %q has no FederatedNamespace: it gets no policy", namespace)
+		}
+		return reach{nowhere: true}
+	}
+	return own.and(bound)
+}
+
+// template makes what KubeFed would send of a template, before overrides.
+func (i *item) template(f *federated, t target) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(f.Spec.Template)}
+	if f.Spec.Template == nil {
+		i.refuse("spec.template", "it is missing")
+		obj.Object = map[string]any{}
+	}
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	if _, isMap := obj.Object["metadata"].(map[string]any); obj.Object["metadata"] != nil && !isMap {
+		i.refuse("spec.template.metadata", "it is no object")
+	}
+	for _, field := range slices.Sorted(maps.Keys(metadata)) {
+		path := "spec.template.metadata." + field
+		switch field {
+		case "labels", "creationTimestamp":
+		case "name", "namespace":
+			if metadata[field] != map[string]string{"name": i.Object.GetName(), "namespace": i.Object.GetNamespace()}[field] {
+				i.tell(path, "left out: what counts is that of the federated object")
+			}
+		case "annotations", "finalizers":
+			i.tell(path, "left out, as KubeFed does; write them into the template if members are to have them")
+		default:
+			i.tell(path, "left out: it is of one object in one cluster")
+		}
+	}
+	labels, _, err := unstructured.NestedStringMap(obj.Object, "metadata", "labels")
+	if err != nil {
+		i.refuse("spec.template.metadata.labels", "not all of them are texts")
+	}
+	delete(labels, managedLabel)
+	if obj.Object["status"] != nil {
+		i.tell("spec.template.status", "left out: it is what a cluster reports")
+		delete(obj.Object, "status")
+	}
+	apiVersion, kind := obj.GetAPIVersion(), obj.GetKind()
+	delete(obj.Object, "metadata")
+	obj.SetAPIVersion(apiVersion)
+	if apiVersion == "" {
+		obj.SetAPIVersion(t.gvk.GroupVersion().String())
+	}
+	if kind != "" && kind != t.gvk.Kind {
+		i.tell("spec.template.kind", "left out: what counts is the %s of the federated kind", t.gvk.Kind)
+	}
+	obj.SetKind(t.gvk.Kind)
+	obj.SetName(i.Object.GetName())
+	if !t.isNamespace() && i.Object.GetNamespace() != "" {
+		obj.SetNamespace(i.Object.GetNamespace())
+	}
+	if len(labels) > 0 {
+		obj.SetLabels(labels)
+	}
+	return obj
+}
+
+// options converts what the federated object says of itself.
+func (i *item) options(obj *unstructured.Unstructured, spec *policyv1alpha1.PropagationSpec) {
+	annotations := i.Object.GetAnnotations()
+	if len(i.Object.GetLabels()) > 0 {
+		i.tell("metadata.labels", "left out: KubeFed gives members those of the template only")
+	}
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		field := "metadata.annotations[" + key + "]"
+		switch key {
+		case corev1.LastAppliedConfigAnnotation:
+		case orphanAnnotation:
+			if annotations[key] == "true" {
+				spec.PreserveResourcesOnDeletion = new(true)
+			} else {
+				i.tell(field, "left out: only \"true\" means anything")
+			}
+		case deleteOptionAnnotation:
+			i.deletion(field, annotations[key], obj)
+		default:
+			i.tell(field, "left out: KubeFed gives members none of the annotations of a federated object")
+		}
+	}
+}
+
+// deletion converts the options with which KubeFed deletes.
+func (i *item) deletion(field, value string, obj *unstructured.Unstructured) {
+	var o deleteOptions
+	unknown, err := kjson.UnmarshalStrict([]byte(value), &o)
+	if err != nil || len(unknown) > 0 {
+		i.refuse(field, "it holds no options of a deletion in JSON")
+		return
+	}
+	for name, set := range map[string]bool{
+		"gracePeriodSeconds": o.GracePeriodSeconds != nil, "preconditions": o.Preconditions != nil,
+		"orphanDependents": o.OrphanDependents != nil, "dryRun": len(o.DryRun) > 0,
+	} {
+		if set {
+			i.refuse(field, "%s cannot be said here; take it out, and set propagationPolicy", name)
+		}
+	}
+	if o.PropagationPolicy == nil {
+		return
+	}
+	switch *o.PropagationPolicy {
+	case string(metav1.DeletePropagationForeground), string(metav1.DeletePropagationBackground), string(metav1.DeletePropagationOrphan):
+		obj.SetAnnotations(map[string]string{contract.DeletionPropagationAnnotation: *o.PropagationPolicy})
+	default:
+		i.refuse(field, "propagationPolicy %q is none of Foreground, Background and Orphan", *o.PropagationPolicy)
+	}
+}
+
+func label(obj *unstructured.Unstructured, key, value string) {
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[key] = value
+	obj.SetLabels(labels)
+}
+
+// emit writes down what became of an object.
+func (c *converter) emit(i *item, obj *unstructured.Unstructured, t target, where reach, found differences, spec policyv1alpha1.PropagationSpec) {
+	if t.isNamespace() && untouched(obj.GetName()) {
+		i.tell("", "left out: KubeFed leaves this namespace alone, and so does this hub; it bounds what is in it")
+		return
+	}
+	if obj.GetNamespace() != "" {
+		c.needed[obj.GetNamespace()] = true
+	}
+	name := c.uniqueName(obj)
+	if t.isNamespace() {
+		c.namespaced = append(c.namespaced, obj)
+	} else {
+		c.templates = append(c.templates, obj)
+	}
+	if rules := found.rules(); len(rules) > 0 {
+		o := policyObject(policyv1alpha1.KindOverridePolicy, obj, name)
+		o.Object["spec"] = asMap(policyv1alpha1.OverrideSpec{ResourceSelectors: spec.ResourceSelectors, OverrideRules: rules})
+		c.overrides = append(c.overrides, o)
+	}
+	if where.nowhere {
+		i.tell("spec.placement", "it is nowhere: it gets no policy")
+		return
+	}
+	spec.Placement.ClusterAffinity = where.affinity()
+	p := policyObject(policyv1alpha1.KindPropagationPolicy, obj, name)
+	p.Object["spec"] = asMap(spec)
+	c.places = append(c.places, p)
+}
+
+// policyObject is a policy about an object, of its namespace or of none.
+func policyObject(kind string, about *unstructured.Unstructured, name string) *unstructured.Unstructured {
+	if about.GetNamespace() == "" {
+		kind = "Cluster" + kind
+	}
+	return object(policyv1alpha1.GroupVersion.String(), kind, about.GetNamespace(), name)
+}
+
+// policyName is the name of the policies about an object.
+func policyName(obj *unstructured.Unstructured) string {
+	const longest = 240 // with room for a number
+	name := contract.BindingName(obj.GetKind(), obj.GetName())
+	if len(name) > longest {
+		name = strings.TrimRight(name[:longest-12], "-.") + "-" + contract.Hash(name)
+	}
+	return name
+}
+
+// asMap is a value of the API as its JSON has it, without what says nothing.
+func asMap(value any) map[string]any {
+	raw, err := json.Marshal(value)
+	var out map[string]any
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &out)
+	}
+	if err != nil {
+		panic(err) // types of the API are made of JSON
+	}
+	prune(out)
+	return out
+}
+
+// prune drops empty objects and what is null of an override that removes.
+func prune(m map[string]any) {
+	for key, value := range m {
+		switch v := value.(type) {
+		case map[string]any:
+			prune(v)
+			if len(v) == 0 && key != "targetCluster" && key != "value" {
+				delete(m, key)
+			}
+		case []any:
+			for _, e := range v {
+				if child, ok := e.(map[string]any); ok {
+					prune(child)
+				}
+			}
+		case nil:
+			if key == "value" && m["operator"] == string(policyv1alpha1.OverrideRemove) {
+				delete(m, key)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package kubefed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	"fairlead.dev/hub/people/migrate/conversion"
+)
+
+// item is a document that is being converted, and what is found about it.
+type item struct {
+	conversion.Document
+	name     string
+	findings []conversion.Finding
+	refused  bool
+}
+
+func newItem(d conversion.Document) *item {
+	return &item{Document: d, name: conversion.NameOf(d.Object)}
+}
+
+// refuse says why a field cannot be converted, so that the object is not.
+func (i *item) refuse(field, format string, args ...any) {
+	i.refused = true
+	i.find(conversion.Finding{Refused: true, Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+// tell says what became of a field.
+func (i *item) tell(field, format string, args ...any) {
+	i.find(conversion.Finding{Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+func (i *item) find(f conversion.Finding) {
+	f.File, f.Object = i.File, i.name
+	i.findings = append(i.findings, f)
+}
+
+// key is how KubeFed calls an object.
+func (i *item) key() string {
+	if i.Object.GetNamespace() == "" {
+		return i.Object.GetName()
+	}
+	return i.Object.GetNamespace() + "/" + i.Object.GetName()
+}
+
+// decode reads an object into one of the types, and says whether it could. A field that KubeFed
+// does not know is refused, like one of another type.
+func (i *item) decode(into any) bool {
+	raw, err := json.Marshal(i.Object.Object)
+	if err != nil {
+		i.refuse("", "the object cannot be encoded: %v", err)
+		return false
+	}
+	unknown, err := kjson.UnmarshalStrict(raw, into)
+	for _, e := range unknown {
+		field := e.Error()
+		if at, ok := errors.AsType[kjson.FieldError](e); ok {
+			field = at.FieldPath()
+		}
+		i.refuse(strings.TrimPrefix(field, "."), "KubeFed has no field of this name; correct or remove it")
+	}
+	if err != nil {
+		field, wrong := "", err.Error()
+		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			field, wrong = mismatch.Field, fmt.Sprintf("a %s is not what is expected here", mismatch.Value)
+		}
+		i.refuse(field, "%s; correct it", wrong)
+	}
+	return err == nil
+}

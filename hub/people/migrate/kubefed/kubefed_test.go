@@ -1,0 +1,317 @@
+package kubefed_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/hub/people/migrate/conversion"
+	"fairlead.dev/hub/people/migrate/kubefed"
+)
+
+// read reads documents as a file has them.
+func read(g Gomega, text string) []conversion.Document {
+	var out []conversion.Document
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text))))
+	for {
+		raw, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		asJSON, err := yaml.YAMLToJSON(raw)
+		g.Expect(err).NotTo(HaveOccurred())
+		obj := &unstructured.Unstructured{}
+		if bytes.Equal(bytes.TrimSpace(asJSON), []byte("null")) {
+			continue
+		}
+		g.Expect(obj.UnmarshalJSON(asJSON)).To(Succeed(), string(raw))
+		out = append(out, conversion.Document{File: "f.yaml", Object: obj})
+	}
+}
+
+// written is a result as people see it.
+func written(g Gomega, r conversion.Result) string {
+	var out bytes.Buffer
+	for _, c := range r.Commands {
+		out.WriteString("$ " + c + "\n")
+	}
+	for _, obj := range r.Objects {
+		text, err := yaml.Marshal(obj.Object)
+		g.Expect(err).NotTo(HaveOccurred())
+		out.WriteString("---\n" + string(text))
+	}
+	return out.String()
+}
+
+func refusals(r conversion.Result) []string {
+	var out []string
+	for _, f := range r.Findings {
+		if f.Refused {
+			out = append(out, f.String())
+		}
+	}
+	return out
+}
+
+func told(r conversion.Result) []string {
+	var out []string
+	for _, f := range r.Findings {
+		if !f.Refused {
+			out = append(out, f.String())
+		}
+	}
+	return out
+}
+
+// shop is a namespace in a, b and c, which are all clusters.
+const shop = `
+apiVersion: types.kubefed.io/v1beta1
+kind: FederatedNamespace
+metadata: {name: shop, namespace: shop}
+spec: {template: {}, placement: {clusterSelector: {}}}
+---
+apiVersion: core.kubefed.io/v1beta1
+kind: KubeFedCluster
+metadata: {name: a, namespace: kube-federation-system, labels: {name: a, tier: gold}}
+spec: {apiEndpoint: "https://a:6443", secretRef: {name: a-token}}
+status: {region: eu, zones: [eu-1, eu-2], conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: core.kubefed.io/v1beta1
+kind: KubeFedCluster
+metadata: {name: b, namespace: kube-federation-system, labels: {name: b}}
+spec: {apiEndpoint: "https://b:6443"}
+---
+apiVersion: core.kubefed.io/v1beta1
+kind: KubeFedCluster
+metadata: {name: c, namespace: kube-federation-system, labels: {name: c}}
+spec: {}
+---
+`
+
+func TestConversion(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := kubefed.Convert(read(g, shop+`
+apiVersion: types.kubefed.io/v1beta1
+kind: FederatedDeployment
+metadata: {name: web, namespace: shop, annotations: {kubefed.io/orphan: "true", kubefed.io/deleteoption: '{"propagationPolicy":"Orphan"}'}}
+spec:
+  template:
+    metadata: {labels: {app: web, kubefed.io/managed: "true"}, annotations: {gone: x}}
+    spec: {replicas: 2, template: {spec: {containers: [{name: web, image: "nginx:1"}]}}}
+  retainReplicas: true
+  placement: {clusters: [{name: b}, {name: a}]}
+  overrides:
+  - clusterName: b
+    clusterOverrides:
+    - {path: /spec/template/spec/containers/0/image, value: "nginx:2"}
+    - {path: /spec/template/spec/hostNetwork, op: remove}
+    - {path: /metadata/annotations/example.com~1a, op: add, value: x}
+    - {path: /spec/replicas, value: 5}
+`), kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(refusals(r)).To(BeEmpty())
+	g.Expect(written(g, r)).To(Equal(`$ hub token create --cluster a --labels name=a,tier=gold --region eu --zone eu-1 --zone eu-2
+$ hub token create --cluster b --labels name=b
+$ hub token create --cluster c --labels name=c
+---
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: shop
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata:
+  name: web-deployment
+  namespace: shop
+spec:
+  overrideRules:
+  - overriders:
+      annotationsOverrider:
+      - operator: add
+        value:
+          example.com/a: x
+      plaintext:
+      - operator: replace
+        path: /spec/template/spec/containers/0/image
+        value: nginx:2
+      - operator: remove
+        path: /spec/template/spec/hostNetwork
+    targetCluster:
+      clusterNames:
+      - b
+  resourceSelectors:
+  - apiVersion: apps/v1
+    kind: Deployment
+    name: web
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  annotations:
+    fairlead.dev/deletion-propagation: Orphan
+  labels:
+    app: web
+    resourcetemplate.karmada.io/retain-replicas: "true"
+  name: web
+  namespace: shop
+spec:
+  replicas: 7
+  template:
+    spec:
+      containers:
+      - image: nginx:1
+        name: web
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: ClusterPropagationPolicy
+metadata:
+  name: shop-namespace
+spec:
+  conflictResolution: Overwrite
+  resourceSelectors:
+  - apiVersion: v1
+    kind: Namespace
+    name: shop
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata:
+  name: web-deployment
+  namespace: shop
+spec:
+  conflictResolution: Overwrite
+  placement:
+    clusterAffinity:
+      clusterNames:
+      - a
+      - b
+    replicaScheduling:
+      replicaDivisionPreference: Weighted
+      replicaSchedulingType: Divided
+      weightPreference:
+        staticWeightList:
+        - targetCluster:
+            clusterNames:
+            - a
+          weight: 2
+        - targetCluster:
+            clusterNames:
+            - b
+          weight: 5
+  preserveResourcesOnDeletion: true
+  resourceSelectors:
+  - apiVersion: apps/v1
+    kind: Deployment
+    name: web
+`))
+	g.Expect(told(r)).To(ContainElements(
+		ContainSubstring("FederatedDeployment shop/web: spec.template.metadata.annotations: left out"),
+		ContainSubstring("spec.overrides[0].clusterOverrides[2].path: set in what is sent"),
+		ContainSubstring("spec.overrides[0].clusterOverrides[3].path: a share of 7 replicas"),
+	))
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	const name = "f.yaml: FederatedDeployment shop/web: "
+	tests := map[string]struct {
+		in    string
+		plain bool
+		want  []string
+	}{
+		"a path that cannot differ": {
+			in:   deployment(`overrides: [{clusterName: a, clusterOverrides: [{path: /apiVersion, value: v2}]}]`),
+			want: []string{name + "spec.overrides[0].clusterOverrides[0].path: /apiVersion cannot differ by cluster; write two templates"},
+		},
+		"a kind that nobody knows": {
+			in:   `{apiVersion: types.kubefed.io/v1beta1, kind: FederatedGizmo, metadata: {name: web, namespace: shop}, spec: {template: {}}}`,
+			want: []string{"f.yaml: FederatedGizmo shop/web: kind: no FederatedTypeConfig says what FederatedGizmo stands for, and it is not of Kubernetes; add its FederatedTypeConfig to the files"},
+		},
+		"two federated types of one target": {
+			in: typeConfig("deployments.apps", "Deployment", "FederatedDeployment") + "---\n" + typeConfig("other.apps", "Deployment", "FederatedOther") + "---\n" + deployment(""),
+			want: []string{
+				name + "kind: deployments.apps and other.apps are two federated types of one target; remove one of them and what is of its kind",
+				"f.yaml: FederatedTypeConfig other.apps: spec.targetType: FederatedTypeConfig deployments.apps has the same target or federated type; remove one of the two",
+			},
+		},
+		"a field that KubeFed does not have": {
+			in:   deployment(`surprise: 1`),
+			want: []string{name + "spec.surprise: KubeFed has no field of this name; correct or remove it"},
+		},
+		"a placement that cannot be said": {
+			in:   deployment(`placement: {clusterSelector: {matchExpressions: [{key: a, operator: Near}]}}`),
+			want: []string{name + `spec.placement.clusterSelector: "Near" is not a valid label selector operator`},
+		},
+		"a cluster twice": {
+			in:   deployment(`overrides: [{clusterName: a}, {clusterName: a}]`),
+			want: []string{name + `spec.overrides[1].clusterName: "a" is there twice; KubeFed applies neither`},
+		},
+		"a path twice": {
+			in:   deployment(`overrides: [{clusterName: a, clusterOverrides: [{path: /spec/paused, value: true}, {path: /spec/paused, value: false}]}]`),
+			want: []string{name + `spec.overrides[0].clusterOverrides[1].path: /spec/paused is there twice for a cluster; KubeFed applies neither`},
+		},
+		"a field of another type": {
+			in:   deployment(`placement: {clusters: all}`),
+			want: []string{name + "spec.placement.clusters: a string is not what is expected here; correct it"},
+		},
+		"the same object in two places": {
+			in:   deployment("") + "---\n" + deployment(""),
+			want: []string{name + "metadata.name: the object is in f.yaml too; remove one of the two"},
+		},
+		"a preference without its object": {
+			in:   preference("totalReplicas: 3"),
+			want: []string{"f.yaml: ReplicaSchedulingPreference shop/web: spec.targetKind: there is no FederatedDeployment of this name; remove the preference, or add what it is about to the files"},
+		},
+		"bounds, where only what others have is wanted": {
+			in: deployment("placement: {clusterSelector: {}}") + "---\n" + preference("totalReplicas: 3\n  clusters: {a: {weight: 1, maxReplicas: 2}}"), plain: true,
+			want: []string{
+				name + "its ReplicaSchedulingPreference shop/web is refused",
+				"f.yaml: ReplicaSchedulingPreference shop/web: spec.clusters[a].maxReplicas: only this hub has bounds of replicas; leave out --plain",
+			},
+		},
+		"a preference that cannot be read takes its object along": {
+			in: deployment("placement: {clusterSelector: {}}") + "---\n" + preference("totalReplicas: three"),
+			want: []string{
+				name + "its ReplicaSchedulingPreference shop/web is refused",
+				"f.yaml: ReplicaSchedulingPreference shop/web: spec.totalReplicas: a string is not what is expected here; correct it",
+			},
+		},
+		"options of a deletion that cannot be said": {
+			in:   `{apiVersion: types.kubefed.io/v1beta1, kind: FederatedSecret, metadata: {name: s, namespace: shop, annotations: {kubefed.io/deleteoption: '{"gracePeriodSeconds":5}'}}, spec: {template: {}}}`,
+			want: []string{"f.yaml: FederatedSecret shop/s: metadata.annotations[kubefed.io/deleteoption]: gracePeriodSeconds cannot be said here; take it out, and set propagationPolicy"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := kubefed.Convert(read(g, shop+tt.in), kubefed.Options{Replicas: kubefed.Freeze, Plain: tt.plain})
+			g.Expect(refusals(r)).To(Equal(tt.want))
+			g.Expect(written(g, r)).NotTo(ContainSubstring("kind: Deployment"), "what is refused is left out")
+		})
+	}
+}
+
+func deployment(spec string) string {
+	return "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedDeployment\nmetadata: {name: web, namespace: shop}\nspec:\n  template: {spec: {replicas: 2}}\n  " + spec + "\n"
+}
+
+func preference(spec string) string {
+	return "apiVersion: scheduling.kubefed.io/v1alpha1\nkind: ReplicaSchedulingPreference\nmetadata: {name: web, namespace: shop}\nspec:\n  targetKind: FederatedDeployment\n  " + spec + "\n"
+}
+
+func typeConfig(name, kind, federated string) string {
+	return "apiVersion: core.kubefed.io/v1beta1\nkind: FederatedTypeConfig\nmetadata: {name: " + name + "}\nspec:\n" +
+		"  targetType: {group: apps, version: v1, kind: " + kind + "}\n  federatedType: {group: types.kubefed.io, version: v1beta1, kind: " + federated + "}\n  propagation: Enabled\n"
+}

@@ -1,0 +1,263 @@
+package kubefed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+)
+
+const replicasPath = "/spec/replicas"
+
+// differences are the overrides of an object.
+type differences struct {
+	order []string
+	of    map[string]*policyv1alpha1.Overriders
+	// replicas by cluster, where they are overridden; fields is where that stands.
+	replicas map[string]int64
+	fields   map[string]string
+}
+
+// rules are the overrides, one rule for all clusters that have the same.
+func (d *differences) rules() []policyv1alpha1.RuleWithCluster {
+	var out []policyv1alpha1.RuleWithCluster
+	at := map[string]int{}
+	for _, cluster := range d.order {
+		o := d.of[cluster]
+		raw, err := json.Marshal(o)
+		if err != nil || len(o.Plaintext)+len(o.AnnotationsOverrider) == 0 {
+			continue
+		}
+		n, same := at[string(raw)]
+		if !same {
+			n = len(out)
+			at[string(raw)] = n
+			out = append(out, policyv1alpha1.RuleWithCluster{TargetCluster: &policyv1alpha1.ClusterAffinity{}, Overriders: *o})
+		}
+		out[n].TargetCluster.ClusterNames = append(out[n].TargetCluster.ClusterNames, cluster)
+	}
+	return out
+}
+
+// overrides reads what differs in which cluster.
+func (i *item) overrides(f *federated, obj *unstructured.Unstructured, t target) differences {
+	out := differences{of: map[string]*policyv1alpha1.Overriders{}, replicas: map[string]int64{}, fields: map[string]string{}}
+	for n, o := range f.Spec.Overrides {
+		field := fmt.Sprintf("spec.overrides[%d]", n)
+		if o.ClusterName == "" {
+			i.refuse(field+".clusterName", "it is missing")
+			continue
+		}
+		if out.of[o.ClusterName] != nil {
+			i.refuse(field+".clusterName", "%q is there twice; KubeFed applies neither", o.ClusterName)
+			continue
+		}
+		to := &policyv1alpha1.Overriders{}
+		out.order, out.of[o.ClusterName] = append(out.order, o.ClusterName), to
+		paths := map[string]bool{}
+		for k, change := range o.ClusterOverrides {
+			at := fmt.Sprintf("%s.clusterOverrides[%d]", field, k)
+			op := change.Op
+			if op == "" {
+				op = string(policyv1alpha1.OverrideReplace)
+			}
+			if !slices.Contains([]string{"add", "remove", "replace"}, op) {
+				i.refuse(at+".op", "%q is none of add, remove and replace", op)
+				continue
+			}
+			if paths[change.Path] {
+				i.refuse(at+".path", "%s is there twice for a cluster; KubeFed applies neither", change.Path)
+				continue
+			}
+			paths[change.Path] = true
+			if wrong := cannot(change.Path, obj.GetNamespace() != ""); wrong != "" {
+				i.refuse(at+".path", "%s %s", change.Path, wrong)
+				continue
+			}
+			if n, whole := wholeNumber(change.Value); whole && change.Path == replicasPath && op != "remove" && t.scalable() && n >= 0 && n <= math.MaxInt32 {
+				out.replicas[o.ClusterName], out.fields[o.ClusterName] = n, at
+				continue
+			}
+			i.change(at, op, change, to)
+		}
+	}
+	return out
+}
+
+// cannot says why a path cannot be overridden; empty if it can.
+func cannot(path string, namespaced bool) string {
+	if !regexp.MustCompile(`^(/([^~/]|~[01])*)+$`).MatchString(path) {
+		return "is no JSON pointer, such as /spec/replicas"
+	}
+	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	second, _, _ := strings.Cut(rest, "/")
+	switch {
+	case first == "apiVersion":
+		return "cannot differ by cluster; write two templates"
+	case first == "kind", first == "metadata" && slices.Contains([]string{"name", "namespace", "generateName"}, second):
+		return "cannot be overridden, and KubeFed does not either"
+	case first == "metadata" && second == "":
+		return "replaces the name of the object too; override single fields of it"
+	case first == "status", first == "metadata" && slices.Contains([]string{
+		"uid", "ownerReferences", "finalizers", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "managedFields", "selfLink",
+	}, second):
+		return "is of one object in one cluster, and nothing of it is sent"
+	case namespaced && (first == "roleRef" || first == "subjects"):
+		return "says who may do what, which whoever writes into one namespace cannot change; write two templates"
+	}
+	return ""
+}
+
+// change converts one override. Annotations are not changed in what a member has but set in what
+// is sent, where there may be none before.
+func (i *item) change(at, op string, o override, to *policyv1alpha1.Overriders) {
+	key, annotation := strings.CutPrefix(o.Path, "/metadata/annotations")
+	if !annotation || key != "" && key[0] != '/' {
+		value, err := json.Marshal(o.Value)
+		if err != nil {
+			i.refuse(at+".value", "it cannot be encoded: %v", err)
+			return
+		}
+		plain := policyv1alpha1.PlaintextOverrider{Path: o.Path, Operator: policyv1alpha1.OverriderOperator(op)}
+		if op != "remove" {
+			plain.Value = apiextensionsv1.JSON{Raw: value}
+		}
+		to.Plaintext = append(to.Plaintext, plain)
+		return
+	}
+	if op == "remove" {
+		i.tell(at+".path", "left out: there it removes what a member has, here templates bring no annotations to remove")
+		return
+	}
+	values := map[string]string{}
+	switch v := o.Value.(type) {
+	case string:
+		if key == "" {
+			i.refuse(at+".value", "annotations are an object of texts")
+			return
+		}
+		values[strings.NewReplacer("~1", "/", "~0", "~").Replace(key[1:])] = v
+	case map[string]any:
+		for name, text := range v {
+			s, ok := text.(string)
+			if !ok || key != "" {
+				i.refuse(at+".value", "an annotation is a text")
+				return
+			}
+			values[name] = s
+		}
+	default:
+		i.refuse(at+".value", "an annotation is a text")
+		return
+	}
+	i.tell(at+".path", "set in what is sent; annotations that a member has of others stay, whatever the operation")
+	to.AnnotationsOverrider = append(to.AnnotationsOverrider, policyv1alpha1.LabelAnnotationOverrider{Operator: policyv1alpha1.OverrideAdd, Value: values})
+}
+
+// restore puts the overrides of replicas back among the others.
+func (d *differences) restore() {
+	for _, cluster := range slices.Sorted(maps.Keys(d.replicas)) {
+		d.of[cluster].Plaintext = append(d.of[cluster].Plaintext, policyv1alpha1.PlaintextOverrider{
+			Path: replicasPath, Operator: policyv1alpha1.OverrideReplace, Value: apiextensionsv1.JSON{Raw: fmt.Append(nil, d.replicas[cluster])},
+		})
+	}
+	d.replicas = nil
+}
+
+// divide makes overrides of replicas a division by weights, where every cluster is known and has
+// some; else they stay overrides.
+func (i *item) divide(where reach, d differences, t target, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) {
+	fields := slices.Sorted(maps.Values(d.fields))
+	each, err := replicasOf(obj)
+	if err != nil {
+		i.refuse("spec.template.spec.replicas", "%v", err)
+		return
+	}
+	shares := map[string]int64{}
+	var total int64
+	for _, cluster := range where.names {
+		n, overridden := d.replicas[cluster]
+		if !overridden {
+			n = each
+		}
+		shares[cluster] = n
+		total += n
+		if n < 1 {
+			total = 0
+			break
+		}
+	}
+	if total < 1 || total > math.MaxInt32 || where.selector != nil {
+		for _, field := range fields {
+			i.tell(field+".path", "stays an override: replicas are divided by weights only where every cluster is named and has some. The hub counts the replicas of the template for each cluster")
+		}
+		d.restore()
+		return
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(d.replicas)) {
+		if _, placed := shares[cluster]; !placed {
+			i.tell(d.fields[cluster]+".path", "left out: the object is not in %q", cluster)
+		} else {
+			i.tell(d.fields[cluster]+".path", "a share of %d replicas that are divided by weights", total)
+		}
+	}
+	spec.Placement.ReplicaScheduling = byWeights(shares)
+	setReplicas(obj, total)
+}
+
+// replicasOf reads the replicas of a template, 1 if it says nothing. Its spec is there then.
+func replicasOf(obj *unstructured.Unstructured) (int64, error) {
+	if obj.Object["spec"] == nil {
+		obj.Object["spec"] = map[string]any{}
+	}
+	if _, ok := obj.Object["spec"].(map[string]any); !ok {
+		return 0, errors.New("the spec of the template is no object")
+	}
+	n, found, err := unstructured.NestedFieldNoCopy(obj.Object, "spec", "replicas")
+	if err != nil || !found || n == nil {
+		return 1, err
+	}
+	if whole, ok := wholeNumber(n); ok {
+		return whole, nil
+	}
+	return 0, errors.New("the replicas of the template are no number")
+}
+
+// wholeNumber reads a number of JSON that has no fraction.
+func wholeNumber(value any) (int64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return v, true
+	case float64:
+		return int64(v), v == math.Trunc(v) && math.Abs(v) < 1<<53
+	}
+	return 0, false
+}
+
+// byWeights divides replicas into exactly these shares, if there are as many as all together.
+func byWeights(shares map[string]int64) *policyv1alpha1.ReplicaSchedulingStrategy {
+	list := []policyv1alpha1.StaticClusterWeight{}
+	for _, cluster := range slices.Sorted(maps.Keys(shares)) {
+		list = append(list, policyv1alpha1.StaticClusterWeight{
+			TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{cluster}}, Weight: shares[cluster],
+		})
+	}
+	return weighted(list)
+}
+
+func weighted(list []policyv1alpha1.StaticClusterWeight) *policyv1alpha1.ReplicaSchedulingStrategy {
+	return &policyv1alpha1.ReplicaSchedulingStrategy{
+		ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: policyv1alpha1.Weighted,
+		WeightPreference: &policyv1alpha1.ClusterPreferences{StaticWeightList: list},
+	}
+}

@@ -1,0 +1,86 @@
+package kubefed
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math/big"
+	"slices"
+)
+
+// plan is how KubeFed divides replicas: what each of the clusters gets, of those that get any.
+// The key is that of the object, namespace/name. Nothing is known of what fits into the clusters
+// or runs there, so all fits, and all is planned from the beginning.
+//
+//  1. The heaviest come first, and of equals whoever's hash of name and key is smaller.
+//  2. Each has its minimum, as long as there is any left.
+//  3. What is left is divided by weight, rounded up, in the order above; whoever has the maximum
+//     takes no more part, and what is left is divided again.
+func plan(total int64, clusters []string, key string, preferences map[string]clusterPreference) map[string]int64 {
+	if len(preferences) == 0 {
+		preferences = map[string]clusterPreference{everyOther: {Weight: 1}}
+	}
+	type party struct {
+		clusterPreference
+		name string
+		hash uint32
+	}
+	var parties []party
+	for _, name := range clusters {
+		preference, ok := preferences[name]
+		if !ok {
+			if preference, ok = preferences[everyOther]; !ok {
+				continue
+			}
+		}
+		h := fnv.New32()
+		_, _ = h.Write([]byte(name + key)) // a hash never fails
+		parties = append(parties, party{clusterPreference: preference, name: name, hash: h.Sum32()})
+	}
+	slices.SortFunc(parties, func(a, b party) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.hash, b.hash), cmp.Compare(a.name, b.name))
+	})
+	out, rest := map[string]int64{}, max(total, 0)
+	for _, p := range parties {
+		first := min(max(p.MinReplicas, 0), rest)
+		out[p.name] = first
+		rest -= first
+	}
+	for again := true; again && rest > 0; {
+		again = false
+		weights := new(big.Int)
+		for _, p := range parties {
+			weights.Add(weights, big.NewInt(max(p.Weight, 0)))
+		}
+		round, left := rest, parties[:0]
+		for _, p := range parties {
+			if p.Weight <= 0 {
+				continue
+			}
+			before := out[p.name]
+			after := before + min(share(round, p.Weight, weights), rest)
+			full := p.MaxReplicas != nil && after > *p.MaxReplicas
+			if full {
+				after = *p.MaxReplicas
+			} else {
+				left = append(left, p)
+			}
+			rest -= after - before
+			out[p.name] = after
+			again = again || after > before
+		}
+		parties = left
+	}
+	for name, n := range out {
+		if n <= 0 {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// share is what a weight makes of a number, rounded up. Nothing overflows, whatever was written.
+func share(of, weight int64, weights *big.Int) int64 {
+	n := new(big.Int).Mul(big.NewInt(of), big.NewInt(weight))
+	n.Add(n, weights).Sub(n, big.NewInt(1))
+	return n.Div(n, weights).Int64()
+}
