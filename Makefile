@@ -159,6 +159,9 @@ $(eval $(call tool,govulncheck,$(GOVULNCHECK_VERSION),golang.org/x/vuln/cmd/govu
 
 # What is tested was vetted before: see verify-vet.
 gotest = go test -vet=off
+# A quarter of an API server's processor time is the search for garbage. There are dozens of them, each for a minute, and
+# there is memory: they look for it more rarely.
+flowtest = GOGC=400 $(gotest)
 # Packages with tests: those that start built programs, of the others those that start API servers (the slowest, those in
 # test/, first), and those that start neither.
 programs = ./test/chaos/... ./test/failover/... ./test/e2e/...
@@ -180,7 +183,7 @@ slowest = awk '{print; fflush()} $$1 == "ok" && $$3 ~ /^[0-9.]+s$$/ {printf "%8.
 test: build test-unit ## Everything that is tested, on real API servers
 	$(call say,flow tests and end-to-end tests)
 	@$(without_browser)
-	@$(gotest) -count=1 -timeout 20m -p $(FLOW_PARALLEL) $$($(mixed_packages)) | $(slowest)
+	@$(flowtest) -count=1 -timeout 20m -p $(FLOW_PARALLEL) $$($(mixed_packages)) | $(slowest)
 	@cd hub/machinery/controlplane && $(gotest) -timeout 10m ./...
 
 .PHONY: test-unit
@@ -200,12 +203,12 @@ without_browser = command -v $${CHROMIUM:-chromium} chromium-browser google-chro
 test-flow: build ## Stages, and hub and agents in one process, on real API servers
 	$(call say,flow tests)
 	@$(without_browser)
-	@$(gotest) -timeout 15m -p $(FLOW_PARALLEL) $$($(flow_packages)) | $(slowest)
+	@$(flowtest) -timeout 15m -p $(FLOW_PARALLEL) $$($(flow_packages)) | $(slowest)
 
 .PHONY: test-e2e
 test-e2e: build ## The built programs, from joining to kill -9, a lost cluster, and one round of chaos
 	$(call say,end-to-end tests)
-	@$(gotest) -count=1 -p $(FLOW_PARALLEL) -timeout 15m $(programs) | $(slowest)
+	@$(flowtest) -count=1 -p $(FLOW_PARALLEL) -timeout 15m $(programs) | $(slowest)
 
 .PHONY: test-network
 test-network: images ## The images: a hub, and members on networks that nobody can dial into (needs Docker)

@@ -71,11 +71,16 @@ func newHub(t *testing.T) *hub {
 	var err error
 	h.hashes, err = bootstrap.CAHash(ca)
 	h.g.Expect(err).NotTo(HaveOccurred())
-	h.g.Expect(apiserver.Install(t.Context(), h.config, apiserver.Options{
-		ClusterInfo: &apiserver.ClusterInfo{Server: h.config.Host, CA: ca},
-	})).To(Succeed())
+	installed.Do(func() {
+		h.g.Expect(apiserver.Install(t.Context(), h.config, apiserver.Options{
+			ClusterInfo: &apiserver.ClusterInfo{Server: h.config.Host, CA: ca},
+		})).To(Succeed())
+	})
 	return h
 }
+
+// installed has the first test prepare the hub for all.
+var installed sync.Once
 
 // serve runs the stages until the test ends or the returned function is called.
 func (h *hub) serve() func() {
