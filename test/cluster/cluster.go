@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -132,6 +134,9 @@ func startShared(o Options) (*Cluster, error) {
 // Main runs the tests of a package, stops the control planes that they shared, and ends
 // the process. It is all that TestMain does.
 func Main(m *testing.M) {
+	// Often enough for what people would notice; each look at an API costs it a millisecond, and at gomega's hundred a
+	// second a few tests that wait keep a core busy.
+	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	code := m.Run()
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

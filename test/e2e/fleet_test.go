@@ -15,7 +15,7 @@ import (
 // How long things may take on a machine that does other work too.
 const (
 	patience = 2 * time.Minute
-	poll     = 100 * time.Millisecond
+	poll     = 500 * time.Millisecond // most checks start a program
 )
 
 var shared = fleettest.Of(fleet.Options{Clusters: 3, Nodes: 2})

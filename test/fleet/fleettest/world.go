@@ -17,7 +17,7 @@ import (
 const (
 	// Patience is how long things may take on a machine that does other work too.
 	Patience = 5 * time.Minute
-	poll     = 100 * time.Millisecond
+	poll     = 500 * time.Millisecond // most checks start a program
 )
 
 // World is a fleet as one test sees it: whatever goes wrong fails the test. Its methods may
