@@ -138,6 +138,9 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 		err = r.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 			client.FieldOwner(contract.FieldManagerAgent), client.ForceOwnership)
 	}
+	if err == nil {
+		err = r.takeOver(ctx, m, desired)
+	}
 	if err != nil {
 		if overtaken(err) {
 			// It is not as the cache shows it, or another one by now.
