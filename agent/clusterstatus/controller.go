@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -22,6 +23,7 @@ import (
 
 	"fairlead.dev/agent/clusterstatus/facts"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
@@ -38,10 +40,13 @@ const (
 type Deps struct {
 	// Cluster is the name of the member.
 	Cluster string
+	// Namespace is its execution namespace on the hub. If it is empty nothing is told of quotas.
+	Namespace string
 	// MemberConfig and MemberHTTP reach the member's API server.
 	MemberConfig *rest.Config
 	MemberHTTP   *http.Client
-	// Workload reads and watches nodes and pods of the member; its requests are not bounded.
+	// Workload reads and watches nodes, pods and ResourceQuotas of the member; its requests are
+	// not bounded.
 	Workload client.WithWatch
 	// Unclaimed counts the objects in the member that no Work of the hub claims.
 	Unclaimed func() int
@@ -59,6 +64,7 @@ type Deps struct {
 type Reconciler struct {
 	hubClient client.Client
 	cluster   string
+	namespace string
 	unclaimed func() int
 	held      func() (metav1.Condition, bool)
 	probed    func(metav1.Condition)
@@ -86,13 +92,14 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if err != nil {
 		return err
 	}
-	w := newWorkload(deps.Workload)
+	w := newWorkload(deps.Workload, deps.Clock)
 	if err := mgr.Add(w); err != nil {
-		return fmt.Errorf("adding the watch of nodes and pods: %w", err)
+		return fmt.Errorf("adding the watch of nodes, pods and quotas: %w", err)
 	}
 	r := &Reconciler{
 		hubClient: mgr.GetClient(),
 		cluster:   deps.Cluster,
+		namespace: deps.Namespace,
 		unclaimed: deps.Unclaimed,
 		held:      deps.Held,
 		probed:    deps.Probed,
@@ -120,6 +127,9 @@ type observation struct {
 	partial     bool
 	nodes       *clusterv1alpha1.NodeSummary
 	resources   *clusterv1alpha1.ResourceSummary
+	// quotas say what the namespaces leave free, if quotasKnown.
+	quotas      []clusterv1alpha1.NamespaceQuota
+	quotasKnown bool
 	unclaimed   int32
 	// whole says that more than the probe was gathered.
 	whole bool
@@ -201,7 +211,27 @@ func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	seen.version = version
 	seen.enablements, seen.partial = r.member.Enablements(ctx)
 	seen.nodes, seen.resources = r.sums(ctx, cluster.Spec.ResourceModels)
+	if r.namespace != "" {
+		seen.quotas, seen.quotasKnown = r.workload.Quotas(func() (sets.Set[string], error) { return r.content(ctx) })
+	}
 	return seen
+}
+
+// content returns the namespaces of the member that have content from the hub, by the Works.
+func (r *Reconciler) content(ctx context.Context) (sets.Set[string], error) {
+	ctx, cancel := context.WithTimeout(ctx, workloadPatience)
+	defer cancel()
+	var works workv1alpha1.WorkList
+	if err := r.hubClient.List(ctx, &works, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the Works of the member: %w", err)
+	}
+	out := sets.New[string]()
+	for i := range works.Items {
+		if name := facts.ContentIn(&works.Items[i]); name != "" {
+			out.Insert(name)
+		}
+	}
+	return out, nil
 }
 
 // sums adds up nodes and pods, if anything changed. Before they were seen it has nothing

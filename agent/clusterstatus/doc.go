@@ -1,12 +1,12 @@
 // Package clusterstatus tells the hub how the member is.
 //
-// Reads: the member's /readyz, version, discovery, nodes and pods; its own Cluster on
-// the hub.
+// Reads: the member's /readyz, version, discovery, nodes, pods and ResourceQuotas; its own Cluster
+// and its Works on the hub.
 // Writes: the status of that Cluster.
 // Owns: of the status, unclaimedObjects (as execution counts them), the conditions Ready
 // (the hub writes Unknown when it hears nothing), CompleteAPIEnablements and DeletionsHeld
-// (as execution has it), kubernetesVersion, apiEnablements, nodeSummary and
-// resourceSummary.
+// (as execution has it), kubernetesVersion, apiEnablements, nodeSummary,
+// resourceSummary and namespaceQuotas.
 // Invariant: nothing is written to the hub but changes; what could not be
 // collected stays as it was.
 // Next: the hub's cluster stage and its scheduler.

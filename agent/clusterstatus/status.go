@@ -29,6 +29,9 @@ func setStatus(cluster *clusterv1alpha1.Cluster, seen observation, now metav1.Ti
 	if seen.resources != nil && !equality.Semantic.DeepEqual(status.ResourceSummary, seen.resources) {
 		status.ResourceSummary = seen.resources
 	}
+	if seen.quotasKnown && !equality.Semantic.DeepEqual(status.NamespaceQuotas, seen.quotas) {
+		status.NamespaceQuotas = seen.quotas
+	}
 }
 
 func setCondition(cluster *clusterv1alpha1.Cluster, condition metav1.Condition, now metav1.Time) {

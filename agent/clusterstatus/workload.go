@@ -7,12 +7,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/clusterstatus/facts"
@@ -22,26 +25,32 @@ import (
 // pageSize is how many nodes or pods are read at a time.
 const pageSize = 500
 
-// workload adds up the nodes and pods of the member. A member may have thousands of pods,
-// and an agent little memory: they are read page by page, and of each only what the sums
-// take is kept. To list them again every time would cost more than to watch them.
+// askAgain is after how long an agent that may not read ResourceQuotas looks whether it may.
+const askAgain = 10 * time.Minute
+
+// workload adds up the nodes and pods of the member, and follows its ResourceQuotas. A member
+// may have thousands of pods, and an agent little memory: they are read page by page, and of
+// each only what the sums take is kept. To list them again every time would cost more than to
+// watch them.
 type workload struct {
 	memberClient client.WithWatch
+	clock        clock.Clock
 
-	mu    sync.Mutex
-	nodes *facts.Nodes
-	pods  *facts.Pods
+	mu     sync.Mutex
+	nodes  *facts.Nodes
+	pods   *facts.Pods
+	quotas *facts.Quotas
 	// changed says that there is something new since it was last summed up.
 	changed bool
 
-	nodesHeard, podsHeard chan struct{}
+	nodesHeard, podsHeard, quotasHeard chan struct{}
 }
 
-func newWorkload(memberClient client.WithWatch) *workload {
+func newWorkload(memberClient client.WithWatch, c clock.Clock) *workload {
 	return &workload{
-		memberClient: memberClient, changed: true,
-		nodes: facts.NewNodes(), pods: facts.NewPods(),
-		nodesHeard: make(chan struct{}), podsHeard: make(chan struct{}),
+		memberClient: memberClient, clock: c, changed: true,
+		nodes: facts.NewNodes(), pods: facts.NewPods(), quotas: facts.NewQuotas(),
+		nodesHeard: make(chan struct{}), podsHeard: make(chan struct{}), quotasHeard: make(chan struct{}),
 	}
 }
 
@@ -71,14 +80,33 @@ func (w *workload) Start(ctx context.Context) error {
 			}
 		},
 	}
-	var both sync.WaitGroup
-	both.Go(func() {
+	quotas := &tally{
+		workload: w, list: w.listQuotas, of: &corev1.ResourceQuotaList{}, heard: w.quotasHeard,
+		put: func(obj any) bool {
+			if quota, ok := obj.(*corev1.ResourceQuota); ok {
+				w.quotas.Put(quota)
+			}
+			return false // the sums stay as they are
+		},
+		drop: func(obj any) {
+			if quota, ok := obj.(*corev1.ResourceQuota); ok {
+				w.quotas.Drop(quota)
+			}
+		},
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
 		toolscache.NewReflectorWithOptions(nodes, &corev1.Node{}, nodes, toolscache.ReflectorOptions{Name: "nodes"}).RunWithContext(ctx)
 	})
-	both.Go(func() {
+	all.Go(func() {
 		toolscache.NewReflectorWithOptions(pods, &corev1.Pod{}, pods, toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 	})
-	both.Wait()
+	all.Go(func() {
+		if w.mayReadQuotas(ctx) {
+			toolscache.NewReflectorWithOptions(quotas, &corev1.ResourceQuota{}, quotas, toolscache.ReflectorOptions{Name: "resourcequotas"}).RunWithContext(ctx)
+		}
+	})
+	all.Wait()
 	return nil
 }
 
@@ -104,13 +132,63 @@ func (w *workload) listPods(ctx context.Context) (version string, take func(), e
 	return version, func() { w.pods = fresh }, err
 }
 
+// listQuotas reads all ResourceQuotas, and returns what takes them over.
+func (w *workload) listQuotas(ctx context.Context) (version string, take func(), err error) {
+	fresh := facts.NewQuotas()
+	version, err = pages(ctx, w.memberClient, func() *corev1.ResourceQuotaList { return &corev1.ResourceQuotaList{} }, func(list *corev1.ResourceQuotaList) {
+		for i := range list.Items {
+			fresh.Put(&list.Items[i])
+		}
+	})
+	return version, func() { w.quotas = fresh }, err
+}
+
+// mayReadQuotas waits until the agent may read ResourceQuotas: the rights of one that was
+// installed by an older version do not have them, and it does without.
+func (w *workload) mayReadQuotas(ctx context.Context) bool {
+	for told := false; ; told = true {
+		err := w.memberClient.List(ctx, &corev1.ResourceQuotaList{}, client.Limit(1))
+		if !apierrors.IsForbidden(err) {
+			return ctx.Err() == nil // whatever else is wrong the watch deals with
+		}
+		if !told {
+			ctrl.LoggerFrom(ctx).Info("Not reporting what ResourceQuotas leave free, which this agent may not read", "reason", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-w.clock.After(askAgain):
+		}
+	}
+}
+
+// Quotas returns what the ResourceQuotas of the namespaces leave free that content returns;
+// not known before they were read. It does not ask for the namespaces if there are no quotas.
+func (w *workload) Quotas(content func() (sets.Set[string], error)) (report []clusterv1alpha1.NamespaceQuota, known bool) {
+	select {
+	case <-w.quotasHeard:
+	default:
+		return nil, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.quotas.Any() {
+		return nil, true
+	}
+	namespaces, err := content()
+	if err != nil {
+		return nil, false
+	}
+	return w.quotas.Report(namespaces), true
+}
+
 // pages reads a list page by page, and returns its version.
 func pages[L client.ObjectList](ctx context.Context, reader client.Reader, empty func() L, use func(L)) (string, error) {
 	next := ""
 	for {
 		list := empty()
 		if err := reader.List(ctx, list, &client.ListOptions{Limit: pageSize, Continue: next}); err != nil {
-			return "", fmt.Errorf("listing nodes and pods of the member: %w", err)
+			return "", fmt.Errorf("listing nodes, pods and quotas of the member: %w", err)
 		}
 		use(list)
 		if next = list.GetContinue(); next == "" {

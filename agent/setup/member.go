@@ -35,7 +35,7 @@ type member struct {
 	managed cache.Cache
 	// confined are caches like managed, of a namespace each, if the agent may see no others.
 	confined []cache.Cache
-	// workload reads and watches nodes and pods.
+	// workload reads and watches nodes, pods and ResourceQuotas.
 	workload client.WithWatch
 }
 
@@ -142,11 +142,12 @@ func (m *member) addTo(mgr manager.Manager) error {
 	return nil
 }
 
-// workloadMapper knows nodes and pods without asking.
+// workloadMapper knows nodes, pods and ResourceQuotas without asking.
 func workloadMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ResourceQuota"), meta.RESTScopeNamespace)
 	return mapper
 }
 

@@ -141,6 +141,7 @@ func serve(ctx context.Context, o Options) error {
 	}
 	if err := clusterstatus.Register(mgr, clusterstatus.Deps{
 		Cluster:      o.Cluster,
+		Namespace:    namespace,
 		MemberConfig: m.config,
 		MemberHTTP:   m.http,
 		Workload:     m.workload,

@@ -1,3 +1,3 @@
 // Package facts turns what was observed of a member into what its Cluster says. It is
-// pure: probes, nodes and pods in, a part of the status out.
+// pure: probes, nodes, pods and quotas in, a part of the status out.
 package facts

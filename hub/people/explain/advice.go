@@ -2,9 +2,11 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/estimate"
 )
 
 // Advise says what to do next, the first thing that is in the way; empty if nothing is.
@@ -61,8 +63,25 @@ func adviseOnScheduling(r *Report) string {
 	case "SpreadConstraint":
 		return "Most clusters have no region, zone, provider or label to spread by: set it on the Cluster, or change spreadConstraints."
 	case "":
+		if names := heldByQuotas(r.Attempts); len(names) > 0 {
+			return fmt.Sprintf("Clusters fit, but a ResourceQuota of the namespace leaves too little room in %s: raise it there, or ask for less.", strings.Join(names, ", "))
+		}
 		return "Clusters fit, but there is too little room or they cannot be spread as asked: see the limits above; add room, or ask for less."
 	default:
 		return "See the reasons in the table of the clusters."
 	}
+}
+
+// heldByQuotas returns the clusters in which a quota of the member bounds what fits, by name.
+func heldByQuotas(attempts []Attempt) []string {
+	var out []string
+	for _, a := range attempts {
+		for _, v := range a.Clusters {
+			if estimate.ByQuota(v.CapacityLimit) {
+				out = append(out, v.Cluster)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -85,6 +85,15 @@ func TestText(t *testing.T) {
 	}{
 		"nothing selects it":  {explain.Report{}, []string{"Policies that select it:\n  none", "Next: No policy selects this object. Write a PropagationPolicy"}},
 		"it is not bound yet": {explain.Report{Policies: has}, []string{"pp shop/web", "Next: The hub has made no binding yet."}},
+		"quotas in the members leave too little": {
+			explain.Report{Policies: has, Scheduled: &explain.Scheduled{Status: "False", Reason: "Unschedulable", Message: "Too few."}, Attempts: explain.Attempts(decide.Decision{
+				Attempts: []decide.Attempt{{Message: "too few", Verdicts: []decide.Verdict{
+					{Cluster: "edge-1", Estimated: true, Capacity: estimate.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"}},
+					{Cluster: "edge-2", Estimated: true, Capacity: estimate.Capacity{Replicas: 1, Limit: "memory"}},
+				}}},
+			}, nil)},
+			[]string{"1 more (ResourceQuota: cpu)", "1 more (memory)", "Next: ", "ResourceQuota of the namespace", "edge-1"},
+		},
 		"taints keep it out": {
 			explain.Report{Policies: has, Scheduled: failed, Attempts: refused("TaintToleration")},
 			[]string{"Scheduled: False (NoClusterFit): 0/2 clusters are available.", "edge-1   refused  -    -      -     TaintToleration: long", "TaintToleration: short", "add clusterTolerations"},

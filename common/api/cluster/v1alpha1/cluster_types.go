@@ -305,6 +305,15 @@ type ClusterStatus struct {
 	// +optional
 	ResourceSummary *ResourceSummary `json:"resourceSummary,omitempty"`
 
+	// NamespaceQuotas say what the ResourceQuotas of the member leave free, of namespaces that
+	// have content from the hub: the scheduler gives a workload there no more replicas than
+	// that. A namespace that is not listed has no quota that bounds pods. Sorted by namespace; at
+	// most the first 256. Written by the agent. It is ours.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	NamespaceQuotas []NamespaceQuota `json:"namespaceQuotas,omitempty"`
+
 	// UnclaimedObjects counts the objects in the member that name a Work which the hub
 	// does not have, or which no longer contains them. They are left as they are; events
 	// on the Works name them. Written by the agent.
@@ -347,6 +356,39 @@ type NodeSummary struct {
 	// ReadyNum is how many of them are ready.
 	// +optional
 	ReadyNum int32 `json:"readyNum,omitempty"`
+}
+
+// NamespaceQuota is what the ResourceQuotas of one namespace leave free.
+type NamespaceQuota struct {
+	// Namespace in the member.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+
+	// PriorityClass says of which pods it is so; of all of the namespace if it is absent.
+	// +optional
+	PriorityClass *PriorityClassScope `json:"priorityClass,omitempty"`
+
+	// Free is how much more pods may request of a resource, by its name in a pod, and pods how
+	// many more there may be. What is not listed is not bounded. Never below 0.
+	// +required
+	// +kubebuilder:validation:MaxProperties=32
+	Free corev1.ResourceList `json:"free"`
+}
+
+// PriorityClassScope picks pods by the names of their priority classes.
+type PriorityClassScope struct {
+	// Operator is that of the scope of the ResourceQuota.
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator corev1.ScopeSelectorOperator `json:"operator"`
+
+	// Values are the names for In and NotIn.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	Values []string `json:"values,omitempty"`
 }
 
 // ResourceSummary adds up resources.

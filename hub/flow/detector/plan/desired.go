@@ -53,6 +53,11 @@ func (d Desired) Update(b workv1alpha2.Binding) {
 		spec.ReplicaRequirements = d.Requirements
 		spec.Components = d.Components
 	}
+	if r := spec.ReplicaRequirements; r != nil && r.Namespace != d.Meta.GetNamespace() {
+		r = r.DeepCopy()
+		r.Namespace = d.Meta.GetNamespace()
+		spec.ReplicaRequirements = r
+	}
 	b.SetName(contract.BindingName(d.Kind.Kind, d.Meta.GetName()))
 	b.SetNamespace(d.Meta.GetNamespace())
 	b.SetOwnerReferences([]metav1.OwnerReference{owner(d)})

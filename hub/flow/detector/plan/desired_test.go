@@ -73,7 +73,7 @@ func TestUpdateOfANewBinding(t *testing.T) {
 			APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7",
 		},
 		Replicas:                    3,
-		ReplicaRequirements:         &workv1alpha2.ReplicaRequirements{PriorityClassName: "high"},
+		ReplicaRequirements:         &workv1alpha2.ReplicaRequirements{PriorityClassName: "high", Namespace: "shop"},
 		PropagateDeps:               true,
 		SchedulerName:               "default-scheduler",
 		Placement:                   &spec().Placement,
@@ -82,6 +82,10 @@ func TestUpdateOfANewBinding(t *testing.T) {
 		PreserveResourcesOnDeletion: new(true),
 	}))
 	g.Expect(Current(b, deployment().Meta, "")).To(BeTrue())
+
+	b.Spec.ReplicaRequirements.Namespace = "" // as an older hub left it
+	update(b, deployment(), claimOf(), spec())
+	g.Expect(b.Spec.ReplicaRequirements.Namespace).To(Equal("shop"))
 }
 
 func TestUpdateOfAClusterScopedTemplate(t *testing.T) {

@@ -166,10 +166,11 @@ func (a *attempt) needsCapacity() bool {
 }
 
 func (a *attempt) capacity(c *clusterv1alpha1.Cluster) estimate.Capacity {
+	namespace := a.in.Spec.Resource.Namespace
 	if len(a.in.Spec.Components) > 1 {
-		return estimate.Sets(c, a.in.Assumed[c.Name], a.in.Spec.Components)
+		return estimate.Sets(c, a.in.Assumed[c.Name], namespace, a.in.Spec.Components)
 	}
-	return estimate.Replicas(c, a.in.Assumed[c.Name], a.in.Spec.ReplicaRequirements)
+	return estimate.Replicas(c, a.in.Assumed[c.Name], namespace, a.in.Spec.ReplicaRequirements)
 }
 
 // spread leaves the candidates that the spread constraints select.

@@ -24,6 +24,15 @@ func pods(n int64) func(*clusterv1alpha1.Cluster) {
 	}
 }
 
+// inShop gives a namespace of a cluster room for so many pods.
+func inShop(n int64) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) {
+		c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{
+			Namespace: "shop", Free: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)},
+		}}
+	}
+}
+
 // overflowing is an application of 6 replicas that is meant for a, and overflows to b and c
 // first, then to d.
 func overflowing(in *decide.Input) {
@@ -41,6 +50,9 @@ func ofPods(n int64) func(*decide.Input) {
 		in.Quotas = []quota.Quota{{Namespace: "shop", Name: "pods", Overall: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}}}
 	}
 }
+
+// shop is the namespace of the template.
+func shop(in *decide.Input) { in.Spec.Resource.Namespace = "shop" }
 
 func target(name string, replicas int32) workv1alpha2.TargetCluster {
 	return workv1alpha2.TargetCluster{Name: name, Replicas: replicas}
@@ -107,6 +119,13 @@ func TestWhatIsPreferredIsGoneBackTo(t *testing.T) {
 		"all that overflowed comes back": {
 			in:   input(overflowing, applied, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(4)), member("b", pods(0)), member("d", pods(9)))),
 			want: targets{target("a", 6)}, wantLeaves: []string{"b", "d"},
+		},
+		"not where a quota of the namespace has no room": {
+			in: input(overflowing, applied, shop, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(9), inShop(0)), member("b", pods(0)), member("d", pods(9)))),
+		},
+		"as much as a quota of the namespace leaves room for": {
+			in:   input(overflowing, applied, shop, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(9), inShop(3)), member("b", pods(0)), member("d", pods(9)))),
+			want: targets{target("a", 3), target("b", 3)}, wantLeaves: []string{"d"},
 		},
 		"as much as fits of it, from the farthest first": {
 			in:   input(overflowing, applied, has(target("a", 2), target("b", 3), target("d", 1)), with(member("a", pods(3)), member("b", pods(0)), member("d", pods(9)))),
@@ -198,4 +217,21 @@ func TestADecisionFromScratchLeavesClustersInTheirOwnTime(t *testing.T) {
 	g.Expect(got.Targets).To(BeComparableTo(targets{target("a", 1), target("b", 1)}))
 	g.Expect(got.Leave).To(HaveLen(1), "what is no more need not be left, nor what is not picked any more")
 	g.Expect(got.Leave[0].Cluster).To(Equal("c"))
+}
+
+func TestAQuotaInAClusterBoundsItsShare(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	members := with(member("a", pods(9), inShop(2)), member("b", pods(3)), member("c", pods(9), inShop(0)), member("d", pods(9)))
+	d := decide.Decide(input(overflowing, shop, members))
+	g.Expect(d.Targets).To(BeComparableTo(targets{target("a", 2), target("b", 3), target("d", 1)}), "what the quotas leave no room for overflows")
+	limits := map[string]string{}
+	for _, v := range d.Attempts[0].Verdicts {
+		limits[v.Cluster] = v.Limit
+	}
+	g.Expect(limits).To(Equal(map[string]string{"a": "ResourceQuota: pods", "b": "pods", "c": "ResourceQuota: pods", "d": ""}))
+
+	d = decide.Decide(input(overflowing, shop, with(member("a", pods(9), inShop(2)))))
+	g.Expect(d.Outcome).To(Equal(decide.Unschedulable))
+	g.Expect(d.Message).To(ContainSubstring("available replicas 2"))
 }

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,27 +29,33 @@ type Capacity struct {
 	Limit string
 }
 
-// Assumed is what was assigned to a cluster and is not in its report yet.
-type Assumed struct {
+// Amount is what so many pods request together.
+type Amount struct {
 	Resources corev1.ResourceList
 	Pods      int64
 }
 
-// Replicas says how many more replicas of an application fit into a cluster. An
-// application that requests nothing is bounded by pods alone.
-func Replicas(c *clusterv1alpha1.Cluster, assumed Assumed, req *workv1alpha2.ReplicaRequirements) Capacity {
+// Assumed is what was assigned to a cluster and is not in its report yet: in all, and of that
+// in each namespace.
+type Assumed struct {
+	Amount
+	Namespaces map[string]Amount
+}
+
+// Replicas says how many more replicas of an application of a namespace, or of none, fit into
+// a cluster. An application that requests nothing is bounded by pods alone.
+func Replicas(c *clusterv1alpha1.Cluster, assumed Assumed, namespace string, req *workv1alpha2.ReplicaRequirements) Capacity {
 	s := c.Capacity()
 	if s == nil {
 		return Capacity{Limit: LimitNoSummary}
 	}
 	b := bound{n: max(0, free(s, assumed, corev1.ResourcePods)), limit: LimitPods}
-	if req == nil || b.n == 0 {
-		return b.capacity()
-	}
-	b.resources(s, assumed, req.ResourceRequest, 1)
+	req = cmp.Or(req, &workv1alpha2.ReplicaRequirements{})
+	b.resources(s, assumed, req.ResourceRequest)
 	if b.n > 0 {
 		b.models(c, assumed, req.ResourceRequest)
 	}
+	b.quotas(c, namespace, assumed, []party{{class: req.PriorityClassName, request: req.ResourceRequest, replicas: 1}})
 	return b.capacity()
 }
 
@@ -65,15 +72,14 @@ func (b *bound) lower(n int64, limit string) {
 	}
 }
 
-// resources lowers the bound to what is free in sum for units that each request so
-// much, times over.
-func (b *bound) resources(s *clusterv1alpha1.ResourceSummary, assumed Assumed, request corev1.ResourceList, times int64) {
+// resources lowers the bound to what is free in sum for replicas that each request so much.
+func (b *bound) resources(s *clusterv1alpha1.ResourceSummary, assumed Assumed, request corev1.ResourceList) {
 	least := bound{n: math.MaxInt64}
 	for name := range request {
 		if name == corev1.ResourcePods {
 			continue
 		}
-		wanted := multiply(amount(request, name), times)
+		wanted := amount(request, name)
 		if wanted <= 0 {
 			continue
 		}
@@ -93,11 +99,7 @@ func (b *bound) capacity() Capacity {
 // free is what a cluster has left of a resource; less than nothing if it is
 // overcommitted.
 func free(s *clusterv1alpha1.ResourceSummary, assumed Assumed, name corev1.ResourceName) int64 {
-	taken := amount(assumed.Resources, name)
-	if name == corev1.ResourcePods {
-		taken = assumed.Pods
-	}
-	return amount(s.Allocatable, name) - amount(s.Allocated, name) - amount(s.Allocating, name) - taken
+	return amount(s.Allocatable, name) - amount(s.Allocated, name) - amount(s.Allocating, name) - assumed.of(name)
 }
 
 // amount is how much of a resource a list has: thousandths of a CPU, whole units of

@@ -100,18 +100,18 @@ func TestReplicas(t *testing.T) {
 			cluster: reporting(), req: requires("cpu", "7", "memory", "16Gi"), want: estimate.Capacity{Replicas: 1, Limit: "cpu"},
 		},
 		"what was assigned since is taken off": {
-			cluster: reporting(), assumed: estimate.Assumed{Resources: list("cpu", "4"), Pods: 8}, req: requires("cpu", "1"),
+			cluster: reporting(), assumed: estimate.Assumed{Amount: estimate.Amount{Resources: list("cpu", "4"), Pods: 8}}, req: requires("cpu", "1"),
 			want: estimate.Capacity{Replicas: 3, Limit: "cpu"},
 		},
 		"so are its pods": {
-			cluster: reporting(), assumed: estimate.Assumed{Pods: 80}, want: estimate.Capacity{Replicas: 5, Limit: "pods"},
+			cluster: reporting(), assumed: estimate.Assumed{Amount: estimate.Amount{Pods: 80}}, want: estimate.Capacity{Replicas: 5, Limit: "pods"},
 		},
 		"an overcommitted cluster takes nothing": {
-			cluster: reporting(), assumed: estimate.Assumed{Resources: list("cpu", "9")}, req: requires("cpu", "1m"),
+			cluster: reporting(), assumed: estimate.Assumed{Amount: estimate.Amount{Resources: list("cpu", "9")}}, req: requires("cpu", "1m"),
 			want: estimate.Capacity{Limit: "cpu"},
 		},
 		"a cluster without pods left takes nothing": {
-			cluster: reporting(), assumed: estimate.Assumed{Pods: 90}, req: requires("cpu", "1m"), want: estimate.Capacity{Limit: "pods"},
+			cluster: reporting(), assumed: estimate.Assumed{Amount: estimate.Amount{Pods: 90}}, req: requires("cpu", "1m"), want: estimate.Capacity{Limit: "pods"},
 		},
 		"nodes that are too small are of no use": {
 			cluster: reporting(grading(50, 2, 1)), req: requires("cpu", "2"), want: estimate.Capacity{Replicas: 2, Limit: "models"},
@@ -120,7 +120,7 @@ func TestReplicas(t *testing.T) {
 			cluster: reporting(grading(5, 2, 1)), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 6, Limit: "models"},
 		},
 		"what was assigned since takes places on nodes": {
-			cluster: reporting(grading(5, 2, 1)), assumed: estimate.Assumed{Resources: list("cpu", "1500m")}, req: requires("cpu", "1"),
+			cluster: reporting(grading(5, 2, 1)), assumed: estimate.Assumed{Amount: estimate.Amount{Resources: list("cpu", "1500m")}}, req: requires("cpu", "1"),
 			want: estimate.Capacity{Replicas: 4, Limit: "models"},
 		},
 		"a resource that no grade mentions is bounded by the sum": {
@@ -143,7 +143,7 @@ func TestReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.Expect(estimate.Replicas(tt.cluster, tt.assumed, tt.req)).To(Equal(tt.want))
+			g.Expect(estimate.Replicas(tt.cluster, tt.assumed, "", tt.req)).To(Equal(tt.want))
 		})
 	}
 }
@@ -190,7 +190,7 @@ func TestSets(t *testing.T) {
 			want:       estimate.Capacity{Limit: "models"},
 		},
 		"what was assigned since is taken off the nodes": {
-			cluster: reporting(grading(0, 0, 1)), assumed: estimate.Assumed{Resources: list("cpu", "2")},
+			cluster: reporting(grading(0, 0, 1)), assumed: estimate.Assumed{Amount: estimate.Amount{Resources: list("cpu", "2")}},
 			components: []workv1alpha2.Component{component("a", 1, "cpu", "1")},
 			want:       estimate.Capacity{Replicas: 2, Limit: "models"},
 		},
@@ -199,7 +199,7 @@ func TestSets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.Expect(estimate.Sets(tt.cluster, tt.assumed, tt.components)).To(Equal(tt.want))
+			g.Expect(estimate.Sets(tt.cluster, tt.assumed, "", tt.components)).To(Equal(tt.want))
 		})
 	}
 }
@@ -209,8 +209,8 @@ func TestAReportThatCannotBeDoesNoHarm(t *testing.T) {
 	g := NewWithT(t)
 	c := reporting(grading(0, 0, 1<<62))
 	c.Status.ResourceSummary.Allocatable = list("cpu", "1P", "pods", "1P")
-	g.Expect(estimate.Replicas(c, estimate.Assumed{}, requires("cpu", "1m")).Replicas).To(BeNumerically(">", 0))
-	g.Expect(estimate.Sets(c, estimate.Assumed{}, []workv1alpha2.Component{component("a", 1, "cpu", "1m")}).Replicas).
+	g.Expect(estimate.Replicas(c, estimate.Assumed{}, "", requires("cpu", "1m")).Replicas).To(BeNumerically(">", 0))
+	g.Expect(estimate.Sets(c, estimate.Assumed{}, "", []workv1alpha2.Component{component("a", 1, "cpu", "1m")}).Replicas).
 		To(BeNumerically(">", 0))
 }
 
@@ -220,7 +220,7 @@ func BenchmarkReplicas(b *testing.B) {
 			req := requires("cpu", "100m", "memory", "128Mi")
 			b.ReportAllocs()
 			for b.Loop() {
-				estimate.Replicas(c, estimate.Assumed{}, req)
+				estimate.Replicas(c, estimate.Assumed{}, "", req)
 			}
 		})
 	}

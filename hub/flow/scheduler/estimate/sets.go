@@ -20,13 +20,15 @@ const (
 
 // Sets says how many more sets of components fit into a cluster, all replicas of all
 // components being one set.
-func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, components []workv1alpha2.Component) Capacity {
+func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, namespace string, components []workv1alpha2.Component) Capacity {
 	s := c.Capacity()
 	if s == nil {
 		return Capacity{Limit: LimitNoSummary}
 	}
 	pods, sum := int64(0), map[corev1.ResourceName]int64{}
+	parties := make([]party, len(components))
 	for i := range components {
+		parties[i] = partyOf(&components[i])
 		replicas := int64(max(0, components[i].Replicas))
 		pods += replicas
 		for name := range requestOf(&components[i]) {
@@ -42,6 +44,7 @@ func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, components []workv1alpha2
 	if grades := gradesOf(c); len(grades) > 0 && b.n > 0 && pods > 0 {
 		b.lower(simulate(grades, assumed, components, b.n), LimitModels)
 	}
+	b.quotas(c, namespace, assumed, parties)
 	return b.capacity()
 }
 
@@ -57,6 +60,14 @@ func byName(amounts map[corev1.ResourceName]int64) []quantity {
 	return out
 }
 
+func partyOf(c *workv1alpha2.Component) party {
+	p := party{request: requestOf(c), replicas: int64(max(0, c.Replicas))}
+	if c.ReplicaRequirements != nil {
+		p.class = c.ReplicaRequirements.PriorityClassName
+	}
+	return p
+}
+
 func requestOf(c *workv1alpha2.Component) corev1.ResourceList {
 	if c.ReplicaRequirements == nil {
 		return nil
@@ -70,8 +81,8 @@ type node struct {
 	pods int64
 }
 
-// party is a component in a simulation.
-type party struct {
+// placing is a component in a simulation.
+type placing struct {
 	replicas int64
 	wants    []int64
 	// from is the first node that may still have room: what a node once had no room
@@ -88,9 +99,9 @@ func simulate(grades []grade, assumed Assumed, components []workv1alpha2.Compone
 	}
 	resources := byName(all)
 	nodes := nodesOf(grades, assumed, resources)
-	parties := make([]party, 0, len(components))
+	parties := make([]placing, 0, len(components))
 	for i := range components {
-		p := party{replicas: int64(max(0, components[i].Replicas)), wants: make([]int64, len(resources))}
+		p := placing{replicas: int64(max(0, components[i].Replicas)), wants: make([]int64, len(resources))}
 		for j, r := range resources {
 			p.wants[j] = max(0, amount(requestOf(&components[i]), r.name))
 		}
@@ -111,7 +122,7 @@ func simulate(grades []grade, assumed Assumed, components []workv1alpha2.Compone
 }
 
 // place puts one replica on the first node with room.
-func (p *party) place(nodes []node) bool {
+func (p *placing) place(nodes []node) bool {
 	for ; p.from < len(nodes); p.from++ {
 		if nodes[p.from].take(p.wants) {
 			return true

@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/assign"
+	"fairlead.dev/hub/flow/scheduler/estimate"
 )
 
 // Ours says whether a binding is this scheduler's to place: somebody is to, and the binding
@@ -57,7 +58,8 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 		complete(before) != complete(after),
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements):
 		c.News = Fit
-	case roomier(before.Status.ResourceSummary, after.Status.ResourceSummary):
+	case roomier(before.Status.ResourceSummary, after.Status.ResourceSummary),
+		estimate.Roomier(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas):
 		c.News = Room
 	}
 	return c

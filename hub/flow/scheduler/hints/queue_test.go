@@ -36,6 +36,9 @@ func TestOf(t *testing.T) {
 		"a larger node": {func(c *clusterv1alpha1.Cluster) {
 			c.Status.ResourceSummary.AllocatableModelings = []clusterv1alpha1.AllocatableModeling{{Grade: 3, Count: 1}}
 		}, hints.Room},
+		"room in a namespace": {func(c *clusterv1alpha1.Cluster) {
+			c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{Namespace: "shop", Free: cpus("2")}}
+		}, hints.Room},
 		"a label": {func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"a": "b"} }, hints.Fit},
 		"a taint": {func(c *clusterv1alpha1.Cluster) { c.Generation++ }, hints.Fit},
 		"its removal": {func(c *clusterv1alpha1.Cluster) {
@@ -54,6 +57,7 @@ func TestOf(t *testing.T) {
 			t.Parallel()
 			before := builder.MakeCluster("m").Obj()
 			before.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: cpus("4"), Allocated: cpus("1")}
+			before.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{Namespace: "shop", Free: cpus("1")}}
 			after := before.DeepCopy()
 			tt.change(after)
 			NewWithT(t).Expect(hints.Of(before, after).News).To(Equal(tt.want))

@@ -135,16 +135,32 @@ func (a *account) add(e entry) {
 
 // count adds so many replicas of an entry to the sum, or takes them off it.
 func (a *account) count(e *entry, replicas int64) {
-	next := estimate.Assumed{Pods: a.sum.Pods + replicas, Resources: maps.Clone(a.sum.Resources)}
-	if next.Resources == nil {
-		next.Resources = make(corev1.ResourceList, len(e.request))
-	}
-	for name, q := range e.request {
-		sum := next.Resources[name].DeepCopy()
-		sum.Add(times(q, replicas))
-		next.Resources[name] = sum
+	next := estimate.Assumed{Amount: plus(a.sum.Amount, e.request, replicas), Namespaces: maps.Clone(a.sum.Namespaces)}
+	if namespace := e.binding.Namespace; namespace != "" {
+		if next.Namespaces == nil {
+			next.Namespaces = map[string]estimate.Amount{}
+		}
+		sum := plus(next.Namespaces[namespace], e.request, replicas)
+		next.Namespaces[namespace] = sum
+		if sum.Pods == 0 {
+			delete(next.Namespaces, namespace)
+		}
 	}
 	a.sum = next
+}
+
+// plus returns an amount and what so many replicas request.
+func plus(amount estimate.Amount, request corev1.ResourceList, replicas int64) estimate.Amount {
+	out := estimate.Amount{Pods: amount.Pods + replicas, Resources: maps.Clone(amount.Resources)}
+	if out.Resources == nil {
+		out.Resources = make(corev1.ResourceList, len(request))
+	}
+	for name, q := range request {
+		sum := out.Resources[name].DeepCopy()
+		sum.Add(times(q, replicas))
+		out.Resources[name] = sum
+	}
+	return out
 }
 
 func (l *Ledger) account(cluster string) *account {

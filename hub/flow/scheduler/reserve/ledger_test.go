@@ -172,3 +172,29 @@ func BenchmarkBurst(b *testing.B) {
 		})
 	}
 }
+
+func TestWhatIsReservedInANamespace(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cpu := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+	l := reserve.New()
+	other := types.NamespacedName{Namespace: "other", Name: "web"}
+	l.Assign(web, nil, on(4), cpu, now)
+	l.Assign(other, nil, on(1), nil, now.Add(time.Second))
+	l.Assign(api, nil, on(2), cpu, now.Add(2*time.Second))
+	before := l.All(now)["m"]
+	g.Expect(before.Pods).To(BeEquivalentTo(7))
+	g.Expect(before.Namespaces["shop"].Pods).To(BeEquivalentTo(6))
+	reserved := before.Namespaces["shop"].Resources
+	g.Expect(reserved.Cpu().String()).To(Equal("3"))
+	g.Expect(before.Namespaces["other"].Pods).To(BeEquivalentTo(1))
+
+	l.Report(counting(10))
+	l.Report(counting(15))
+	after := l.All(now)["m"]
+	g.Expect(after.Namespaces["shop"].Pods).To(BeEquivalentTo(2), "what is reported is let go")
+	g.Expect(after.Namespaces).NotTo(HaveKey("other"))
+	g.Expect(before.Namespaces).To(HaveKey("other"), "what was handed out stays as it was")
+	l.Forget(api)
+	g.Expect(l.All(now)).To(BeEmpty())
+}

@@ -1,0 +1,55 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// leaves has a cluster report how many pods the quotas of this test's namespace leave room for.
+func (w *world) leaves(t *testing.T, c *clusterv1alpha1.Cluster, pods int64) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		read(t, w, c)
+		c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{
+			Namespace: w.namespace, Free: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)},
+		}}
+		return w.hub.Status().Update(t.Context(), c)
+	}, soon, often).Should(Succeed())
+}
+
+// TestAQuotaInAMemberIsNotExceededByABurst has 3 applications of 2 replicas each for 4 pods that
+// may be in the namespace. What was assigned and is not reported yet counts.
+func TestAQuotaInAMemberIsNotExceededByABurst(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	c := w.join(t, "tight-1", "tight")
+	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
+	w.reports(t, c, "50")
+	w.leaves(t, c, 4)
+	bindings := make([]*workv1alpha2.ResourceBinding, 3)
+	for i := range bindings {
+		bindings[i] = w.byRoom(fmt.Sprintf("tight-%d", i), "tight")
+		g.Expect(w.hub.Create(t.Context(), bindings[i])).To(Succeed())
+	}
+	verdicts := func() []string {
+		var out []string
+		for _, b := range bindings {
+			out = append(out, summary(read(t, w, b)))
+		}
+		return out
+	}
+	g.Eventually(verdicts, soon, often).Should(ConsistOf("tight-1 Success", "tight-1 Success", "Unschedulable"))
+	g.Consistently(verdicts, while, often).Should(ContainElement("Unschedulable"))
+
+	w.leaves(t, c, 6) // somebody raised it
+	g.Eventually(verdicts, soon, often).Should(HaveEach("tight-1 Success"))
+}
