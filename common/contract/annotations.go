@@ -12,6 +12,9 @@ const (
 	// FederatedResourceQuota, as JSON: what a replica, or each component, may request as the
 	// scheduler has compared it with the quotas. Works do not request more.
 	AdmittedRequestsAnnotation = Prefix + "admitted-requests"
+	// ReschedulePendingAnnotation is on the bindings whose spec.rescheduleTriggeredAt the
+	// scheduler has looked at and could not do: that time (RFC 3339). It does it when it can.
+	ReschedulePendingAnnotation = Prefix + "reschedule-pending"
 	// AppliedPlacementAnnotation is the placement that the scheduler last used, as
 	// JSON, on a binding.
 	AppliedPlacementAnnotation = "policy.karmada.io/applied-placement"

@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 )
 
 // reports makes a cluster report so many CPUs, none of which is in use.
@@ -115,4 +118,32 @@ func TestABurstDoesNotOvercommit(t *testing.T) {
 	// A node that joins one of them is room for who waits.
 	w.reports(t, one, "8")
 	g.Eventually(settled(6, 0, 8), soon, often).Should(Succeed())
+}
+
+// TestAWishThatCannotBeDoneWasLookedAt asks for a decision from scratch that has no room.
+func TestAWishThatCannotBeDoneWasLookedAt(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	c := w.join(t, "wish-1", "wish")
+	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
+	w.reports(t, c, "2")
+	b := w.byRoom("wish", "wish")
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("wish-1 Success"))
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Replicas = 3
+		b.Spec.RescheduleTriggeredAt = new(metav1.NewTime(b.Status.LastScheduledTime.Add(time.Second)))
+	})
+	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("wish-1 Unschedulable"))
+	g.Expect(b.Status.LastScheduledTime.Before(b.Spec.RescheduleTriggeredAt)).To(BeFalse(), "it was looked at")
+	looked, version := b.Status.LastScheduledTime.DeepCopy(), b.ResourceVersion
+
+	w.stop()
+	w.stop = w.run(t)
+	g.Consistently(func() string { return read(t, w, b).ResourceVersion }, while, often).Should(Equal(version), "once")
+	g.Expect(b.Status.LastScheduledTime).To(Equal(looked))
+	w.reports(t, c, "9")
+	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("wish-1 Success"))
+	g.Expect(b.Spec.Clusters[0].Replicas).To(BeEquivalentTo(3))
+	g.Expect(b.Annotations).NotTo(HaveKey(contract.ReschedulePendingAnnotation))
 }

@@ -104,6 +104,7 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 		AppliedPlacement: b.GetAnnotations()[contract.AppliedPlacementAnnotation],
 		ObservedAffinity: status.SchedulerObservedAffinityName,
 		LastScheduled:    status.LastScheduledTime,
+		Pending:          b.GetAnnotations()[contract.ReschedulePendingAnnotation],
 		Clusters:         r.snapshot.Clusters(),
 		Assumed:          r.ledger.All(now),
 		GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), b.BindingSpec().Resource.ResourceVersion, now),

@@ -50,7 +50,8 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 		}
 		placed = setAppliedPlacement(b, d.Placement)
 	}
-	setAdmittedRequests(b, d.AdmittedRequests)
+	setAnnotation(b, contract.AdmittedRequestsAnnotation, d.AdmittedRequests)
+	setAnnotation(b, contract.ReschedulePendingAnnotation, d.Pending)
 	c.verdict = setScheduled(&status.Conditions, condition(d, generation, now))
 	if d.Outcome == decide.Scheduled || d.Outcome == decide.Keep {
 		status.SchedulerObservedGeneration = generation
@@ -58,6 +59,8 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 		if c.targets || c.verdict || placed || d.Trigger == decide.TriggerRequested || status.LastScheduledTime == nil {
 			status.LastScheduledTime = later(now, spec.RescheduleTriggeredAt)
 		}
+	} else if d.Pending != "" && status.LastScheduledTime.Before(spec.RescheduleTriggeredAt) {
+		status.LastScheduledTime = later(now, spec.RescheduleTriggeredAt) // it was looked at
 	}
 	return c, nil
 }
@@ -192,18 +195,19 @@ func setAppliedPlacement(b kube.Binding, placement string) bool {
 	return true
 }
 
-// setAdmittedRequests records what of the requests of a binding was admitted, where there are quotas.
-func setAdmittedRequests(b kube.Binding, admitted string) {
-	annotations := maps.Clone(b.GetAnnotations())
-	if admitted == "" {
-		delete(annotations, contract.AdmittedRequestsAnnotation)
-		b.SetAnnotations(annotations)
+// setAnnotation sets an annotation of a binding, or takes it off if there is nothing to say.
+func setAnnotation(b kube.Binding, key, value string) {
+	if b.GetAnnotations()[key] == value {
 		return
 	}
+	annotations := maps.Clone(b.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[contract.AdmittedRequestsAnnotation] = admitted
+	annotations[key] = value
+	if value == "" {
+		delete(annotations, key)
+	}
 	b.SetAnnotations(annotations)
 }
 

@@ -505,7 +505,8 @@ type ResourceBindingStatus struct {
 	// +optional
 	SchedulerObservedAffinityName string `json:"schedulerObservingAffinityName,omitempty"`
 
-	// LastScheduledTime is when the scheduler last succeeded.
+	// LastScheduledTime is when the scheduler last succeeded, or last looked at what
+	// spec.rescheduleTriggeredAt asks for.
 	// +optional
 	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
 

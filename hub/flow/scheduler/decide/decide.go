@@ -21,6 +21,7 @@ func Decide(in Input) Decision {
 	}
 	d.Away = away(in, d)
 	d.AdmittedRequests = admit(in, d)
+	d.Pending = pending(in, d)
 	return d
 }
 

@@ -24,6 +24,9 @@ type Input struct {
 	ObservedAffinity string
 	// LastScheduled is when the last decision was made.
 	LastScheduled *metav1.Time
+	// Pending is the wish for a decision from scratch that was looked at and could not be done,
+	// as in the annotation; empty if there is none.
+	Pending string
 	// Clusters are all that there are, in any order; it is faster by name.
 	Clusters []*clusterv1alpha1.Cluster
 	// Assumed is what was assigned to clusters and is not in their reports yet, by
@@ -165,6 +168,9 @@ type Decision struct {
 	Placement string
 	// AdmittedRequests is what the annotation is to say; empty where there are no quotas.
 	AdmittedRequests string
+	// Pending is what the annotation is to say of a decision from scratch that was asked for and
+	// could not be made; empty if none is open.
+	Pending string
 	// Targets by name. Of Keep, Unschedulable, OverQuota and Refused, those that the binding has.
 	Targets []workv1alpha2.TargetCluster
 	// Leave are targets that are left in their own time, by name.

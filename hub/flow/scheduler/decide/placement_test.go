@@ -87,3 +87,31 @@ func TestAConstraintThatNamesNothingIsAboutClusters(t *testing.T) {
 	g.Expect(in.Spec.Placement.SpreadConstraints[0].SpreadByField).To(BeEmpty(), "what was given is not changed")
 	g.Expect(got.Placement).To(MatchJSON(`{"spreadConstraints":[{"minGroups":1,"maxGroups":1}]}`))
 }
+
+// TestAWishThatCannotBeDoneStaysOpen holds that it is looked at once, and done when there is room.
+func TestAWishThatCannotBeDoneStaysOpen(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := input(byRoom, applied, has(target("b", 2)), with(member("a", pods(0)), member("b", pods(0))))
+	in.Spec.Replicas = 5
+	asked := metav1.NewTime(in.LastScheduled.Add(time.Second))
+	in.Spec.RescheduleTriggeredAt = &asked
+	got := decide.Decide(in)
+	g.Expect([]any{got.Outcome, got.Trigger, got.Pending}).To(Equal([]any{decide.Unschedulable, decide.TriggerRequested, "1970-01-01T00:01:41Z"}))
+
+	in.LastScheduled, in.Pending = &asked, got.Pending
+	got = decide.Decide(in)
+	g.Expect([]any{got.Outcome, got.Trigger, got.Pending}).To(Equal([]any{decide.Unschedulable, decide.TriggerRequested, in.Pending}))
+
+	contradicting := in
+	contradicting.Spec = in.Spec.DeepCopy()
+	contradicting.Spec.Placement.ClusterAffinity, contradicting.Spec.Placement.ClusterAffinities = names("b"), terms([]string{"b"})
+	g.Expect(decide.Decide(contradicting).Pending).To(Equal(in.Pending), "nothing was looked at")
+
+	with(member("a", pods(9)), member("b", pods(0)))(&in)
+	got = decide.Decide(in)
+	g.Expect([]any{got.Outcome, got.Trigger, got.Pending}).To(Equal([]any{decide.Scheduled, decide.TriggerRequested, ""}))
+
+	in.Pending = "1970-01-01T00:01:40Z"
+	g.Expect(decide.Decide(in).Trigger).NotTo(Equal(decide.TriggerRequested), "that was another wish")
+}

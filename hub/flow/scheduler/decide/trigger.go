@@ -2,7 +2,9 @@ package decide
 
 import (
 	"encoding/json"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -57,9 +59,26 @@ func samePlacement(applied, placement string) bool {
 	return err == nil && string(again) == placement
 }
 
+// requested says whether somebody asks for a decision from scratch: since the last one, or
+// before it and in vain.
 func requested(in Input) bool {
 	at := in.Spec.RescheduleTriggeredAt
-	return at != nil && in.LastScheduled != nil && in.LastScheduled.Before(at)
+	return at != nil && in.LastScheduled != nil && (in.LastScheduled.Before(at) || in.Pending == wish(at))
+}
+
+// wish is how the annotation names a wish.
+func wish(at *metav1.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// pending says which wish for a decision from scratch stays open.
+func pending(in Input, d Decision) string {
+	switch {
+	case d.Outcome == Refused:
+		return in.Pending // nothing was looked at
+	case d.Trigger == TriggerRequested && d.Outcome != Scheduled:
+		return wish(in.Spec.RescheduleTriggeredAt)
+	default:
+		return ""
+	}
 }
 
 func total(targets []workv1alpha2.TargetCluster) int64 {
