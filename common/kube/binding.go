@@ -65,6 +65,14 @@ func ClusterResourceBindings() BindingKind {
 	}
 }
 
+// BindingsIn is the kind of the bindings of templates in a namespace, or in none.
+func BindingsIn(namespace string) BindingKind {
+	if namespace == "" {
+		return ClusterResourceBindings()
+	}
+	return ResourceBindings()
+}
+
 // List returns the bindings of the kind, to be read and not to be changed: those of a
 // cache are not copied.
 func (k BindingKind) List(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {

@@ -116,6 +116,8 @@ spec:
 	g.Expect(text).To(MatchRegexp(`pp default/all +0 +every one of the kind +no +it selects every one of the kind, the other by name`), "settings stays where it is")
 	g.Expect(versions(t, g, c)).To(Equal(before), "nothing was touched")
 
+	whatIfKnowsItsNeighbours(t, c, b, explained)
+
 	for want, args := range map[string][]string{
 		`the hub has no ConfigMap "none" in namespace "default"`: {"cm/none"},
 		`the hub knows no kind "frobs"`:                          {"frobs/x"},
@@ -128,6 +130,54 @@ spec:
 		g.Expect(e.run(t.Context(), append([]string{"explain"}, args...)...)).To(Equal(1))
 		g.Expect(e.lastLine()).To(ContainSubstring(want))
 	}
+}
+
+// whatIfKnowsItsNeighbours has a what-if keep away from what is there, from what it supposes
+// itself, and from where the application was given up.
+func whatIfKnowsItsNeighbours(t *testing.T, c client.Client, like *workv1alpha2.ResourceBinding, explained func(...string) string) {
+	t.Helper()
+	g := NewWithT(t)
+	bound := func(name string, change func(*workv1alpha2.ResourceBinding)) {
+		b := like.DeepCopy()
+		b.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: contract.BindingName("ConfigMap", name)}
+		b.Spec.Resource.Name = name
+		change(b)
+		g.Expect(c.Create(t.Context(), b)).To(Succeed())
+	}
+	for _, name := range []string{"first", "second", "third", "tried"} {
+		template := builder.MakeConfigMap("default", name, "k", "v").Obj()
+		template.SetLabels(map[string]string{"app": "shy", "set": name})
+		if name == "second" || name == "third" {
+			template.SetLabels(map[string]string{"app": "shy", "set": "both"})
+		}
+		g.Expect(c.Create(t.Context(), template)).To(Succeed())
+	}
+	bound("first", func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.WorkloadAffinityGroups = &workv1alpha2.WorkloadAffinityGroups{AntiAffinityGroup: "app=shy"}
+	})
+	bound("tried", func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters, b.Spec.Resource.ResourceVersion = nil, "7"
+		g.Expect(workv1alpha2.SetEvictions(b, []workv1alpha2.Eviction{
+			{From: "edge-1", At: metav1.Now(), Reason: workv1alpha2.EvictionApplicationFailure, Template: "7"},
+		})).To(Succeed())
+	})
+	ask := func(set, apart string) string {
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		g.Expect(os.WriteFile(file, []byte(`
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: `+set+`, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {set: `+set+`}}}]
+  placement: {clusterTolerations: [{key: k, operator: Exists}], spreadConstraints: [{spreadByField: cluster, maxGroups: 1, minGroups: 1}]`+apart+`}
+`), 0o600)).To(Succeed())
+		return explained("--what-if", "-f", file)
+	}
+	text := ask("both", ", workloadAffinity: {antiAffinity: {groupByLabelKey: app}}")
+	g.Expect(text).To(MatchRegexp(`edge-1 +refused .*WorkloadAntiAffinity: "first-configmap" of the same anti-affinity group is on it`))
+	g.Expect(text).To(ContainSubstring("It would go to edge-2; now it is assigned to no cluster."))
+	g.Expect(text).To(MatchRegexp(`edge-2 +refused .*WorkloadAntiAffinity: "(second|third)-configmap" of the same anti-affinity group is on it`), "the other is supposed to be there")
+	g.Expect(ask("tried", "")).To(ContainSubstring("It would go to edge-2; now it is assigned to no cluster."), "it was given up in edge-1")
 }
 
 // versions tells whether anything was written.

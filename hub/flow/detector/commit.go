@@ -102,7 +102,7 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 		wrote, err = r.writeBinding(ctx, in.binding, update)
 		return false, wrote, err
 	}
-	in.binding = bindingKind(in.Template.Namespace).New()
+	in.binding = kube.BindingsIn(in.Template.Namespace).New()
 	update(in.binding)
 	err = r.hubClient.Create(ctx, in.binding, client.FieldOwner(contract.FieldManagerDetector))
 	switch {

@@ -117,7 +117,7 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 func (r *Reconciler) gatherBinding(ctx context.Context, in *gathered) error {
 	req := in.request
 	key := types.NamespacedName{Namespace: req.Namespace, Name: contract.BindingName(req.Kind.Kind, req.Name)}
-	b := bindingKind(req.Namespace).New()
+	b := kube.BindingsIn(req.Namespace).New()
 	err := r.hubClient.Get(ctx, key, b)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading binding %q: %w", key.Name, err)
@@ -261,13 +261,6 @@ func (r *Reconciler) missingOverrides(ctx context.Context, p policyv1alpha1.Poli
 		}
 	}
 	return missing, nil
-}
-
-func bindingKind(namespace string) kube.BindingKind {
-	if namespace == "" {
-		return kube.ClusterResourceBindings()
-	}
-	return kube.ResourceBindings()
 }
 
 // gatherDemand reads what the template asks for. The error is errGone if the template is

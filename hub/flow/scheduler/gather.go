@@ -15,7 +15,6 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/decide"
-	"fairlead.dev/hub/flow/scheduler/filter"
 )
 
 // placement is what was decided on a binding of a generation.
@@ -97,61 +96,34 @@ func (r *reconciler) undo(key types.NamespacedName, before []workv1alpha2.Target
 // gather reads what decides on a binding. The Clusters are those of the snapshot, which
 // nobody changes.
 func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) (decide.Input, error) {
-	status := b.BindingStatus()
-	in := decide.Input{
-		// A copy of the slices that record replaces, not of what is in them.
-		Spec:             new(*b.BindingSpec()),
-		AppliedPlacement: b.GetAnnotations()[contract.AppliedPlacementAnnotation],
-		ObservedAffinity: status.SchedulerObservedAffinityName,
-		LastScheduled:    status.LastScheduledTime,
-		Pending:          b.GetAnnotations()[contract.ReschedulePendingAnnotation],
-		Clusters:         r.snapshot.Clusters(),
-		Assumed:          r.ledger.All(now),
-		GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), b.BindingSpec().Resource.ResourceVersion, now),
-	}
-	in.ReturnToPreferred, in.StayInOverflow = decide.Wish(b.GetAnnotations())
-	in.AdmittedRequests = r.admitted(b)
+	w := decide.World{Clusters: r.snapshot.Clusters(), Assumed: r.ledger.All(now), Latest: r.latest, Now: now}
 	var err error
-	if in.Peers, err = r.peers(ctx, b); err != nil {
-		return in, err
+	if w.Quotas, err = r.quotasOf(ctx, b.GetNamespace()); err != nil {
+		return decide.Input{}, err
 	}
-	if in.Quotas, err = r.quotasOf(ctx, b); err != nil {
-		return in, err
+	if decide.NeedsOthers(b, w.Quotas) {
+		others, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
+		if err != nil {
+			return decide.Input{}, fmt.Errorf("listing the bindings beside %q: %w", b.GetName(), err)
+		}
+		for _, other := range others {
+			w.Others = append(w.Others, other)
+		}
 	}
-	kind := schema.FromAPIVersionAndKind(in.Spec.Resource.APIVersion, in.Spec.Resource.Kind)
-	in.Coming, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), kind)
-	return in, err
+	resource := &b.BindingSpec().Resource
+	w.Coming, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))
+	return decide.InputOf(b, w), err
 }
 
-// peers returns the other bindings of the namespace that are of the same groups, with
-// the clusters that this scheduler gave them last, which the cache may not have yet.
-func (r *reconciler) peers(ctx context.Context, b kube.Binding) (filter.Peers, error) {
-	if b.BindingSpec().WorkloadAffinityGroups == nil {
-		return filter.Peers{}, nil
-	}
-	bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
-	if err != nil {
-		return filter.Peers{}, fmt.Errorf("listing the bindings of the groups of %q: %w", b.GetName(), err)
-	}
-	return filter.PeersOf(b, bindings, r.targets), nil
-}
-
-// targets returns the clusters that a binding has, or that this scheduler gave it last.
-func (r *reconciler) targets(b kube.Binding) []workv1alpha2.TargetCluster {
+// latest returns the clusters that a binding has and what was admitted of its requests: by
+// this scheduler's last decision if the cache does not show that yet.
+func (r *reconciler) latest(b workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string) {
 	// Whoever changes the targets changes the generation.
-	if last, ok := r.placed[client.ObjectKeyFromObject(b)]; ok && last.generation == b.GetGeneration() {
-		return last.targets
+	key := types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}
+	if last, ok := r.placed[key]; ok && last.generation == b.GetGeneration() {
+		return last.targets, last.admitted
 	}
-	return b.BindingSpec().Clusters
-}
-
-// admitted returns what was admitted of the requests of a binding, by this scheduler's last decision if the cache
-// does not show that yet.
-func (r *reconciler) admitted(b kube.Binding) string {
-	if last, ok := r.placed[client.ObjectKeyFromObject(b)]; ok && last.generation == b.GetGeneration() {
-		return last.admitted
-	}
-	return b.GetAnnotations()[contract.AdmittedRequestsAnnotation]
+	return b.BindingSpec().Clusters, b.GetAnnotations()[contract.AdmittedRequestsAnnotation]
 }
 
 // requestOf returns what a replica requests.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -13,34 +11,19 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/common/kube"
-	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// quotasOf returns the quotas of the namespace of a binding, with what other bindings use.
-func (r *reconciler) quotasOf(ctx context.Context, b kube.Binding) ([]quota.Quota, error) {
-	if b.GetNamespace() == "" {
+// quotasOf returns the quotas of a namespace; none if it has no name.
+func (r *reconciler) quotasOf(ctx context.Context, namespace string) ([]policyv1alpha1.FederatedResourceQuota, error) {
+	if namespace == "" {
 		return nil, nil
 	}
 	var list policyv1alpha1.FederatedResourceQuotaList
-	if err := r.hubClient.List(ctx, &list, client.InNamespace(b.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the quotas of %q: %w", b.GetNamespace(), err)
+	if err := r.hubClient.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the quotas of %q: %w", namespace, err)
 	}
-	if len(list.Items) == 0 {
-		return nil, nil
-	}
-	bindings, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
-	if err != nil {
-		return nil, fmt.Errorf("listing the bindings that share the quotas of %q: %w", b.GetNamespace(), err)
-	}
-	others := corev1.ResourceList{}
-	for _, other := range bindings {
-		if other.GetName() != b.GetName() {
-			quota.Add(others, quota.Usage(quota.Admitted(other.BindingSpec(), r.admitted(other)), r.targets(other)))
-		}
-	}
-	return quota.For(list.Items, others), nil
+	return list.Items, nil
 }
 
 // quotas has the bindings looked at again that wait for a quota, when it changes; and all of the namespace when it comes

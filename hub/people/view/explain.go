@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,7 +22,6 @@ import (
 	"fairlead.dev/hub/flow/binding/override"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/scheduler/decide"
-	"fairlead.dev/hub/flow/scheduler/filter"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/people/explain"
 )
@@ -140,32 +138,19 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		return err
 	}
 	if spec.Placement != nil {
-		peers, err := r.peers(ctx, b)
+		w, err := r.world(ctx, b, clusters)
 		if err != nil {
 			return err
 		}
-		coming, err := kube.DefinedIn(ctx, r.hub, r.mapper, schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind))
-		if err != nil {
-			return err
-		}
-		quotas, err := r.quotas(ctx, b.GetNamespace(), b.GetName())
-		if err != nil {
-			return err
-		}
-		in := decide.Input{
-			Spec: spec, ObservedAffinity: status.SchedulerObservedAffinityName, LastScheduled: status.LastScheduledTime,
-			Clusters: clusters, Peers: peers, Coming: coming, Quotas: quotas, Explain: true,
-			AdmittedRequests: b.GetAnnotations()[contract.AdmittedRequestsAnnotation],
-			GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, r.clock.Now()),
-		}
-		in.ReturnToPreferred, in.StayInOverflow = decide.Wish(b.GetAnnotations())
+		asIs := decide.InputOf(b, w)
+		in := asIs
+		in.AppliedPlacement, in.Explain = "", true // whatever was decided before, say why
 		d := decide.Decide(in)
 		report.Attempts = explain.Attempts(d, spec.Clusters)
 		report.Now = explain.Now(d, spec.Clusters)
 		if hints.Ours(b) {
 			// Whether it would be left where it is, if nothing but room had changed.
-			in.Explain, in.AppliedPlacement = false, b.GetAnnotations()[contract.AppliedPlacementAnnotation]
-			report.Better = explain.Better(decide.Decide(in))
+			report.Better = explain.Better(decide.Decide(asIs))
 		}
 		if d.Outcome == decide.Refused {
 			report.State = append(report.State, d.Message)
@@ -185,18 +170,6 @@ func (r *Reader) clusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, erro
 	}
 	slices.SortFunc(out, func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
-}
-
-// peers reads where the other workloads of the same affinity groups are.
-func (r *Reader) peers(ctx context.Context, b kube.Binding) (filter.Peers, error) {
-	if b.BindingSpec().WorkloadAffinityGroups == nil || b.GetNamespace() == "" {
-		return filter.Peers{}, nil
-	}
-	bindings, err := kube.ResourceBindings().List(ctx, r.hub, client.InNamespace(b.GetNamespace()))
-	if err != nil {
-		return filter.Peers{}, err
-	}
-	return filter.PeersOf(b, bindings, func(other kube.Binding) []workv1alpha2.TargetCluster { return other.BindingSpec().Clusters }), nil
 }
 
 // members reads what came of a binding in each cluster that has it, or should.

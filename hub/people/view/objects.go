@@ -52,11 +52,7 @@ func (r *Reader) Template(ctx context.Context, ref Ref) (*unstructured.Unstructu
 
 // Binding reads the binding of a template; nil if there is none.
 func (r *Reader) Binding(ctx context.Context, ref Ref) (kube.Binding, error) {
-	kind := kube.ResourceBindings()
-	if ref.Namespace == "" {
-		kind = kube.ClusterResourceBindings()
-	}
-	b := kind.New()
+	b := kube.BindingsIn(ref.Namespace).New()
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: contract.BindingName(ref.Kind, ref.Name)}
 	err := r.hub.Get(ctx, key, b)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +20,9 @@ import (
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/match"
+	"fairlead.dev/hub/flow/detector/plan"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/people/explain"
 )
@@ -41,10 +44,14 @@ func (r *Reader) WhatIf(ctx context.Context, policies []policyv1alpha1.Policy, r
 		}
 	}
 	var out []*explain.Report
+	var supposed []kube.Binding
 	for _, t := range templates {
-		report, err := r.suppose(ctx, policies, t)
+		report, b, err := r.suppose(ctx, policies, t, supposed)
 		if err != nil {
 			return nil, err
+		}
+		if b != nil {
+			supposed = append(supposed, b)
 		}
 		out = append(out, report)
 	}
@@ -83,15 +90,18 @@ func (r *Reader) selected(ctx context.Context, policies []policyv1alpha1.Policy)
 	return out, nil
 }
 
-// suppose explains an object as if policies were on the hub.
-func (r *Reader) suppose(ctx context.Context, policies []policyv1alpha1.Policy, t *unstructured.Unstructured) (*explain.Report, error) {
+// suppose explains an object as if policies were on the hub, and the bindings supposed as they
+// are there. It returns how its own would be; nil if no policy selects it.
+func (r *Reader) suppose(
+	ctx context.Context, policies []policyv1alpha1.Policy, t *unstructured.Unstructured, supposed []kube.Binding,
+) (*explain.Report, kube.Binding, error) {
 	there, err := r.policies(ctx, t)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	target := selector.TargetOf(t)
 	holder, claimed := holderOf(t, there)
-	all := append(policies, without(there, policies)...)
+	all := append(slices.Clone(policies), without(there, policies)...)
 	if changed := named(policies, holder); changed != nil {
 		holder = changed
 	}
@@ -102,41 +112,58 @@ func (r *Reader) suppose(ctx context.Context, policies []policyv1alpha1.Policy, 
 	report.Policies = explain.Policies(all, winner, claimed, target)
 	if winner == nil {
 		report.Advice = explain.Advise(report)
-		return report, nil
+		return report, nil, nil
 	}
-	return report, r.supposeBound(ctx, report, t, winner)
+	b, err := r.supposedBinding(ctx, t, winner)
+	if err != nil {
+		return nil, nil, err
+	}
+	return report, b, r.supposePlaced(ctx, report, b, supposed)
 }
 
-func (r *Reader) supposeBound(ctx context.Context, report *explain.Report, t *unstructured.Unstructured, winner policyv1alpha1.Policy) error {
+// supposedBinding returns the binding of a template as it would be if a policy had it: made of
+// the one that there is, or anew.
+func (r *Reader) supposedBinding(ctx context.Context, t *unstructured.Unstructured, winner policyv1alpha1.Policy) (kube.Binding, error) {
 	b, err := r.Binding(ctx, RefOf(t))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	spec, group := &workv1alpha2.ResourceBindingSpec{}, ""
+	demand := &plan.Demand{Meta: t}
+	var resource *workv1alpha2.ObjectReference
 	if b != nil {
-		spec, group = b.BindingSpec().DeepCopy(), b.BindingStatus().SchedulerObservedAffinityName
+		spec := b.BindingSpec()
+		resource = new(spec.Resource) // it says which version of the template was given up somewhere
+		demand.Replicas, demand.Requirements, demand.Components = spec.Replicas, spec.ReplicaRequirements, spec.Components
 	} else {
-		spec.Resource = workv1alpha2.ObjectReference{
-			APIVersion: t.GetAPIVersion(), Kind: t.GetKind(), Namespace: t.GetNamespace(), Name: t.GetName(), UID: t.GetUID(),
-		}
-		if err := r.demand(ctx, spec, t); err != nil {
-			return err
+		b = kube.BindingsIn(t.GetNamespace()).New()
+		if err := r.demand(ctx, demand, t); err != nil {
+			return nil, err
 		}
 	}
-	spec.Placement = winner.PropagationSpec().Placement.DeepCopy()
+	plan.Desired{
+		Kind: t.GroupVersionKind(), Demand: *demand, Claim: claim.By(winner), Policy: winner.PropagationSpec(),
+		ReturnToPreferred: winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
+	}.Update(b)
+	if resource != nil {
+		b.BindingSpec().Resource = *resource
+	}
+	return b, nil
+}
+
+// supposePlaced says where a binding would go, and gives it these clusters.
+func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b kube.Binding, supposed []kube.Binding) error {
 	clusters, err := r.clusters(ctx)
 	if err != nil {
 		return err
 	}
-	coming, err := kube.DefinedIn(ctx, r.hub, r.mapper, t.GroupVersionKind())
+	w, err := r.world(ctx, b, clusters, supposed...)
 	if err != nil {
 		return err
 	}
-	quotas, err := r.quotas(ctx, t.GetNamespace(), contract.BindingName(t.GetKind(), t.GetName()))
-	if err != nil {
-		return err
-	}
-	d := decide.Decide(decide.Input{Spec: spec, ObservedAffinity: group, Clusters: clusters, Coming: coming, Quotas: quotas, Explain: true})
+	in := decide.InputOf(b, w)
+	in.AppliedPlacement, in.Explain = "", true
+	d := decide.Decide(in)
+	spec := b.BindingSpec()
 	report.Attempts = explain.Attempts(d, spec.Clusters)
 	switch d.Outcome {
 	case decide.Scheduled:
@@ -145,20 +172,21 @@ func (r *Reader) supposeBound(ctx context.Context, report *explain.Report, t *un
 		report.Scheduled = &explain.Scheduled{Status: "False", Reason: "WhatIf", Message: d.Message}
 		report.Advice = explain.Advise(report)
 	}
+	spec.Clusters = d.Targets
 	return nil
 }
 
 // demand fills in what a template asks for, by what the hub knows of its kind.
-func (r *Reader) demand(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec, t *unstructured.Unstructured) error {
+func (r *Reader) demand(ctx context.Context, demand *plan.Demand, t *unstructured.Unstructured) error {
 	kinds, err := r.Meanings(ctx)
 	if err != nil {
 		return err
 	}
 	switch kind := t.GroupVersionKind(); {
 	case kinds.Has(kind, interpreter.InterpretComponent):
-		spec.Components, err = kinds.Components(ctx, t)
+		demand.Components, err = kinds.Components(ctx, t)
 	case kinds.Has(kind, interpreter.InterpretReplica):
-		spec.Replicas, spec.ReplicaRequirements, err = kinds.Replicas(ctx, t)
+		demand.Replicas, demand.Requirements, err = kinds.Replicas(ctx, t)
 	}
 	if err != nil {
 		return fmt.Errorf("reading what %s %q asks for: %w", t.GetKind(), t.GetName(), err)

@@ -6,7 +6,6 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/scheduler/estimate"
 	"fairlead.dev/hub/flow/scheduler/filter"
@@ -58,13 +57,6 @@ type Input struct {
 	copies map[string]int32
 	// recall has takeBack count what the application is leaving for a better place.
 	recall bool
-}
-
-// Wish reads from the annotations of a binding what its policy says of better places than the
-// one in use, for ReturnToPreferred and StayInOverflow.
-func Wish(annotations map[string]string) (returnToPreferred, stayInOverflow bool) {
-	said := annotations[contract.ReturnToPreferredAnnotation]
-	return said == "true", said == "false"
 }
 
 // Outcome is what a decision comes to.

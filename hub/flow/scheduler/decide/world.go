@@ -1,0 +1,93 @@
+package decide
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/quota"
+	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/hub/flow/scheduler/filter"
+)
+
+// World is what there is beside a binding that is decided on: for a decision, and for who
+// explains one or asks what if.
+type World struct {
+	Clusters []*clusterv1alpha1.Cluster
+	// Assumed and Coming are as in Input.
+	Assumed map[string]estimate.Assumed
+	Coming  sets.Set[string]
+	// Quotas are those of the namespace.
+	Quotas []policyv1alpha1.FederatedResourceQuota
+	// Others are the bindings of the namespace, and may be with the binding itself. They are of
+	// no use if NeedsOthers says no.
+	Others []workv1alpha2.Binding
+	// Latest returns what a binding was given last, which it may not say itself yet: its
+	// targets, and what was admitted of its requests. If it is nil, that is what bindings say.
+	Latest func(workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string)
+	// Now is the time.
+	Now time.Time
+}
+
+// NeedsOthers says whether other bindings of its namespace matter to where a binding goes.
+func NeedsOthers(b workv1alpha2.Binding, quotas []policyv1alpha1.FederatedResourceQuota) bool {
+	return b.BindingSpec().WorkloadAffinityGroups != nil || len(quotas) > 0
+}
+
+// InputOf returns all that the decision on a binding depends on. What is in the spec is shared
+// with the binding.
+func InputOf(b workv1alpha2.Binding, w World) Input {
+	spec, status, annotations := b.BindingSpec(), b.BindingStatus(), b.GetAnnotations()
+	in := Input{
+		Spec:             new(*spec),
+		AppliedPlacement: annotations[contract.AppliedPlacementAnnotation],
+		ObservedAffinity: status.SchedulerObservedAffinityName,
+		LastScheduled:    status.LastScheduledTime,
+		Pending:          annotations[contract.ReschedulePendingAnnotation],
+		Clusters:         w.Clusters,
+		Assumed:          w.Assumed,
+		Coming:           w.Coming,
+		GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, w.Now),
+	}
+	in.ReturnToPreferred, in.StayInOverflow = wishes(annotations)
+	_, in.AdmittedRequests = w.latest(b)
+	in.Peers = filter.PeersOf(b, w.Others, func(other workv1alpha2.Binding) []workv1alpha2.TargetCluster {
+		targets, _ := w.latest(other)
+		return targets
+	})
+	if len(w.Quotas) > 0 {
+		in.Quotas = quota.For(w.Quotas, w.usedByOthers(b))
+	}
+	return in
+}
+
+// usedByOthers is what the other bindings use.
+func (w *World) usedByOthers(b workv1alpha2.Binding) corev1.ResourceList {
+	sum := corev1.ResourceList{}
+	for _, other := range w.Others {
+		if other.GetName() != b.GetName() {
+			targets, admitted := w.latest(other)
+			quota.Add(sum, quota.Usage(quota.Admitted(other.BindingSpec(), admitted), targets))
+		}
+	}
+	return sum
+}
+
+func (w *World) latest(b workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string) {
+	if w.Latest != nil {
+		return w.Latest(b)
+	}
+	return b.BindingSpec().Clusters, b.GetAnnotations()[contract.AdmittedRequestsAnnotation]
+}
+
+// wishes reads from the annotations of a binding what its policy says of better places than
+// the one in use.
+func wishes(annotations map[string]string) (returnToPreferred, stayInOverflow bool) {
+	said := annotations[contract.ReturnToPreferredAnnotation]
+	return said == "true", said == "false"
+}

@@ -1,0 +1,57 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/scheduler/decide"
+)
+
+// world reads what a decision on a binding depends on beside it. Of bindings that are supposed
+// to be otherwise than on the hub it has those.
+func (r *Reader) world(ctx context.Context, b kube.Binding, clusters []*clusterv1alpha1.Cluster, supposed ...kube.Binding) (decide.World, error) {
+	w := decide.World{Clusters: clusters, Now: r.clock.Now()}
+	resource := &b.BindingSpec().Resource
+	var err error
+	if w.Coming, err = kube.DefinedIn(ctx, r.hub, r.mapper, schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)); err != nil {
+		return w, err
+	}
+	namespace := b.GetNamespace()
+	if namespace != "" {
+		var quotas policyv1alpha1.FederatedResourceQuotaList
+		if err := r.hub.List(ctx, &quotas, client.InNamespace(namespace)); err != nil {
+			return w, fmt.Errorf("listing the quotas of namespace %q: %w", namespace, err)
+		}
+		w.Quotas = quotas.Items
+	}
+	if !decide.NeedsOthers(b, w.Quotas) {
+		return w, nil
+	}
+	others, err := kube.BindingsIn(namespace).List(ctx, r.hub, client.InNamespace(namespace))
+	if err != nil {
+		return w, err
+	}
+	same := func(one, other workv1alpha2.Binding) bool {
+		return one.GetName() == other.GetName() && one.GetNamespace() == other.GetNamespace()
+	}
+	for _, other := range others {
+		if !slices.ContainsFunc(supposed, func(s kube.Binding) bool { return same(s, other) }) {
+			w.Others = append(w.Others, other)
+		}
+	}
+	for _, s := range supposed {
+		if s.GetNamespace() == namespace {
+			w.Others = append(w.Others, s)
+		}
+	}
+	return w, nil
+}
