@@ -98,7 +98,9 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 		return c.Reason
 	}
 	eventually(t, func(g Gomega) { g.Expect(reason(g)).To(Equal(workv1alpha2.ReasonUnschedulable)) })
-	g.Consistently(shares).WithArguments(g).WithTimeout(quiet).WithPolling(poll).Should(Equal(map[string]int32{"edge-1": 3, "edge-2": 2}))
+	g.Consistently(func(g Gomega) {
+		g.Expect(shares(g)).To(Equal(map[string]int32{"edge-1": 3, "edge-2": 2}))
+	}).WithTimeout(quiet).WithPolling(poll).Should(Succeed())
 
 	limit("edge-2", 0)
 	eventually(t, func(g Gomega) {
