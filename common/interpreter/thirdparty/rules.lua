@@ -1,5 +1,7 @@
 -- What the rules of several kinds need. Rules require it by the name "rules".
 local kube = require("kube")
+-- What adds up a field of all clusters is not written in Lua: there may be thousands.
+local clusters = require("clusters")
 
 local rules = {}
 
@@ -94,171 +96,25 @@ function rules.reflectWithGenerations(obj, fields)
   return out
 end
 
--- statuses returns the status of each item that has one, and those items.
-local function statuses(items)
-  local out, from = {}, {}
-  for _, item in ipairs(items or {}) do
-    local status = item.status
-    if type(status) == "table" then
-      local n = #out + 1
-      out[n], from[n] = status, item
-    end
-  end
-  return out, from
-end
-
 -- sum returns the sums of fields over the items that have a status.
-function rules.sum(items, fields)
-  local out, all = {}, statuses(items)
-  for _, field in ipairs(fields) do
-    local total = 0
-    for _, status in ipairs(all) do
-      local value = status[field]
-      if value ~= nil then
-        total = total + (tonumber(value) or 0)
-      end
-    end
-    out[field] = total
-  end
-  return out
-end
+rules.sum = clusters.sum
 
 -- last returns, for each field, the value of the last item that has one.
-function rules.last(items, fields)
-  local out, all = {}, statuses(items)
-  for _, field in ipairs(fields) do
-    for i = #all, 1, -1 do
-      local value = all[i][field]
-      if value ~= nil and value ~= "" then
-        out[field] = value
-        break
-      end
-    end
-  end
-  return out
-end
+rules.last = clusters.last
 
 -- observedGeneration returns what status.observedGeneration of the template is: its
 -- generation once every member has seen it, and until then what it was.
 function rules.observedGeneration(obj, items)
   local generation = rules.get(obj, "metadata", "generation") or 0
-  for _, item in ipairs(items or {}) do
-    local status = item.status or {}
-    local seen, own = tonumber(status.observedGeneration), tonumber(status.generation)
-    local template = tonumber(status.resourceTemplateGeneration)
-    if seen == nil or own == nil or template == nil or seen < own or template < generation then
-      return rules.get(obj, "status", "observedGeneration")
-    end
+  if clusters.observed(items, generation) then
+    return generation
   end
-  return generation
-end
-
--- longest is about how long a message may be that says what many clusters say, and most how
--- many conditions or types of them a status may have; schemas and the API have limits.
-local longest, most = 4096, 50
-
--- shortened returns as much of a text as a message may say, cut between two characters.
-local function shortened(text)
-  if #text <= longest then
-    return text
-  end
-  local last = longest
-  while last > 0 and string.byte(text, last + 1) >= 128 and string.byte(text, last + 1) < 192 do
-    last = last - 1
-  end
-  return string.sub(text, 1, last) .. "…"
-end
-
--- Texts are collected as {length = ..., more = ...}: those that a message may say, how long they
--- are together, and how many more there are.
-local function texts()
-  return {length = 0, more = 0}
-end
-
--- say adds what a cluster says, or a text of nobody.
-local function say(out, cluster, text)
-  if out.more > 0 or (#out > 0 and out.length + #text > longest) then
-    out.more = out.more + 1
-    return
-  end
-  if cluster ~= nil then
-    text = cluster .. "=" .. text
-  end
-  text = shortened(text)
-  out[#out + 1] = text
-  out.length = out.length + #text
-end
-
--- joined returns texts as one.
-local function joined(out)
-  local text = table.concat(out, ", ")
-  if out.more > 0 then
-    text = text .. ", and " .. out.more .. " more"
-  end
-  return text
-end
-
--- later takes over the times of a condition that are later than those of another.
-local function later(one, condition)
-  local transition, update = condition.lastTransitionTime, condition.lastUpdateTime
-  if transition ~= nil and (one.lastTransitionTime == nil or transition > one.lastTransitionTime) then
-    one.lastTransitionTime = transition
-  end
-  if update ~= nil and (one.lastUpdateTime == nil or update > one.lastUpdateTime) then
-    one.lastUpdateTime = update
-  end
-end
-
--- withoutGeneration returns a copy of a condition that says nothing about generations: those are of a
--- member's object, and not of the template.
-local function withoutGeneration(condition)
-  local out = {}
-  for name, value in pairs(condition) do
-    out[name] = value
-  end
-  out.observedGeneration = nil
-  return out
+  return rules.get(obj, "status", "observedGeneration")
 end
 
 -- conditions returns the conditions of all items. Those of the same type, status and
 -- reason are one, whose message says which cluster said what.
-function rules.conditions(items)
-  local all, found, keys, said = {}, {}, {}, {}
-  local reported, from = statuses(items)
-  for i, status in ipairs(reported) do
-    local cluster = from[i].clusterName
-    for _, condition in ipairs(status.conditions or {}) do
-      -- Nothing is joined before it is known that it will be said: there may be thousands.
-      local kind, holds, reason = condition.type or "nil", condition.status or "nil", condition.reason or "nil"
-      local byStatus = found[kind]
-      if byStatus == nil then
-        byStatus = {}
-        found[kind] = byStatus
-      end
-      local byReason = byStatus[holds]
-      if byReason == nil then
-        byReason = {}
-        byStatus[holds] = byReason
-      end
-      local one = byReason[reason]
-      if one == nil and #all < most then
-        one = withoutGeneration(condition)
-        byReason[reason], said[one] = one, texts()
-        keys[one] = tostring(kind) .. "/" .. tostring(holds) .. "/" .. tostring(reason)
-        all[#all + 1] = one
-      end
-      if one ~= nil then
-        say(said[one], cluster, condition.message or "")
-        later(one, condition)
-      end
-    end
-  end
-  for _, one in ipairs(all) do
-    one.message = joined(said[one])
-  end
-  table.sort(all, function(a, b) return keys[a] < keys[b] end)
-  return all
-end
+rules.conditions = clusters.conditions
 
 -- refs returns a collector of what an object in a namespace needs beside it.
 function rules.refs(namespace)
@@ -312,15 +168,7 @@ function rules.component(name, replicas, template)
 end
 
 -- reported returns the items that have a status.
-function rules.reported(items)
-  local out = {}
-  for _, item in ipairs(items or {}) do
-    if item.status ~= nil then
-      out[#out + 1] = item
-    end
-  end
-  return out
-end
+rules.reported = clusters.reported
 
 -- only returns a copy of the status of the only item that there is, or nil: what one
 -- member says is the truth about an object that nobody else has. The generations that the
@@ -349,28 +197,10 @@ end
 
 -- earliest returns the smallest text in a field of the items' status, or nil. Times are
 -- text that sorts by time.
-function rules.earliest(items, field)
-  local out
-  for _, status in ipairs((statuses(items))) do
-    local value = status[field]
-    if value ~= nil and (out == nil or value < out) then
-      out = value
-    end
-  end
-  return out
-end
+rules.earliest = clusters.earliest
 
 -- latest returns the largest text in a field of the items' status, or nil.
-function rules.latest(items, field)
-  local out
-  for _, status in ipairs((statuses(items))) do
-    local value = status[field]
-    if value ~= nil and (out == nil or value > out) then
-      out = value
-    end
-  end
-  return out
-end
+rules.latest = clusters.latest
 
 -- finished returns the latest text in a field once every item has it, or nil.
 function rules.finished(items, field)
@@ -420,127 +250,16 @@ function rules.worst(items, order, ...)
   return last
 end
 
--- said joins what the items say in one field of their status: "cluster=text, cluster=text".
-function rules.said(items, ...)
-  local out = texts()
-  for _, item in ipairs(items or {}) do
-    local value = rules.get(item, "status", ...)
-    if value ~= nil and value ~= "" then
-      say(out, item.clusterName, tostring(value))
-    end
-  end
-  if #out > 0 then
-    return joined(out)
-  end
-end
-
--- How good it is that a condition has a status.
-local good = {["False"] = 1, Degraded = 2, Unknown = 3, ["True"] = 4}
-
--- byType returns the types of the sources' conditions in order, and for each type what the
--- sources say: a list of {source, condition}.
-local function byType(sources)
-  local types, found = {}, {}
-  for _, source in ipairs(sources) do
-    for _, condition in ipairs(source.conditions or {}) do
-      local name = condition.type
-      if name ~= nil and found[name] == nil and #types < most then
-        found[name] = {}
-        types[#types + 1] = name
-      end
-      if name ~= nil and found[name] ~= nil then
-        local list = found[name]
-        list[#list + 1] = {source = source, condition = condition}
-      end
-    end
-  end
-  table.sort(types)
-  return types, found
-end
-
--- without returns the clusters of the sources that are in no entry of a list, as texts: the names
--- of those that a message may say.
-local function without(sources, list)
-  local has, missing, out = {}, #sources, texts()
-  for _, one in ipairs(list) do
-    if not has[one.source] then
-      has[one.source] = true
-      missing = missing - 1
-    end
-  end
-  for _, source in ipairs(sources) do
-    if #out + out.more == missing or out.more > 0 then
-      break
-    end
-    if not has[source] then
-      say(out, nil, source.cluster)
-    end
-  end
-  out.more = missing - #out
-  return out
-end
-
--- merged returns the condition that the entries of a list make, those of one type; missing
--- are the clusters that do not have it.
-local function merged(name, list, missing, bad, generation)
-  local worst
-  local current, counted = true, false
-  for _, one in ipairs(list) do
-    local rank = good[one.condition.status] or good.Unknown
-    if bad then
-      rank = -rank
-    end
-    if worst == nil or rank < worst.rank then
-      worst = {rank = rank, status = one.condition.status, reason = one.condition.reason}
-    end
-    counted = counted or one.condition.observedGeneration ~= nil
-    current = current and one.source.current
-  end
-  local said
-  if #missing > 0 and not bad and worst.rank > good.Unknown then
-    worst = {status = "Unknown", reason = "NotReported"}
-    current = false
-    said = "not reported by " .. joined(missing)
-  end
-  local out = {type = name, status = worst.status, reason = worst.reason}
-  local messages = texts()
-  for _, one in ipairs(list) do
-    local condition = one.condition
-    if said == nil and condition.status == worst.status and (condition.message or "") ~= "" then
-      say(messages, one.source.cluster, condition.message)
-    end
-    later(out, condition)
-    if condition.message ~= nil then
-      out.message = ""
-    end
-  end
-  if said ~= nil or #messages > 0 then
-    out.message = said or joined(messages)
-  end
-  if counted and current then
-    out.observedGeneration = generation
-  end
-  return out
-end
+-- said joins what the items say in one field of their status: "cluster=text, cluster=text"; nil
+-- if they say nothing.
+rules.said = clusters.said
 
 -- mergeConditions makes one condition per type, as kinds demand whose conditions are a map
 -- by type, of sources: a list of {cluster, conditions, current}. A type is as bad as the
 -- worst source says, and Unknown if a source does not have it. Types in any are bad when
 -- they are True, and sources without them do not count. The conditions say generation as
 -- their observedGeneration if all sources are current.
-function rules.mergeConditions(sources, any, generation)
-  local bad = {}
-  for _, name in ipairs(any or {}) do
-    bad[name] = true
-  end
-  local out = {}
-  local types, found = byType(sources)
-  for _, name in ipairs(types) do
-    local list = found[name]
-    out[#out + 1] = merged(name, list, without(sources, list), bad[name], generation)
-  end
-  return out
-end
+rules.mergeConditions = clusters.mergeConditions
 
 -- current says whether an item's status is about the template as it is now.
 function rules.current(obj, item)
@@ -551,15 +270,7 @@ end
 
 -- conditionsByType is mergeConditions of the conditions in the items' status.
 function rules.conditionsByType(obj, items, any)
-  local sources = {}
-  for _, item in ipairs(items or {}) do
-    sources[#sources + 1] = {
-      cluster = item.clusterName,
-      conditions = rules.get(item, "status", "conditions"),
-      current = rules.current(obj, item),
-    }
-  end
-  return rules.mergeConditions(sources, any, rules.get(obj, "metadata", "generation"))
+  return clusters.conditionsByType(items, any, rules.get(obj, "metadata", "generation"))
 end
 
 -- retainReplicas takes a number at the path over from live if desired has the label that

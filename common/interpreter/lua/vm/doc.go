@@ -3,7 +3,8 @@
 // A Script is compiled once and may be called by many goroutines. Every call sees only
 // what the script itself defines: it gets an environment of its own, and the libraries
 // cannot be changed. What a script can reach is what opens its sandbox (sandbox.go):
-// base, string, table, math, os.time and os.date, and modules that are required by name.
+// base, string, table, math, os.time and os.date, and modules that are required by name: kube
+// knows quantities and pods, clusters adds up what thousands of clusters report.
 //
 // What a call may cost is bounded: a second of a processor's time, which gopher-lua asks the
 // budget for before every instruction (budget.go), and memory, which is metered (meter.go) by

@@ -198,6 +198,8 @@ func (s *sandbox) require(l *lua.LState) int {
 		switch proto := s.engine.modules[name]; {
 		case name == "kube":
 			module = s.readOnly(s.kube(), name)
+		case name == "clusters":
+			module = s.readOnly(s.clusters(), name)
 		case slices.Contains([]string{lua.StringLibName, lua.TabLibName, lua.MathLibName, lua.OsLibName}, name):
 			module = s.globals.RawGetString(name)
 		case proto != nil:
