@@ -56,6 +56,8 @@ type observation struct {
 	interpreted bool
 	status      *runtime.RawExtension
 	health      workv1alpha1.ResourceHealth
+	// cut says that the status is without what was nested too deep.
+	cut bool
 	// askAgain is when to ask again if there was no answer.
 	askAgain time.Time
 }

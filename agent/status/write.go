@@ -172,9 +172,13 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 		d.base, d.behind = f.written.status, true
 	}
 	d.status.Conditions = slices.Clone(d.base.Conditions)
-	for _, condition := range f.conditions {
+	for _, condition := range f.conditionsNow() {
 		condition.LastTransitionTime = metav1.NewTime(r.clock.Now()).Rfc3339Copy() // as it comes back
-		meta.SetStatusCondition(&d.status.Conditions, condition)
+		if condition.Status == "" {
+			meta.RemoveStatusCondition(&d.status.Conditions, condition.Type)
+		} else {
+			meta.SetStatusCondition(&d.status.Conditions, condition)
+		}
 	}
 	d.events = r.conditionEvents(d.base.Conditions, d.status.Conditions, name)
 	for ordinal, id := range f.manifests {
@@ -228,10 +232,11 @@ func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid
 	var events []kube.Event
 	for o, live := range r.fresh(name, uid) {
 		status, reflectErr := r.reflect(ctx, live)
+		status, cut := bounded(status)
 		health, healthErr := r.health(ctx, live)
 		events = append(events, r.learn(name, o, live, func(f *facts) []kube.Event {
 			if reflectErr == nil {
-				o.status = status // otherwise what was known stays
+				o.status, o.cut = status, cut // otherwise what was known stays
 			}
 			o.health, o.interpreted, o.askAgain = health, true, time.Time{}
 			if reflectErr != nil || healthErr != nil {

@@ -69,8 +69,8 @@ type Manifest struct {
 	runtime.RawExtension `json:",inline"`
 }
 
-// Condition types of a Work. Applied and Dispatching are written by the agent,
-// fairlead.dev/StatusLeftOut by the hub; the others are reserved.
+// Condition types of a Work. Applied, Dispatching and fairlead.dev/StatusCut are written by the
+// agent, fairlead.dev/StatusLeftOut by the hub; the others are reserved.
 const (
 	// WorkApplied says whether every manifest is in the member as asked for.
 	WorkApplied = "Applied"
@@ -86,6 +86,10 @@ const (
 	// an object, because it is not fit to be read or added up; the message says why. The hub
 	// writes it. It is ours.
 	WorkStatusLeftOut = "fairlead.dev/StatusLeftOut"
+	// WorkStatusCut is True (reason NestedTooDeep) while the agent leaves a part out of what it
+	// reports of an object, because no reader of the API would take all of it; the message says
+	// of which object. It is absent otherwise. The agent writes it. It is ours.
+	WorkStatusCut = "fairlead.dev/StatusCut"
 )
 
 // Reasons of the conditions of a Work.
@@ -102,6 +106,8 @@ const (
 	// ReasonNotFit : the status is nested too deep, or no status of the template can be made
 	// with it.
 	ReasonNotFit = "NotFit"
+	// ReasonNestedTooDeep : the status of an object is nested deeper than is reported.
+	ReasonNestedTooDeep = "NestedTooDeep"
 )
 
 // WorkStatus is what the agent reports.
