@@ -1,0 +1,240 @@
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+const ownWorks = "karmada-es-edge"
+
+// namespaceOf is a Namespace with the marks of the Work "around".
+func namespaceOf() *corev1.Namespace {
+	return &corev1.Namespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "shop", Labels: marks(), Annotations: markedBy(ownWorks, "around")},
+	}
+}
+
+func marks() map[string]string { return map[string]string{contract.ManagedLabel: contract.LabelTrue} }
+
+func markedBy(namespace, work string) map[string]string {
+	return map[string]string{contract.WorkNamespaceAnnotation: namespace, contract.WorkNameAnnotation: work}
+}
+
+// inShop is a ConfigMap in that Namespace; with no Work it is somebody's own.
+func inShop(name, namespaceOfWork, work string) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)},
+	}
+	if work != "" {
+		cm.Labels, cm.Annotations = marks(), markedBy(namespaceOfWork, work)
+	}
+	return cm
+}
+
+// workWith is a Work of the hub that has an object.
+func workWith(t *testing.T, name string, object client.Object) *workv1alpha1.Work {
+	t.Helper()
+	raw, err := json.Marshal(object)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: ownWorks, Name: name}}
+	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
+	return work
+}
+
+func fakeClient(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme, err := kube.NewScheme()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(scheme)).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+}
+
+// listing answers to whoever lists a kind.
+func listing(kind string, answer func(page string) error) interceptor.Funcs {
+	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if list.GetObjectKind().GroupVersionKind().Kind == kind+"List" {
+			options := client.ListOptions{}
+			options.ApplyOptions(opts)
+			if err := answer(options.Continue); err != nil {
+				return err
+			}
+		}
+		return c.List(ctx, list, opts...)
+	}}
+}
+
+func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
+	t.Parallel()
+	secrets := schema.GroupResource{Resource: "secrets"}
+	broken := errors.New("broken")
+	tests := map[string]struct {
+		funcs   interceptor.Funcs
+		objects []client.Object
+		hub     []client.Object
+		want    []string
+		wantErr error
+	}{
+		"nobody":                               {},
+		"somebody":                             {objects: []client.Object{inShop("theirs", "", "")}, want: []string{"ConfigMap shop/theirs"}},
+		"not an object whose Work may go next": {objects: []client.Object{inShop("ours", ownWorks, "inside")}, hub: []client.Object{workWith(t, "inside", inShop("ours", "", ""))}},
+		"an object whose Work the hub does not have": {
+			objects: []client.Object{inShop("left", ownWorks, "inside")}, want: []string{"ConfigMap shop/left"},
+		},
+		"an object of another hub": {
+			objects: []client.Object{inShop("other", "karmada-es-other", "inside")}, want: []string{"ConfigMap shop/other"},
+		},
+		"more than are named": {
+			objects: []client.Object{inShop("a", "", ""), inShop("b", "", ""), inShop("c", "", ""), inShop("d", "", "")},
+			want:    []string{"ConfigMap shop/a", "ConfigMap shop/b", "ConfigMap shop/c"},
+		},
+		"what the agent may not see counts, and hides nothing else": {
+			funcs:   listing("Secret", func(string) error { return apierrors.NewForbidden(secrets, "", broken) }),
+			objects: []client.Object{inShop("theirs", "", "")},
+			want:    []string{"any Secret, which this agent may not list", "ConfigMap shop/theirs"},
+		},
+		"nobody of a kind that went meanwhile": {
+			funcs: listing("Secret", func(string) error { return apierrors.NewNotFound(secrets, "") }),
+		},
+		"nobody of a kind that the member does not know any more": {
+			funcs: listing("Secret", func(string) error { return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Secret"}} }),
+		},
+		"nobody of a kind that cannot be listed": {
+			funcs: listing("Secret", func(string) error { return apierrors.NewMethodNotSupported(secrets, "list") }),
+		},
+		"nobody knows, if the member does not answer": {
+			funcs: listing("Secret", func(string) error { return broken }), wantErr: broken,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := &Reconciler{
+				memberClient: fakeClient(t, tc.funcs, append(tc.objects, namespaceOf())...), namespace: ownWorks,
+				works: newWorks(fakeClient(t, interceptor.Funcs{}, tc.hub...), nil),
+				namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+					return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
+				},
+			}
+			m := plan.Parse(workWith(t, "around", namespaceOf()))[0]
+			got, err := r.foreign(t.Context(), m)
+			if tc.wantErr != nil {
+				g.Expect(err).To(MatchError(tc.wantErr))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(tc.want))
+			m.DeleteContents = true
+			g.Expect(r.foreign(t.Context(), m)).To(BeEmpty(), "they may go")
+		})
+	}
+}
+
+// A member with many objects is asked page by page, until some are found or there are no more.
+func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var pages []string
+	funcs := interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, into client.ObjectList, opts ...client.ListOption) error {
+		options := client.ListOptions{}
+		options.ApplyOptions(opts)
+		g.Expect(options.Limit).To(Equal(int64(foreignPage)))
+		pages = append(pages, options.Continue)
+		list, ok := into.(*metav1.PartialObjectMetadataList)
+		g.Expect(ok).To(BeTrue())
+		list.Items, list.Continue = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ours", Labels: marks()}}}, fmt.Sprint(len(pages))
+		if len(pages) == 3 {
+			list.Items[0].Labels, list.Continue = nil, ""
+		}
+		return nil
+	}}
+	r := &Reconciler{memberClient: fakeClient(t, funcs), namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+		return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
+	}}
+	g.Expect(r.foreign(t.Context(), plan.Parse(workWith(t, "around", namespaceOf()))[0])).To(Equal([]string{"ConfigMap shop/ours"}))
+	g.Expect(pages).To(Equal([]string{"", "1", "2"}))
+}
+
+// sweeping is an agent that leaves a member.
+func sweeping(c client.Client) Sweeper {
+	return Sweeper{MemberClient: c, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+		return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
+	}}
+}
+
+func TestASweepLeavesANamespaceWithOthersInIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	member := fakeClient(t, interceptor.Funcs{}, namespaceOf(), inShop("theirs", "", ""), inShop("ours", ownWorks, "inside"))
+	works := []*workv1alpha1.Work{workWith(t, "around", namespaceOf()), workWith(t, "inside", inShop("ours", "", ""))}
+	swept, err := sweeping(member).Sweep(t.Context(), works, false)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(swept.Objects).To(Equal(1))
+	g.Expect(swept.Left).To(HaveExactElements(And(HavePrefix("Namespace shop is left"), ContainSubstring("ConfigMap shop/theirs"))))
+	live := namespaceOf()
+	g.Expect(member.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
+	g.Expect(live.Labels).NotTo(HaveKey(contract.ManagedLabel), "nobody will claim it")
+	gone := inShop("ours", "", "")
+	g.Expect(apierrors.IsNotFound(member.Get(t.Context(), client.ObjectKeyFromObject(gone), gone))).To(BeTrue())
+}
+
+// What is to stay loses our marks first: with them it would not keep its Namespace.
+func TestASweepLooksAfterWhatStaysFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	member := fakeClient(t, interceptor.Funcs{}, namespaceOf(), inShop("stays", ownWorks, "inside"))
+	inside := workWith(t, "inside", inShop("stays", "", ""))
+	inside.Spec.PreserveResourcesOnDeletion = new(true)
+	swept, err := sweeping(member).Sweep(t.Context(), []*workv1alpha1.Work{workWith(t, "around", namespaceOf()), inside}, false)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(swept.Left).To(HaveLen(1))
+	live := inShop("stays", "", "")
+	g.Expect(member.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
+	g.Expect(live.Labels).NotTo(HaveKey(contract.ManagedLabel))
+}
+
+// One object that the member does not let go keeps no other.
+func TestASweepGoesOnAfterAFailure(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	broken := errors.New("broken")
+	member := fakeClient(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+		if obj.GetName() == "stuck" {
+			return broken
+		}
+		return c.Delete(ctx, obj, opts...)
+	}}, inShop("stuck", ownWorks, "stuck"), inShop("ours", ownWorks, "inside"))
+	unknown := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "w"}}
+	swept, err := sweeping(member).Sweep(t.Context(), []*workv1alpha1.Work{
+		workWith(t, "stuck", inShop("stuck", "", "")), workWith(t, "widget", unknown), workWith(t, "inside", inShop("ours", "", "")),
+	}, false)
+	g.Expect(err).To(MatchError(broken))
+	g.Expect(err).To(MatchError(ContainSubstring("ConfigMap shop/stuck")))
+	g.Expect(swept.Objects).To(Equal(1), "of a kind that is gone there is nothing left")
+}
