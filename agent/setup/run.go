@@ -104,7 +104,11 @@ func serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	events := kube.NewEventSink(mgr.GetEventRecorder(contract.FieldManagerAgent), o.AllEvents)
+	recorders, err := kube.NewEventRecorders(mgr, newNumbered)
+	if err != nil {
+		return err
+	}
+	events := eventSink(recorders(contract.FieldManagerAgent), o.AllEvents, o.Clock)
 	// In the order of the flow, from the end: each stage is handed what it tells.
 	reporter, err := status.Register(mgr, status.Deps{
 		Namespace:   namespace,

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -29,6 +30,14 @@ func ClusterOf(prefix, namespace string) (string, bool) {
 	cluster, ok := strings.CutPrefix(namespace, prefix)
 	return cluster, ok && cluster != ""
 }
+
+// AgentEvents is how many names there are for the events of an agent in its execution
+// namespace. The hub's API lets an agent make no event of another name, and none can be
+// deleted or made anew before it ends by itself: that bounds what an agent can leave there.
+const AgentEvents = 1000
+
+// AgentEventName returns one of the names, from 0 to AgentEvents-1.
+func AgentEventName(n int) string { return fmt.Sprintf("agent-%03d", n) }
 
 // BindingName returns the name of the binding of a template.
 func BindingName(kind, name string) string {

@@ -15,13 +15,18 @@ import (
 )
 
 // NewEventRecorders returns what makes the event recorders of a manager, by the name of who
-// tells. They write while the manager runs; a queue that is full drops events.
-func NewEventRecorders(mgr manager.Manager) (func(name string) events.EventRecorder, error) {
+// tells. They write while the manager runs; a queue that is full drops events. Wrap, if it is
+// not nil, may change what is written.
+func NewEventRecorders(mgr manager.Manager, wrap func(events.EventSink) events.EventSink) (func(name string) events.EventRecorder, error) {
 	c, err := eventsclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making a client for events: %w", err)
 	}
-	broadcaster := events.NewBroadcaster(eventWriter{&events.EventSinkImpl{Interface: c}})
+	var sink events.EventSink = &events.EventSinkImpl{Interface: c}
+	if wrap != nil {
+		sink = wrap(sink)
+	}
+	broadcaster := events.NewBroadcaster(eventWriter{sink})
 	// It is never shut down: who tells something while the manager stops would panic.
 	if err := mgr.Add(manager.RunnableFunc(broadcaster.StartRecordingToSinkWithContext)); err != nil {
 		return nil, fmt.Errorf("starting to write events: %w", err)

@@ -115,7 +115,7 @@ func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchError
 	if err != nil {
 		return err
 	}
-	recorder, err := kube.NewEventRecorders(mgr)
+	recorder, err := kube.NewEventRecorders(mgr, nil)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ import (
 func allowedInOwnNamespace() map[string]string {
 	return map[string]string{
 		"work.karmada.io/works": "get list watch patch update", "work.karmada.io/works/status": "get patch update",
-		"/events": "create patch update", "events.k8s.io/events": "create patch update",
+		"events.k8s.io/events": "create patch",
 	}
 }
 
@@ -80,6 +80,9 @@ func TestAHostileAgentIsRefused(t *testing.T) {
 	t.Run("what it may do", func(t *testing.T) {
 		hostile.allowedAll(t, agentsOwn("edge-1", work.Name))
 	})
+	t.Run("more events, and larger", func(t *testing.T) {
+		hostile.tryEvents(t)
+	})
 	g.Expect(w.Get(t.Context(), client.ObjectKeyFromObject(work), work)).To(Succeed())
 	g.Expect(work.DeletionTimestamp).To(BeNil())
 	after := w.cluster(t, "edge-2")
@@ -106,10 +109,57 @@ func agentsOwn(cluster, work string) map[string]row {
 		"it reads its lease":                {method: http.MethodGet, path: lease},
 		"it renews its lease":               {method: http.MethodPatch, path: lease, body: `{"metadata":{"annotations":{"fairlead.dev/session":"s"}},"spec":{"renewTime":"2026-05-01T12:00:00.000000Z"}}`},
 		"it reads what kinds mean":          {method: http.MethodGet, path: "/apis/config.karmada.io/v1alpha1/resourceinterpretercustomizations"},
-		"it tells what it did in an event":  {method: http.MethodPost, path: "/api/v1/namespaces/karmada-es-" + cluster + "/events", body: `{"apiVersion":"v1","kind":"Event","metadata":{"generateName":"e-"},"involvedObject":{"namespace":"karmada-es-` + cluster + `"}}`},
+		"it tells what it did in an event":  {method: http.MethodPost, path: eventsOf(cluster), body: event("agent-007", `"note":"It did."`)},
 		"it asks who it is":                 {method: http.MethodPost, path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`},
 		"it sees what kinds the API serves": {method: http.MethodGet, path: "/apis"},
 	}
+}
+
+func eventsOf(cluster string) string {
+	return "/apis/events.k8s.io/v1/namespaces/karmada-es-" + cluster + "/events"
+}
+
+// event is one of the agent of edge-1, with more fields.
+func event(name, fields string) string {
+	return `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"` + name + `"},"eventTime":"2026-05-01T12:00:00.000000Z","type":"Normal",` +
+		`"reason":"Told","action":"Tell","reportingController":"fairlead.dev/agent","reportingInstance":"a",` +
+		`"regarding":{"apiVersion":"work.karmada.io/v1alpha1","kind":"Work","namespace":"karmada-es-edge-1","name":"web"},` + fields + `}`
+}
+
+// tryEvents tries to leave more in the hub's database than an agent needs.
+func (i *intruder) tryEvents(t *testing.T) {
+	t.Helper()
+	long := strings.Repeat("x", 100_000)
+	for what, body := range map[string]string{
+		"under a name of its choice":  event("web.17a", `"note":"It did."`),
+		"under any name":              strings.Replace(event("", `"note":"It did."`), `"name":""`, `"generateName":"agent-"`, 1),
+		"with a long note":            event("agent-001", `"note":"`+long+`"`),
+		"with a long annotation":      strings.Replace(event("agent-001", `"note":"a"`), `"metadata":{`, `"metadata":{"annotations":{"a":"`+long+`"},`, 1),
+		"with a label":                strings.Replace(event("agent-001", `"note":"a"`), `"metadata":{`, `"metadata":{"labels":{"a":"b"},`, 1),
+		"with a finalizer":            strings.Replace(event("agent-001", `"note":"a"`), `"metadata":{`, `"metadata":{"finalizers":["a.b/c"],`, 1),
+		"with an owner":               strings.Replace(event("agent-001", `"note":"a"`), `"metadata":{`, `"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"default","uid":"x"}],`, 1),
+		"about a long name":           event("agent-001", `"related":{"kind":"Work","name":"`+long+`"}`),
+		"about a long path":           event("agent-001", `"related":{"kind":"Work","fieldPath":"`+long+`"}`),
+		"from a long source":          event("agent-001", `"deprecatedSource":{"component":"`+long+`"}`),
+		"a second time":               event("agent-007", `"note":"It did again."`),
+		"in the namespace of another": event("agent-001", `"note":"a"`),
+	} {
+		t.Run(what, func(t *testing.T) {
+			cluster := "edge-1"
+			if what == "in the namespace of another" {
+				cluster = "edge-2"
+			}
+			// The API itself does not take a long note, nor a name that is taken.
+			i.refused(t, http.MethodPost, eventsOf(cluster), body, nil, http.StatusUnprocessableEntity, http.StatusConflict)
+		})
+	}
+	old := `{"apiVersion":"v1","kind":"Event","metadata":{"name":"agent-001"},"involvedObject":{"namespace":"karmada-es-edge-1"},"message":"a"}`
+	i.refused(t, http.MethodPost, "/api/v1/namespaces/karmada-es-edge-1/events", old, nil)
+	patched := map[string]string{"Content-Type": "application/merge-patch+json"}
+	for _, body := range []string{`{"metadata":{"annotations":{"a":"b"}}}`, `{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"finalizers":["a.b/c"]}}`} {
+		i.refused(t, http.MethodPatch, eventsOf("edge-1")+"/agent-007", body, patched)
+	}
+	i.refused(t, http.MethodDelete, eventsOf("edge-1")+"/agent-007", "", nil)
 }
 
 // tryWhatPoliciesHold tries what the agent's rights allow in part.

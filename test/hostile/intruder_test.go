@@ -72,11 +72,12 @@ func (i *intruder) do(t *testing.T, method, path, body string, header map[string
 	return response.StatusCode
 }
 
-// refused makes a request that must be forbidden; to somebody who is not known, with 401.
-func (i *intruder) refused(t *testing.T, method, path, body string, header map[string]string) {
+// refused makes a request that must be forbidden; to somebody who is not known, with 401. Other
+// answers that are as good are given.
+func (i *intruder) refused(t *testing.T, method, path, body string, header map[string]string, orelse ...int) {
 	t.Helper()
 	i.attempts++
-	if code := i.do(t, method, path, body, header); code != http.StatusForbidden && code != http.StatusUnauthorized {
+	if code := i.do(t, method, path, body, header); code != http.StatusForbidden && code != http.StatusUnauthorized && !slices.Contains(orelse, code) {
 		t.Errorf("%s %s with %.200q %v was answered with %d", method, path, body, header, code)
 	}
 }
