@@ -33,7 +33,7 @@ type installFlags struct {
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.wanted, "install", false, "run the agent as a Deployment in this cluster")
 	flags.StringVar(&f.image, "image", "fairlead/agent:"+version.Of().ImageTag, "image of that Deployment")
-	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), or the path of a directory on the node that user 65532 may write; without it they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing")
+	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: claim if this cluster has a default StorageClass; none in printed manifests)")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined; without it, none")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps; without it, none")
 }
@@ -42,8 +42,8 @@ func (f *installFlags) validate(printing bool) error {
 	if !f.wanted && !printing && (len(f.namespaces) > 0 || len(f.kinds) > 0) {
 		return errors.New("--namespaces and --kinds are for --install and --print manifests; the rights of an agent that runs as a process are those of its kubeconfig")
 	}
-	if f.volume != "" && f.volume != manifest.VolumeClaim && !strings.HasPrefix(f.volume, "/") {
-		return fmt.Errorf("--state-volume is %q; it is %s, or the path of a directory on the node", f.volume, manifest.VolumeClaim)
+	if f.volume != "" && f.volume != manifest.VolumeClaim && f.volume != manifest.VolumeNone && !strings.HasPrefix(f.volume, "/") {
+		return fmt.Errorf("--state-volume is %q; it is %s, %s, or the path of a directory on the node", f.volume, manifest.VolumeClaim, manifest.VolumeNone)
 	}
 	for _, kind := range f.kinds {
 		if kind == "" || strings.ContainsAny(kind, "/ *") || strings.ToLower(kind) != kind {
@@ -118,6 +118,12 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 		return err
 	}
 	o := f.options()
+	if o.Volume == "" {
+		var why string
+		if o.Volume, why = installer.StateVolume(ctx); why != "" {
+			tell(why)
+		}
+	}
 	if o.State, err = registration.Files(options.StateDir); err != nil {
 		return err
 	}

@@ -169,8 +169,10 @@ func retire(ctx context.Context, credentials *registration.Credentials, o setup.
 			log.Info("Nothing was removed", "Cluster", told.Cluster, "reason", err.Error())
 		case err != nil:
 			return fmt.Errorf("the hub has retired this cluster, but not all objects could be removed: %w; start the agent again to go on", err)
+		case swept.Objects == 0:
+			log.Info("Nothing was removed: there is no object that this agent has a record of", "Cluster", told.Cluster, "left", swept.Left)
 		default:
-			log.Info("Removed the objects, as told at join", "Cluster", told.Cluster, "objects", swept.Objects, "left", swept.Left)
+			log.Info("Removed the objects that this agent has a record of, as told at join", "Cluster", told.Cluster, "objects", swept.Objects, "left", swept.Left)
 		}
 	} else {
 		log.Info("The objects stay, as told at join", "Cluster", told.Cluster)

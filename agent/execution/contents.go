@@ -160,13 +160,13 @@ func (r *Reconciler) left(ctx context.Context, work *workv1alpha1.Work, object p
 
 // leaveBehind takes our marks off a Namespace or a CustomResourceDefinition whose cluster was
 // evicted, and notes on it which Work it was of.
-func (r *Reconciler) leaveBehind(ctx context.Context, work types.NamespacedName, m plan.Manifest) error {
+func (r *Reconciler) leaveBehind(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
 	obj, err := r.read(ctx, m.Object)
 	if err != nil {
-		return fmt.Errorf("reading %s from the member: %w", m.Object, err)
+		return false, fmt.Errorf("reading %s from the member: %w", m.Object, err)
 	}
 	if obj == nil || !plan.Deletable(obj, work) {
-		return nil
+		return false, nil
 	}
 	return r.takeMarks(ctx, obj, plan.LeaveBehind(obj, work))
 }

@@ -193,9 +193,10 @@ func TestASweepLeavesANamespaceWithOthersInIt(t *testing.T) {
 	g := NewWithT(t)
 	member := fakeClient(t, interceptor.Funcs{}, namespaceOf(), inShop("theirs", "", ""), inShop("ours", ownWorks, "inside"))
 	works := []*workv1alpha1.Work{workWith(t, "around", namespaceOf()), workWith(t, "inside", inShop("ours", "", ""))}
+	works = append(works, workWith(t, "gone", inShop("gone", "", "")), workWith(t, "taken", inShop("theirs", "", "")))
 	swept, err := sweeping(member).Sweep(t.Context(), works, false)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(swept.Objects).To(Equal(1))
+	g.Expect(swept.Objects).To(Equal(1), "what is gone, or not ours, was not removed")
 	g.Expect(swept.Left).To(HaveExactElements(And(HavePrefix("Namespace shop is left"), ContainSubstring("ConfigMap shop/theirs"))))
 	live := namespaceOf()
 	g.Expect(member.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())

@@ -62,8 +62,9 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	return r.forget(ctx, reconcile.Request{NamespacedName: name})
 }
 
-// part is what is done to one object when its Work ends.
-type part func(ctx context.Context, work types.NamespacedName, m plan.Manifest) error
+// part is what is done to one object when its Work ends. It says whether there was anything to
+// do: an object that is gone, or not ours, is left alone.
+type part func(ctx context.Context, work types.NamespacedName, m plan.Manifest) (did bool, err error)
 
 // endAll does its part to each object of a Work that ends. It returns how many manifests the
 // Work has, and whether an object was left in the member that still bears its marks.
@@ -88,7 +89,7 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 		case evicted && plan.IsContainer(m.Object) && !ptrTrue(work.Spec.PreserveResourcesOnDeletion):
 			one = r.leaveBehind
 		}
-		err = one(ctx, name, m)
+		_, err = one(ctx, name, m)
 		if because, ok := errors.AsType[*contentsError](err); ok {
 			left = true
 			r.left(ctx, work, m.Object, because)
@@ -151,32 +152,33 @@ func (r *Reconciler) refused(work *workv1alpha1.Work, object plan.Object, err er
 }
 
 // remove deletes an object that bears the marks of the Work.
-func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m plan.Manifest) error {
+func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
 	name := m.Object
 	obj, _ := r.kinds.Get(name)
 	if !plan.Decisive(obj, work) {
 		// The informer may be behind, and it would be for ever if we went by it now.
 		found, err := r.read(ctx, name)
 		if err != nil {
-			return fmt.Errorf("reading %s from the member: %w", name, err)
+			return false, fmt.Errorf("reading %s from the member: %w", name, err)
 		}
 		if found == nil || !plan.Deletable(found, work) {
-			return nil
+			return false, nil
 		}
 		obj = found
 	}
 	err := r.delete(ctx, work, m, obj)
 	if !apierrors.IsConflict(err) {
-		return err
+		return err == nil, err
 	}
 	// There is another one of its name, and the informer is behind.
 	if obj, err = r.read(ctx, name); err != nil {
-		return fmt.Errorf("reading %s from the member: %w", name, err)
+		return false, fmt.Errorf("reading %s from the member: %w", name, err)
 	}
 	if obj == nil || !plan.Deletable(obj, work) {
-		return nil
+		return false, nil
 	}
-	return r.delete(ctx, work, m, obj)
+	err = r.delete(ctx, work, m, obj)
+	return err == nil, err
 }
 
 // delete deletes the very object that was seen, which must be ours to delete.
@@ -203,46 +205,46 @@ func (r *Reconciler) delete(ctx context.Context, work types.NamespacedName, m pl
 
 // release takes our marks off an object that stays. An object that is gone or not ours
 // has none to take off.
-func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m plan.Manifest) error {
-	name := m.Object
-	obj, err := r.read(ctx, name)
+func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
+	obj, err := r.read(ctx, m.Object)
 	if err != nil {
-		return fmt.Errorf("reading %s from the member: %w", name, err)
+		return false, fmt.Errorf("reading %s from the member: %w", m.Object, err)
 	}
 	if obj == nil || !plan.Releasable(obj, work) {
-		return nil
+		return false, nil
 	}
 	return r.takeMarks(ctx, obj, plan.Release(obj))
 }
 
 // disown takes our marks off the object of a manifest that cannot be applied, if it bears
 // those of the Work all the same. An object that this agent may not read was not applied by it.
-func (r *Reconciler) disown(ctx context.Context, work types.NamespacedName, m plan.Manifest) error {
+func (r *Reconciler) disown(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
 	obj, err := r.read(ctx, m.Object)
 	if err != nil {
 		if result, _ := classify(m.Object, err); result == plan.Refused {
-			return nil
+			return false, nil
 		}
-		return fmt.Errorf("reading %s from the member: %w", m.Object, err)
+		return false, fmt.Errorf("reading %s from the member: %w", m.Object, err)
 	}
 	if obj == nil || !plan.Deletable(obj, work) {
-		return nil
+		return false, nil
 	}
 	return r.takeMarks(ctx, obj, plan.Release(obj))
 }
 
-// takeMarks takes our marks off an object with a patch; nil does nothing.
-func (r *Reconciler) takeMarks(ctx context.Context, obj *unstructured.Unstructured, patch map[string]any) error {
+// takeMarks takes our marks off an object with a patch; nil does nothing. It says whether the
+// object was still there.
+func (r *Reconciler) takeMarks(ctx context.Context, obj *unstructured.Unstructured, patch map[string]any) (bool, error) {
 	if patch == nil {
-		return nil
+		return false, nil
 	}
 	data, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("encoding the patch of %s: %w", plan.ObjectOf(obj), err)
+		return false, fmt.Errorf("encoding the patch of %s: %w", plan.ObjectOf(obj), err)
 	}
 	err = r.memberClient.Patch(ctx, obj, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("taking our marks off %s in the member: %w", plan.ObjectOf(obj), err)
+		return false, fmt.Errorf("taking our marks off %s in the member: %w", plan.ObjectOf(obj), err)
 	}
-	return nil
+	return err == nil, nil
 }

@@ -26,7 +26,7 @@ type Sweeper struct {
 
 // Swept is what came of it.
 type Swept struct {
-	// Objects is how many were removed, or lost our marks.
+	// Objects is how many were removed, or lost our marks: not those that were gone, or not ours.
 	Objects int
 	// Left says of each Namespace and CustomResourceDefinition that was not removed because of
 	// what others have in it that it is still there; it has lost our marks.
@@ -58,11 +58,12 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 			if m.Problem != nil {
 				one = r.disown
 			}
+			did := false
 			if err == nil {
-				err = one(ctx, name, m)
+				did, err = one(ctx, name, m)
 			}
 			if because, ok := errors.AsType[*contentsError](err); ok {
-				if err = r.release(ctx, name, m); err == nil {
+				if _, err = r.release(ctx, name, m); err == nil {
 					out.Left = append(out.Left, because.Error())
 					continue
 				}
@@ -71,7 +72,9 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 				problems = append(problems, fmt.Errorf("%s: %w", m.Object, err))
 				continue
 			}
-			out.Objects++
+			if did {
+				out.Objects++
+			}
 		}
 	}
 	return out, errors.Join(problems...)

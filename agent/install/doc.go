@@ -1,6 +1,7 @@
 // Package install runs an agent inside its member.
 //
-//	Reads:     the agent's pods, to say what is in their way.
+//	Reads:     the agent's pods, to say what is in their way; StorageClasses, to choose where
+//	           its state is kept.
 //	Writes:    a Deployment, its service account and its rights, in namespace
 //	           karmada-system of the member; the Secret that holds the agent's state.
 //	Owns:      objects of the member with the label app.kubernetes.io/name=fairlead-agent.

@@ -35,8 +35,13 @@ const (
 	tokenKey   = "token"
 )
 
-// VolumeClaim has the state directory on a volume of the cluster's default StorageClass.
-const VolumeClaim = "claim"
+// Where the state directory is, beside a path on the node.
+const (
+	// VolumeClaim is a volume of the cluster's default StorageClass.
+	VolumeClaim = "claim"
+	// VolumeNone is a directory that goes with the pod.
+	VolumeNone = "none"
+)
 
 // claimSize is enough for the Works of a large cluster.
 const claimSize = "1Gi"
@@ -54,9 +59,8 @@ type Options struct {
 	State map[string][]byte
 	// Token joins, with Arguments of `agent run`; empty if the agent has joined.
 	Token string
-	// Volume is where the state directory is, with the journal: VolumeClaim, a path on the
-	// node (a directory that user 65532 may write), or empty for a directory that goes with the
-	// pod.
+	// Volume is where the state directory is, with the journal: VolumeClaim, VolumeNone, or a
+	// path on the node (a directory that user 65532 may write); empty is VolumeNone.
 	Volume string
 	// Arguments of `agent run`, beside those that follow from the rest.
 	Arguments []string
@@ -205,7 +209,7 @@ func deployment(o Options) *appsv1.Deployment {
 // stateVolume is where the state directory is.
 func stateVolume(where string) corev1.VolumeSource {
 	switch where {
-	case "":
+	case "", VolumeNone:
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	case VolumeClaim:
 		return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: Name}}
