@@ -37,7 +37,7 @@ func newMigrate(env Environment) *cobra.Command {
 		Short: "Convert what another system is given into what this hub is given",
 	}
 	group(cmd)
-	cmd.AddCommand(newMigrateKubeFed(env))
+	cmd.AddCommand(newMigrateKubeFed(env), newMigrateKarmada(env))
 	return cmd
 }
 
@@ -97,16 +97,10 @@ func below(name string) ([]string, error) {
 // write says what was found, and writes what came of it; nothing if something is refused, unless
 // the rest is wanted.
 func (f *migrateFlags) write(env Environment, r conversion.Result) error {
-	refused := r.Refused()
-	for _, finding := range r.Findings {
-		verdict := "Note: "
-		if finding.Refused {
-			verdict = "Refused: "
-		}
-		if _, err := fmt.Fprintln(env.Err, verdict+finding.String()+"."); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
+	if err := report(env, r); err != nil {
+		return err
 	}
+	refused := r.Refused()
 	if refused && !f.partial {
 		return &statusError{ExitNo, "nothing is converted: mend what is refused, or leave it out with --partial"}
 	}
@@ -124,6 +118,20 @@ func (f *migrateFlags) write(env Environment, r conversion.Result) error {
 	}
 	if refused {
 		return &statusError{ExitNo, "what is refused is left out, and the rest is converted"}
+	}
+	return nil
+}
+
+// report says what was found.
+func report(env Environment, r conversion.Result) error {
+	for _, finding := range r.Findings {
+		verdict := "Note: "
+		if finding.Refused {
+			verdict = "Refused: "
+		}
+		if _, err := fmt.Fprintln(env.Err, verdict+finding.String()+"."); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
 	}
 	return nil
 }

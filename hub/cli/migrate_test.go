@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -85,4 +87,42 @@ func runHub(t *testing.T, args ...string) (status int, result, report string) {
 	var e execution
 	status = e.run(t.Context(), args...)
 	return status, e.out.String(), e.err.String()
+}
+
+// tutorial is the folder of the page about migrating.
+const tutorial = "../../manifests/tutorials/migrating/"
+
+func TestMigrateKarmada(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const export = tutorial + "karmada.yaml"
+	status, result, report := runHub(t, "migrate", "karmada", "-f", export)
+	g.Expect(status).To(Equal(ExitDone), report)
+	g.Expect(result).To(HavePrefix("# hub token create --cluster berlin --labels site=shop --region europe\n---\n"))
+	g.Expect(result).To(And(ContainSubstring("kind: ResourceBinding\n"), Not(ContainSubstring("kind: Work\n")), Not(ContainSubstring("permanent-id"))))
+	g.Expect(report).To(Equal("Note: " + export + ": Cluster berlin: spec.syncMode: the cluster gets an agent, and nobody dials it any more.\n"))
+
+	status, result, report = runHub(t, "migrate", "karmada", "-f", export, "--dry-run")
+	g.Expect(status).To(Equal(ExitDone), report)
+	g.Expect(result).To(Equal("berlin: Deployment shop/till: nothing changes\n"))
+
+	text, err := os.ReadFile(export)
+	g.Expect(err).NotTo(HaveOccurred())
+	changed := filepath.Join(t.TempDir(), "changed.yaml")
+	g.Expect(os.WriteFile(changed, bytes.Replace(text, []byte("till:1.0"), []byte("till:2.0"), 1), 0o600)).To(Succeed())
+	status, result, report = runHub(t, "migrate", "karmada", "-f", changed, "--dry-run")
+	g.Expect(status).To(Equal(ExitNo), report)
+	g.Expect(result).To(And(HavePrefix("berlin: Deployment shop/till: it changes\n--- sent\n"), ContainSubstring("\n+      - image: registry.example.com/till:2.0\n")))
+	g.Expect(report).To(ContainSubstring("1 of 1 objects in members would not stay as they are"))
+
+	for line, want := range map[string]string{
+		"":                                 "either --kubeconfig of the old control plane, or -f",
+		"--kubeconfig x -f y":              "either --kubeconfig of the old control plane, or -f",
+		"--kubeconfig /absent":             "reading --kubeconfig /absent",
+		"-f " + export + " --dry-run -o x": "--dry-run writes no files",
+		"-f " + export + " --cluster rome": "Cluster rome: there is no such cluster; correct --cluster",
+	} {
+		_, _, report = runHub(t, append([]string{"migrate", "karmada"}, strings.Fields(line)...)...)
+		g.Expect(report).To(ContainSubstring(want), line)
+	}
 }

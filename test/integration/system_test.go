@@ -86,12 +86,16 @@ func shared(t *testing.T) *system {
 	return s
 }
 
-// own returns a system of this test's own, with one member, of which parts may be stopped.
-func own(t *testing.T) *system {
+// own returns a system of this test's own, of which parts may be stopped, with one member or
+// those that are named.
+func own(t *testing.T, members ...string) *system {
 	t.Helper()
-	s := &system{
-		hub:     cluster.Start(t, cluster.Options{Profile: cluster.Hub}),
-		members: []*cluster.Cluster{cluster.Start(t, cluster.Options{Profile: cluster.Member, Name: "edge-1"})},
+	s := &system{hub: cluster.Start(t, cluster.Options{Profile: cluster.Hub})}
+	if len(members) == 0 {
+		members = []string{"edge-1"}
+	}
+	for _, name := range members {
+		s.members = append(s.members, cluster.Start(t, cluster.Options{Profile: cluster.Member, Name: name}))
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	s.start(ctx, t)

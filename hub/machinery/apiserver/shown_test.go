@@ -28,6 +28,9 @@ func TestWhatExamplesAndTutorialsShowIsAccepted(t *testing.T) {
 	seen := 0
 	for _, folder := range []string{"../../../manifests/examples", "../../../manifests/tutorials"} {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() && d.Name() == "migrating" {
+				return filepath.SkipDir // what other systems hold is converted first
+			}
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/people/migrate/conversion"
 )
 
 // member is a cluster that KubeFed knows.
@@ -198,33 +199,8 @@ func (c *converter) cluster(i *item) bool {
 	if i.refused {
 		return true
 	}
-	command := []string{"hub token create --cluster", quoted(name)}
-	if len(m.labels) > 0 {
-		var pairs []string
-		for _, key := range slices.Sorted(maps.Keys(m.labels)) {
-			pairs = append(pairs, key+"="+m.labels[key])
-		}
-		command = append(command, "--labels", quoted(strings.Join(pairs, ",")))
-	}
-	if k.Status.Region != "" {
-		command = append(command, "--region", quoted(k.Status.Region))
-	}
-	for _, zone := range k.Status.Zones {
-		command = append(command, "--zone", quoted(zone))
-	}
-	c.commands = append(c.commands, strings.Join(command, " "))
+	c.commands = append(c.commands, conversion.Invite(conversion.Member{Name: name, Labels: m.labels, Region: k.Status.Region, Zones: k.Status.Zones}))
 	return true
-}
-
-// quoted is one word of a shell, whatever is in it.
-func quoted(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=,:", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // conclude says what follows from all settings together.

@@ -1,0 +1,177 @@
+package karmada
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/binding/override"
+	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/hub/people/migrate/conversion"
+)
+
+// Change is what becomes of one object of a member.
+type Change struct {
+	Cluster, Object string
+	// Sent is what the old control plane sent, and Desired what this hub would send; nil if it
+	// would send nothing, and then the object stays in the member as it is.
+	Sent, Desired *unstructured.Unstructured
+	// Failed says why nobody can tell; empty if it can be told.
+	Failed string
+}
+
+// Revise returns what sets the replicas of a kind; nil if nothing does.
+type Revise func(schema.GroupVersionKind) render.Revise
+
+// Compare renders what a hub that was given a result would send to each member, beside what was
+// sent by the Works among the documents. By cluster and object.
+func Compare(documents []conversion.Document, converted conversion.Result, o Options, revise Revise) []Change {
+	h := hub{revise: revise, templates: map[string]*unstructured.Unstructured{}, bindings: map[string]*workv1alpha2.ResourceBinding{}, clusters: map[string]*clusterv1alpha1.Cluster{}}
+	for _, obj := range converted.Objects {
+		h.add(obj)
+	}
+	documents = conversion.Flatten(documents)
+	for _, d := range documents {
+		h.remember(d.Object)
+	}
+	wanted := (&converter{options: o}).comes
+	var out []Change
+	for _, d := range documents {
+		name, ok := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, d.Object.GetNamespace())
+		if roleOf(d.Object) != work || !ok || !wanted(name) || d.Object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		var w workv1alpha1.Work
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object.Object, &w); err != nil {
+			out = append(out, Change{Cluster: name, Object: conversion.NameOf(d.Object), Failed: err.Error()})
+			continue
+		}
+		for _, m := range w.Spec.Workload.Manifests {
+			sent := &unstructured.Unstructured{}
+			if err := sent.UnmarshalJSON(m.Raw); err != nil {
+				out = append(out, Change{Cluster: name, Object: conversion.NameOf(d.Object), Failed: err.Error()})
+				continue
+			}
+			out = append(out, h.compare(name, sent))
+		}
+	}
+	slices.SortFunc(out, func(a, b Change) int {
+		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Object, b.Object))
+	})
+	return out
+}
+
+// hub is what this hub would know.
+type hub struct {
+	revise    Revise
+	templates map[string]*unstructured.Unstructured
+	bindings  map[string]*workv1alpha2.ResourceBinding
+	clusters  map[string]*clusterv1alpha1.Cluster
+	overrides override.Policies
+}
+
+// key names an object as Works and bindings do.
+func key(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// add adds an object that it is given.
+func (h *hub) add(obj *unstructured.Unstructured) {
+	switch obj.GetKind() {
+	case policyv1alpha1.KindOverridePolicy:
+		var p policyv1alpha1.OverridePolicy
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &p) == nil {
+			h.overrides.Namespaced = append(h.overrides.Namespaced, p)
+		}
+	case policyv1alpha1.KindClusterOverridePolicy:
+		var p policyv1alpha1.ClusterOverridePolicy
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &p) == nil {
+			h.overrides.Cluster = append(h.overrides.Cluster, p)
+		}
+	default:
+		h.templates[key(obj.GetKind(), obj.GetNamespace(), obj.GetName())] = obj
+	}
+}
+
+// remember remembers what the old control plane knows: of bindings also those that follow others.
+func (h *hub) remember(obj *unstructured.Unstructured) {
+	switch roleOf(obj) {
+	case cluster:
+		var c clusterv1alpha1.Cluster
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &c) == nil {
+			h.clusters[c.Name] = &c
+		}
+	case binding:
+		if b, err := bindingOf(obj); err == nil {
+			h.bindings[key(b.Spec.Resource.Kind, b.Spec.Resource.Namespace, b.Spec.Resource.Name)] = b
+		}
+	}
+}
+
+// compare renders one object for a member.
+func (h *hub) compare(clusterName string, sent *unstructured.Unstructured) Change {
+	out := Change{Cluster: clusterName, Object: conversion.NameOf(sent), Sent: plain(sent)}
+	at := key(sent.GetKind(), sent.GetNamespace(), sent.GetName())
+	template, b := h.templates[at], h.bindings[at]
+	if template == nil {
+		return out
+	}
+	if sent.GetKind() == "Namespace" && b == nil {
+		out.Desired = plain(template) // it follows what is in it
+		return out
+	}
+	if b == nil || h.clusters[clusterName] == nil {
+		out.Failed = "there is no binding of it, or no such Cluster, among the objects"
+		return out
+	}
+	b = b.DeepCopy()
+	if b.Labels == nil {
+		b.Labels = map[string]string{}
+	}
+	b.Labels[bindings.IDLabel(b.Namespace)] = "id"
+	targets := bindings.Targets(&b.Spec)
+	i := slices.IndexFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == clusterName })
+	if i < 0 {
+		return out
+	}
+	rendered, err := render.Work(render.Input{
+		Template: template, Binding: b, Target: targets[i], Cluster: h.clusters[clusterName], Revise: h.revise(template.GroupVersionKind()),
+		Overrides: override.Select(h.overrides, selector.TargetOf(template)), ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
+	})
+	desired := &unstructured.Unstructured{}
+	if err == nil {
+		err = desired.UnmarshalJSON(rendered.Spec.Workload.Manifests[0].Raw)
+	}
+	if err != nil {
+		out.Failed = fmt.Sprintf("it cannot be rendered: %v", err)
+		return out
+	}
+	out.Desired = plain(desired)
+	return out
+}
+
+// plain is an object as a member sees it, without the marks by which a hub knows it.
+func plain(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	render.Prune(out)
+	marks := func(name, _ string) bool {
+		domain, _, _ := strings.Cut(name, "/")
+		return written(name) || (strings.HasSuffix(domain, "karmada.io") || domain+"/" == contract.Prefix) && name != contract.RetainReplicasLabel
+	}
+	labels, annotations := out.GetLabels(), out.GetAnnotations()
+	maps.DeleteFunc(labels, marks)
+	maps.DeleteFunc(annotations, marks)
+	setMetadata(out, labels, annotations)
+	return out
+}

@@ -1,0 +1,247 @@
+package karmada
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/hub/people/migrate/conversion"
+)
+
+// Options of a conversion.
+type Options struct {
+	// Clusters are those that come along; all if there are none.
+	Clusters []string
+}
+
+// Convert converts all of a control plane.
+func Convert(documents []conversion.Document, o Options) conversion.Result {
+	c := &converter{options: o, byRole: map[role][]*unstructured.Unstructured{}, seen: map[string]string{}}
+	documents = slices.SortedStableFunc(slices.Values(conversion.Flatten(documents)), func(a, b conversion.Document) int {
+		return cmp.Or(strings.Compare(a.Object.GetKind(), b.Object.GetKind()), strings.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()),
+			strings.Compare(a.Object.GetName(), b.Object.GetName()), strings.Compare(a.Object.GetAPIVersion(), b.Object.GetAPIVersion()), strings.Compare(a.File, b.File))
+	})
+	for _, d := range documents {
+		c.convert(d)
+	}
+	for _, name := range o.Clusters {
+		if !slices.Contains(c.clusters, name) {
+			c.out.Findings = append(c.out.Findings, conversion.Finding{Refused: true, Object: "Cluster " + name, Text: "there is no such cluster; correct --cluster"})
+		}
+	}
+	for r := namespace; r <= policy; r++ {
+		c.out.Objects = append(c.out.Objects, c.byRole[r]...)
+	}
+	c.out.Sort()
+	return c.out
+}
+
+type converter struct {
+	options  Options
+	byRole   map[role][]*unstructured.Unstructured
+	seen     map[string]string
+	clusters []string
+	out      conversion.Result
+}
+
+func (c *converter) convert(d conversion.Document) {
+	kind := roleOf(d.Object)
+	find := func(refused bool, field, format string, args ...any) {
+		c.out.Findings = append(c.out.Findings, conversion.Finding{
+			Refused: refused, File: d.File, Object: conversion.NameOf(d.Object), Field: field, Text: fmt.Sprintf(format, args...),
+		})
+	}
+	if kind == machinery || kind == work {
+		return
+	}
+	key := d.Object.GroupVersionKind().GroupKind().String() + " " + conversion.NameOf(d.Object)
+	if file, twice := c.seen[key]; twice {
+		find(true, "metadata.name", "the object is in %s too; remove one of the two", file)
+		return
+	}
+	c.seen[key] = d.File
+	switch {
+	case kind == unknown:
+		find(true, "kind", "this hub has no %s; leave it out, and do by hand what it does", d.Object.GetKind())
+	case kind == once:
+		find(false, "", "left out: it was carried out once")
+	case d.Object.GetDeletionTimestamp() != nil:
+		find(false, "metadata.deletionTimestamp", "it is being deleted, and left out")
+	case kind == cluster:
+		c.cluster(d, find)
+	case kind == binding:
+		c.binding(d, find)
+	default:
+		c.byRole[kind] = append(c.byRole[kind], cleaned(d.Object))
+	}
+}
+
+type finder = func(refused bool, field, format string, args ...any)
+
+// cleaned is an object without what an API server and the old machinery wrote on it.
+func cleaned(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	ttl, ephemeral, _ := unstructured.NestedFieldCopy(out.Object, "spec", "ttlSecondsAfterFinished")
+	render.Prune(out)
+	if ephemeral {
+		// Members do without it, and the template keeps it.
+		_ = unstructured.SetNestedField(out.Object, ttl, "spec", "ttlSecondsAfterFinished") // spec was read as an object
+	}
+	labels, annotations := out.GetLabels(), out.GetAnnotations()
+	ours := func(key, _ string) bool { return written(key) }
+	maps.DeleteFunc(labels, ours)
+	maps.DeleteFunc(annotations, ours)
+	setMetadata(out, labels, annotations)
+	return out
+}
+
+// setMetadata sets labels and annotations, and none where there are none.
+func setMetadata(obj *unstructured.Unstructured, labels, annotations map[string]string) {
+	obj.SetLabels(nil)
+	obj.SetAnnotations(nil)
+	if len(labels) > 0 {
+		obj.SetLabels(labels)
+	}
+	if len(annotations) > 0 {
+		obj.SetAnnotations(annotations)
+	}
+}
+
+// written says whether a label or an annotation is one that the machinery writes, and not a person.
+func written(key string) bool {
+	switch key {
+	case corev1.LastAppliedConfigAnnotation,
+		contract.PropagationPolicyPermanentIDLabel, contract.ClusterPropagationPolicyPermanentIDLabel,
+		contract.PropagationPolicyNamespaceAnnotation, contract.PropagationPolicyNameAnnotation, contract.ClusterPropagationPolicyNameAnnotation,
+		contract.ResourceBindingPermanentIDLabel, contract.ClusterResourceBindingPermanentIDLabel,
+		contract.AppliedPlacementAnnotation, contract.DependenciesAnnotation,
+		"policy.karmada.io/permanent-id", "propagationpolicy.karmada.io/uid", "clusterpropagationpolicy.karmada.io/uid":
+		return true
+	}
+	return strings.HasPrefix(key, contract.DependedByLabelPrefix)
+}
+
+// comes says whether a cluster comes along.
+func (c *converter) comes(name string) bool {
+	return len(c.options.Clusters) == 0 || slices.Contains(c.options.Clusters, name)
+}
+
+// cluster makes the command with which a member joins.
+func (c *converter) cluster(d conversion.Document, find finder) {
+	var of clusterv1alpha1.Cluster
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object.Object, &of); err != nil {
+		find(true, "", "it cannot be read: %v", err)
+		return
+	}
+	c.clusters = append(c.clusters, of.Name)
+	if !c.comes(of.Name) {
+		return
+	}
+	if of.Spec.SyncMode == "Push" {
+		find(false, "spec.syncMode", "the cluster gets an agent, and nobody dials it any more")
+	}
+	for _, taint := range of.Spec.Taints {
+		if !strings.HasPrefix(taint.Key, "cluster.karmada.io/") {
+			find(false, "spec.taints", "put %s on the cluster again once it has joined", taint.ToString())
+		}
+	}
+	if len(of.Spec.ResourceModels) > 0 {
+		find(false, "spec.resourceModels", "put them on the cluster again once it has joined, if they are not those that every cluster gets")
+	}
+	zones := of.Spec.Zones
+	if len(zones) == 0 && of.Spec.Zone != "" {
+		zones = []string{of.Spec.Zone}
+	}
+	c.out.Commands = append(c.out.Commands, conversion.Invite(conversion.Member{
+		Name: of.Name, Labels: of.Labels, Region: of.Spec.Region, Zones: zones, Provider: of.Spec.Provider,
+	}))
+}
+
+// binding keeps where an object is. The hub goes on from there: it has been placed, by the
+// placement that it still has.
+func (c *converter) binding(d conversion.Document, find finder) {
+	b, err := bindingOf(d.Object)
+	switch {
+	case err != nil:
+		find(true, "", "it cannot be read: %v", err)
+		return
+	case b.Spec.Placement == nil || len(b.Spec.Clusters) == 0:
+		return // it only follows others, or is nowhere
+	}
+	if len(b.Spec.GracefulEvictionTasks) > 0 {
+		find(true, "spec.gracefulEvictionTasks", "the object is on its way out of %s; convert it when that is over", b.Spec.GracefulEvictionTasks[0].FromCluster)
+		return
+	}
+	var left []string
+	clusters := []any{}
+	for _, t := range b.Spec.Clusters {
+		if !c.comes(t.Name) {
+			left = append(left, t.Name)
+			continue
+		}
+		of := map[string]any{"name": t.Name}
+		if t.Replicas > 0 {
+			of["replicas"] = int64(t.Replicas)
+		}
+		clusters = append(clusters, of)
+	}
+	divided := b.Spec.Placement.ReplicaScheduling != nil && b.Spec.Placement.ReplicaScheduling.ReplicaSchedulingType != "Duplicated" && b.Spec.Replicas > 0
+	if divided && len(left) > 0 && len(clusters) > 0 {
+		find(true, "spec.clusters", "its replicas are divided with %s, which does not come along; name all of its clusters with --cluster", strings.Join(left, ", "))
+		return
+	}
+	if len(clusters) == 0 {
+		return
+	}
+	placement, err := json.Marshal(b.Spec.Placement)
+	if err != nil {
+		find(true, "spec.placement", "it cannot be encoded: %v", err)
+		return
+	}
+	out := cleaned(d.Object)
+	out.SetFinalizers(nil)
+	out.SetAPIVersion(workv1alpha2.GroupVersion.String())
+	annotations := out.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[contract.AppliedPlacementAnnotation] = string(placement)
+	out.SetAnnotations(annotations)
+	spec, _ := d.Object.Object["spec"].(map[string]any)
+	kept := map[string]any{"clusters": clusters}
+	for _, field := range []string{"placement", "replicas", "replicaRequirements", "components", "schedulerName", "conflictResolution", "propagateDeps", "preserveResourcesOnDeletion", "suspension", "failover"} {
+		if value, has := spec[field]; has {
+			kept[field] = runtime.DeepCopyJSONValue(value)
+		}
+	}
+	reference := map[string]any{"apiVersion": b.Spec.Resource.APIVersion, "kind": b.Spec.Resource.Kind, "name": b.Spec.Resource.Name}
+	if b.Spec.Resource.Namespace != "" {
+		reference["namespace"] = b.Spec.Resource.Namespace
+	}
+	kept["resource"] = reference
+	out.Object["spec"] = kept
+	c.byRole[binding] = append(c.byRole[binding], out)
+}
+
+// bindingOf reads a binding of either kind.
+func bindingOf(obj *unstructured.Unstructured) (*workv1alpha2.ResourceBinding, error) {
+	if obj.GroupVersionKind().Version != workv1alpha2.GroupVersion.Version {
+		return nil, fmt.Errorf("its version is %s; export it as %s", obj.GetAPIVersion(), workv1alpha2.GroupVersion)
+	}
+	var b workv1alpha2.ResourceBinding
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &b); err != nil {
+		return nil, err
+	}
+	return &b, nil
+}

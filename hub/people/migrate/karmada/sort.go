@@ -1,0 +1,124 @@
+package karmada
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"fairlead.dev/common/contract"
+)
+
+// role is what an object is to the conversion.
+type role int
+
+// Roles, in the order in which objects are applied. What differs is there before what it is
+// about, and what it is about before its binding; policies come last and set all in motion.
+const (
+	// machinery is what the old control plane keeps for itself; it is left out.
+	machinery role = iota
+	namespace
+	definition
+	setting
+	template
+	binding
+	policy
+	// cluster is a member, which joins anew.
+	cluster
+	// work is what was sent to a member.
+	work
+	// once is a request that was carried out.
+	once
+	// unknown is of the old control plane, and has no equivalent.
+	unknown
+)
+
+// roleOf says what an object is.
+func roleOf(obj *unstructured.Unstructured) role {
+	gvk := obj.GroupVersionKind()
+	switch {
+	case strings.HasSuffix(gvk.Group, "karmada.io") || gvk.Group == "multicluster.x-k8s.io":
+		return ofKarmada(gvk.Kind)
+	case internal(obj):
+		return machinery
+	case gvk.GroupKind() == schema.GroupKind{Kind: "Namespace"}:
+		return namespace
+	case gvk.Kind == "CustomResourceDefinition", gvk.Group == "scheduling.k8s.io":
+		return definition
+	default:
+		return template
+	}
+}
+
+func ofKarmada(kind string) role {
+	switch kind {
+	case "PropagationPolicy", "ClusterPropagationPolicy":
+		return policy
+	case "OverridePolicy", "ClusterOverridePolicy", "FederatedResourceQuota", "ClusterTaintPolicy",
+		"ResourceInterpreterCustomization", "ResourceInterpreterWebhookConfiguration", "CronFederatedHPA", "Remedy":
+		return setting
+	case "ResourceBinding", "ClusterResourceBinding":
+		return binding
+	case "Cluster":
+		return cluster
+	case "Work":
+		return work
+	case "WorkloadRebalancer":
+		return once
+	default:
+		return unknown
+	}
+}
+
+// internal says whether an object is one of those that a control plane makes for itself.
+func internal(obj *unstructured.Unstructured) bool {
+	name, labels := obj.GetName(), obj.GetLabels()
+	switch {
+	case claimed(obj):
+		return false // somebody wants it in members
+	case ownNamespace(obj.GetNamespace()), labels[contract.SystemLabel] == contract.LabelTrue, labels["kubernetes.io/bootstrapping"] != "":
+		return true
+	case slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.Controller != nil && *ref.Controller }):
+		return true
+	}
+	switch obj.GetKind() {
+	case "Namespace":
+		return ownNamespace(name) || name == "default"
+	case "Event", "Lease", "Endpoints", "EndpointSlice", "APIService", "FlowSchema", "PriorityLevelConfiguration", "ControllerRevision", "Node",
+		"ComponentStatus", "CertificateSigningRequest", "CSINode", "CSIStorageCapacity", "VolumeAttachment", "ServiceCIDR", "IPAddress",
+		"StorageVersion", "StorageVersionMigration",
+		"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+		return true
+	case "ConfigMap":
+		return name == "kube-root-ca.crt"
+	case "Service":
+		return name == "kubernetes" && obj.GetNamespace() == "default"
+	case "ServiceAccount":
+		return name == "default"
+	case "Secret":
+		return obj.Object["type"] == string(corev1.SecretTypeServiceAccountToken) || obj.Object["type"] == string(corev1.SecretTypeBootstrapToken)
+	case "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
+		return strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "karmada-") || strings.HasPrefix(name, "system-") ||
+			slices.Contains([]string{"admin", "edit", "view", "cluster-admin"}, name)
+	case "CustomResourceDefinition":
+		return strings.HasSuffix(name, "karmada.io") || strings.HasSuffix(name, "multicluster.x-k8s.io")
+	case "PriorityClass":
+		return strings.HasPrefix(name, "system-")
+	}
+	return false
+}
+
+// ownNamespace says whether a namespace is one of the control plane's own.
+func ownNamespace(name string) bool {
+	return strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, "karmada-")
+}
+
+// claimed says whether a policy has an object.
+func claimed(obj *unstructured.Unstructured) bool {
+	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
+	return labels[contract.PropagationPolicyPermanentIDLabel] != "" || labels[contract.ClusterPropagationPolicyPermanentIDLabel] != "" ||
+		annotations[contract.PropagationPolicyNameAnnotation] != "" || annotations[contract.ClusterPropagationPolicyNameAnnotation] != ""
+}

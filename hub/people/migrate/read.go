@@ -1,0 +1,76 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"fairlead.dev/hub/people/migrate/conversion"
+)
+
+// atOnce is how many objects are asked for at a time.
+const atOnce = 500
+
+// Read reads every object that an API server lists, in the version that it prefers. What nobody
+// takes along is not asked for. The error names the API that could not be read; then nothing of
+// the rest is of use, since nobody knows what is missing.
+func Read(ctx context.Context, cfg *rest.Config, source string) ([]conversion.Document, error) {
+	dc, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
+	}
+	lists, err := dc.ServerPreferredResources()
+	if err != nil {
+		return nil, fmt.Errorf("reading which APIs %s has: %w", cfg.Host, err)
+	}
+	objects, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
+	}
+	var out []conversion.Document
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("reading which APIs %s has: %w", cfg.Host, err)
+		}
+		for _, resource := range list.APIResources {
+			if !slices.Contains(resource.Verbs, "list") || passing(gv.Group, resource.Name) {
+				continue
+			}
+			found, err := readAll(ctx, objects.Resource(gv.WithResource(resource.Name)))
+			if err != nil {
+				return nil, fmt.Errorf("reading %s of %s: %w", resource.Name, gv, err)
+			}
+			for i := range found {
+				out = append(out, conversion.Document{File: source, Object: &found[i]})
+			}
+		}
+	}
+	return out, nil
+}
+
+// passing says whether a kind is of the moment only.
+func passing(group, resource string) bool {
+	return resource == "events" || group == "coordination.k8s.io" || group == "metrics.k8s.io" || resource == "componentstatuses"
+}
+
+func readAll(ctx context.Context, resource dynamic.ResourceInterface) ([]unstructured.Unstructured, error) {
+	var out []unstructured.Unstructured
+	for next := ""; ; {
+		page, err := resource.List(ctx, metav1.ListOptions{Limit: atOnce, Continue: next})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page.Items...)
+		if next = page.GetContinue(); next == "" {
+			return out, nil
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/people/migrate/conversion"
+	"fairlead.dev/hub/people/migrate/kubefed"
+)
+
+// former is a system that has filled the members before this one: what it is given, and what it
+// made of that in each member.
+type former struct {
+	documents []conversion.Document
+	made      map[string][]*unstructured.Unstructured
+}
+
+// kubeFedShop is a shop of 50 objects as KubeFed has it in three members: what it is given, and by
+// hand what it makes of that.
+func kubeFedShop(g Gomega, members []string) former {
+	out := former{made: map[string][]*unstructured.Unstructured{}}
+	give := func(format string, args ...any) {
+		out.documents = append(out.documents, conversion.Document{File: "kubefed.yaml", Object: parsed(g, fmt.Sprintf(format, args...))})
+	}
+	fill := func(member, format string, args ...any) {
+		obj := parsed(g, fmt.Sprintf(format, args...))
+		labels := obj.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["kubefed.io/managed"] = "true"
+		obj.SetLabels(labels)
+		out.made[member] = append(out.made[member], obj)
+	}
+	give(`{apiVersion: types.kubefed.io/v1beta1, kind: FederatedNamespace, metadata: {name: shop, namespace: shop}, spec: {template: {}, placement: {clusterSelector: {}}}}`)
+	for _, m := range members {
+		give(`{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: %s, namespace: kube-federation-system}, spec: {apiEndpoint: "https://%s"}}`, m, m)
+		fill(m, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
+	}
+	// Three over three clusters, of which KubeFed gave 2, 2 and 1 at some time.
+	shares := []int{2, 2, 1}
+	const pods = `selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: c, image: "nginx:1"}]}}`
+	for n := range 10 {
+		name := fmt.Sprintf("web-%d", n)
+		var clusters, overrides []string
+		for i, m := range members {
+			replicas := shares[(i+n)%3]
+			clusters = append(clusters, "{name: "+m+"}")
+			overrides = append(overrides, fmt.Sprintf("{clusterName: %s, clusterOverrides: [{path: /spec/replicas, value: %d}]}", m, replicas))
+			fill(m, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: %[1]s, namespace: shop, labels: {app: %[1]s}}, spec: {replicas: %[2]d, `+strings.ReplaceAll(pods, "%[1]s", name)+`}}`, name, replicas)
+		}
+		give(`{apiVersion: types.kubefed.io/v1beta1, kind: FederatedDeployment, metadata: {name: %[1]s, namespace: shop}, spec: {template: {metadata: {labels: {app: %[1]s}}, spec: {`+strings.ReplaceAll(pods, "%[1]s", name)+`}}, placement: {clusters: [%[2]s]}, overrides: [%[3]s]}}`,
+			name, strings.Join(clusters, ", "), strings.Join(overrides, ", "))
+		give(`{apiVersion: scheduling.kubefed.io/v1alpha1, kind: ReplicaSchedulingPreference, metadata: {name: %s, namespace: shop}, spec: {targetKind: FederatedDeployment, totalReplicas: 5, clusters: {"*": {weight: 1, maxReplicas: 3}}}}`, name)
+	}
+	for n := range 40 {
+		kind := []string{"ConfigMap", "Secret", "Service", "ServiceAccount"}[n%4]
+		name := fmt.Sprintf("thing-%d", n)
+		body := map[string]string{
+			"ConfigMap": `data: {a: "1", old: "2"}`, "Secret": `data: {a: eA==}`,
+			"Service": `spec: {selector: {app: web-0}, ports: [{name: http, port: 80}]}`, "ServiceAccount": `automountServiceAccountToken: false`,
+		}[kind]
+		give(`{apiVersion: types.kubefed.io/v1beta1, kind: Federated%s, metadata: {name: %s, namespace: shop}, spec: {template: {%s}, placement: {clusterSelector: {}}}}`, kind, name, body)
+		for _, m := range members {
+			fill(m, `{apiVersion: v1, kind: %s, metadata: {name: %s, namespace: shop}, %s}`, kind, name, body)
+		}
+	}
+	return out
+}
+
+func parsed(g Gomega, text string) *unstructured.Unstructured {
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	g.Expect(err).NotTo(HaveOccurred())
+	out := &unstructured.Unstructured{}
+	g.Expect(out.UnmarshalJSON(raw)).To(Succeed(), text)
+	return out
+}
+
+// fill makes in the members what another system has made there, and waits until all pods run.
+func (f *former) fill(t *testing.T, s *system, manager string) {
+	t.Helper()
+	for member, objects := range f.made {
+		for _, obj := range objects {
+			if err := s.member(member).Client(t).Create(t.Context(), obj.DeepCopy(), client.FieldOwner(manager)); err != nil {
+				t.Fatalf("making %s in %q: %v", conversion.NameOf(obj), member, err)
+			}
+		}
+	}
+	for member, objects := range f.made {
+		eventually(t, func(g Gomega) {
+			for _, obj := range objects {
+				if obj.GetKind() == "Deployment" {
+					live := s.inMember(t, g, member, obj)
+					g.Expect(integer(live, "status", "readyReplicas")).To(Equal(integer(live, "spec", "replicas")), obj.GetName())
+				}
+			}
+		})
+	}
+}
+
+// state is all that must stay as it is: which object each is and what is in it, and which pods
+// there are with the number of their restarts.
+func (f *former) state(t *testing.T, g Gomega, s *system, member string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, obj := range f.made[member] {
+		live := s.inMember(t, g, member, obj)
+		content := live.DeepCopy().Object
+		delete(content, "metadata")
+		delete(content, "status")
+		text, err := yaml.Marshal(content)
+		g.Expect(err).NotTo(HaveOccurred())
+		out[conversion.NameOf(obj)] = fmt.Sprintf("%s:\n%s", live.GetUID(), text)
+	}
+	var pods corev1.PodList
+	g.Expect(s.member(member).Client(t).List(context.WithoutCancel(t.Context()), &pods, client.InNamespace("shop"))).To(Succeed())
+	for _, p := range pods.Items {
+		restarts := int32(0)
+		for _, c := range p.Status.ContainerStatuses {
+			restarts += c.RestartCount
+		}
+		out["Pod "+p.Name] = fmt.Sprintf("%s with %d restarts", p.UID, restarts)
+	}
+	return out
+}
+
+// adopted waits until every object in the members is of this hub, with no field that belongs to
+// another, and holds that it is still the one that it was.
+func (f *former) adopted(t *testing.T, s *system, before map[string]map[string]string, manager string) {
+	t.Helper()
+	for member, objects := range f.made {
+		eventually(t, func(g Gomega) {
+			for _, obj := range objects {
+				live := s.inMember(t, g, member, obj)
+				g.Expect(live.GetLabels()).To(HaveKeyWithValue(contract.ManagedLabel, contract.LabelTrue), conversion.NameOf(obj))
+				g.Expect(live.GetManagedFields()).NotTo(ContainElement(And(HaveField("Manager", manager), HaveField("Subresource", ""))), conversion.NameOf(obj))
+			}
+		})
+		g := NewWithT(t)
+		g.Expect(f.state(t, g, s, member)).To(BeComparableTo(before[member]), member)
+	}
+}
+
+// TestKubeFedIsLeftAndNothingMoves is the switch: the members are full of what KubeFed made, all of
+// it is converted and applied, and nothing in the members is another one than before.
+func TestKubeFedIsLeftAndNothingMoves(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := own(t, "edge-1", "edge-2", "edge-3")
+	const manager = "controller-manager"
+	f := kubeFedShop(g, []string{"edge-1", "edge-2", "edge-3"})
+	f.fill(t, s, manager)
+	before := map[string]map[string]string{}
+	for member := range f.made {
+		before[member] = f.state(t, g, s, member)
+		g.Expect(len(before[member])).To(BeNumerically(">", 51+10), "objects and pods")
+	}
+
+	r := kubefed.Convert(f.documents, kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(r.Refused()).To(BeFalse(), "%v", r.Findings)
+	for _, obj := range r.Objects {
+		s.create(t, obj)
+	}
+	f.adopted(t, s, before, manager)
+
+	// A field that KubeFed set goes when its template drops it.
+	settings := parsed(g, "{apiVersion: v1, kind: ConfigMap, metadata: {name: thing-0, namespace: shop}}")
+	s.update(t, settings, func(obj *unstructured.Unstructured) { unstructured.RemoveNestedField(obj.Object, "data", "old") })
+	for member := range f.made {
+		eventually(t, func(g Gomega) {
+			data, _, _ := unstructured.NestedStringMap(s.inMember(t, g, member, settings).Object, "data")
+			g.Expect(data).To(Equal(map[string]string{"a": "1"}))
+		})
+	}
+}
