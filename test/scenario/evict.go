@@ -14,7 +14,6 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/adjust/failover/disruption"
 	"fairlead.dev/hub/adjust/failover/evict"
-	"fairlead.dev/hub/adjust/failover/lapse"
 	"fairlead.dev/hub/flow/scheduler/decide"
 )
 
@@ -99,7 +98,7 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 		applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
 		in.Works[cluster] = evict.Work{Observed: applied != nil && applied.ObservedGeneration >= work.Generation}
 	}
-	policies := lapse.Compile(w.policies)
+	policies := evict.CompileTaintPolicies(w.policies)
 	in.BySilence = policies.BySilence()
 	for name := range w.clusters {
 		in.Lapsed[name] = policies.Lapsed(w.clusters[name])

@@ -13,7 +13,6 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/adjust/failover/disruption"
 	"fairlead.dev/hub/adjust/failover/evict"
-	"fairlead.dev/hub/adjust/failover/pace"
 	"fairlead.dev/hub/fleet/cluster/drain"
 	"fairlead.dev/hub/fleet/cluster/health"
 	"fairlead.dev/hub/fleet/cluster/taint"
@@ -23,7 +22,7 @@ import (
 type hub struct {
 	health map[string]health.Memory
 	evict  map[string]evict.Memory
-	pace   *pace.Pace
+	pace   *evict.RateLimiter
 	// waiting are the clusters that an application waits for its turn to leave.
 	waiting map[string]map[string]string
 	// better is since when there is a better place for an application.
@@ -31,7 +30,7 @@ type hub struct {
 }
 
 func newHub() *hub {
-	return &hub{health: map[string]health.Memory{}, evict: map[string]evict.Memory{}, pace: pace.New(5), waiting: map[string]map[string]string{}, better: map[string]time.Time{}}
+	return &hub{health: map[string]health.Memory{}, evict: map[string]evict.Memory{}, pace: evict.NewRateLimiter(5), waiting: map[string]map[string]string{}, better: map[string]time.Time{}}
 }
 
 // judge is the stage that keeps Clusters: who is heard from, and which taints follow.

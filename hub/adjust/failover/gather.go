@@ -26,7 +26,6 @@ import (
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/adjust/failover/disruption"
 	"fairlead.dev/hub/adjust/failover/evict"
-	"fairlead.dev/hub/adjust/failover/lapse"
 )
 
 // scope is what decides on one binding.
@@ -108,7 +107,7 @@ func (r *reconciler) readDoubts(ctx context.Context, s *scope) error {
 	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
-	policies := lapse.Compile(list.Items)
+	policies := evict.CompileTaintPolicies(list.Items)
 	s.ByCondition, s.BySilence, s.Lapsed = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
 	s.Unbelieved = map[string]evict.Doubt{}
 	clusters, err := allClusters(ctx, r.hubClient)

@@ -5,19 +5,19 @@ import (
 	"time"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	"fairlead.dev/hub/adjust/failover/pace"
+	"fairlead.dev/hub/adjust/failover/evict"
 )
 
 // turns is the pace, for many goroutines.
 type turns struct {
 	mu   sync.Mutex
-	pace *pace.Pace
+	pace *evict.RateLimiter
 	// waiting are the zones in which a binding waits for its turn, by cluster.
 	waiting map[string]map[string]string
 }
 
 func newTurns(perSecond float64) *turns {
-	return &turns{pace: pace.New(perSecond), waiting: map[string]map[string]string{}}
+	return &turns{pace: evict.NewRateLimiter(perSecond), waiting: map[string]map[string]string{}}
 }
 
 // ask returns after how long it is the turn of a binding to leave a cluster in a zone; 0 is

@@ -15,7 +15,6 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
-	"fairlead.dev/hub/adjust/failover/tolerate"
 )
 
 // settled is after how long a report that says Healthy is believed although it counts
@@ -199,7 +198,7 @@ func wellAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	}
 	switch task.Producer {
 	case workv1alpha2.ProducerTaintManager:
-		return tolerate.Decide(c.Spec.Taints, in.Tolerations, in.BySilence).Forever
+		return tolerate(c.Spec.Taints, in.Tolerations, in.BySilence).Forever
 	case workv1alpha2.ProducerApplicationFailover, workv1alpha2.ProducerClusterApplicationFailover:
 		return !placed(in) && health(in, task.FromCluster) == workv1alpha1.Healthy
 	case workv1alpha2.ProducerScheduler:
@@ -267,7 +266,7 @@ func lapsing(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 		return false
 	}
 	rest := slices.DeleteFunc(slices.Clone(c.Spec.Taints), func(t corev1.Taint) bool { return in.Lapsed[c.Name].Has(t.Key) })
-	return !tolerate.Decide(c.Spec.Taints, in.Tolerations, in.BySilence).Forever && tolerate.Decide(rest, in.Tolerations, in.BySilence).Forever
+	return !tolerate(c.Spec.Taints, in.Tolerations, in.BySilence).Forever && tolerate(rest, in.Tolerations, in.BySilence).Forever
 }
 
 // chosenAgain says whether the scheduler is about to take back an eviction. It is asked only

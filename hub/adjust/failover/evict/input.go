@@ -45,7 +45,7 @@ type Input struct {
 	// their conditions: others were put there by people, who are believed.
 	ByCondition sets.Set[string]
 	// BySilence are the keys of those taints that policies put on clusters because these are
-	// not Ready. Without a word of the policy they are tolerated for tolerate.DefaultToleration.
+	// not Ready. Without a word of the policy they are tolerated for DefaultToleration.
 	BySilence sets.Set[string]
 	// Lapsed are the keys of those of ByCondition that are about to go, by cluster.
 	Lapsed map[string]sets.Set[string]

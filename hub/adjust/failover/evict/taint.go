@@ -12,7 +12,6 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/adjust/failover/disruption"
-	"fairlead.dev/hub/adjust/failover/tolerate"
 )
 
 // byTaint finds the targets that have to be left because of their taints, or because the
@@ -42,7 +41,7 @@ func (d *Decision) byTaint(in *Input, v *voice) {
 }
 
 // driveOut leaves a target because of a taint, when all is ready for that.
-func (d *Decision) driveOut(in *Input, v *voice, target *workv1alpha2.TargetCluster, verdict tolerate.Verdict) {
+func (d *Decision) driveOut(in *Input, v *voice, target *workv1alpha2.TargetCluster, verdict Tolerance) {
 	task, rules := taskOf(in, workv1alpha2.EvictionTaintUntolerated, workv1alpha2.ProducerTaintManager)
 	task.Message = verdict.Why(target.Name)
 	if directly(&task) && !disruption.Since(in.Clusters[target.Name]).IsZero() {
@@ -69,7 +68,7 @@ func stays(spec *workv1alpha2.ResourceBindingSpec) bool {
 
 // elsewhere says whether an application that a policy drives out of a cluster has another
 // place. What goes to every cluster that fits has none: it would only be missing here.
-func (d *Decision) elsewhere(in *Input, v *voice, cluster string, verdict tolerate.Verdict) bool {
+func (d *Decision) elsewhere(in *Input, v *voice, cluster string, verdict Tolerance) bool {
 	if !taken(in.Spec) || in.Unscheduled {
 		return false
 	}
@@ -89,7 +88,7 @@ func (d *Decision) elsewhere(in *Input, v *voice, cluster string, verdict tolera
 // policy that put them there. What people say is believed; what a policy says of a cluster
 // that is silent may be the hub's own fault, and what it said of one that is back is about to
 // go.
-func (d *Decision) drivenOut(in *Input, v *voice, c *clusterv1alpha1.Cluster) (verdict tolerate.Verdict, byPolicy bool) {
+func (d *Decision) drivenOut(in *Input, v *voice, c *clusterv1alpha1.Cluster) (verdict Tolerance, byPolicy bool) {
 	var fromPeople, fromPolicy []corev1.Taint
 	for _, t := range c.Spec.Taints {
 		switch {
@@ -99,8 +98,8 @@ func (d *Decision) drivenOut(in *Input, v *voice, c *clusterv1alpha1.Cluster) (v
 			fromPolicy = append(fromPolicy, t)
 		}
 	}
-	people, policy := tolerate.Decide(fromPeople, in.Tolerations, in.BySilence), tolerate.Decide(fromPolicy, in.Tolerations, in.BySilence)
-	for _, verdict := range []tolerate.Verdict{people, policy} {
+	people, policy := tolerate(fromPeople, in.Tolerations, in.BySilence), tolerate(fromPolicy, in.Tolerations, in.BySilence)
+	for _, verdict := range []Tolerance{people, policy} {
 		if !verdict.Forever && !verdict.Expired(in.Now) {
 			d.recheck(in.Now, verdict.Until)
 		}
@@ -113,7 +112,7 @@ func (d *Decision) drivenOut(in *Input, v *voice, c *clusterv1alpha1.Cluster) (v
 
 // doubted says whether the taints of policies do not count, or not yet: the cluster is
 // silent, and it may be the hub that is cut off.
-func (d *Decision) doubted(in *Input, v *voice, c *clusterv1alpha1.Cluster, verdict tolerate.Verdict) bool {
+func (d *Decision) doubted(in *Input, v *voice, c *clusterv1alpha1.Cluster, verdict Tolerance) bool {
 	silent := disruption.Since(c)
 	if silent.IsZero() {
 		return false

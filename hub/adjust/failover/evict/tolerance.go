@@ -1,4 +1,4 @@
-package tolerate
+package evict
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 // does not say, as pods tolerate it of nodes.
 const DefaultToleration = 300 * time.Second
 
-// Verdict is about one cluster.
-type Verdict struct {
+// Tolerance is for how long an application may stay in a cluster that is tainted NoExecute.
+type Tolerance struct {
 	// Forever says that the application may stay.
 	Forever bool
 	// Until is when it must leave otherwise; it may be past.
@@ -29,10 +29,10 @@ type Verdict struct {
 }
 
 // Expired says whether the application must leave now.
-func (v Verdict) Expired(now time.Time) bool { return !v.Forever && !now.Before(v.Until) }
+func (v Tolerance) Expired(now time.Time) bool { return !v.Forever && !now.Before(v.Until) }
 
 // Why says in a sentence why an application leaves a cluster.
-func (v Verdict) Why(cluster string) string {
+func (v Tolerance) Why(cluster string) string {
 	switch {
 	case v.Taint == nil:
 		return ""
@@ -45,13 +45,13 @@ func (v Verdict) Why(cluster string) string {
 	}
 }
 
-// Decide says how long an application with these tolerations may stay where these
+// tolerate says how long an application with these tolerations may stay where these
 // taints are. The first toleration that accepts a taint is the one that counts for it.
 // A taint that does not say since when it is there never expires. BySilence are the keys of
 // the taints that clusters get for not being Ready, beside those of the hub itself.
-func Decide(taints []corev1.Taint, tolerations []corev1.Toleration, bySilence sets.Set[string]) Verdict {
-	out := Verdict{Forever: true}
-	leave := func(at time.Time, v Verdict) {
+func tolerate(taints []corev1.Taint, tolerations []corev1.Toleration, bySilence sets.Set[string]) Tolerance {
+	out := Tolerance{Forever: true}
+	leave := func(at time.Time, v Tolerance) {
 		if out.Forever || at.Before(out.Until) {
 			v.Until = at
 			out = v
@@ -70,10 +70,10 @@ func Decide(taints []corev1.Taint, tolerations []corev1.Toleration, bySilence se
 		}
 		switch {
 		case toleration == nil:
-			leave(time.Time{}, Verdict{Taint: taint})
+			leave(time.Time{}, Tolerance{Taint: taint})
 		case toleration.TolerationSeconds != nil && taint.TimeAdded != nil:
 			seconds := max(*toleration.TolerationSeconds, 0)
-			leave(taint.TimeAdded.Add(time.Duration(seconds)*time.Second), Verdict{Taint: taint, Seconds: new(seconds), ByDefault: byDefault})
+			leave(taint.TimeAdded.Add(time.Duration(seconds)*time.Second), Tolerance{Taint: taint, Seconds: new(seconds), ByDefault: byDefault})
 		}
 	}
 	return out

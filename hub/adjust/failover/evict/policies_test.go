@@ -1,4 +1,4 @@
-package lapse
+package evict
 
 import (
 	"testing"
@@ -40,12 +40,12 @@ func TestWhichTaintsAreAboutToGo(t *testing.T) {
 		lost("going", "going", func(p *policyv1alpha1.ClusterTaintPolicy) { p.DeletionTimestamp = &metav1.Time{} }),
 	}
 	list[4].DeletionTimestamp = new(metav1.Now())
-	p := Compile(list)
+	p := CompileTaintPolicies(list)
 	c := builder.MakeCluster("edge-1").Obj()
 	g := NewWithT(t)
 	g.Expect(sets.List(p.Keys())).To(Equal([]string{"again", "elsewhere", "going", "lost"}))
 	g.Expect(sets.List(p.BySilence())).To(Equal([]string{"again", "elsewhere", "going", "lost"}))
-	sick := Compile([]policyv1alpha1.ClusterTaintPolicy{lost("sick", "sick", func(p *policyv1alpha1.ClusterTaintPolicy) {
+	sick := CompileTaintPolicies([]policyv1alpha1.ClusterTaintPolicy{lost("sick", "sick", func(p *policyv1alpha1.ClusterTaintPolicy) {
 		p.Spec.AddOnConditions = when("In", "True")
 		p.Spec.AddOnConditions[0].ConditionType = "DiskPressure"
 	}), lost("ready", "ready", func(p *policyv1alpha1.ClusterTaintPolicy) {

@@ -1,4 +1,4 @@
-package tolerate
+package evict
 
 import (
 	"math"
@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-func TestDecide(t *testing.T) {
+func TestHowLongAnApplicationMayStay(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	taint := func(key string, effect corev1.TaintEffect, after int) corev1.Taint {
@@ -61,7 +61,7 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got := Decide(tc.taints, tc.tolerations, sets.New("silent"))
+			got := tolerate(tc.taints, tc.tolerations, sets.New("silent"))
 			switch tc.want {
 			case forever:
 				g.Expect(got.Forever).To(BeTrue())

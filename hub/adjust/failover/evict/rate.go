@@ -1,4 +1,4 @@
-package pace
+package evict
 
 import (
 	"time"
@@ -7,8 +7,11 @@ import (
 // overdue is how long a turn is kept for who does not come.
 const overdue = 10 * time.Second
 
-// Pace hands out turns. It is for one goroutine at a time.
-type Pace struct {
+// RateLimiter lets applications leave failed clusters one after the other, so that what looks
+// like a failure and is none does little harm until somebody sees it. Each zone of failure has a
+// limit of its own: one that has failed does not hold up the others. It is for one goroutine at
+// a time.
+type RateLimiter struct {
 	every time.Duration
 	zones map[string]*zone
 }
@@ -20,9 +23,9 @@ type zone struct {
 	waiting     map[string]time.Time
 }
 
-// New returns a pace of so many turns a second in each zone; 0 and less is no limit.
-func New(perSecond float64) *Pace {
-	p := &Pace{zones: map[string]*zone{}}
+// NewRateLimiter returns a limit of so many turns a second in each zone; 0 and less is no limit.
+func NewRateLimiter(perSecond float64) *RateLimiter {
+	p := &RateLimiter{zones: map[string]*zone{}}
 	if perSecond > 0 {
 		p.every = time.Duration(float64(time.Second) / perSecond)
 	}
@@ -32,7 +35,7 @@ func New(perSecond float64) *Pace {
 // Ask returns after how long it is the turn of a name in a zone; 0 if it is now, and then
 // the turn is used up. Who asks again keeps its turn, unless it asks much too late: turns
 // are not saved up.
-func (p *Pace) Ask(in, name string, now time.Time) time.Duration {
+func (p *RateLimiter) Ask(in, name string, now time.Time) time.Duration {
 	if p.every == 0 {
 		return 0
 	}
@@ -64,7 +67,7 @@ func (p *Pace) Ask(in, name string, now time.Time) time.Duration {
 
 // Forget gives up the turn of a name in a zone. When nobody waits any more, who comes
 // next does not wait for those who left.
-func (p *Pace) Forget(in, name string) {
+func (p *RateLimiter) Forget(in, name string) {
 	z := p.zones[in]
 	if z == nil {
 		return

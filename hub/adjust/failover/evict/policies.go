@@ -1,4 +1,4 @@
-package lapse
+package evict
 
 import (
 	"slices"
@@ -12,22 +12,25 @@ import (
 	"fairlead.dev/common/selector"
 )
 
-// Policies are those that put NoExecute taints on clusters, ready to be asked.
-type Policies struct {
-	policies []policy
+// TaintPolicies are those that put NoExecute taints on clusters, ready to be asked which taints
+// they put there, and which of these are about to go because what they were put there for is
+// over. A cluster that is back is Ready before its taints are gone, and nothing is to be moved
+// away in between.
+type TaintPolicies struct {
+	policies []taintPolicy
 	keys     sets.Set[string]
 	silence  sets.Set[string]
 }
 
-type policy struct {
+type taintPolicy struct {
 	spec    *policyv1alpha1.ClusterTaintPolicySpec
 	matcher selector.ClusterMatcher
 	keys    []string
 }
 
-// Compile makes policies ready. One that cannot be read does nothing.
-func Compile(list []policyv1alpha1.ClusterTaintPolicy) Policies {
-	out := Policies{keys: sets.Set[string]{}, silence: sets.Set[string]{}}
+// CompileTaintPolicies makes policies ready. One that cannot be read does nothing.
+func CompileTaintPolicies(list []policyv1alpha1.ClusterTaintPolicy) TaintPolicies {
+	out := TaintPolicies{keys: sets.Set[string]{}, silence: sets.Set[string]{}}
 	ordered := make([]*policyv1alpha1.ClusterTaintPolicy, len(list))
 	for i := range list {
 		ordered[i] = &list[i]
@@ -46,7 +49,7 @@ func Compile(list []policyv1alpha1.ClusterTaintPolicy) Policies {
 		}
 		matcher, err := selector.CompileCluster(p.Spec.TargetClusters)
 		if err == nil && len(keys) > 0 && p.DeletionTimestamp.IsZero() {
-			out.policies = append(out.policies, policy{spec: &p.Spec, matcher: matcher, keys: keys})
+			out.policies = append(out.policies, taintPolicy{spec: &p.Spec, matcher: matcher, keys: keys})
 		}
 	}
 	return out
@@ -54,10 +57,10 @@ func Compile(list []policyv1alpha1.ClusterTaintPolicy) Policies {
 
 // Keys are those of the taints that policies put on clusters: others were put there by
 // people.
-func (p Policies) Keys() sets.Set[string] { return p.keys }
+func (p TaintPolicies) Keys() sets.Set[string] { return p.keys }
 
 // BySilence are the keys of those that they put on clusters that are not Ready.
-func (p Policies) BySilence() sets.Set[string] { return p.silence }
+func (p TaintPolicies) BySilence() sets.Set[string] { return p.silence }
 
 // notReady says whether a condition does not hold of a cluster that is Ready.
 func notReady(m policyv1alpha1.MatchCondition) bool {
@@ -66,7 +69,7 @@ func notReady(m policyv1alpha1.MatchCondition) bool {
 }
 
 // Lapsed returns the keys of the taints that are about to go from a cluster.
-func (p Policies) Lapsed(c *clusterv1alpha1.Cluster) sets.Set[string] {
+func (p TaintPolicies) Lapsed(c *clusterv1alpha1.Cluster) sets.Set[string] {
 	out := sets.Set[string]{}
 	for i := range p.policies {
 		one := &p.policies[i]

@@ -1,4 +1,4 @@
-package pace
+package evict
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ func TestTurnsComeOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	p := New(2)
+	p := NewRateLimiter(2)
 	g.Expect(p.Ask("north", "a", now)).To(BeZero())
 	g.Expect(p.Ask("north", "b", now)).To(Equal(500 * time.Millisecond))
 	g.Expect(p.Ask("north", "c", now)).To(Equal(time.Second))
@@ -32,7 +32,7 @@ func TestWhoGivesUpHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	p := New(1)
+	p := NewRateLimiter(1)
 	for i := range 100 {
 		p.Ask("north", fmt.Sprint(i), now)
 	}
@@ -47,7 +47,7 @@ func TestATurnIsNotSavedUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	p := New(1)
+	p := NewRateLimiter(1)
 	for i := range 100 {
 		p.Ask("north", fmt.Sprint(i), now)
 	}
@@ -65,7 +65,7 @@ func TestATurnIsNotSavedUp(t *testing.T) {
 func TestWithoutALimitEveryTurnIsNow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	p := New(0)
+	p := NewRateLimiter(0)
 	for i := range 100 {
 		g.Expect(p.Ask("north", fmt.Sprint(i), time.Unix(0, 0))).To(BeZero())
 	}
