@@ -34,7 +34,7 @@ func (w *world) evictOne(a *app) bool {
 	d := evict.Decide(in)
 	for cluster, region := range waited {
 		if _, still := w.hub.waiting[a.name][cluster]; !still {
-			w.hub.pace.Forget(region, a.name+"/"+cluster)
+			w.hub.rate.Forget(region, a.name+"/"+cluster)
 		}
 	}
 	w.after(d.RecheckAfter)
@@ -90,8 +90,8 @@ func (w *world) evictOne(a *app) bool {
 func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input {
 	verdict := disruption.Decide(w.list(), w.now)
 	in := evict.Input{
-		Now: w.now, Generation: b.Generation, Namespaced: true, ByRule: true, Spec: &b.Spec, Status: &b.Status, Tolerations: b.Spec.Placement.ClusterTolerations,
-		Clusters: w.clusters, Works: map[string]evict.Work{}, Unbelieved: map[string]evict.Doubt{}, ByCondition: sets.New("lost"), Lapsed: map[string]sets.Set[string]{},
+		Now: w.now, Generation: b.Generation, Namespaced: true, HasHealthRule: true, Spec: &b.Spec, Status: &b.Status, Tolerations: b.Spec.Placement.ClusterTolerations,
+		Clusters: w.clusters, Works: map[string]evict.Work{}, Suspended: map[string]evict.Suspension{}, ByCondition: sets.New("lost"), Lapsed: map[string]sets.Set[string]{},
 		Past: workv1alpha2.EvictionsOf(b), Memory: w.hub.evict[a.name],
 	}
 	for cluster, work := range w.worksOf(a) {
@@ -102,17 +102,17 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 	in.BySilence = policies.BySilence()
 	for name := range w.clusters {
 		in.Lapsed[name] = policies.Lapsed(w.clusters[name])
-		if verdict.Unbelieved(name) {
-			in.Unbelieved[name] = evict.Doubt{Reason: verdict.Reason(name), Message: verdict.Message(name)}
+		if verdict.Suspended(name) {
+			in.Suspended[name] = evict.Suspension{Reason: verdict.Reason(name), Message: verdict.Message(name)}
 		}
 	}
-	in.Turn = func(cluster string) time.Duration {
+	in.RateLimit = func(cluster string) time.Duration {
 		region := w.clusters[cluster].Spec.Region
 		w.hub.waiting[a.name][cluster] = region
-		return w.hub.pace.Ask(region, a.name+"/"+cluster, w.now)
+		return w.hub.rate.Ask(region, a.name+"/"+cluster, w.now)
 	}
-	in.Again = func(cluster string) bool { return decide.WouldReturn(w.placing(a, a.binding.Spec.DeepCopy()), cluster) }
-	in.Elsewhere = func(without []string) bool {
+	in.WouldReturn = func(cluster string) bool { return decide.WouldReturn(w.placing(a, a.binding.Spec.DeepCopy()), cluster) }
+	in.CouldPlaceWithout = func(without []string) bool {
 		return decide.CouldPlaceWithout(w.placing(a, a.binding.Spec.DeepCopy()), without)
 	}
 	in.State = func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error) {

@@ -22,7 +22,7 @@ import (
 type hub struct {
 	health map[string]health.Memory
 	evict  map[string]evict.Memory
-	pace   *evict.RateLimiter
+	rate   *evict.RateLimiter
 	// waiting are the clusters that an application waits for its turn to leave.
 	waiting map[string]map[string]string
 	// better is since when there is a better place for an application.
@@ -30,7 +30,7 @@ type hub struct {
 }
 
 func newHub() *hub {
-	return &hub{health: map[string]health.Memory{}, evict: map[string]evict.Memory{}, pace: evict.NewRateLimiter(5), waiting: map[string]map[string]string{}, better: map[string]time.Time{}}
+	return &hub{health: map[string]health.Memory{}, evict: map[string]evict.Memory{}, rate: evict.NewRateLimiter(5), waiting: map[string]map[string]string{}, better: map[string]time.Time{}}
 }
 
 // judge is the stage that keeps Clusters: who is heard from, and which taints follow.
@@ -86,13 +86,13 @@ func (w *world) suspect() bool {
 	}
 	for _, shared := range w.list() {
 		said := meta.FindStatusCondition(shared.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
-		doubted := verdict.Unbelieved(shared.Name)
-		if (said != nil) == doubted && (said == nil || said.Reason == verdict.Reason(shared.Name)) {
+		suspended := verdict.Suspended(shared.Name)
+		if (said != nil) == suspended && (said == nil || said.Reason == verdict.Reason(shared.Name)) {
 			continue
 		}
 		c := shared.DeepCopy()
 		meta.RemoveStatusCondition(&c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
-		if doubted {
+		if suspended {
 			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 				Type: clusterv1alpha1.ClusterEvictionSuspended, Status: metav1.ConditionTrue, Reason: verdict.Reason(c.Name), LastTransitionTime: metav1.NewTime(w.now),
 			})

@@ -74,11 +74,11 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Workers == 0 {
 		deps.Workers = defaultWorkers
 	}
-	turns := newTurns(deps.Rate)
+	limiter := newRateLimiter(deps.Rate)
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
-			scheduler: deps.Scheduler, judged: deps.Judged, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, turns: turns,
+			scheduler: deps.Scheduler, judged: deps.Judged, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter,
 			memories: map[types.NamespacedName]evict.Memory{},
 		}
 		err := kube.NewController(mgr, "failover-"+strings.ToLower(kind.Kind), deps.Workers).
@@ -90,7 +90,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			return fmt.Errorf("making the failover controller of %ss: %w", kind.Kind, err)
 		}
 	}
-	if err := registerSuspicion(mgr, deps); err != nil {
+	if err := registerReporter(mgr, deps); err != nil {
 		return err
 	}
 	return nil
@@ -98,15 +98,15 @@ func Register(mgr manager.Manager, deps Deps) error {
 
 // reconciler moves the bindings of one kind.
 type reconciler struct {
-	hubClient client.Client
-	kind      kube.BindingKind
-	events    kube.EventSink
-	clock     clock.PassiveClock
-	scheduler Scheduler
-	judged    func(kind schema.GroupVersionKind) bool
-	prefix    string
-	options   evict.Options
-	turns     *turns
+	hubClient   client.Client
+	kind        kube.BindingKind
+	events      kube.EventSink
+	clock       clock.PassiveClock
+	scheduler   Scheduler
+	judged      func(kind schema.GroupVersionKind) bool
+	prefix      string
+	options     evict.Options
+	rateLimiter *rateLimiter
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]evict.Memory
@@ -138,7 +138,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("copying %q: it is no binding", req.Name)
 	}
 	before := meta.FindStatusCondition(shared.BindingStatus().Conditions, workv1alpha2.BindingEvicting)
-	r.turns.keep(r.turnsOf(req.NamespacedName), in.zones)
+	r.rateLimiter.keep(r.rateKey(req.NamespacedName), in.zones)
 	if wrote, err := r.commit(ctx, b, in, &d); err != nil {
 		if wrote {
 			r.reportCondition(b, &d, before) // the next try finds the condition there
@@ -160,7 +160,7 @@ func (r *reconciler) commit(ctx context.Context, b kube.Binding, in *scope, d *e
 	spec, status := b.BindingSpec(), b.BindingStatus()
 	generation := b.GetGeneration()
 	if d.Changes() {
-		// Of the past, too, what was read decides: the spec is as it was read until here.
+		// The history is made of the targets as they were read: before the spec changes below.
 		past := evict.Remember(&in.Input, d)
 		spec.Clusters, spec.GracefulEvictionTasks = evict.Apply(spec, d, in.Now)
 		if err := workv1alpha2.SetEvictions(b, past); err != nil {
@@ -217,15 +217,15 @@ func (r *reconciler) tell(events []kube.Event) {
 	}
 }
 
-// turnsOf is what the turns of a binding are known by.
-func (r *reconciler) turnsOf(key types.NamespacedName) string {
+// rateKey is what the waits of a binding are known by.
+func (r *reconciler) rateKey(key types.NamespacedName) string {
 	return r.kind.Kind + "/" + key.String()
 }
 
 // forget drops what is known of a binding that is in no cluster any more.
 func (r *reconciler) forget(key types.NamespacedName) {
 	r.remember(key, evict.Memory{})
-	r.turns.keep(r.turnsOf(key), nil)
+	r.rateLimiter.keep(r.rateKey(key), nil)
 }
 
 func (r *reconciler) memory(key types.NamespacedName) evict.Memory {

@@ -50,21 +50,21 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 		Now: r.clock.Now(), Generation: b.GetGeneration(), Namespaced: b.GetNamespace() != "", Unscheduled: !bindings.IsScheduled(b),
 		Spec: spec, Status: b.BindingStatus(), Tolerations: tolerations(b), Past: workv1alpha2.EvictionsOf(b),
 		Clusters: map[string]*clusterv1alpha1.Cluster{}, Memory: r.memory(key), Options: r.options,
-		ByRule: r.judged(schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)),
+		HasHealthRule: r.judged(schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)),
 	}, zones: map[string]string{}}
 	s.State = func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
 		return preserved(b.BindingStatus(), cluster, rules)
 	}
-	s.Turn = func(cluster string) time.Duration {
+	s.RateLimit = func(cluster string) time.Duration {
 		s.zones[cluster] = zoneOf(s.Clusters[cluster])
-		return r.turns.ask(s.zones[cluster], r.turnsOf(key), cluster, s.Now)
+		return r.rateLimiter.ask(s.zones[cluster], r.rateKey(key), cluster, s.Now)
 	}
-	s.Elsewhere = func(without []string) bool {
+	s.CouldPlaceWithout = func(without []string) bool {
 		ok, err := r.scheduler.CouldPlaceWithout(ctx, b, without)
 		s.err = errors.Join(s.err, err)
 		return ok
 	}
-	s.Again = func(cluster string) bool {
+	s.WouldReturn = func(cluster string) bool {
 		ok, err := r.scheduler.WouldReturn(ctx, b, cluster)
 		s.err = errors.Join(s.err, err)
 		return ok
@@ -85,7 +85,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 		}
 	}
 	if tainted(s) {
-		return s, r.readDoubts(ctx, s)
+		return s, r.readSuspensions(ctx, s)
 	}
 	return s, nil
 }
@@ -101,15 +101,15 @@ func tainted(s *scope) bool {
 	return false
 }
 
-// readDoubts reads what speaks against moving because of a taint.
-func (r *reconciler) readDoubts(ctx context.Context, s *scope) error {
+// readSuspensions reads what speaks against moving because of a taint.
+func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
 	var list policyv1alpha1.ClusterTaintPolicyList
 	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
 	policies := evict.CompileTaintPolicies(list.Items)
 	s.ByCondition, s.BySilence, s.Lapsed = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
-	s.Unbelieved = map[string]evict.Doubt{}
+	s.Suspended = map[string]evict.Suspension{}
 	clusters, err := allClusters(ctx, r.hubClient)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (r *reconciler) readDoubts(ctx context.Context, s *scope) error {
 	verdict := disruption.Decide(clusters, s.Now)
 	for name, c := range s.Clusters {
 		s.Lapsed[name] = policies.Lapsed(c)
-		if verdict.Unbelieved(name) {
-			s.Unbelieved[name] = evict.Doubt{Reason: verdict.Reason(name), Message: verdict.Message(name)}
+		if verdict.Suspended(name) {
+			s.Suspended[name] = evict.Suspension{Reason: verdict.Reason(name), Message: verdict.Message(name)}
 		}
 	}
 	return nil

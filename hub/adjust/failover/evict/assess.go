@@ -22,7 +22,7 @@ import (
 const settled = 30 * time.Second
 
 // assess says which of the tasks are over.
-func (d *Decision) assess(in *Input, v *voice) {
+func (d *Decision) assess(in *Input, cond *conditionBuilder) {
 	room := Missing(in.Spec)
 	for i := range in.Spec.GracefulEvictionTasks {
 		task := &in.Spec.GracefulEvictionTasks[i]
@@ -30,7 +30,7 @@ func (d *Decision) assess(in *Input, v *voice) {
 			d.Started = true
 			d.recheck(in.Now, in.Now.Add(grace(in, task)))
 		}
-		how, replicas := d.end(in, task, room, v)
+		how, replicas := d.end(in, task, room, cond)
 		if how == "" {
 			continue
 		}
@@ -43,7 +43,7 @@ func (d *Decision) assess(in *Input, v *voice) {
 
 // end says how a task ends, if it does, and with how many replicas a copy returns. Room is how
 // many replicas have no cluster.
-func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room int64, v *voice) (how string, replicas int32) {
+func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room int64, cond *conditionBuilder) (how string, replicas int32) {
 	c := in.Clusters[task.FromCluster]
 	replaced := d.replaced(in, task)
 	if gone(in, task.FromCluster) {
@@ -57,33 +57,33 @@ func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room 
 	}
 	switch {
 	case kept(task):
-		v.leave(task, untilReleased)
+		cond.leave(task, untilReleased)
 	case directly(task) && there(in, task.FromCluster):
-		v.purge(task, heard(c))
+		cond.purge(task, heard(c))
 	case !heard(c) && !directly(task):
-		v.leave(task, untilHeard)
+		cond.leave(task, untilHeard)
 	case lapsing(in, task):
-		v.leave(task, untilHealthy) // the copy may stay: it is looked at when the taint is gone
+		cond.leave(task, untilHealthy) // the copy may stay: it is looked at when the taint is gone
 	case replaced && d.chosenAgain(in, task):
-		v.leave(task, untilChosen)
+		cond.leave(task, untilChosen)
 	case replaced:
 		return workv1alpha2.EvictionReplaced, 0
 	case !c.DeletionTimestamp.IsZero() && (in.Unscheduled || unplaceable(in)):
 		return workv1alpha2.EvictionAbandoned, 0
 	case task.CreationTimestamp == nil:
-		v.leave(task, untilGrace)
+		cond.leave(task, untilGrace)
 	default:
-		since, must := d.compelled(in, task, v)
+		since, must := d.compelled(in, task, cond)
 		if must {
-			return d.expire(in, task, since, v), 0
+			return d.expire(in, task, since, cond), 0
 		}
-		v.leave(task, untilHealthy)
+		cond.leave(task, untilHealthy)
 	}
 	return "", 0
 }
 
 // expire says whether a task is over because of its age.
-func (d *Decision) expire(in *Input, task *workv1alpha2.GracefulEvictionTask, since time.Time, v *voice) string {
+func (d *Decision) expire(in *Input, task *workv1alpha2.GracefulEvictionTask, since time.Time, cond *conditionBuilder) string {
 	// The new copies have as much time from when they got their clusters.
 	begin := since
 	if at := in.Status.LastScheduledTime; at != nil && at.After(begin) {
@@ -93,10 +93,10 @@ func (d *Decision) expire(in *Input, task *workv1alpha2.GracefulEvictionTask, si
 	switch {
 	case in.Now.Before(deadline):
 		d.recheck(in.Now, deadline)
-		v.leave(task, untilGrace)
+		cond.leave(task, untilGrace)
 		return ""
 	case !placed(in) && !directly(task):
-		v.stuck(task)
+		cond.stuck(task)
 		return ""
 	default:
 		return workv1alpha2.EvictionTimedOut
@@ -115,7 +115,7 @@ func kept(task *workv1alpha2.GracefulEvictionTask) bool {
 // that is preferred stays as long as it does not work there, unless the cluster is being
 // removed by now, or a taint drives it out; and so does what left because of a taint that is
 // gone. A cluster that is silent is no reason: it may be the hub that is cut off.
-func (d *Decision) compelled(in *Input, task *workv1alpha2.GracefulEvictionTask, v *voice) (since time.Time, must bool) {
+func (d *Decision) compelled(in *Input, task *workv1alpha2.GracefulEvictionTask, cond *conditionBuilder) (since time.Time, must bool) {
 	c := in.Clusters[task.FromCluster]
 	since = task.CreationTimestamp.Time
 	if directly(task) {
@@ -128,10 +128,10 @@ func (d *Decision) compelled(in *Input, task *workv1alpha2.GracefulEvictionTask,
 	}
 	switch task.Producer {
 	case workv1alpha2.ProducerTaintManager:
-		verdict, _ := d.drivenOut(in, v, c)
+		verdict, _ := d.drivenOut(in, cond, c)
 		return since, verdict.Expired(in.Now)
 	case workv1alpha2.ProducerScheduler:
-		verdict, _ := d.drivenOut(in, v, c)
+		verdict, _ := d.drivenOut(in, cond, c)
 		if !verdict.Expired(in.Now) {
 			return since, false
 		}
@@ -272,7 +272,7 @@ func lapsing(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 // chosenAgain says whether the scheduler is about to take back an eviction. It is asked only
 // when the copy would go otherwise.
 func (d *Decision) chosenAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
-	if directly(task) || task.Producer != workv1alpha2.ProducerTaintManager || !in.Again(task.FromCluster) {
+	if directly(task) || task.Producer != workv1alpha2.ProducerTaintManager || !in.WouldReturn(task.FromCluster) {
 		return false
 	}
 	d.recheck(in.Now, in.Now.Add(askAgain))

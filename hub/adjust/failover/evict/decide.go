@@ -18,25 +18,25 @@ import (
 // Decide decides.
 func Decide(in Input) Decision {
 	d := Decision{}
-	v := &voice{}
-	d.assess(&in, v)
-	d.byTaint(&in, v)
-	d.byHealth(&in, v)
+	cond := &conditionBuilder{}
+	d.assess(&in, cond)
+	d.byTaint(&in, cond)
+	d.byHealth(&in, cond)
 	slices.SortFunc(d.Evictions, func(a, b Eviction) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	slices.SortFunc(d.Ended, func(a, b Ended) int { return cmp.Compare(a.Cluster, b.Cluster) })
-	d.Condition = v.condition(in.Now)
+	d.Condition = cond.condition(in.Now)
 	return d
 }
 
 // evict leaves a target.
-func (d *Decision) evict(in *Input, v *voice, target *workv1alpha2.TargetCluster, task workv1alpha2.GracefulEvictionTask) {
+func (d *Decision) evict(in *Input, cond *conditionBuilder, target *workv1alpha2.TargetCluster, task workv1alpha2.GracefulEvictionTask) {
 	task.FromCluster = target.Name
 	task.CreationTimestamp = new(metav1.NewTime(in.Now.Truncate(time.Second)))
 	if target.Replicas > 0 {
 		task.Replicas = new(target.Replicas)
 	}
 	d.Evictions = append(d.Evictions, Eviction{Cluster: target.Name, Task: task})
-	v.leave(&task, untilGrace)
+	cond.leave(&task, untilGrace)
 	d.recheck(in.Now, in.Now.Add(grace(in, &task)))
 }
 
@@ -48,13 +48,13 @@ func (d *Decision) leaving(cluster string) bool {
 const preserveRetry = 15 * time.Second
 
 // preserve reads what is to go along, and says so if it cannot be.
-func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string, rules *policyv1alpha1.StatePreservation, v *voice) bool {
+func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string, rules *policyv1alpha1.StatePreservation, cond *conditionBuilder) bool {
 	if rules == nil || len(rules.Rules) == 0 {
 		return true
 	}
 	state, err := in.State(cluster, rules.Rules)
 	if err != nil {
-		v.say(workv1alpha2.ReasonStateNotPreserved, metav1.ConditionFalse,
+		cond.add(workv1alpha2.ReasonStateNotPreserved, metav1.ConditionFalse,
 			fmt.Sprintf("%s It stays there, because the state that is to go along cannot be read: %v.", task.Message, err))
 		return false
 	}

@@ -25,14 +25,14 @@ var start = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 // edge-2; edge-3 is there too.
 func given(changes ...func(*Input)) Input {
 	in := Input{
-		Now: start, Generation: 3, Namespaced: true, ByRule: true, Works: map[string]Work{"edge-1": {Observed: true}, "edge-2": {Observed: true}}, Clusters: map[string]*clusterv1alpha1.Cluster{},
+		Now: start, Generation: 3, Namespaced: true, HasHealthRule: true, Works: map[string]Work{"edge-1": {Observed: true}, "edge-2": {Observed: true}}, Clusters: map[string]*clusterv1alpha1.Cluster{},
 		Spec: &workv1alpha2.ResourceBindingSpec{
 			Replicas: 4, Clusters: []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}, {Name: "edge-2", Replicas: 2}},
 			Placement: &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided}},
 			Resource:  workv1alpha2.ObjectReference{ResourceVersion: "7"},
 		},
-		Status: &workv1alpha2.ResourceBindingStatus{SchedulerObservedGeneration: 3, LastScheduledTime: &metav1.Time{Time: start}},
-		Turn:   func(string) time.Duration { return 0 }, Elsewhere: func([]string) bool { return true }, Again: func(string) bool { return false },
+		Status:    &workv1alpha2.ResourceBindingStatus{SchedulerObservedGeneration: 3, LastScheduledTime: &metav1.Time{Time: start}},
+		RateLimit: func(string) time.Duration { return 0 }, CouldPlaceWithout: func([]string) bool { return true }, WouldReturn: func(string) bool { return false },
 		State: func(string, []policyv1alpha1.StatePreservationRule) (map[string]string, error) { return nil, nil },
 	}
 	for _, name := range []string{"edge-1", "edge-2", "edge-3"} {
@@ -110,9 +110,9 @@ func tolerated(in *Input) {
 	in.Tolerations = []corev1.Toleration{{Key: "lost", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(300))}}
 }
 
-// doubted has the hub doubt the silence of edge-1.
-func doubted(in *Input) {
-	in.Unbelieved = map[string]Doubt{"edge-1": {Reason: "HubSuspectsItself", Message: "Most are silent."}}
+// suspended has the hub not believe the silence of edge-1.
+func suspended(in *Input) {
+	in.Suspended = map[string]Suspension{"edge-1": {Reason: "HubSuspectsItself", Message: "Most are silent."}}
 }
 
 func removed(in *Input) { in.Clusters["edge-1"].DeletionTimestamp = &metav1.Time{Time: start} }
@@ -154,7 +154,7 @@ func TestWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	lostByCondition := func(in *Input) { in.ByCondition = sets.New("lost") }
 	bySilence := func(in *Input) { in.BySilence = sets.New("lost") }
-	nowhere := func(in *Input) { in.Elsewhere = func([]string) bool { return false } }
+	nowhere := func(in *Input) { in.CouldPlaceWithout = func([]string) bool { return false } }
 	of := func(apiVersion, kind string) func(*Input) {
 		return func(in *Input) { in.Spec.Resource.APIVersion, in.Spec.Resource.Kind = apiVersion, kind }
 	}
@@ -170,20 +170,20 @@ func TestWhatIsLeft(t *testing.T) {
 		"a tolerated cluster, later":                      {in: given(taint("edge-1"), tolerated, now(100)), wantRecheck: 200 * time.Second},
 		"a tolerated cluster, when its time is over":      {in: given(taint("edge-1"), tolerated, now(300)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
 		"a cluster that is being removed, at once":        {in: given(removed), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
-		"when it is its turn":                             {in: given(taint("edge-1"), func(in *Input) { in.Turn = func(string) time.Duration { return time.Second } }), wantRecheck: time.Second},
+		"when it is its turn":                             {in: given(taint("edge-1"), func(in *Input) { in.RateLimit = func(string) time.Duration { return time.Second } }), wantRecheck: time.Second},
 		"a silent cluster, once the others would be too":  {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(5)), wantRecheck: 10 * time.Second},
 		"a silent cluster, after that":                    {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(15)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
 		"a silent cluster that a person tainted, at once": {in: given(taint("edge-1"), ready("edge-1", "Unknown"), now(5)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
 		"not if the hub suspects itself": {
-			in:         given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(60), doubted),
+			in:         given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(60), suspended),
 			wantReason: "HubSuspectsItself",
 		},
 		"but if a person says so": {
-			in:   given(taint("edge-1"), ready("edge-1", "Unknown"), now(60), doubted),
+			in:   given(taint("edge-1"), ready("edge-1", "Unknown"), now(60), suspended),
 			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
 		},
 		"and if a person says so of one that a policy tainted as well": {
-			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(60), doubted, func(in *Input) {
+			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(60), suspended, func(in *Input) {
 				in.Clusters["edge-1"].Spec.Taints = append(in.Clusters["edge-1"].Spec.Taints, corev1.Taint{Key: "by-hand", Effect: corev1.TaintEffectNoExecute})
 			}),
 			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
@@ -218,13 +218,13 @@ func TestWhatIsLeft(t *testing.T) {
 			wantReason: "StateNotPreserved", wantRecheck: 15 * time.Second,
 		},
 		"an unhealthy application, not without a rule":            {in: given(report("edge-1", workv1alpha1.Unhealthy, 0))},
-		"an unhealthy application of a kind without rules, never": {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.ByRule = false })},
+		"an unhealthy application of a kind without rules, never": {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.HasHealthRule = false })},
 		"an unhealthy application, not at once":                   {in: given(failover(nil), report("edge-1", workv1alpha1.Unhealthy, 0)), wantRecheck: time.Minute},
 		"an unhealthy application, after a while":                 {in: given(failover(nil), unhealthySince("edge-1", 0), now(60)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
 		"an application of which nothing is known, never":         {in: given(failover(nil), unhealthySince("edge-1", 0), report("edge-1", workv1alpha1.Unknown, 0), now(60))},
 		"an application that was not applied, never":              {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.Status.AggregatedStatus[0].Applied = false })},
 		"an unhealthy application of a silent cluster, never":     {in: given(failover(nil), unhealthySince("edge-1", 0), ready("edge-1", "Unknown"), now(60))},
-		"an unhealthy application that has nowhere to go, never":  {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.Elsewhere = func([]string) bool { return false } }), wantReason: "NowhereToGo", wantRecheck: time.Minute},
+		"an unhealthy application that has nowhere to go, never":  {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.CouldPlaceWithout = func([]string) bool { return false } }), wantReason: "NowhereToGo", wantRecheck: time.Minute},
 		"every cluster in which it is unhealthy, together":        {in: given(failover(nil), unhealthySince("edge-1", 0), unhealthySince("edge-2", 0), now(60)), want: []string{"edge-1", "edge-2"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
 	}
 	for name, tc := range tests {
@@ -315,7 +315,7 @@ func TestWhenATaskEnds(t *testing.T) {
 	healthy := report("edge-3", workv1alpha1.Healthy, 2)
 	lost := taint("edge-1")
 	silent := ready("edge-1", "Unknown")
-	again := func(in *Input) { in.Again = func(cluster string) bool { return cluster == "edge-1" } }
+	again := func(in *Input) { in.WouldReturn = func(cluster string) bool { return cluster == "edge-1" } }
 	vanished := func(in *Input) { delete(in.Works, "edge-1") }
 	spread := func(in *Input) { in.Spec.Placement.SpreadConstraints = make([]policyv1alpha1.SpreadConstraint, 1) }
 	mode := func(m policyv1alpha1.PurgeMode) func(*workv1alpha2.GracefulEvictionTask) {
@@ -466,7 +466,7 @@ func TestAnApplicationDoesNotGoToAndFro(t *testing.T) {
 	g := NewWithT(t)
 	var asked [][]string
 	elsewhere := func(in *Input) {
-		in.Elsewhere = func(without []string) bool { asked = append(asked, without); return len(without) < 3 }
+		in.CouldPlaceWithout = func(without []string) bool { asked = append(asked, without); return len(without) < 3 }
 	}
 	in := given(failover(nil), unhealthySince("edge-1", 0), targets(target("edge-1", 4)), now(60), elsewhere)
 	d := Decide(in)
@@ -553,7 +553,7 @@ func TestTheCopyInAClusterThatIsBackTakesItsPlaceAgain(t *testing.T) {
 		},
 		"not from who had it before, however unhealthy": {
 			in: given(task(), past, targets(target("edge-2", 2), target("edge-3", 2)), report("edge-2", workv1alpha1.Unhealthy, 0), report("edge-3", workv1alpha1.Healthy, 2),
-				func(in *Input) { in.Again = func(string) bool { return true } }),
+				func(in *Input) { in.WouldReturn = func(string) bool { return true } }),
 		},
 		"not while it is tainted": {in: given(task(), past, taint("edge-1"), targets(target("edge-2", 4)))},
 		"not if it was to go at once": {

@@ -21,8 +21,8 @@ const (
 )
 
 // byHealth finds the targets in which the application has been unhealthy for too long.
-func (d *Decision) byHealth(in *Input, v *voice) {
-	if in.Spec.Failover == nil || in.Spec.Failover.Application == nil || !in.ByRule || stays(in.Spec) {
+func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
+	if in.Spec.Failover == nil || in.Spec.Failover.Application == nil || !in.HasHealthRule || stays(in.Spec) {
 		return
 	}
 	rule := in.Spec.Failover.Application
@@ -42,19 +42,19 @@ func (d *Decision) byHealth(in *Input, v *voice) {
 		}
 		why := fmt.Sprintf("The application has not been healthy in cluster %s for more than %d s.", target.Name, int(tolerance.Seconds()))
 		without := append(slices.Clone(failed), target.Name)
-		if !in.Elsewhere(without) {
-			v.say(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, why+" There is no other cluster for it that has room and in which it has not failed as well.")
+		if !in.CouldPlaceWithout(without) {
+			cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, why+" There is no other cluster for it that has room and in which it has not failed as well.")
 			d.recheck(in.Now, in.Now.Add(askAgain))
 			continue
 		}
 		task := failureTask(in, rule, why)
-		if !preserve(in, &task, target.Name, rule.StatePreservation, v) {
+		if !preserve(in, &task, target.Name, rule.StatePreservation, cond) {
 			d.recheck(in.Now, in.Now.Add(preserveRetry))
 			continue
 		}
 		failed = without
 		delete(d.Memory.Unhealthy, target.Name)
-		d.evict(in, v, target, task)
+		d.evict(in, cond, target, task)
 	}
 }
 

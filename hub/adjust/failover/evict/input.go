@@ -35,12 +35,12 @@ type Input struct {
 	Clusters map[string]*clusterv1alpha1.Cluster
 	// Works are the clusters that have a Work of the binding, be it about to go.
 	Works map[string]Work
-	// ByRule says that the health of the kind is told by a rule, and not by conventions
+	// HasHealthRule says that the health of the kind is told by a rule, and not by conventions
 	// only: then it counts.
-	ByRule bool
-	// Unbelieved are the clusters whose silence is no reason to leave them, and what to
+	HasHealthRule bool
+	// Suspended are the clusters whose silence is no reason to leave them, and what to
 	// say of each.
-	Unbelieved map[string]Doubt
+	Suspended map[string]Suspension
 	// ByCondition are the keys of the NoExecute taints that policies put on clusters by
 	// their conditions: others were put there by people, who are believed.
 	ByCondition sets.Set[string]
@@ -53,15 +53,15 @@ type Input struct {
 	Past []workv1alpha2.Eviction
 	// Memory is what the last decision left.
 	Memory Memory
-	// Elsewhere says whether the scheduler would find a place if the application were
+	// CouldPlaceWithout says whether the scheduler would find a place if the application were
 	// none of these clusters' any more.
-	Elsewhere func(without []string) bool
-	// Again says whether the scheduler would choose a cluster again that is being left: then
+	CouldPlaceWithout func(without []string) bool
+	// WouldReturn says whether the scheduler would choose a cluster again that is being left: then
 	// it takes back the eviction itself.
-	Again func(cluster string) bool
-	// Turn says after how long it is the turn of the application to leave a cluster
-	// because of a taint; 0 is now.
-	Turn func(cluster string) time.Duration
+	WouldReturn func(cluster string) bool
+	// RateLimit says how long the rate limit of its zone makes the application wait before it
+	// leaves a cluster because of a taint; 0 is not at all.
+	RateLimit func(cluster string) time.Duration
 	// State reads what is to go along from a cluster; nil rules are none.
 	State func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error)
 	// Options are what the hub was started with.
@@ -82,8 +82,8 @@ type Work struct {
 	Observed bool
 }
 
-// Doubt is why the silence of a cluster is no reason to leave it.
-type Doubt struct {
+// Suspension is why the silence of a cluster is no reason to leave it.
+type Suspension struct {
 	// Reason is one word, Message a sentence.
 	Reason, Message string
 }

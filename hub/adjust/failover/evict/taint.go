@@ -16,7 +16,7 @@ import (
 
 // byTaint finds the targets that have to be left because of their taints, or because the
 // cluster is being removed.
-func (d *Decision) byTaint(in *Input, v *voice) {
+func (d *Decision) byTaint(in *Input, cond *conditionBuilder) {
 	for i := range in.Spec.Clusters {
 		target := &in.Spec.Clusters[i]
 		c := in.Clusters[target.Name]
@@ -26,37 +26,37 @@ func (d *Decision) byTaint(in *Input, v *voice) {
 		if !c.DeletionTimestamp.IsZero() {
 			task, _ := taskOf(in, workv1alpha2.EvictionClusterRemoved, workv1alpha2.ProducerClusterRemoval)
 			task.Message = fmt.Sprintf("Cluster %s is being removed.", c.Name)
-			d.evict(in, v, target, task)
+			d.evict(in, cond, target, task)
 			continue
 		}
 		if stays(in.Spec) {
 			continue
 		}
-		verdict, byPolicy := d.drivenOut(in, v, c)
-		if !verdict.Expired(in.Now) || byPolicy && !d.elsewhere(in, v, c.Name, verdict) {
+		verdict, byPolicy := d.drivenOut(in, cond, c)
+		if !verdict.Expired(in.Now) || byPolicy && !d.elsewhere(in, cond, c.Name, verdict) {
 			continue
 		}
-		d.driveOut(in, v, target, verdict)
+		d.driveOut(in, cond, target, verdict)
 	}
 }
 
 // driveOut leaves a target because of a taint, when all is ready for that.
-func (d *Decision) driveOut(in *Input, v *voice, target *workv1alpha2.TargetCluster, verdict Tolerance) {
+func (d *Decision) driveOut(in *Input, cond *conditionBuilder, target *workv1alpha2.TargetCluster, verdict Tolerance) {
 	task, rules := taskOf(in, workv1alpha2.EvictionTaintUntolerated, workv1alpha2.ProducerTaintManager)
 	task.Message = verdict.Why(target.Name)
 	if directly(&task) && !disruption.Since(in.Clusters[target.Name]).IsZero() {
-		v.held(target.Name, task.Message)
+		cond.held(target.Name, task.Message)
 		return
 	}
-	if !preserve(in, &task, target.Name, rules, v) {
+	if !preserve(in, &task, target.Name, rules, cond) {
 		d.recheck(in.Now, in.Now.Add(preserveRetry))
 		return
 	}
-	if wait := in.Turn(target.Name); wait > 0 {
+	if wait := in.RateLimit(target.Name); wait > 0 {
 		d.recheck(in.Now, in.Now.Add(wait))
 		return
 	}
-	d.evict(in, v, target, task)
+	d.evict(in, cond, target, task)
 }
 
 // stays says whether an object never leaves a cluster, because all that is in it, or that is
@@ -68,7 +68,7 @@ func stays(spec *workv1alpha2.ResourceBindingSpec) bool {
 
 // elsewhere says whether an application that a policy drives out of a cluster has another
 // place. What goes to every cluster that fits has none: it would only be missing here.
-func (d *Decision) elsewhere(in *Input, v *voice, cluster string, verdict Tolerance) bool {
+func (d *Decision) elsewhere(in *Input, cond *conditionBuilder, cluster string, verdict Tolerance) bool {
 	if !taken(in.Spec) || in.Unscheduled {
 		return false
 	}
@@ -76,10 +76,10 @@ func (d *Decision) elsewhere(in *Input, v *voice, cluster string, verdict Tolera
 	for _, e := range d.Evictions {
 		without = append(without, e.Cluster)
 	}
-	if in.Elsewhere(without) {
+	if in.CouldPlaceWithout(without) {
 		return true
 	}
-	v.say(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, verdict.Why(cluster)+" The application stays, because there is no other cluster for it that has room.")
+	cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, verdict.Why(cluster)+" The application stays, because there is no other cluster for it that has room.")
 	d.recheck(in.Now, in.Now.Add(askAgain))
 	return false
 }
@@ -88,7 +88,7 @@ func (d *Decision) elsewhere(in *Input, v *voice, cluster string, verdict Tolera
 // policy that put them there. What people say is believed; what a policy says of a cluster
 // that is silent may be the hub's own fault, and what it said of one that is back is about to
 // go.
-func (d *Decision) drivenOut(in *Input, v *voice, c *clusterv1alpha1.Cluster) (verdict Tolerance, byPolicy bool) {
+func (d *Decision) drivenOut(in *Input, cond *conditionBuilder, c *clusterv1alpha1.Cluster) (verdict Tolerance, byPolicy bool) {
 	var fromPeople, fromPolicy []corev1.Taint
 	for _, t := range c.Spec.Taints {
 		switch {
@@ -104,21 +104,21 @@ func (d *Decision) drivenOut(in *Input, v *voice, c *clusterv1alpha1.Cluster) (v
 			d.recheck(in.Now, verdict.Until)
 		}
 	}
-	if !people.Expired(in.Now) && policy.Expired(in.Now) && !d.doubted(in, v, c, policy) {
+	if !people.Expired(in.Now) && policy.Expired(in.Now) && !d.suspended(in, cond, c, policy) {
 		return policy, true
 	}
 	return people, false
 }
 
-// doubted says whether the taints of policies do not count, or not yet: the cluster is
+// suspended says whether the taints of policies do not count, or not yet: the cluster is
 // silent, and it may be the hub that is cut off.
-func (d *Decision) doubted(in *Input, v *voice, c *clusterv1alpha1.Cluster, verdict Tolerance) bool {
+func (d *Decision) suspended(in *Input, cond *conditionBuilder, c *clusterv1alpha1.Cluster, verdict Tolerance) bool {
 	silent := disruption.Since(c)
 	if silent.IsZero() {
 		return false
 	}
-	if doubt, ok := in.Unbelieved[c.Name]; ok {
-		v.say(doubt.Reason, metav1.ConditionFalse, verdict.Why(c.Name)+" "+doubt.Message)
+	if why, ok := in.Suspended[c.Name]; ok {
+		cond.add(why.Reason, metav1.ConditionFalse, verdict.Why(c.Name)+" "+why.Message)
 		return true
 	}
 	if known := silent.Add(disruption.Wait); in.Now.Before(known) {

@@ -105,7 +105,7 @@ func TestThoseThatAreNotBackYetAreGivenTime(t *testing.T) {
 			g := NewWithT(t)
 			got := Decide([]*clusterv1alpha1.Cluster{ready("c0"), ready("c1"), tc.last}, start.Add(tc.at))
 			g.Expect(got.Silent).To(BeEmpty())
-			g.Expect(got.Unbelieved("c2")).To(Equal(tc.until > 0))
+			g.Expect(got.Suspended("c2")).To(Equal(tc.until > 0))
 			if tc.until > 0 {
 				g.Expect(got.Awaited).To(Equal(map[string]time.Time{"c2": start.Add(tc.until)}))
 				g.Expect(got.Reason("c2")).To(Equal("OthersAreBack"))

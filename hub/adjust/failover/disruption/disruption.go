@@ -37,8 +37,8 @@ type Verdict struct {
 	Awaited map[string]time.Time
 }
 
-// Unbelieved says whether the silence of a cluster is no reason to leave it.
-func (v Verdict) Unbelieved(cluster string) bool {
+// Suspended says whether the silence of a cluster is no reason to leave it.
+func (v Verdict) Suspended(cluster string) bool {
 	_, awaited := v.Awaited[cluster]
 	return awaited || v.Silent.Has(cluster)
 }

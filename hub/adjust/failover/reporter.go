@@ -25,27 +25,27 @@ import (
 	"fairlead.dev/hub/adjust/failover/disruption"
 )
 
-// fleet is the only request of the controller that says on Clusters what the hub thinks
-// of itself: it is about all of them at once.
+// fleet is the only request of the controller of condition EvictionSuspended, which is about
+// all Clusters at once.
 const fleet = "fleet"
 
-// self says on Clusters whether their silence is believed.
-type self struct {
+// disruptionReporter says on Clusters whether their silence is believed.
+type disruptionReporter struct {
 	hubClient client.Client
 	events    kube.EventSink
 	clock     clock.PassiveClock
 }
 
-func registerSuspicion(mgr manager.Manager, deps Deps) error {
-	s := &self{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
+func registerReporter(mgr manager.Manager, deps Deps) error {
+	r := &disruptionReporter{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
 	toFleet := func(context.Context, client.Object) []ctrl.Request {
 		return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: fleet}}}
 	}
-	err := kube.NewController(mgr, "failover-suspicion", 1).
+	err := kube.NewController(mgr, "failover-disruption", 1).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toFleet), builder.WithPredicates(comesGoesOrFallsSilent())).
-		Complete(kube.QuietConflicts(s))
+		Complete(kube.QuietConflicts(r))
 	if err != nil {
-		return fmt.Errorf("making the controller of what the hub thinks of itself: %w", err)
+		return fmt.Errorf("making the controller of condition EvictionSuspended: %w", err)
 	}
 	return nil
 }
@@ -60,15 +60,15 @@ func comesGoesOrFallsSilent() predicate.Predicate {
 }
 
 // Reconcile brings the condition of every Cluster up to date.
-func (s *self) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	clusters, err := allClusters(ctx, s.hubClient)
+func (r *disruptionReporter) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	clusters, err := allClusters(ctx, r.hubClient)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	now := s.clock.Now()
+	now := r.clock.Now()
 	verdict := disruption.Decide(clusters, now)
 	for _, c := range clusters {
-		if err := s.say(ctx, c, verdict, now); err != nil {
+		if err := r.report(ctx, c, verdict, now); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -81,9 +81,9 @@ func (s *self) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Re
 	return out, nil
 }
 
-func (s *self) say(ctx context.Context, shared *clusterv1alpha1.Cluster, verdict disruption.Verdict, now time.Time) error {
+func (r *disruptionReporter) report(ctx context.Context, shared *clusterv1alpha1.Cluster, verdict disruption.Verdict, now time.Time) error {
 	said := meta.FindStatusCondition(shared.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
-	suspended := verdict.Unbelieved(shared.Name)
+	suspended := verdict.Suspended(shared.Name)
 	if (said != nil) == suspended && (said == nil || said.Reason == verdict.Reason(shared.Name)) {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (s *self) say(ctx context.Context, shared *clusterv1alpha1.Cluster, verdict
 			Message: verdict.Message(c.Name), ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(now),
 		})
 	}
-	if _, err := edit.Commit(ctx, s.hubClient, contract.FieldManagerFailover); client.IgnoreNotFound(err) != nil {
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerFailover); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("recording whether the silence of cluster %q is believed: %w", c.Name, err)
 	}
 	if !suspended {
@@ -108,6 +108,6 @@ func (s *self) say(ctx context.Context, shared *clusterv1alpha1.Cluster, verdict
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Moving nothing away from a silent cluster", "Cluster", c.Name, "reason", verdict.Reason(c.Name))
-	s.events(suspension(c, verdict))
+	r.events(suspension(c, verdict))
 	return nil
 }

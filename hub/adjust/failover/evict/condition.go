@@ -12,18 +12,18 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// voice gathers what is to be said on a binding. What was said first gives the reason.
-type voice struct {
+// conditionBuilder gathers the sentences of condition Evicting of a binding. The first gives the reason.
+type conditionBuilder struct {
 	reason    string
 	status    metav1.ConditionStatus
 	sentences []string
 }
 
-func (v *voice) say(reason string, status metav1.ConditionStatus, sentence string) {
-	if v.reason == "" {
-		v.reason, v.status = reason, status
+func (b *conditionBuilder) add(reason string, status metav1.ConditionStatus, sentence string) {
+	if b.reason == "" {
+		b.reason, b.status = reason, status
 	}
-	v.sentences = append(v.sentences, sentence)
+	b.sentences = append(b.sentences, sentence)
 }
 
 // What the copy in a cluster that is being left waits for.
@@ -36,7 +36,7 @@ const (
 )
 
 // leave says that a cluster is being left, and what the copy there waits for.
-func (v *voice) leave(task *workv1alpha2.GracefulEvictionTask, waits string) {
+func (b *conditionBuilder) leave(task *workv1alpha2.GracefulEvictionTask, waits string) {
 	said := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
 	if task.Message != "" {
 		said = append(said, task.Message)
@@ -50,11 +50,11 @@ func (v *voice) leave(task *workv1alpha2.GracefulEvictionTask, waits string) {
 	case waits == untilHeard:
 		reason, waits = workv1alpha2.ReasonWaitingForCluster, fmt.Sprintf(untilHeard, task.FromCluster)
 	}
-	v.say(reason, metav1.ConditionTrue, strings.Join(append(said, waits), " "))
+	b.add(reason, metav1.ConditionTrue, strings.Join(append(said, waits), " "))
 }
 
 // purge says that new copies wait for the old one to go.
-func (v *voice) purge(task *workv1alpha2.GracefulEvictionTask, heard bool) {
+func (b *conditionBuilder) purge(task *workv1alpha2.GracefulEvictionTask, heard bool) {
 	said := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
 	if task.Message != "" {
 		said = append(said, task.Message)
@@ -63,32 +63,32 @@ func (v *voice) purge(task *workv1alpha2.GracefulEvictionTask, heard bool) {
 	if !heard {
 		said = append(said, fmt.Sprintf("That waits for the cluster to be heard from again. If it will not come back: hub forget %s.", task.FromCluster))
 	}
-	v.say(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionTrue, strings.Join(said, " "))
+	b.add(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionTrue, strings.Join(said, " "))
 }
 
 // held says that a copy that is to go before others are made stays, because its cluster is
 // silent: nothing is left before it can be.
-func (v *voice) held(cluster, why string) {
-	v.say(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionFalse, fmt.Sprintf(
+func (b *conditionBuilder) held(cluster, why string) {
+	b.add(workv1alpha2.ReasonWaitingForOldCopy, metav1.ConditionFalse, fmt.Sprintf(
 		"%s The copy there is to be removed before others are made, and that waits for the cluster to be heard from again. If it will not come back: hub forget %s.", why, cluster))
 }
 
 // stuck says that a copy stays although its time is over.
-func (v *voice) stuck(task *workv1alpha2.GracefulEvictionTask) {
+func (b *conditionBuilder) stuck(task *workv1alpha2.GracefulEvictionTask) {
 	said := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
 	if task.Message != "" {
 		said = append(said, task.Message)
 	}
 	said = append(said, "The copy there stays, because no cluster takes its place; see condition Scheduled.")
-	v.say(workv1alpha2.ReasonWaitingForRoom, metav1.ConditionTrue, strings.Join(said, " "))
+	b.add(workv1alpha2.ReasonWaitingForRoom, metav1.ConditionTrue, strings.Join(said, " "))
 }
 
-func (v *voice) condition(now time.Time) *metav1.Condition {
-	if v.reason == "" {
+func (b *conditionBuilder) condition(now time.Time) *metav1.Condition {
+	if b.reason == "" {
 		return nil
 	}
 	return &metav1.Condition{
-		Type: workv1alpha2.BindingEvicting, Status: v.status, Reason: v.reason, Message: prose.Cut(strings.Join(v.sentences, " "), prose.OfCondition),
+		Type: workv1alpha2.BindingEvicting, Status: b.status, Reason: b.reason, Message: prose.Cut(strings.Join(b.sentences, " "), prose.OfCondition),
 		LastTransitionTime: metav1.NewTime(now),
 	}
 }
