@@ -126,3 +126,42 @@ func TestMigrateKarmada(t *testing.T) {
 		g.Expect(report).To(ContainSubstring(want), line)
 	}
 }
+
+// TestMigrateTheTutorial runs what the page shows: each line after a command is printed, in this
+// order, and what is between two of them is left out with an ellipsis.
+func TestMigrateTheTutorial(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(tutorial + "README.md")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	const root, prompt = "../../", "$ hub "
+	commands := 0
+	for _, block := range strings.Split(string(page), "```") {
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		if !strings.HasPrefix(lines[0], prompt+"migrate ") {
+			continue
+		}
+		commands++
+		t.Run(lines[0], func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			command := strings.ReplaceAll(strings.TrimPrefix(lines[0], prompt), "manifests/", root+"manifests/")
+			_, result, report := runHub(t, strings.Fields(strings.ReplaceAll(command, "-o converted", "-o "+t.TempDir()))...)
+			rest := strings.ReplaceAll(report+result, root, "")
+			for i, line := range lines[1:] {
+				if line == "…" {
+					continue
+				}
+				before, after, found := strings.Cut(rest, line+"\n")
+				g.Expect(found).To(BeTrue(), "%s\nis not in\n%s", line, rest)
+				if lines[i] != "…" {
+					g.Expect(before).To(BeEmpty())
+				}
+				rest = after
+			}
+			if lines[len(lines)-1] != "…" {
+				g.Expect(rest).To(BeEmpty())
+			}
+		})
+	}
+	NewWithT(t).Expect(commands).To(Equal(4))
+}

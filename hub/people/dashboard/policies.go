@@ -215,8 +215,19 @@ func placement(p *policyv1alpha1.Placement) string {
 	}
 	if r := p.ReplicaScheduling; r != nil && r.ReplicaSchedulingType == policyv1alpha1.Divided {
 		out = append(out, strings.ToLower("replicas "+string(r.ReplicaSchedulingType)+", "+string(r.ReplicaDivisionPreference)))
+		for i := range r.ReplicaBounds {
+			out = append(out, bounds(&r.ReplicaBounds[i]))
+		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// bounds says in words how many replicas clusters may have.
+func bounds(b *policyv1alpha1.ClusterReplicaBounds) string {
+	if b.MaxReplicas == nil {
+		return fmt.Sprintf("%d replicas or more in %s", b.MinReplicas, affinity(&b.TargetCluster))
+	}
+	return fmt.Sprintf("%d to %d replicas in %s", b.MinReplicas, *b.MaxReplicas, affinity(&b.TargetCluster))
 }
 
 func affinity(a *policyv1alpha1.ClusterAffinity) string {

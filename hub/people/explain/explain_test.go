@@ -9,12 +9,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/estimate"
 	"fairlead.dev/hub/people/explain"
+	"fairlead.dev/test/builder"
 )
 
 func web() selector.Target {
@@ -114,6 +116,10 @@ func TestText(t *testing.T) {
 			}}}}, []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}})},
 			[]string{"Scheduled: True (Success), 60s ago: Done.", "chosen for 3  2    100    3 more (memory)  limited by memory", "not chosen", "aggregated into fewer clusters", "It would differ."},
 		},
+		"bounds of replicas, and what they leave over": {
+			explain.Report{Policies: has, Scheduled: &explain.Scheduled{Status: "True", Reason: "Success", Message: bounded().Message, Last: &at}, Attempts: explain.Attempts(bounded(), nil)},
+			[]string{"2 of 5 replicas are placed nowhere", "chosen for 2", "limited by maxReplicas 2", "limited by maxReplicas 1"},
+		},
 		"a member refuses it": {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Work: "web-1", Applied: "False", Message: "port 70000", Reported: &at, Overrides: []string{"ports"}}}},
 			[]string{"edge-1   True   web-1  False    -       60s    ports          port 70000", "Next: Cluster edge-1 refuses the object"},
@@ -153,4 +159,28 @@ func TestText(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bounded is a decision of the scheduler about 5 replicas for edge-1, which may have 2 of them, and
+// edge-2, which may have 1.
+func bounded() decide.Decision {
+	return decide.Decide(decide.Input{
+		Spec: &workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, Replicas: 5,
+			Placement: &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{
+				ReplicaSchedulingType: policyv1alpha1.Divided,
+				ReplicaBounds: []policyv1alpha1.ClusterReplicaBounds{
+					{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-1"}}, MaxReplicas: new(int32(2))},
+					{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-2"}}, MaxReplicas: new(int32(1))},
+				},
+			}},
+		},
+		Clusters: []*clusterv1alpha1.Cluster{serving("edge-1"), serving("edge-2")}, Explain: true,
+	})
+}
+
+func serving(name string) *clusterv1alpha1.Cluster {
+	c := builder.MakeCluster(name).Obj()
+	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
+	return c
 }
