@@ -112,8 +112,12 @@ func (r *Reconciler) foreignOf(ctx context.Context, kind schema.GroupVersionKind
 // does not go with what it is in either. Works end in any order.
 func (r *Reconciler) outlives(ctx context.Context, obj *metav1.PartialObjectMetadata) (bool, error) {
 	name, ok := plan.WorkOf(obj)
-	if !ok || r.works == nil || obj.DeletionTimestamp != nil {
+	if !ok || obj.DeletionTimestamp != nil {
 		return false, nil
+	}
+	if r.works == nil { // a sweep: what it was not told to remove, or could not let go of, stays
+		work := r.swept[name]
+		return work == nil || ptrTrue(work.Spec.PreserveResourcesOnDeletion), nil
 	}
 	if name.Namespace != r.namespace {
 		return true, nil // it is another hub's, or of another life of this cluster

@@ -220,6 +220,45 @@ func TestASweepLooksAfterWhatStaysFirst(t *testing.T) {
 	g.Expect(live.Labels).NotTo(HaveKey(contract.ManagedLabel))
 }
 
+// What bears the marks of a Work that is not to be swept stays, and so does what is to stay and
+// could not be let go of: a Namespace does not go over their heads.
+func TestASweepTakesNothingWithANamespaceThatItWasNotToldToRemove(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	inside := workWith(t, "inside", inShop("stays", "", ""))
+	inside.Spec.PreserveResourcesOnDeletion = new(true)
+	tests := map[string]struct {
+		object  *corev1.ConfigMap
+		works   []*workv1alpha1.Work
+		wantErr error
+	}{
+		"of a Work that nobody has a record of": {object: inShop("stays", ownWorks, "unknown")},
+		"of another hub":                        {object: inShop("stays", "karmada-es-other", "around")},
+		"of which the marks could not be taken": {object: inShop("stays", ownWorks, "inside"), works: []*workv1alpha1.Work{inside}, wantErr: broken},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			member := fakeClient(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if obj.GetName() == "stays" {
+					return broken
+				}
+				return c.Patch(ctx, obj, patch, opts...)
+			}}, namespaceOf(), tc.object)
+			swept, err := sweeping(member).Sweep(t.Context(), append(tc.works, workWith(t, "around", namespaceOf())), false)
+			if tc.wantErr != nil {
+				g.Expect(err).To(MatchError(tc.wantErr))
+			} else {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			g.Expect(swept.Left).To(HaveExactElements(ContainSubstring("ConfigMap shop/stays")))
+			live := namespaceOf()
+			g.Expect(member.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
+		})
+	}
+}
+
 // One object that the member does not let go keeps no other.
 func TestASweepGoesOnAfterAFailure(t *testing.T) {
 	t.Parallel()

@@ -105,15 +105,17 @@ type Reconciler struct {
 	memberClient client.Client
 	// namespacedKinds lists what may be in a namespace of the member.
 	namespacedKinds NamespacedKinds
-	interpreter     interpreter.Interpreter
-	reporter        Reporter
-	events          kube.EventSink
-	confirm         func(context.Context) error
-	clock           clock.Clock
-	namespace       string
-	stuckAfter      time.Duration
-	hubPatience     time.Duration
-	journal         Journal
+	// swept are the Works that a sweep ends; nil if this is none.
+	swept       map[types.NamespacedName]*workv1alpha1.Work
+	interpreter interpreter.Interpreter
+	reporter    Reporter
+	events      kube.EventSink
+	confirm     func(context.Context) error
+	clock       clock.Clock
+	namespace   string
+	stuckAfter  time.Duration
+	hubPatience time.Duration
+	journal     Journal
 
 	works     *works
 	kinds     *kinds

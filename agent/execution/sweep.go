@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +41,10 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 	r := &Reconciler{
 		memberClient: s.MemberClient, namespacedKinds: s.NamespacedKinds, clock: s.Clock,
 		stuckAfter: defaultStuckAfter, kinds: newKinds(nil, nil, s.Clock), leaving: newLeaving(),
+		swept: make(map[types.NamespacedName]*workv1alpha1.Work, len(works)),
+	}
+	for _, work := range works {
+		r.swept[client.ObjectKeyFromObject(work)] = work
 	}
 	var out Swept
 	var problems []error
