@@ -32,6 +32,19 @@ func rank(status any) int {
 type saying struct {
 	source    int
 	condition map[string]any
+	// status is a text or nil.
+	status any
+}
+
+// statusOf is the status of a condition. What is no text, which a member may report, is Unknown:
+// it is compared, and told to schemas.
+func statusOf(condition map[string]any) any {
+	switch status := condition["status"].(type) {
+	case nil, string:
+		return status
+	default:
+		return "Unknown"
+	}
 }
 
 // ByType makes one condition per type, as kinds demand whose conditions are a map by type. A
@@ -46,7 +59,7 @@ func ByType(sources []Source, bad []string, generation any) []any {
 			if _, known := found[name]; !ok || !known && len(found) == most {
 				continue
 			}
-			found[name] = append(found[name], saying{source: i, condition: condition})
+			found[name] = append(found[name], saying{source: i, condition: condition, status: statusOf(condition)})
 		}
 	}
 	out := make([]any, 0, len(found))
@@ -58,26 +71,26 @@ func ByType(sources []Source, bad []string, generation any) []any {
 
 // merged returns the condition that all sayings of a type make.
 func merged(name string, sources []Source, all []saying, bad bool, generation any) map[string]any {
-	worst := all[0].condition
-	worstRank := ranked(worst, bad)
+	worst := all[0]
+	worstRank := ranked(worst.status, bad)
 	current, counted, messages := true, false, false
 	for _, one := range all {
-		if r := ranked(one.condition, bad); r < worstRank {
-			worst, worstRank = one.condition, r
+		if r := ranked(one.status, bad); r < worstRank {
+			worst, worstRank = one, r
 		}
 		counted = counted || one.condition["observedGeneration"] != nil
 		current = current && sources[one.source].Current
 		messages = messages || one.condition["message"] != nil
 	}
 	out := map[string]any{"type": name}
-	status, reason := worst["status"], worst["reason"]
+	status, reason := worst.status, worst.condition["reason"]
 	said, silent := texts{}, missing(sources, all)
 	if n := len(silent.said) + silent.more; n > 0 && !bad && worstRank > rank("Unknown") {
 		status, reason, current = "Unknown", "NotReported", false
 		out["message"] = "not reported by " + silent.joined()
 	} else {
 		for _, one := range all {
-			if m := text(one.condition["message"]); m != "" && one.condition["status"] == status {
+			if m := text(one.condition["message"]); m != "" && one.status == status {
 				said.say(sources[one.source].Cluster, m)
 			}
 		}
@@ -99,8 +112,8 @@ func merged(name string, sources []Source, all []saying, bad bool, generation an
 	return out
 }
 
-func ranked(condition map[string]any, bad bool) int {
-	r := rank(condition["status"])
+func ranked(status any, bad bool) int {
+	r := rank(status)
 	if bad {
 		return -r
 	}

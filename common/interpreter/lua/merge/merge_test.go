@@ -111,6 +111,21 @@ func TestFields(t *testing.T) {
 	g.Expect(merge.Current(item(nil), 1)).To(BeFalse())
 }
 
+// TestOddStatusesOfConditions has clusters report what no condition is.
+func TestOddStatusesOfConditions(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	sources := []merge.Source{}
+	for _, odd := range []any{map[string]any{}, []any{}, nil, int64(1)} {
+		sources = append(sources,
+			merge.Source{Cluster: "a", Conditions: []any{condition("type", "Ready", "status", odd, "reason", odd, "message", odd, "lastTransitionTime", odd)}},
+			merge.Source{Cluster: "b", Conditions: []any{condition("type", "Ready", "status", odd, "message", "m")}})
+	}
+	for _, bad := range [][]string{nil, {"Ready"}} {
+		g.Expect(merge.ByType(sources, bad, int64(1))).To(ConsistOf(SatisfyAll(HaveKeyWithValue("type", "Ready"), HaveKeyWithValue("status", "Unknown"))))
+	}
+}
+
 // TestWhatComesOutIsBounded has clusters say a lot, all of it different.
 func TestWhatComesOutIsBounded(t *testing.T) {
 	t.Parallel()
