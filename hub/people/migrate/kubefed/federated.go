@@ -292,13 +292,17 @@ func asMap(value any) map[string]any {
 	return out
 }
 
-// prune drops empty objects and what is null of an override that removes.
+// prune drops empty objects and what is null of an override that removes. What an override sets
+// stays as it is.
 func prune(m map[string]any) {
 	for key, value := range m {
+		if key == "value" && m["operator"] != string(policyv1alpha1.OverrideRemove) {
+			continue
+		}
 		switch v := value.(type) {
 		case map[string]any:
 			prune(v)
-			if len(v) == 0 && key != "targetCluster" && key != "value" {
+			if len(v) == 0 && key != "targetCluster" {
 				delete(m, key)
 			}
 		case []any:
@@ -308,7 +312,7 @@ func prune(m map[string]any) {
 				}
 			}
 		case nil:
-			if key == "value" && m["operator"] == string(policyv1alpha1.OverrideRemove) {
+			if key == "value" {
 				delete(m, key)
 			}
 		}

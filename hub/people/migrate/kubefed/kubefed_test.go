@@ -222,6 +222,35 @@ spec:
 	))
 }
 
+// TestEmptyObjectsInValuesStay holds that an override says what it said.
+func TestEmptyObjectsInValuesStay(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := kubefed.Convert(read(g, shop+deployment(`overrides:
+  - clusterName: a
+    clusterOverrides:
+    - {path: /spec/template/spec/volumes, op: add, value: [{name: tmp, emptyDir: {}}]}
+    - {path: /spec/template/spec/securityContext, op: add, value: {seccompProfile: {}, sysctls: null}}
+    - {path: /spec/template/spec/affinity, op: add, value: {}}
+`)), kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(refusals(r)).To(BeEmpty())
+	g.Expect(written(g, r)).To(ContainSubstring(`
+      - operator: add
+        path: /spec/template/spec/volumes
+        value:
+        - emptyDir: {}
+          name: tmp
+      - operator: add
+        path: /spec/template/spec/securityContext
+        value:
+          seccompProfile: {}
+          sysctls: null
+      - operator: add
+        path: /spec/template/spec/affinity
+        value: {}
+`))
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const name = "f.yaml: FederatedDeployment shop/web: "
