@@ -18,7 +18,6 @@ import (
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/adjust/rebalance/ask"
 )
 
 // Deps is what the stage needs.
@@ -67,9 +66,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	observed := ask.Observe(one.Spec.Workloads, one.Status.ObservedWorkloads)
+	observed := observe(one.Spec.Workloads, one.Status.ObservedWorkloads)
 	missing, failure := r.ask(ctx, one, observed)
-	ask.Conclude(&one.Status, one.Generation, observed, r.clock.Now())
+	conclude(&one.Status, one.Generation, observed, r.clock.Now())
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRebalance); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, errors.Join(failure, fmt.Errorf("recording what came of %q: %w", one.Name, err))
 	}
@@ -113,7 +112,7 @@ func (r *Reconciler) askOne(ctx context.Context, one *appsv1alpha1.WorkloadRebal
 	if b == nil || err != nil {
 		return false, err
 	}
-	at := ask.At(b, one.CreationTimestamp.Time, r.clock.Now())
+	at := askAt(b, one.CreationTimestamp.Time, r.clock.Now())
 	if at == nil {
 		return true, nil
 	}
@@ -134,7 +133,7 @@ func (r *Reconciler) askOne(ctx context.Context, one *appsv1alpha1.WorkloadRebal
 
 // expire deletes a WorkloadRebalancer that is finished for long enough.
 func (r *Reconciler) expire(ctx context.Context, one *appsv1alpha1.WorkloadRebalancer) (reconcile.Result, error) {
-	left, ok := ask.Expires(one, r.clock.Now())
+	left, ok := expiry(one, r.clock.Now())
 	if !ok {
 		return reconcile.Result{}, nil
 	}

@@ -11,7 +11,6 @@ import (
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/adjust/rebalance/ask"
 )
 
 // binding returns the binding of a workload, to be changed, or nil if no policy places
@@ -29,7 +28,7 @@ func (r *Reconciler) binding(ctx context.Context, workload appsv1alpha1.ObjectRe
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, key.Name, err)
-		case ask.IsPlaced(b, workload):
+		case isPlaced(b, workload):
 			return b, nil
 		}
 	}

@@ -21,7 +21,6 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/fleet/registration/session"
 )
 
 // sessions looks whether several agents renew one lease. What it knows is in memory: a hub
@@ -32,11 +31,11 @@ type sessions struct {
 	clock     clock.PassiveClock
 
 	mu    sync.Mutex
-	heard map[string]session.Memory
+	heard map[string]sessionMemory
 }
 
 func newSessions(hubClient client.Client, deps Deps) *sessions {
-	return &sessions{hubClient: hubClient, events: deps.Events, clock: deps.Clock, heard: map[string]session.Memory{}}
+	return &sessions{hubClient: hubClient, events: deps.Events, clock: deps.Clock, heard: map[string]sessionMemory{}}
 }
 
 // register adds the controller. It is woken when another session renews a lease.
@@ -73,7 +72,7 @@ func (s *sessions) hear(lease client.Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.heard[lease.GetName()]
-	after := session.Hear(before, heard, s.clock.Now())
+	after := before.hear(heard, s.clock.Now())
 	s.heard[lease.GetName()] = after
 	return after.Conflict || before.Conflict || before.Current == ""
 }
@@ -90,7 +89,7 @@ func (s *sessions) Reconcile(ctx context.Context, lease *coordinationv1.Lease) (
 		return ctrl.Result{}, nil
 	}
 	s.mu.Lock()
-	memory := session.Look(s.heard[lease.Name], s.clock.Now())
+	memory := s.heard[lease.Name].look(s.clock.Now())
 	s.heard[lease.Name] = memory
 	s.mu.Unlock()
 
@@ -121,7 +120,7 @@ func (s *sessions) Reconcile(ctx context.Context, lease *coordinationv1.Lease) (
 		}
 	}
 	if memory.Conflict {
-		return ctrl.Result{RequeueAfter: session.Calm}, nil
+		return ctrl.Result{RequeueAfter: calm}, nil
 	}
 	return ctrl.Result{}, nil
 }

@@ -16,7 +16,6 @@ import (
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/fleet/remedy/prescribe"
 )
 
 // Deps is what the stage needs.
@@ -57,7 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hubClient.List(ctx, &remedies, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing remedies: %w", err)
 	}
-	p := prescribe.Decide(c, remedies.Items)
+	p := prescribe(c, remedies.Items)
 	if slices.Equal(c.Status.RemedyActions, p.Actions) {
 		return reconcile.Result{}, nil
 	}

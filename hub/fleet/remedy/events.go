@@ -8,7 +8,6 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/fleet/remedy/prescribe"
 )
 
 // Reason and action of the events of the stage.
@@ -18,7 +17,7 @@ const (
 )
 
 // prescribed tells what is to be done about a cluster from now on.
-func prescribed(c *clusterv1alpha1.Cluster, p prescribe.Prescription) kube.Event {
+func prescribed(c *clusterv1alpha1.Cluster, p prescription) kube.Event {
 	e := kube.Event{
 		Regarding: c, Type: corev1.EventTypeNormal, Reason: reasonPrescribed, Action: action,
 		Note: "No Remedy asks for anything about this cluster any more.",

@@ -16,7 +16,6 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
-	"fairlead.dev/hub/fleet/remedy/prescribe"
 )
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -69,7 +68,7 @@ func (r *Reconciler) ask(ctx context.Context, q requests, remedies ...client.Obj
 		name := clusters.Items[i].Name
 		if slices.ContainsFunc(remedies, func(obj client.Object) bool {
 			remedy, ok := obj.(*remedyv1alpha1.Remedy)
-			return ok && prescribe.Selects(&remedy.Spec, name)
+			return ok && selects(&remedy.Spec, name)
 		}) {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
 		}

@@ -1,4 +1,4 @@
-package ask
+package rebalance
 
 import (
 	"time"
@@ -10,10 +10,10 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// IsPlaced says whether a binding is that of a workload and has a placement: only then the
+// isPlaced says whether a binding is that of a workload and has a placement: only then the
 // scheduler can be asked for another one. Bindings of kinds that are called the same in
 // two groups have the same name.
-func IsPlaced(b workv1alpha2.Binding, workload appsv1alpha1.ObjectReference) bool {
+func isPlaced(b workv1alpha2.Binding, workload appsv1alpha1.ObjectReference) bool {
 	spec := b.BindingSpec()
 	of := schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)
 	return b.GetDeletionTimestamp().IsZero() && spec.Placement != nil &&
@@ -21,14 +21,14 @@ func IsPlaced(b workv1alpha2.Binding, workload appsv1alpha1.ObjectReference) boo
 		spec.Resource.Name == workload.Name && spec.Resource.Namespace == workload.Namespace
 }
 
-// At returns the time to ask a binding for a placement from scratch at, nil if it was
+// askAt returns the time to ask a binding for a placement from scratch at, nil if it was
 // asked since a WorkloadRebalancer was created.
 //
 // That is the time at which the WorkloadRebalancer was created, which tells others whose
 // wish it is. If the scheduler has decided since, it would not hear a wish of that time: a
 // workload that is named later, or one that was scaled meanwhile, is asked for as of now.
 // Times in the API are whole seconds.
-func At(b workv1alpha2.Binding, created, now time.Time) *metav1.Time {
+func askAt(b workv1alpha2.Binding, created, now time.Time) *metav1.Time {
 	created, now = created.Truncate(time.Second), now.Truncate(time.Second)
 	last := b.BindingStatus().LastScheduledTime
 	if asked := b.BindingSpec().RescheduleTriggeredAt; asked != nil && !asked.Time.Before(created) {

@@ -1,4 +1,4 @@
-package ask_test
+package rebalance
 
 import (
 	"testing"
@@ -11,7 +11,6 @@ import (
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/adjust/rebalance/ask"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -46,14 +45,14 @@ func TestAt(t *testing.T) {
 			g := NewWithT(t)
 			b := &workv1alpha2.ResourceBinding{}
 			b.Spec.RescheduleTriggeredAt, b.Status.LastScheduledTime = tt.asked, tt.decided
-			got := ask.At(b, noon, after(tt.now).Time)
+			got := askAt(b, noon, after(tt.now).Time)
 			g.Expect(got).To(BeComparableTo(tt.want))
 			if got == nil {
 				return
 			}
 			g.Expect(tt.decided == nil || tt.decided.Before(got)).To(BeTrue(), "the scheduler hears it")
 			b.Spec.RescheduleTriggeredAt = got
-			g.Expect(ask.At(b, noon, after(tt.now).Time)).To(BeNil(), "once is enough")
+			g.Expect(askAt(b, noon, after(tt.now).Time)).To(BeNil(), "once is enough")
 		})
 	}
 }
@@ -80,7 +79,7 @@ func TestIsPlaced(t *testing.T) {
 			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 			b.Spec.Placement = &policyv1alpha1.Placement{}
 			tt.change(b)
-			NewWithT(t).Expect(ask.IsPlaced(b, web)).To(Equal(tt.want))
+			NewWithT(t).Expect(isPlaced(b, web)).To(Equal(tt.want))
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package session
+package registration
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestHear(t *testing.T) {
+func TestSeveralAgentsAreNoticed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		heard string
@@ -28,9 +28,9 @@ func TestHear(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, now := Memory{}, time.Unix(0, 0)
+			m, now := sessionMemory{}, time.Unix(0, 0)
 			for heard := range strings.SplitSeq(tc.heard, " ") {
-				m, now = Hear(m, heard, now), now.Add(10*time.Second)
+				m, now = m.hear(heard, now), now.Add(10*time.Second)
 			}
 			NewWithT(t).Expect(m.Conflict).To(Equal(tc.want))
 		})
@@ -39,9 +39,9 @@ func TestHear(t *testing.T) {
 
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	t.Parallel()
-	m := Memory{}
+	m := sessionMemory{}
 	for i := range 100 {
-		m = Hear(m, time.Duration(i).String(), time.Unix(int64(i), 0))
+		m = m.hear(time.Duration(i).String(), time.Unix(int64(i), 0))
 	}
 	NewWithT(t).Expect(m.Earlier).To(HaveLen(memorySize))
 }

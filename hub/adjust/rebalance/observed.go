@@ -1,4 +1,4 @@
-package ask
+package rebalance
 
 import (
 	"cmp"
@@ -10,10 +10,10 @@ import (
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 )
 
-// Observe returns the workloads that a WorkloadRebalancer is about, sorted: those that it
+// observe returns the workloads that a WorkloadRebalancer is about, sorted: those that it
 // names, each once, with what is known of them, and those that it named before and that
 // something came of.
-func Observe(named []appsv1alpha1.ObjectReference, before []appsv1alpha1.ObservedWorkload) []appsv1alpha1.ObservedWorkload {
+func observe(named []appsv1alpha1.ObjectReference, before []appsv1alpha1.ObservedWorkload) []appsv1alpha1.ObservedWorkload {
 	known := make(map[appsv1alpha1.ObjectReference]appsv1alpha1.ObservedWorkload, len(before))
 	for _, o := range before {
 		known[o.Workload] = o
@@ -38,9 +38,9 @@ func compare(a, b appsv1alpha1.ObjectReference) int {
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// Conclude brings a status up to date with what came of the workloads. It is finished
+// conclude brings a status up to date with what came of the workloads. It is finished
 // when something came of every one of them, at the time of the last.
-func Conclude(status *appsv1alpha1.WorkloadRebalancerStatus, generation int64, observed []appsv1alpha1.ObservedWorkload, now time.Time) {
+func conclude(status *appsv1alpha1.WorkloadRebalancerStatus, generation int64, observed []appsv1alpha1.ObservedWorkload, now time.Time) {
 	open, news := false, false
 	for _, o := range observed {
 		open = open || o.Result == ""
@@ -55,9 +55,9 @@ func Conclude(status *appsv1alpha1.WorkloadRebalancerStatus, generation int64, o
 	status.ObservedWorkloads, status.ObservedGeneration = observed, generation
 }
 
-// Expires returns after how long a WorkloadRebalancer is to be deleted, which may be past,
+// expiry returns after how long a WorkloadRebalancer is to be deleted, which may be past,
 // and whether it is to be.
-func Expires(r *appsv1alpha1.WorkloadRebalancer, now time.Time) (time.Duration, bool) {
+func expiry(r *appsv1alpha1.WorkloadRebalancer, now time.Time) (time.Duration, bool) {
 	if r.Spec.TTLSecondsAfterFinished == nil || r.Status.FinishTime == nil || r.Status.ObservedGeneration != r.Generation {
 		return 0, false
 	}

@@ -1,4 +1,4 @@
-package prescribe_test
+package remedy
 
 import (
 	"testing"
@@ -9,7 +9,6 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
-	"fairlead.dev/hub/fleet/remedy/prescribe"
 )
 
 const dns = "ServiceDomainNameResolutionReady"
@@ -67,11 +66,11 @@ func TestDecide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := prescribe.Prescription{}
+			want := prescription{}
 			if tt.want {
-				want = prescribe.Prescription{Actions: []string{"TrafficControl"}, By: []string{"r"}}
+				want = prescription{Actions: []string{"TrafficControl"}, By: []string{"r"}}
 			}
-			NewWithT(t).Expect(prescribe.Decide(edge(), []remedyv1alpha1.Remedy{remedy("r", tt.spec)})).To(BeComparableTo(want))
+			NewWithT(t).Expect(prescribe(edge(), []remedyv1alpha1.Remedy{remedy("r", tt.spec)})).To(BeComparableTo(want))
 		})
 	}
 }
@@ -81,9 +80,9 @@ func TestSeveralRemediesAddUp(t *testing.T) {
 	going := remedy("going", remedyv1alpha1.RemedySpec{Actions: []remedyv1alpha1.RemedyAction{"Nothing"}})
 	going.DeletionTimestamp = &metav1.Time{}
 	going.DeletionTimestamp.Time = metav1.Now().Time
-	got := prescribe.Decide(edge(), []remedyv1alpha1.Remedy{
+	got := prescribe(edge(), []remedyv1alpha1.Remedy{
 		remedy("z", remedyv1alpha1.RemedySpec{Actions: []remedyv1alpha1.RemedyAction{"TrafficControl", "Alarm"}}),
 		remedy("a", remedyv1alpha1.RemedySpec{}), going,
 	})
-	NewWithT(t).Expect(got).To(BeComparableTo(prescribe.Prescription{Actions: []string{"Alarm", "TrafficControl"}, By: []string{"a", "z"}}))
+	NewWithT(t).Expect(got).To(BeComparableTo(prescription{Actions: []string{"Alarm", "TrafficControl"}, By: []string{"a", "z"}}))
 }

@@ -1,4 +1,4 @@
-package prescribe
+package remedy
 
 import (
 	"slices"
@@ -9,20 +9,20 @@ import (
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
 )
 
-// Prescription is what is to be done about a cluster.
-type Prescription struct {
+// prescription is what is to be done about a cluster.
+type prescription struct {
 	// Actions, each once, sorted.
 	Actions []string
 	// By are the names of the Remedies that ask for them, sorted.
 	By []string
 }
 
-// Decide returns what Remedies ask for about a cluster as it is now.
-func Decide(c *clusterv1alpha1.Cluster, remedies []remedyv1alpha1.Remedy) Prescription {
-	var p Prescription
+// prescribe returns what Remedies ask for about a cluster as it is now.
+func prescribe(c *clusterv1alpha1.Cluster, remedies []remedyv1alpha1.Remedy) prescription {
+	var p prescription
 	for i := range remedies {
 		r := &remedies[i]
-		if len(r.Spec.Actions) == 0 || !r.DeletionTimestamp.IsZero() || !Selects(&r.Spec, c.Name) || !Matches(&r.Spec, c) {
+		if len(r.Spec.Actions) == 0 || !r.DeletionTimestamp.IsZero() || !selects(&r.Spec, c.Name) || !matches(&r.Spec, c) {
 			continue
 		}
 		p.By = append(p.By, r.Name)
@@ -36,15 +36,15 @@ func Decide(c *clusterv1alpha1.Cluster, remedies []remedyv1alpha1.Remedy) Prescr
 	return p
 }
 
-// Selects says whether a Remedy is for a cluster of this name: for all, if it names none
+// selects says whether a Remedy is for a cluster of this name: for all, if it names none
 // at all.
-func Selects(r *remedyv1alpha1.RemedySpec, cluster string) bool {
+func selects(r *remedyv1alpha1.RemedySpec, cluster string) bool {
 	return r.ClusterAffinity == nil || slices.Contains(r.ClusterAffinity.ClusterNames, cluster)
 }
 
-// Matches says whether a cluster is in one of the conditions that a Remedy is for. A
+// matches says whether a cluster is in one of the conditions that a Remedy is for. A
 // Remedy that says nothing about conditions is for every one; an empty list is for none.
-func Matches(r *remedyv1alpha1.RemedySpec, c *clusterv1alpha1.Cluster) bool {
+func matches(r *remedyv1alpha1.RemedySpec, c *clusterv1alpha1.Cluster) bool {
 	if r.DecisionMatches == nil {
 		return true
 	}

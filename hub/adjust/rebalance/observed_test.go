@@ -1,4 +1,4 @@
-package ask_test
+package rebalance
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
-	"fairlead.dev/hub/adjust/rebalance/ask"
 )
 
 func deployment(name string) appsv1alpha1.ObjectReference {
@@ -52,9 +51,9 @@ func TestObserve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got := ask.Observe(tt.named, tt.before)
+			got := observe(tt.named, tt.before)
 			g.Expect(got).To(BeComparableTo(tt.want))
-			g.Expect(ask.Observe(tt.named, got)).To(BeComparableTo(got), "looking again changes nothing")
+			g.Expect(observe(tt.named, got)).To(BeComparableTo(got), "looking again changes nothing")
 		})
 	}
 }
@@ -83,7 +82,7 @@ func TestConclude(t *testing.T) {
 			if tt.finished {
 				status.FinishTime = after(1)
 			}
-			ask.Conclude(&status, 3, tt.after, after(9).Time)
+			conclude(&status, 3, tt.after, after(9).Time)
 			g.Expect(status.ObservedWorkloads).To(BeComparableTo(tt.after))
 			g.Expect(status.ObservedGeneration).To(Equal(int64(3)))
 			if tt.want < 0 {
@@ -99,7 +98,7 @@ func TestExpires(t *testing.T) {
 	t.Parallel()
 	r := &appsv1alpha1.WorkloadRebalancer{}
 	r.Status.FinishTime = after(0)
-	expires := func(now float64) (time.Duration, bool) { return ask.Expires(r, after(now).Time) }
+	expires := func(now float64) (time.Duration, bool) { return expiry(r, after(now).Time) }
 	g := NewWithT(t)
 	_, ok := expires(1e6)
 	g.Expect(ok).To(BeFalse(), "it stays for ever if nothing is said")

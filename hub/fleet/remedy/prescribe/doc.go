@@ -1,2 +1,0 @@
-// Package prescribe decides which Remedies are about a Cluster.
-package prescribe
