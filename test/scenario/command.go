@@ -88,11 +88,10 @@ func (w *world) doToCluster(verb, name string) error {
 	case "back":
 		m.alive, m.connected, m.renews = true, true, w.now
 	case "delete", "forget":
+		// Registration forgets what somebody deletes: the agent is locked out.
 		c.DeletionTimestamp = &metav1.Time{Time: w.now}
-		if verb == "forget" {
-			retire(c)
-			m.connected = false
-		}
+		retire(c)
+		m.connected = false
 	case "cordon":
 		taintByHand(c, "NoSchedule")
 	case "evict":

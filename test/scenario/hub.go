@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/adjust/failover/disruption"
 	"fairlead.dev/hub/adjust/failover/evict"
-	"fairlead.dev/hub/fleet/cluster/drain"
 	"fairlead.dev/hub/fleet/cluster/health"
 	"fairlead.dev/hub/fleet/cluster/taint"
 )
@@ -112,12 +112,10 @@ func (w *world) remove() bool {
 		if c.DeletionTimestamp.IsZero() {
 			continue
 		}
-		abandoned := drain.Abandoned(c, false)
-		needed := false
-		for _, name := range names(w.apps) {
-			needed = needed || drain.Needs(&w.apps[name].binding.Spec, c.Name, abandoned)
+		targeted := func(name string) bool {
+			return slices.ContainsFunc(w.apps[name].binding.Spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.Name })
 		}
-		if needed {
+		if slices.ContainsFunc(names(w.apps), targeted) {
 			continue
 		}
 		left := 0
@@ -129,18 +127,11 @@ func (w *world) remove() bool {
 			}
 			left++
 			if work.DeletionTimestamp.IsZero() {
-				if abandoned {
-					a.allowed[c.Name] = workv1alpha2.EvictionGone // what runs there stays there
-				} else if _, ok := a.allowed[c.Name]; !ok {
-					a.allowed[c.Name] = "the cluster is being removed"
-				}
+				a.allowed[c.Name] = workv1alpha2.EvictionGone // what runs there stays there
 				w.deleteWork(a, c.Name, work, contract.DeletionClusterRemoved)
-				changed = true
 			}
-			if abandoned {
-				delete(w.works, keyOf(work))
-				changed = true
-			}
+			delete(w.works, keyOf(work))
+			changed = true
 		}
 		if left == 0 {
 			w.tell("%s is gone", c.Name)

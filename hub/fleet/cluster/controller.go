@@ -267,7 +267,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alph
 // stays; then it is made anew. With it went the rights of the agent, so nobody but us
 // can take the finalizers from its Works; the objects in the member stay.
 func (r *Reconciler) vacate(ctx context.Context, cluster *clusterv1alpha1.Cluster) (time.Duration, error) {
-	left, err := r.drain(ctx, cluster, true)
+	left, err := r.drain(ctx, cluster)
 	if left == 0 || err != nil {
 		return 0, err
 	}

@@ -310,9 +310,12 @@ func TestAHubThatCannotReadGivesItsMembersAnotherChance(t *testing.T) {
 	h.g.Expect(h.ready(ctx).Status).To(Equal(metav1.ConditionUnknown))
 }
 
-func TestAReadyMemberCleansUpBeforeItsClusterGoes(t *testing.T) {
+func TestADeletedClusterGoesOnceItsAgentIsLockedOut(t *testing.T) {
 	t.Parallel()
 	h, ctx := newHub(t, "leaving"), t.Context()
+	cluster := h.cluster(ctx)
+	cluster.Spec.ID = "member-of-leaving"
+	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
 	h.reconcile(ctx)
 	h.report(ctx, metav1.ConditionTrue)
 	h.reconcile(ctx)
@@ -320,22 +323,13 @@ func TestAReadyMemberCleansUpBeforeItsClusterGoes(t *testing.T) {
 	h.g.Expect(h.Delete(ctx, h.cluster(ctx))).To(Succeed())
 
 	h.g.Expect(h.reconcile(ctx).RequeueAfter).To(BeNumerically(">", 0))
-	h.reconcile(ctx)
 	h.g.Expect(h.Get(ctx, client.ObjectKeyFromObject(work), work)).To(Succeed())
-	h.g.Expect(work.DeletionTimestamp.IsZero()).To(BeFalse())
-	h.g.Expect(work.Finalizers).To(ConsistOf(contract.ExecutionFinalizer), "that is for the agent to remove")
-	namespace := &corev1.Namespace{}
-	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: h.namespace()}, namespace)).To(Succeed())
-	h.g.Expect(namespace.DeletionTimestamp.IsZero()).To(BeTrue(), "the rights of the agent are in it")
+	h.g.Expect(work.DeletionTimestamp.IsZero()).To(BeTrue(), "its agent would take that for a wish")
+	h.g.Expect(work.Annotations).NotTo(HaveKey(contract.DeletionIntentAnnotation))
 
-	h.clock.SetTime(h.clock.Now().Add(20 * time.Second))
-	h.report(ctx, metav1.ConditionTrue)
-	h.reconcile(ctx)
-	h.reconcile(ctx)
-	h.g.Expect(h.reasons(corev1.EventTypeWarning)).To(Equal([]string{"ClusterRemovalWaits"}), "once")
-
-	work.Finalizers = nil
-	h.g.Expect(h.Update(ctx, work)).To(Succeed())
+	cluster = h.cluster(ctx)
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, "{}")
+	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
 	h.awaitGone(ctx)
 }
 

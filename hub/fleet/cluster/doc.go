@@ -12,11 +12,10 @@
 //	Next:      the scheduler, which reads taints and deletion timestamps, and failover,
 //	           which reads NoExecute taints.
 //
-// A Cluster is removed in this order, so that the agent can still do its part: failover
-// evicts all bindings from it, and no copy goes before its replacement is healthy, or it is
-// known that there is none; its Works are deleted, and the agent
-// removes their objects from the member; then the execution namespace goes, with the
-// agent's rights in it. If the agent is not there, the finalizers of its Works are
-// removed in its place and the objects stay in the member. The same is done when somebody
-// deletes the execution namespace of a Cluster that stays: it is then made anew.
+// A Cluster that is deleted is forgotten, whoever deleted it: registration locks its agent
+// out. Then failover takes it out of all bindings, its Works are deleted, and their finalizers
+// removed in the place of the agent, so that the objects stay in the member; then the execution
+// namespace goes, and the Cluster. Whoever wants the objects gone has the agent do that before
+// (agent leave), or afterwards (agent join --on-retire). Works are let go of in the same way when
+// somebody deletes the execution namespace of a Cluster that stays: it is then made anew.
 package cluster

@@ -123,8 +123,8 @@ func stillTargeted(cluster, example string, count int) string {
 }
 
 func stillDraining(cluster string, left int) string {
-	return fmt.Sprintf("Cluster %s is not removed yet, because its agent still has the objects of %d Works to delete: "+
-		"wait for it, or stop the agent to leave the objects where they are.", cluster, left)
+	return fmt.Sprintf("Cluster %s is not removed yet, because %d Works are still in its execution namespace: "+
+		"look which have a finalizer that is not ours.", cluster, left)
 }
 
 func stillTerminating(cluster, namespace string) string {

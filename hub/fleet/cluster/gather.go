@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,9 +16,9 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/fleet/cluster/drain"
 	"fairlead.dev/hub/fleet/cluster/taint"
 )
 
@@ -52,17 +53,15 @@ func (r *Reconciler) taintPolicies(ctx context.Context) ([]taint.Policy, error) 
 	return policies, nil
 }
 
-// targeting returns a binding that still needs a cluster, and how many there are: the
-// cluster is a target, or, as long as its agent is there to do anything about it, has a
-// copy that is to stay until others are healthy.
-func (r *Reconciler) targeting(ctx context.Context, cluster string, abandoned bool) (example string, count int, err error) {
+// targeting returns a binding of which a cluster is still a target, and how many there are.
+func (r *Reconciler) targeting(ctx context.Context, cluster string) (example string, count int, err error) {
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		bindings, err := kind.List(ctx, r.hubClient)
 		if err != nil {
 			return "", 0, err
 		}
 		for _, b := range bindings {
-			if !drain.Needs(b.BindingSpec(), cluster, abandoned) {
+			if !slices.ContainsFunc(b.BindingSpec().Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster }) {
 				continue
 			}
 			name := client.ObjectKeyFromObject(b).String()

@@ -17,7 +17,6 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/fleet/cluster/drain"
 )
 
 const (
@@ -50,8 +49,14 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	terminating := namespace != nil && !namespace.DeletionTimestamp.IsZero()
 
-	// 1. Nothing is sent there any more, and nothing waits there for its replacement.
-	example, count, err := r.targeting(ctx, cluster.Name, drain.Abandoned(cluster, terminating))
+	// 0. Registration locks the agent out first. Only then nobody takes for a wish of the hub what
+	// becomes of the Works.
+	if _, retired := cluster.Annotations[contract.RetiredAnnotation]; cluster.Spec.ID != "" && !retired {
+		return removalPoll, nil
+	}
+
+	// 1. Nothing is sent there any more.
+	example, count, err := r.targeting(ctx, cluster.Name)
 	if err != nil {
 		return 0, err
 	}
@@ -59,9 +64,8 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return r.waitFor(cluster, waitTargeted, stillTargeted(cluster.Name, example, count)), nil
 	}
 
-	// 2. Its Works are gone: the agent removed their objects, or there is no agent. In a
-	// namespace that somebody deleted already it has no rights any more either.
-	left, err := r.drain(ctx, cluster, terminating)
+	// 2. Its Works are gone. What they brought stays in the member.
+	left, err := r.drain(ctx, cluster)
 	if err != nil {
 		return 0, err
 	}
@@ -108,25 +112,22 @@ func (r *Reconciler) deleteNamespace(ctx context.Context, namespace *corev1.Name
 	return r.hubClient.Delete(ctx, namespace, client.Preconditions{UID: &namespace.UID})
 }
 
-// drain deletes what Works there are and returns how many are left. When nobody is
-// there to clean up after them, their finalizers are removed and the objects stay in
-// the member. Works of a Cluster that stays are let go of without the intent to delete them.
-func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster, terminating bool) (int, error) {
+// drain deletes what Works there are and returns how many are left. No agent has the right to
+// clean up after them, so their finalizers are removed and the objects stay in the member.
+// Works of a Cluster that stays are let go of without the intent to delete them.
+func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster) (int, error) {
 	works, err := r.works(ctx, r.namespace(cluster))
 	if err != nil {
 		return 0, err
 	}
-	remove, release := !cluster.DeletionTimestamp.IsZero(), drain.Abandoned(cluster, terminating)
 	for i := range works {
-		if remove {
+		if !cluster.DeletionTimestamp.IsZero() {
 			if err := kube.DeleteWork(ctx, r.hubClient, &works[i], contract.DeletionClusterRemoved, contract.FieldManagerCluster); err != nil {
 				return len(works), err
 			}
 		}
-		if release {
-			if err := r.release(ctx, &works[i]); err != nil {
-				return len(works), err
-			}
+		if err := r.release(ctx, &works[i]); err != nil {
+			return len(works), err
 		}
 	}
 	if len(works) > 0 {

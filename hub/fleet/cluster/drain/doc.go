@@ -1,2 +1,0 @@
-// Package drain says what a Cluster that is being removed waits for.
-package drain
