@@ -54,9 +54,18 @@ func (i *intruder) do(t *testing.T, method, path, body string, header map[string
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), oneAttempt)
 	defer cancel()
+	code, err := i.send(ctx, method, path, body, header)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return code
+}
+
+// send makes a request and returns the status of the answer.
+func (i *intruder) send(ctx context.Context, method, path, body string, header map[string]string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, method, i.config.Host+path, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		return 0, fmt.Errorf("making a request: %w", err)
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
@@ -66,10 +75,9 @@ func (i *intruder) do(t *testing.T, method, path, body string, header map[string
 	}
 	response, err := i.http.Do(request)
 	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
+		return 0, fmt.Errorf("asking the hub: %w", err)
 	}
-	_ = response.Body.Close()
-	return response.StatusCode
+	return response.StatusCode, response.Body.Close()
 }
 
 // refused makes a request that must be forbidden; to somebody who is not known, with 401. Other

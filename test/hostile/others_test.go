@@ -100,12 +100,10 @@ func TestNobodyIsRefused(t *testing.T) {
 	})
 }
 
-// A tenant has every right in one namespace, and no effect outside of it.
-func TestATenantStaysInItsNamespace(t *testing.T) {
-	w := hub(t)
+// tenant returns somebody who has every right in a namespace.
+func (w *world) tenant(t *testing.T, ns string) *intruder {
+	t.Helper()
 	g := NewWithT(t)
-	ns := w.api.Namespace(t)
-	other := w.api.Namespace(t)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tenant"}}
 	g.Expect(w.Create(t.Context(), account)).To(Succeed())
 	g.Expect(w.Create(t.Context(), &rbacv1.Role{
@@ -118,12 +116,20 @@ func TestATenantStaysInItsNamespace(t *testing.T) {
 	})).To(Succeed())
 	token := &authenticationv1.TokenRequest{}
 	g.Expect(w.SubResource("token").Create(t.Context(), account, token)).To(Succeed())
-	tenant := newIntruder(t, w.bearer(token.Status.Token))
-	policies := "/apis/policy.karmada.io/v1alpha1/namespaces/" + ns
+	out := newIntruder(t, w.bearer(token.Status.Token))
 	eventually(t, func(g Gomega) {
-		g.Expect(tenant.do(t, http.MethodGet, policies+"/propagationpolicies", "", nil)).To(Equal(http.StatusOK))
+		g.Expect(out.do(t, http.MethodGet, "/apis/policy.karmada.io/v1alpha1/namespaces/"+ns+"/propagationpolicies", "", nil)).To(Equal(http.StatusOK))
 	})
+	return out
+}
 
+// A tenant has every right in one namespace, and no effect outside of it.
+func TestATenantStaysInItsNamespace(t *testing.T) {
+	w := hub(t)
+	ns := w.api.Namespace(t)
+	other := w.api.Namespace(t)
+	tenant := w.tenant(t, ns)
+	policies := "/apis/policy.karmada.io/v1alpha1/namespaces/" + ns
 	self := map[string]string{
 		"authentication.k8s.io/selfsubjectreviews":      "create",
 		"authorization.k8s.io/selfsubjectaccessreviews": "create", "authorization.k8s.io/selfsubjectrulesreviews": "create",

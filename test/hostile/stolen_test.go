@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -279,6 +280,32 @@ func TestAJoinTokenOpensNothingElse(t *testing.T) {
 		g.Expect(csr.Status.Conditions).To(BeEmpty())
 		g.Expect(w.cluster(t, "edge-1").Annotations[contract.JoinedAnnotation]).To(Equal(before))
 		newIntruder(t, w.agent(t, "edge-1")).allowedAll(t, map[string]row{"the honest agent works": {method: http.MethodGet, path: worksOf("edge-1")}})
+	})
+	t.Run("an unused token asks so often only", func(t *testing.T) {
+		unused := w.token(t, "floods", nil)
+		flooder := newIntruder(t, w.bearer(unused.String()))
+		made := 0
+		eventually(t, func(g Gomega) {
+			for range 50 {
+				code := flooder.do(t, http.MethodPost, csrs, requestBody(t, `{"generateName":"flood-"}`, ""), nil)
+				if made++; code == http.StatusUnauthorized {
+					return
+				}
+			}
+			g.Expect(made).To(BeZero(), "the token is still good")
+		})
+		eventually(t, func(g Gomega) {
+			var all certificatesv1.CertificateSigningRequestList
+			g.Expect(w.List(t.Context(), &all)).To(Succeed())
+			all.Items = slices.DeleteFunc(all.Items, func(csr certificatesv1.CertificateSigningRequest) bool {
+				return csr.Spec.Username != contract.BootstrapUserPrefix+unused.ID
+			})
+			g.Expect(len(all.Items)).To(BeNumerically("<=", 25), "of %d that were made", made)
+		})
+		secret := &corev1.Secret{}
+		NewWithT(t).Expect(w.Get(t.Context(), client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(unused.ID)}, secret)).To(Succeed())
+		NewWithT(t).Expect(secret.Annotations).To(HaveKey(contract.TokenClosedAnnotation))
+		t.Logf("a token made %d requests until it was closed", made)
 	})
 	NewWithT(t).Expect(w.List(t.Context(), &corev1.SecretList{})).To(Succeed())
 	t.Logf("the holder of a join token made %d attempts; every one was refused", holder.attempts)
