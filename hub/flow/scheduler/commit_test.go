@@ -25,7 +25,6 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/reserve"
-	"fairlead.dev/hub/flow/scheduler/snapshot"
 	"fairlead.dev/test/builder"
 )
 
@@ -63,7 +62,7 @@ func TestWhatAFailedWriteLeavesBehind(t *testing.T) {
 			var told []string
 			r := &reconciler{
 				kind: kube.ResourceBindings(), events: func(e kube.Event) { told = append(told, e.Reason) }, clock: clock,
-				snapshot: snapshot.New(), ledger: reserve.New(), placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
+				snapshot: &snapshot{}, ledger: reserve.New(), placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
 				hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{
 					Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 						if tt.object != nil {
@@ -123,7 +122,7 @@ func TestTheNextBetterPlaceHasToLastAsLong(t *testing.T) {
 			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}
 			key := client.ObjectKeyFromObject(b)
 			r := &reconciler{
-				kind: kube.ResourceBindings(), events: func(kube.Event) {}, clock: clock, settle: time.Minute, snapshot: snapshot.New(), ledger: reserve.New(),
+				kind: kube.ResourceBindings(), events: func(kube.Event) {}, clock: clock, settle: time.Minute, snapshot: &snapshot{}, ledger: reserve.New(),
 				placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
 				better: map[types.NamespacedName]time.Time{key: clock.Now().Add(-time.Minute)},
 				hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{

@@ -28,7 +28,6 @@ import (
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/flow/scheduler/reserve"
-	"fairlead.dev/hub/flow/scheduler/snapshot"
 )
 
 // defaultWorkers is how many bindings are placed at a time. A decision takes
@@ -73,7 +72,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 		// bindings. Only namespaced templates have replicas to reserve anything for.
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
-			snapshot: snapshot.New(), ledger: reserve.New(), settle: deps.Settle,
+			snapshot: &snapshot{}, ledger: reserve.New(), settle: deps.Settle,
 			placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, away: sets.Set[types.NamespacedName]{}, better: map[types.NamespacedName]time.Time{},
 		}
 		c := kube.NewController(mgr, name, deps.Workers).
@@ -99,7 +98,7 @@ type reconciler struct {
 	events    kube.EventSink
 	clock     clock.PassiveClock
 
-	snapshot *snapshot.Store
+	snapshot *snapshot
 	ledger   *reserve.Ledger
 	settle   time.Duration
 	// deciding lets one decision after the other see what those before it assigned.

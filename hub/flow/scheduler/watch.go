@@ -19,7 +19,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/flow/scheduler/reserve"
 )
@@ -90,7 +90,7 @@ func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) 
 		return
 	}
 	for _, other := range bindings {
-		together, apart := filter.SameGroup(groups, other.BindingSpec().WorkloadAffinityGroups)
+		together, apart := fit.SameGroup(groups, other.BindingSpec().WorkloadAffinityGroups)
 		if (together || apart) && other.GetName() != b.GetName() && hints.Ours(other) {
 			enqueue(q, true, other)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
 // Advise says what to do next, the first thing that is in the way; empty if nothing is.
@@ -77,7 +77,7 @@ func heldByQuotas(attempts []Attempt) []string {
 	var out []string
 	for _, a := range attempts {
 		for _, v := range a.Clusters {
-			if estimate.ByQuota(v.CapacityLimit) {
+			if fit.ByQuota(v.CapacityLimit) {
 				out = append(out, v.Cluster)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/decide"
-	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/hub/people/explain"
 	"fairlead.dev/test/builder"
 )
@@ -90,8 +90,8 @@ func TestText(t *testing.T) {
 		"quotas in the members leave too little": {
 			explain.Report{Policies: has, Scheduled: &explain.Scheduled{Status: "False", Reason: "Unschedulable", Message: "Too few."}, Attempts: explain.Attempts(decide.Decision{
 				Attempts: []decide.Attempt{{Message: "too few", Verdicts: []decide.Verdict{
-					{Cluster: "edge-1", Estimated: true, Capacity: estimate.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"}},
-					{Cluster: "edge-2", Estimated: true, Capacity: estimate.Capacity{Replicas: 1, Limit: "memory"}},
+					{Cluster: "edge-1", Estimated: true, Capacity: fit.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"}},
+					{Cluster: "edge-2", Estimated: true, Capacity: fit.Capacity{Replicas: 1, Limit: "memory"}},
 				}}},
 			}, nil)},
 			[]string{"1 more (ResourceQuota: cpu)", "1 more (memory)", "Next: ", "ResourceQuota of the namespace", "edge-1"},
@@ -105,13 +105,13 @@ func TestText(t *testing.T) {
 		"no region":              {explain.Report{Policies: has, Scheduled: failed, Attempts: refused("SpreadConstraint")}, []string{"to spread by"}},
 		"too little room": {
 			explain.Report{Policies: has, Scheduled: failed, Attempts: explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Affinity: "near", Message: "too little", Verdicts: []decide.Verdict{
-				{Cluster: "edge-1", Estimated: true, Capacity: estimate.Capacity{Replicas: 3, Limit: "cpu"}},
+				{Cluster: "edge-1", Estimated: true, Capacity: fit.Capacity{Replicas: 3, Limit: "cpu"}},
 			}}}}, nil)},
 			[]string{`Clusters, group "near", which does not do: too little`, "3 more (cpu)", "add room, or ask for less"},
 		},
 		"shares, and the limits of them": {
 			explain.Report{Policies: has, Scheduled: scheduled, Now: "It would differ.", Attempts: explain.Attempts(decide.Decision{Attempts: []decide.Attempt{{Verdicts: []decide.Verdict{
-				{Cluster: "edge-1", Target: true, Replicas: 3, Score: 100, Estimated: true, Capacity: estimate.Capacity{Replicas: 3, Limit: "memory"}, Limit: "memory"},
+				{Cluster: "edge-1", Target: true, Replicas: 3, Score: 100, Estimated: true, Capacity: fit.Capacity{Replicas: 3, Limit: "memory"}, Limit: "memory"},
 				{Cluster: "edge-2", Limit: "aggregated into fewer clusters"},
 			}}}}, []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}})},
 			[]string{"Scheduled: True (Success), 60s ago: Done.", "chosen for 3  2    100    3 more (memory)  limited by memory", "not chosen", "aggregated into fewer clusters", "It would differ."},

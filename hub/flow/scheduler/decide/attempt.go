@@ -13,8 +13,7 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/division"
 	"fairlead.dev/hub/flow/scheduler/assign"
-	"fairlead.dev/hub/flow/scheduler/estimate"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/hub/flow/scheduler/score"
 	"fairlead.dev/hub/flow/scheduler/spread"
 )
@@ -23,7 +22,7 @@ import (
 // the same, by name.
 type attempt struct {
 	in       Input
-	query    *filter.Query
+	query    *fit.Query
 	strategy assign.Strategy
 	fresh    bool
 	verdicts []Verdict
@@ -33,8 +32,8 @@ type attempt struct {
 	candidates []assign.Candidate
 }
 
-func queryOf(in *Input, g group) *filter.Query {
-	q := filter.NewQuery(in.Spec, g.matcher)
+func queryOf(in *Input, g group) *fit.Query {
+	q := fit.NewQuery(in.Spec, g.matcher)
 	q.Overflow, q.Selector, q.Peers, q.Coming = g.overflow, g.affinity, in.Peers, in.Coming
 	q.GivenUp = sets.New(in.GivenUp...)
 	return q
@@ -74,7 +73,7 @@ func try(in Input, g group, t Trigger) (Attempt, []workv1alpha2.TargetCluster, e
 
 // filter asks the filters about every cluster.
 func (a *attempt) filter() {
-	filters := filter.All()
+	filters := fit.Filters()
 	a.verdicts = make([]Verdict, len(a.in.Clusters))
 	a.at = make([]int, 0, len(a.in.Clusters))
 	a.clusters = make([]*clusterv1alpha1.Cluster, 0, len(a.in.Clusters))
@@ -83,7 +82,7 @@ func (a *attempt) filter() {
 		v.Cluster = c.Name
 		if v.Filter, v.Reason = refusal(a.query, filters, c); v.Filter != "" {
 			if a.in.Explain {
-				v.Detail = filter.Explain(v.Filter, a.query, c)
+				v.Detail = fit.Explain(v.Filter, a.query, c)
 			}
 			continue
 		}
@@ -92,7 +91,7 @@ func (a *attempt) filter() {
 	}
 }
 
-func refusal(q *filter.Query, filters []filter.Filter, c *clusterv1alpha1.Cluster) (name, reason string) {
+func refusal(q *fit.Query, filters []fit.Filter, c *clusterv1alpha1.Cluster) (name, reason string) {
 	for _, f := range filters {
 		if reason := f.Refuse(q, c); reason != "" {
 			return f.Name, reason
@@ -165,12 +164,12 @@ func (a *attempt) needsCapacity() bool {
 		a.strategy == assign.Duplicated && len(a.in.Spec.Placement.SpreadConstraints) > 0
 }
 
-func (a *attempt) capacity(c *clusterv1alpha1.Cluster) estimate.Capacity {
+func (a *attempt) capacity(c *clusterv1alpha1.Cluster) fit.Capacity {
 	namespace := a.in.Spec.Resource.Namespace
 	if len(a.in.Spec.Components) > 1 {
-		return estimate.Sets(c, a.in.Assumed[c.Name], namespace, a.in.Spec.Components)
+		return fit.Sets(c, a.in.Assumed[c.Name], namespace, a.in.Spec.Components)
 	}
-	return estimate.Replicas(c, a.in.Assumed[c.Name], namespace, a.in.Spec.ReplicaRequirements)
+	return fit.Replicas(c, a.in.Assumed[c.Name], namespace, a.in.Spec.ReplicaRequirements)
 }
 
 // spread leaves the candidates that the spread constraints select.
@@ -349,7 +348,7 @@ func componentsOf(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetC
 // unfit says whether a target is refused by what it must still have: eviction and the
 // like take it away, a taint does not.
 func unfit(in *Input, g group) bool {
-	q, filters := queryOf(in, g), filter.All()
+	q, filters := queryOf(in, g), fit.Filters()
 	targets := sets.New[string]()
 	for _, t := range in.Spec.Clusters {
 		targets.Insert(t.Name)

@@ -16,7 +16,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/flow/scheduler/decide"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/test/builder"
 )
 
@@ -338,7 +338,7 @@ func TestEveryClusterHasAVerdict(t *testing.T) {
 	g.Expect(got.Attempts[0].Verdicts).To(BeComparableTo([]decide.Verdict{
 		{Cluster: "a", Target: true, Replicas: 1},
 		{Cluster: "b", Limit: "others weigh more"},
-		{Cluster: "c", Filter: filter.TaintToleration, Reason: "cluster(s) had untolerated taint {k:NoSchedule}"},
+		{Cluster: "c", Filter: fit.TaintToleration, Reason: "cluster(s) had untolerated taint {k:NoSchedule}"},
 	}))
 }
 

@@ -7,8 +7,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/quota"
-	"fairlead.dev/hub/flow/scheduler/estimate"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/hub/flow/scheduler/score"
 )
 
@@ -30,9 +29,9 @@ type Input struct {
 	Clusters []*clusterv1alpha1.Cluster
 	// Assumed is what was assigned to clusters and is not in their reports yet, by
 	// name.
-	Assumed map[string]estimate.Assumed
+	Assumed map[string]fit.Assumed
 	// Peers are the workloads of the same affinity groups.
-	Peers filter.Peers
+	Peers fit.Peers
 	// Coming are the clusters that get the API of the binding's template from this hub.
 	Coming sets.Set[string]
 	// GivenUp are the clusters in which the application was given up of late, because it
@@ -122,7 +121,7 @@ type Verdict struct {
 	// Estimated says that Capacity is known: how many more replicas, or sets of
 	// components, fit and what limits that.
 	Estimated bool
-	Capacity  estimate.Capacity
+	Capacity  fit.Capacity
 	// Limit is what kept the share from being larger; empty if nothing did.
 	Limit string
 	// Target says whether it is one, and Replicas what it gets.

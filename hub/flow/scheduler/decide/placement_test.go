@@ -12,7 +12,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/flow/scheduler/decide"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
 func roomy(c *clusterv1alpha1.Cluster) {
@@ -47,7 +47,7 @@ func TestAClusterWithoutTheLabelIsRefusedByItsName(t *testing.T) {
 		in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByLabel: "rack"}}
 	}))
 	v := got.Attempts[0].Verdicts[0]
-	NewWithT(t).Expect([]string{v.Filter, v.Reason}).To(Equal([]string{filter.SpreadConstraint, "cluster(s) did not have label rack"}))
+	NewWithT(t).Expect([]string{v.Filter, v.Reason}).To(Equal([]string{fit.SpreadConstraint, "cluster(s) did not have label rack"}))
 }
 
 // TestWhatRunsStaysWhereOnlyRoomIsLacking holds that a group without any cluster does not

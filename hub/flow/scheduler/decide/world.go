@@ -11,8 +11,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/quota"
-	"fairlead.dev/hub/flow/scheduler/estimate"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
 // World is what there is beside a binding that is decided on: for a decision, and for who
@@ -20,7 +19,7 @@ import (
 type World struct {
 	Clusters []*clusterv1alpha1.Cluster
 	// Assumed and Coming are as in Input.
-	Assumed map[string]estimate.Assumed
+	Assumed map[string]fit.Assumed
 	Coming  sets.Set[string]
 	// Quotas are those of the namespace.
 	Quotas []policyv1alpha1.FederatedResourceQuota
@@ -56,7 +55,7 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 	}
 	in.ReturnToPreferred, in.StayInOverflow = wishes(annotations)
 	_, in.AdmittedRequests = w.latest(b)
-	in.Peers = filter.PeersOf(b, w.Others, func(other workv1alpha2.Binding) []workv1alpha2.TargetCluster {
+	in.Peers = fit.PeersOf(b, w.Others, func(other workv1alpha2.Binding) []workv1alpha2.TargetCluster {
 		targets, _ := w.latest(other)
 		return targets
 	})

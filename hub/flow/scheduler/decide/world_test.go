@@ -12,7 +12,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/scheduler/decide"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
 // TestInputOf gathers all that a decision depends on, whoever asks.
@@ -42,7 +42,7 @@ func TestInputOf(t *testing.T) {
 	w := decide.World{Others: []workv1alpha2.Binding{b, other}, Quotas: []policyv1alpha1.FederatedResourceQuota{limit}, Now: now}
 
 	in := decide.InputOf(b, w)
-	g.Expect(in.Peers.Apart).To(Equal([]filter.Peer{{Name: "api", Clusters: []string{"b"}}}))
+	g.Expect(in.Peers.Apart).To(Equal([]fit.Peer{{Name: "api", Clusters: []string{"b"}}}))
 	g.Expect(in.GivenUp).To(Equal([]string{"c"}))
 	g.Expect(in.Quotas).To(HaveLen(1))
 	used := in.Quotas[0].UsedByOthers

@@ -13,7 +13,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
 // Lifetime is how long a reservation lasts at most.
@@ -37,7 +37,7 @@ type account struct {
 	// entries are the reservations, in the order of their end.
 	entries []entry
 	// sum is all of them. What is in it is never changed, only replaced: it is handed out.
-	sum estimate.Assumed
+	sum fit.Assumed
 }
 
 // entry is what one assignment added.
@@ -108,10 +108,10 @@ func (l *Ledger) Leave(cluster string) {
 }
 
 // All returns what is reserved, by cluster.
-func (l *Ledger) All(now time.Time) map[string]estimate.Assumed {
+func (l *Ledger) All(now time.Time) map[string]fit.Assumed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := map[string]estimate.Assumed{}
+	out := map[string]fit.Assumed{}
 	for cluster, a := range l.accounts {
 		a.expire(now)
 		if len(a.entries) > 0 {
@@ -135,10 +135,10 @@ func (a *account) add(e entry) {
 
 // count adds so many replicas of an entry to the sum, or takes them off it.
 func (a *account) count(e *entry, replicas int64) {
-	next := estimate.Assumed{Amount: plus(a.sum.Amount, e.request, replicas), Namespaces: maps.Clone(a.sum.Namespaces)}
+	next := fit.Assumed{Amount: plus(a.sum.Amount, e.request, replicas), Namespaces: maps.Clone(a.sum.Namespaces)}
 	if namespace := e.binding.Namespace; namespace != "" {
 		if next.Namespaces == nil {
-			next.Namespaces = map[string]estimate.Amount{}
+			next.Namespaces = map[string]fit.Amount{}
 		}
 		sum := plus(next.Namespaces[namespace], e.request, replicas)
 		next.Namespaces[namespace] = sum
@@ -150,8 +150,8 @@ func (a *account) count(e *entry, replicas int64) {
 }
 
 // plus returns an amount and what so many replicas request.
-func plus(amount estimate.Amount, request corev1.ResourceList, replicas int64) estimate.Amount {
-	out := estimate.Amount{Pods: amount.Pods + replicas, Resources: maps.Clone(amount.Resources)}
+func plus(amount fit.Amount, request corev1.ResourceList, replicas int64) fit.Amount {
+	out := fit.Amount{Pods: amount.Pods + replicas, Resources: maps.Clone(amount.Resources)}
 	if out.Resources == nil {
 		out.Resources = make(corev1.ResourceList, len(request))
 	}

@@ -1,4 +1,4 @@
-package estimate
+package fit
 
 import (
 	"cmp"

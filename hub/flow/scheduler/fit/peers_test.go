@@ -1,4 +1,4 @@
-package filter_test
+package fit_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
 func TestPeersOf(t *testing.T) {
@@ -29,7 +29,7 @@ func TestPeersOf(t *testing.T) {
 		self, grouped("friend", "app=a", "", "x"), grouped("foe", "", "rack=b", "y"), grouped("both", "app=a", "rack=b", "z"),
 		grouped("stranger", "app=c", "rack=d", "x"), grouped("nowhere", "app=a", ""), grouped("alone", "", "", "x"),
 	}
-	got := filter.PeersOf(self, others, func(b *workv1alpha2.ResourceBinding) []workv1alpha2.TargetCluster { return b.Spec.Clusters })
-	g.Expect(got.Together).To(Equal([]filter.Peer{{Name: "friend", Clusters: []string{"x"}}, {Name: "both", Clusters: []string{"z"}}}))
-	g.Expect(got.Apart).To(Equal([]filter.Peer{{Name: "foe", Clusters: []string{"y"}}, {Name: "both", Clusters: []string{"z"}}}))
+	got := fit.PeersOf(self, others, func(b *workv1alpha2.ResourceBinding) []workv1alpha2.TargetCluster { return b.Spec.Clusters })
+	g.Expect(got.Together).To(Equal([]fit.Peer{{Name: "friend", Clusters: []string{"x"}}, {Name: "both", Clusters: []string{"z"}}}))
+	g.Expect(got.Apart).To(Equal([]fit.Peer{{Name: "foe", Clusters: []string{"y"}}, {Name: "both", Clusters: []string{"z"}}}))
 }

@@ -1,4 +1,4 @@
-package snapshot
+package scheduler
 
 import (
 	"slices"
@@ -9,30 +9,28 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Store holds the clusters of the moment.
-type Store struct {
+// snapshot keeps the clusters as decisions read them: sorted by name, brought up to date one
+// cluster at a time, and never changed under a reader.
+type snapshot struct {
 	mu      sync.Mutex
 	current atomic.Pointer[[]*clusterv1alpha1.Cluster]
 }
 
-// New returns a store with nothing in it.
-func New() *Store { return &Store{} }
-
 // Clusters returns all clusters by name. Neither the slice nor what is in it changes
 // any more, and nobody may change it: it costs nothing to read.
-func (s *Store) Clusters() []*clusterv1alpha1.Cluster {
+func (s *snapshot) Clusters() []*clusterv1alpha1.Cluster {
 	if list := s.current.Load(); list != nil {
 		return *list
 	}
 	return nil
 }
 
-// Set adds a cluster, or puts it in the place of what it was. The store keeps it.
-func (s *Store) Set(c *clusterv1alpha1.Cluster) {
+// Set adds a cluster, or puts it in the place of what it was. The snapshot keeps it.
+func (s *snapshot) Set(c *clusterv1alpha1.Cluster) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.Clusters()
-	i, found := search(before, c.Name)
+	i, found := searchCluster(before, c.Name)
 	after := slices.Clone(before)
 	if found {
 		after[i] = c
@@ -43,11 +41,11 @@ func (s *Store) Set(c *clusterv1alpha1.Cluster) {
 }
 
 // Remove takes a cluster out.
-func (s *Store) Remove(name string) {
+func (s *snapshot) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.Clusters()
-	i, found := search(before, name)
+	i, found := searchCluster(before, name)
 	if !found {
 		return
 	}
@@ -55,7 +53,7 @@ func (s *Store) Remove(name string) {
 	s.current.Store(&after)
 }
 
-func search(list []*clusterv1alpha1.Cluster, name string) (int, bool) {
+func searchCluster(list []*clusterv1alpha1.Cluster, name string) (int, bool) {
 	return slices.BinarySearchFunc(list, name, func(c *clusterv1alpha1.Cluster, name string) int {
 		return strings.Compare(c.Name, name)
 	})

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/assign"
-	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
 // Ours says whether a binding is this scheduler's to place: somebody is to, and the binding
@@ -59,7 +59,7 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements):
 		c.News = Fit
 	case roomier(before.Status.ResourceSummary, after.Status.ResourceSummary),
-		estimate.Roomier(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas):
+		fit.Roomier(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas):
 		c.News = Room
 	}
 	return c

@@ -1,4 +1,4 @@
-package estimate_test
+package fit_test
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
 // leaving has a cluster report what the quotas of a namespace leave free.
@@ -29,69 +29,69 @@ func TestReplicasInANamespace(t *testing.T) {
 	t.Parallel()
 	low := requires("cpu", "1")
 	low.PriorityClassName = "low"
-	shop := func(pods int64, pairs ...string) estimate.Assumed {
-		a := estimate.Amount{Resources: list(pairs...), Pods: pods}
-		return estimate.Assumed{Amount: a, Namespaces: map[string]estimate.Amount{"shop": a}}
+	shop := func(pods int64, pairs ...string) fit.Assumed {
+		a := fit.Amount{Resources: list(pairs...), Pods: pods}
+		return fit.Assumed{Amount: a, Namespaces: map[string]fit.Amount{"shop": a}}
 	}
 	tests := map[string]struct {
 		cluster *clusterv1alpha1.Cluster
-		assumed estimate.Assumed
+		assumed fit.Assumed
 		req     *workv1alpha2.ReplicaRequirements
-		want    estimate.Capacity
+		want    fit.Capacity
 	}{
 		"the quota is tighter": {
 			cluster: reporting(leaving("shop", nil, "cpu", "2500m")), req: requires("cpu", "1"),
-			want: estimate.Capacity{Replicas: 2, Limit: "ResourceQuota: cpu"},
+			want: fit.Capacity{Replicas: 2, Limit: "ResourceQuota: cpu"},
 		},
 		"the cluster is": {
-			cluster: reporting(leaving("shop", nil, "cpu", "50")), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 7, Limit: "cpu"},
+			cluster: reporting(leaving("shop", nil, "cpu", "50")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 		"nothing is left": {
-			cluster: reporting(leaving("shop", nil, "cpu", "0")), req: requires("cpu", "1"), want: estimate.Capacity{Limit: "ResourceQuota: cpu"},
+			cluster: reporting(leaving("shop", nil, "cpu", "0")), req: requires("cpu", "1"), want: fit.Capacity{Limit: "ResourceQuota: cpu"},
 		},
 		"another namespace": {
-			cluster: reporting(leaving("other", nil, "cpu", "0")), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 7, Limit: "cpu"},
+			cluster: reporting(leaving("other", nil, "cpu", "0")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 		"pods of what requests nothing": {
-			cluster: reporting(leaving("shop", nil, "cpu", "0", "pods", "3")), want: estimate.Capacity{Replicas: 3, Limit: "ResourceQuota: pods"},
+			cluster: reporting(leaving("shop", nil, "cpu", "0", "pods", "3")), want: fit.Capacity{Replicas: 3, Limit: "ResourceQuota: pods"},
 		},
 		"what is not requested does not matter": {
-			cluster: reporting(leaving("shop", nil, "memory", "0", "example.com/gpu", "0")), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 7, Limit: "cpu"},
+			cluster: reporting(leaving("shop", nil, "memory", "0", "example.com/gpu", "0")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 		"the first by name of equals": {
 			cluster: reporting(leaving("shop", nil, "memory", "1Gi", "cpu", "1", "pods", "1")), req: requires("cpu", "1", "memory", "1Gi"),
-			want: estimate.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"},
+			want: fit.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"},
 		},
 		"what was assigned to the namespace counts until it is reported": {
 			cluster: reporting(leaving("shop", nil, "cpu", "4", "pods", "50")), assumed: shop(2, "cpu", "3"), req: requires("cpu", "1"),
-			want: estimate.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"},
+			want: fit.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"},
 		},
 		"what was assigned to another does not": {
 			cluster: reporting(leaving("shop", nil, "cpu", "2")), req: requires("cpu", "1"),
-			assumed: estimate.Assumed{Namespaces: map[string]estimate.Amount{"other": {Resources: list("cpu", "2"), Pods: 2}}},
-			want:    estimate.Capacity{Replicas: 2, Limit: "ResourceQuota: cpu"},
+			assumed: fit.Assumed{Namespaces: map[string]fit.Amount{"other": {Resources: list("cpu", "2"), Pods: 2}}},
+			want:    fit.Capacity{Replicas: 2, Limit: "ResourceQuota: cpu"},
 		},
 		"more assigned than is left": {
-			cluster: reporting(leaving("shop", nil, "pods", "1")), assumed: shop(9), want: estimate.Capacity{Limit: "ResourceQuota: pods"},
+			cluster: reporting(leaving("shop", nil, "pods", "1")), assumed: shop(9), want: fit.Capacity{Limit: "ResourceQuota: pods"},
 		},
 		"a priority class": {
 			cluster: reporting(leaving("shop", nil, "cpu", "5"), leaving("shop", in("low"), "cpu", "1")), req: low,
-			want: estimate.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"},
+			want: fit.Capacity{Replicas: 1, Limit: "ResourceQuota: cpu"},
 		},
 		"another priority class": {
-			cluster: reporting(leaving("shop", in("high"), "cpu", "1")), req: low, want: estimate.Capacity{Replicas: 7, Limit: "cpu"},
+			cluster: reporting(leaving("shop", in("high"), "cpu", "1")), req: low, want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 		"a lie below nothing": {
-			cluster: reporting(leaving("shop", nil, "cpu", "-99", "pods", "-1")), req: requires("cpu", "1"), want: estimate.Capacity{Limit: "ResourceQuota: cpu"},
+			cluster: reporting(leaving("shop", nil, "cpu", "-99", "pods", "-1")), req: requires("cpu", "1"), want: fit.Capacity{Limit: "ResourceQuota: cpu"},
 		},
 		"a lie above everything": {
-			cluster: reporting(leaving("shop", nil, "cpu", "9P", "pods", "9E")), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 7, Limit: "cpu"},
+			cluster: reporting(leaving("shop", nil, "cpu", "9P", "pods", "9E")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(estimate.Replicas(tt.cluster, tt.assumed, "shop", tt.req)).To(Equal(tt.want))
+			NewWithT(t).Expect(fit.Replicas(tt.cluster, tt.assumed, "shop", tt.req)).To(Equal(tt.want))
 		})
 	}
 }
@@ -101,11 +101,11 @@ func TestSetsInANamespace(t *testing.T) {
 	g := NewWithT(t)
 	components := []workv1alpha2.Component{component("driver", 1, "cpu", "500m"), component("worker", 3, "cpu", "500m")}
 	c := reporting(leaving("shop", nil, "cpu", "5", "pods", "100"))
-	g.Expect(estimate.Sets(c, estimate.Assumed{}, "shop", components)).To(Equal(estimate.Capacity{Replicas: 2, Limit: "ResourceQuota: cpu"}))
-	g.Expect(estimate.Sets(c, estimate.Assumed{}, "other", components).Limit).To(Equal("cpu"))
+	g.Expect(fit.Sets(c, fit.Assumed{}, "shop", components)).To(Equal(fit.Capacity{Replicas: 2, Limit: "ResourceQuota: cpu"}))
+	g.Expect(fit.Sets(c, fit.Assumed{}, "other", components).Limit).To(Equal("cpu"))
 	components[1].ReplicaRequirements.PriorityClassName = "low"
 	c = reporting(leaving("shop", in("low"), "pods", "5"))
-	g.Expect(estimate.Sets(c, estimate.Assumed{}, "shop", components)).To(Equal(estimate.Capacity{Replicas: 1, Limit: "ResourceQuota: pods"}), "the workers count")
+	g.Expect(fit.Sets(c, fit.Assumed{}, "shop", components)).To(Equal(fit.Capacity{Replicas: 1, Limit: "ResourceQuota: pods"}), "the workers count")
 }
 
 func TestRoomier(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRoomier(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(estimate.Roomier(before, tt.after)).To(Equal(tt.want))
+			NewWithT(t).Expect(fit.Roomier(before, tt.after)).To(Equal(tt.want))
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package estimate_test
+package fit_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/flow/scheduler/estimate"
+	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/test/builder"
 )
 
@@ -68,82 +68,82 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		cluster *clusterv1alpha1.Cluster
-		assumed estimate.Assumed
+		assumed fit.Assumed
 		req     *workv1alpha2.ReplicaRequirements
-		want    estimate.Capacity
+		want    fit.Capacity
 	}{
 		"nothing fits where nothing was reported": {
-			cluster: builder.MakeCluster("m").Obj(), want: estimate.Capacity{Limit: "no summary"},
+			cluster: builder.MakeCluster("m").Obj(), want: fit.Capacity{Limit: "no summary"},
 		},
 		"what requests nothing is bounded by pods": {
-			cluster: reporting(), want: estimate.Capacity{Replicas: 85, Limit: "pods"},
+			cluster: reporting(), want: fit.Capacity{Replicas: 85, Limit: "pods"},
 		},
 		"an empty request is none": {
-			cluster: reporting(), req: requires("cpu", "0"), want: estimate.Capacity{Replicas: 85, Limit: "pods"},
+			cluster: reporting(), req: requires("cpu", "0"), want: fit.Capacity{Replicas: 85, Limit: "pods"},
 		},
 		"what waits for a node counts as taken": {
-			cluster: reporting(), req: requires("cpu", "500m"), want: estimate.Capacity{Replicas: 14, Limit: "cpu"},
+			cluster: reporting(), req: requires("cpu", "500m"), want: fit.Capacity{Replicas: 14, Limit: "cpu"},
 		},
 		"the scarcest resource limits": {
-			cluster: reporting(), req: requires("cpu", "100m", "memory", "3Gi"), want: estimate.Capacity{Replicas: 5, Limit: "memory"},
+			cluster: reporting(), req: requires("cpu", "100m", "memory", "3Gi"), want: fit.Capacity{Replicas: 5, Limit: "memory"},
 		},
 		"memory in decimal notation is compared by its bytes": {
-			cluster: reporting(), req: requires("memory", "4G"), want: estimate.Capacity{Replicas: 4, Limit: "memory"},
+			cluster: reporting(), req: requires("memory", "4G"), want: fit.Capacity{Replicas: 4, Limit: "memory"},
 		},
 		"a resource that the cluster does not have": {
-			cluster: reporting(), req: requires("example.com/fpga", "1"), want: estimate.Capacity{Limit: "example.com/fpga"},
+			cluster: reporting(), req: requires("example.com/fpga", "1"), want: fit.Capacity{Limit: "example.com/fpga"},
 		},
 		"an extended resource": {
-			cluster: reporting(), req: requires("example.com/gpu", "1"), want: estimate.Capacity{Replicas: 2, Limit: "example.com/gpu"},
+			cluster: reporting(), req: requires("example.com/gpu", "1"), want: fit.Capacity{Replicas: 2, Limit: "example.com/gpu"},
 		},
 		"of equal limits the first by name is told": {
-			cluster: reporting(), req: requires("cpu", "7", "memory", "16Gi"), want: estimate.Capacity{Replicas: 1, Limit: "cpu"},
+			cluster: reporting(), req: requires("cpu", "7", "memory", "16Gi"), want: fit.Capacity{Replicas: 1, Limit: "cpu"},
 		},
 		"what was assigned since is taken off": {
-			cluster: reporting(), assumed: estimate.Assumed{Amount: estimate.Amount{Resources: list("cpu", "4"), Pods: 8}}, req: requires("cpu", "1"),
-			want: estimate.Capacity{Replicas: 3, Limit: "cpu"},
+			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "4"), Pods: 8}}, req: requires("cpu", "1"),
+			want: fit.Capacity{Replicas: 3, Limit: "cpu"},
 		},
 		"so are its pods": {
-			cluster: reporting(), assumed: estimate.Assumed{Amount: estimate.Amount{Pods: 80}}, want: estimate.Capacity{Replicas: 5, Limit: "pods"},
+			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Pods: 80}}, want: fit.Capacity{Replicas: 5, Limit: "pods"},
 		},
 		"an overcommitted cluster takes nothing": {
-			cluster: reporting(), assumed: estimate.Assumed{Amount: estimate.Amount{Resources: list("cpu", "9")}}, req: requires("cpu", "1m"),
-			want: estimate.Capacity{Limit: "cpu"},
+			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "9")}}, req: requires("cpu", "1m"),
+			want: fit.Capacity{Limit: "cpu"},
 		},
 		"a cluster without pods left takes nothing": {
-			cluster: reporting(), assumed: estimate.Assumed{Amount: estimate.Amount{Pods: 90}}, req: requires("cpu", "1m"), want: estimate.Capacity{Limit: "pods"},
+			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Pods: 90}}, req: requires("cpu", "1m"), want: fit.Capacity{Limit: "pods"},
 		},
 		"nodes that are too small are of no use": {
-			cluster: reporting(grading(50, 2, 1)), req: requires("cpu", "2"), want: estimate.Capacity{Replicas: 2, Limit: "models"},
+			cluster: reporting(grading(50, 2, 1)), req: requires("cpu", "2"), want: fit.Capacity{Replicas: 2, Limit: "models"},
 		},
 		"each node holds what it holds by itself": {
-			cluster: reporting(grading(5, 2, 1)), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 6, Limit: "models"},
+			cluster: reporting(grading(5, 2, 1)), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 6, Limit: "models"},
 		},
 		"what was assigned since takes places on nodes": {
-			cluster: reporting(grading(5, 2, 1)), assumed: estimate.Assumed{Amount: estimate.Amount{Resources: list("cpu", "1500m")}}, req: requires("cpu", "1"),
-			want: estimate.Capacity{Replicas: 4, Limit: "models"},
+			cluster: reporting(grading(5, 2, 1)), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "1500m")}}, req: requires("cpu", "1"),
+			want: fit.Capacity{Replicas: 4, Limit: "models"},
 		},
 		"a resource that no grade mentions is bounded by the sum": {
-			cluster: reporting(grading(5, 2, 1)), req: requires("memory", "4Gi"), want: estimate.Capacity{Replicas: 4, Limit: "memory"},
+			cluster: reporting(grading(5, 2, 1)), req: requires("memory", "4Gi"), want: fit.Capacity{Replicas: 4, Limit: "memory"},
 		},
 		"a cluster that claims more than it may": {
-			cluster: reporting(limited("cpu", "5", "memory", "1Ti")), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 2, Limit: "cpu"},
+			cluster: reporting(limited("cpu", "5", "memory", "1Ti")), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 2, Limit: "cpu"},
 		},
 		"and that nothing of it is used": {
 			cluster: reporting(limited("cpu", "5", "pods", "50"), func(c *clusterv1alpha1.Cluster) {
 				c.Status.ResourceSummary.Allocated = list("cpu", "-1000", "pods", "-1000")
 				c.Status.ResourceSummary.Allocating = list("cpu", "-1000", "pods", "-1000")
-			}), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 5, Limit: "cpu"},
+			}), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 5, Limit: "cpu"},
 		},
 		"a count that cannot be is not believed": {
-			cluster: reporting(grading(5, -2, 1)), req: requires("cpu", "1"), want: estimate.Capacity{Replicas: 7, Limit: "cpu"},
+			cluster: reporting(grading(5, -2, 1)), req: requires("cpu", "1"), want: fit.Capacity{Replicas: 7, Limit: "cpu"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.Expect(estimate.Replicas(tt.cluster, tt.assumed, "", tt.req)).To(Equal(tt.want))
+			g.Expect(fit.Replicas(tt.cluster, tt.assumed, "", tt.req)).To(Equal(tt.want))
 		})
 	}
 }
@@ -159,47 +159,47 @@ func TestSets(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		cluster    *clusterv1alpha1.Cluster
-		assumed    estimate.Assumed
+		assumed    fit.Assumed
 		components []workv1alpha2.Component
-		want       estimate.Capacity
+		want       fit.Capacity
 	}{
 		"nothing fits where nothing was reported": {
-			cluster: builder.MakeCluster("m").Obj(), want: estimate.Capacity{Limit: "no summary"},
+			cluster: builder.MakeCluster("m").Obj(), want: fit.Capacity{Limit: "no summary"},
 		},
 		"without replicas pods bound": {
-			cluster: reporting(), components: []workv1alpha2.Component{{Name: "a"}}, want: estimate.Capacity{Replicas: 85, Limit: "pods"},
+			cluster: reporting(), components: []workv1alpha2.Component{{Name: "a"}}, want: fit.Capacity{Replicas: 85, Limit: "pods"},
 		},
 		"a set takes the pods of all components": {
 			cluster:    reporting(),
 			components: []workv1alpha2.Component{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 7}},
-			want:       estimate.Capacity{Replicas: 8, Limit: "pods"},
+			want:       fit.Capacity{Replicas: 8, Limit: "pods"},
 		},
 		"a set takes what all components request": {
 			cluster:    reporting(),
 			components: []workv1alpha2.Component{component("a", 1, "cpu", "1"), component("b", 2, "cpu", "500m", "memory", "5G")},
-			want:       estimate.Capacity{Replicas: 1, Limit: "memory"},
+			want:       fit.Capacity{Replicas: 1, Limit: "memory"},
 		},
 		"every replica of a set needs a node": {
 			cluster:    reporting(grading(5, 3, 1)),
 			components: []workv1alpha2.Component{component("a", 1, "cpu", "2"), component("b", 2, "cpu", "1")},
-			want:       estimate.Capacity{Replicas: 1, Limit: "cpu"},
+			want:       fit.Capacity{Replicas: 1, Limit: "cpu"},
 		},
 		"a set does not fit in part": {
 			cluster:    reporting(grading(5, 1, 1)),
 			components: []workv1alpha2.Component{component("a", 1, "cpu", "3"), component("b", 3, "cpu", "1")},
-			want:       estimate.Capacity{Limit: "models"},
+			want:       fit.Capacity{Limit: "models"},
 		},
 		"what was assigned since is taken off the nodes": {
-			cluster: reporting(grading(0, 0, 1)), assumed: estimate.Assumed{Amount: estimate.Amount{Resources: list("cpu", "2")}},
+			cluster: reporting(grading(0, 0, 1)), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "2")}},
 			components: []workv1alpha2.Component{component("a", 1, "cpu", "1")},
-			want:       estimate.Capacity{Replicas: 2, Limit: "models"},
+			want:       fit.Capacity{Replicas: 2, Limit: "models"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.Expect(estimate.Sets(tt.cluster, tt.assumed, "", tt.components)).To(Equal(tt.want))
+			g.Expect(fit.Sets(tt.cluster, tt.assumed, "", tt.components)).To(Equal(tt.want))
 		})
 	}
 }
@@ -209,8 +209,8 @@ func TestAReportThatCannotBeDoesNoHarm(t *testing.T) {
 	g := NewWithT(t)
 	c := reporting(grading(0, 0, 1<<62))
 	c.Status.ResourceSummary.Allocatable = list("cpu", "1P", "pods", "1P")
-	g.Expect(estimate.Replicas(c, estimate.Assumed{}, "", requires("cpu", "1m")).Replicas).To(BeNumerically(">", 0))
-	g.Expect(estimate.Sets(c, estimate.Assumed{}, "", []workv1alpha2.Component{component("a", 1, "cpu", "1m")}).Replicas).
+	g.Expect(fit.Replicas(c, fit.Assumed{}, "", requires("cpu", "1m")).Replicas).To(BeNumerically(">", 0))
+	g.Expect(fit.Sets(c, fit.Assumed{}, "", []workv1alpha2.Component{component("a", 1, "cpu", "1m")}).Replicas).
 		To(BeNumerically(">", 0))
 }
 
@@ -220,7 +220,7 @@ func BenchmarkReplicas(b *testing.B) {
 			req := requires("cpu", "100m", "memory", "128Mi")
 			b.ReportAllocs()
 			for b.Loop() {
-				estimate.Replicas(c, estimate.Assumed{}, "", req)
+				fit.Replicas(c, fit.Assumed{}, "", req)
 			}
 		})
 	}

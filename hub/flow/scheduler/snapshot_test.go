@@ -1,4 +1,4 @@
-package snapshot_test
+package scheduler
 
 import (
 	"fmt"
@@ -7,11 +7,10 @@ import (
 	. "github.com/onsi/gomega"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	"fairlead.dev/hub/flow/scheduler/snapshot"
 	"fairlead.dev/test/builder"
 )
 
-func names(list []*clusterv1alpha1.Cluster) []string {
+func namesOf(list []*clusterv1alpha1.Cluster) []string {
 	out := make([]string, len(list))
 	for i, c := range list {
 		out[i] = c.Name
@@ -19,30 +18,30 @@ func names(list []*clusterv1alpha1.Cluster) []string {
 	return out
 }
 
-func TestStore(t *testing.T) {
+func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := snapshot.New()
+	s := &snapshot{}
 	g.Expect(s.Clusters()).To(BeEmpty())
 	for _, name := range []string{"b", "c", "a"} {
 		s.Set(builder.MakeCluster(name).Obj())
 	}
 	read := s.Clusters()
-	g.Expect(names(read)).To(Equal([]string{"a", "b", "c"}))
+	g.Expect(namesOf(read)).To(Equal([]string{"a", "b", "c"}))
 
 	newer := builder.MakeCluster("b").Label("site", "shop").Obj()
 	s.Set(newer)
 	s.Remove("a")
 	s.Remove("never-there")
-	g.Expect(names(s.Clusters())).To(Equal([]string{"b", "c"}))
+	g.Expect(namesOf(s.Clusters())).To(Equal([]string{"b", "c"}))
 	g.Expect(s.Clusters()[0]).To(BeIdenticalTo(newer))
-	g.Expect(names(read)).To(Equal([]string{"a", "b", "c"}), "what was read before stays")
+	g.Expect(namesOf(read)).To(Equal([]string{"a", "b", "c"}), "what was read before stays")
 	g.Expect(read[1]).NotTo(BeIdenticalTo(newer))
 }
 
 // BenchmarkSet is what a heartbeat costs.
 func BenchmarkSet(b *testing.B) {
-	s := snapshot.New()
+	s := &snapshot{}
 	for i := range 1000 {
 		s.Set(builder.MakeCluster(fmt.Sprintf("edge-%04d", i)).Obj())
 	}

@@ -1,4 +1,4 @@
-package filter
+package fit
 
 import (
 	corev1 "k8s.io/api/core/v1"

@@ -1,4 +1,4 @@
-package filter
+package fit
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -110,9 +110,9 @@ const (
 	WorkloadAntiAffinity = "WorkloadAntiAffinity"
 )
 
-// All returns the filters in the order in which they are asked: what the author of
+// Filters returns the filters in the order in which they are asked: what the author of
 // the policy said comes before what the cluster lacks.
-func All() []Filter {
+func Filters() []Filter {
 	return []Filter{
 		{Name: ClusterAffinity, Refuse: affinity},
 		{Name: Removal, Refuse: removal},

@@ -1,4 +1,4 @@
-package filter
+package fit
 
 import workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 

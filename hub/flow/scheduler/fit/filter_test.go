@@ -1,4 +1,4 @@
-package filter_test
+package fit_test
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/flow/scheduler/filter"
+	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/test/builder"
 )
 
@@ -71,18 +71,18 @@ func TestFilters(t *testing.T) {
 		"a cluster that has all it takes passes": {},
 		"a cluster that nobody asked for": {
 			affinity:   &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"edge-2"}},
-			wantFilter: filter.ClusterAffinity, wantReason: "cluster(s) did not match the placement cluster affinity constraint",
+			wantFilter: fit.ClusterAffinity, wantReason: "cluster(s) did not match the placement cluster affinity constraint",
 		},
 		"a target that nobody asks for any more": {
 			binding:    targeted,
 			affinity:   &policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"edge-1"}},
-			wantFilter: filter.ClusterAffinity, wantReason: "cluster(s) did not match the placement cluster affinity constraint",
+			wantFilter: fit.ClusterAffinity, wantReason: "cluster(s) did not match the placement cluster affinity constraint",
 		},
 		"a cluster that the application is leaving": {
 			binding: func(s *workv1alpha2.ResourceBindingSpec) {
 				s.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "edge-1"}}
 			},
-			wantFilter: filter.ClusterEviction, wantReason: "cluster(s) is in the process of eviction",
+			wantFilter: fit.ClusterEviction, wantReason: "cluster(s) is in the process of eviction",
 		},
 		"another cluster that the application is leaving": {
 			binding: func(s *workv1alpha2.ResourceBindingSpec) {
@@ -91,15 +91,15 @@ func TestFilters(t *testing.T) {
 		},
 		"the API is not served": {
 			cluster:    func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = c.Status.APIEnablements[:1] },
-			wantFilter: filter.APIEnablement, wantReason: noAPI,
+			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
 		"the kind is served in another version": {
 			binding:    func(s *workv1alpha2.ResourceBindingSpec) { s.Resource.APIVersion = "apps/v1beta1" },
-			wantFilter: filter.APIEnablement, wantReason: noAPI,
+			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
 		"nothing is known of the cluster's APIs yet": {
 			cluster:    func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil },
-			wantFilter: filter.APIEnablement, wantReason: noAPI,
+			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
 		"the API is coming from this hub": {
 			coming:  []string{"edge-2", "edge-1"},
@@ -108,18 +108,18 @@ func TestFilters(t *testing.T) {
 		"the API is coming to another cluster": {
 			coming:     []string{"edge-2"},
 			cluster:    func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = c.Status.APIEnablements[:1] },
-			wantFilter: filter.APIEnablement, wantReason: noAPI,
+			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
 		"a target keeps the application when an API is not reported": {
 			binding: targeted,
 			cluster: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil },
 		},
 		"a taint keeps it out": {
-			cluster: tainted(maintenance), wantFilter: filter.TaintToleration, wantReason: untolerated,
+			cluster: tainted(maintenance), wantFilter: fit.TaintToleration, wantReason: untolerated,
 		},
 		"a taint without a value": {
 			cluster:    tainted(corev1.Taint{Key: "gone", Effect: corev1.TaintEffectNoExecute}),
-			wantFilter: filter.TaintToleration, wantReason: "cluster(s) had untolerated taint {gone:NoExecute}",
+			wantFilter: fit.TaintToleration, wantReason: "cluster(s) had untolerated taint {gone:NoExecute}",
 		},
 		"a target keeps the application in spite of a taint": {
 			binding: targeted, cluster: tainted(maintenance),
@@ -132,11 +132,11 @@ func TestFilters(t *testing.T) {
 		},
 		"a toleration of another value": {
 			binding: tolerating(corev1.Toleration{Key: "maintenance", Value: "power"}), cluster: tainted(maintenance),
-			wantFilter: filter.TaintToleration, wantReason: untolerated,
+			wantFilter: fit.TaintToleration, wantReason: untolerated,
 		},
 		"a toleration of another effect": {
 			binding: tolerating(corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}),
-			cluster: tainted(maintenance), wantFilter: filter.TaintToleration, wantReason: untolerated,
+			cluster: tainted(maintenance), wantFilter: fit.TaintToleration, wantReason: untolerated,
 		},
 		"a toleration of any value": {
 			binding: tolerating(corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists}), cluster: tainted(maintenance),
@@ -146,16 +146,16 @@ func TestFilters(t *testing.T) {
 		},
 		"a toleration that says nothing": {
 			binding: tolerating(corev1.Toleration{}), cluster: tainted(maintenance),
-			wantFilter: filter.TaintToleration, wantReason: untolerated,
+			wantFilter: fit.TaintToleration, wantReason: untolerated,
 		},
 		"a toleration with an operator that is not offered": {
 			binding: tolerating(corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpGt, Value: "1"}), cluster: tainted(maintenance),
-			wantFilter: filter.TaintToleration, wantReason: untolerated,
+			wantFilter: fit.TaintToleration, wantReason: untolerated,
 		},
 		"one of two taints is not tolerated": {
 			binding:    tolerating(corev1.Toleration{Key: "maintenance", Operator: corev1.TolerationOpExists}),
 			cluster:    tainted(maintenance, corev1.Taint{Key: "gone", Effect: corev1.TaintEffectNoSchedule}),
-			wantFilter: filter.TaintToleration, wantReason: "cluster(s) had untolerated taint {gone:NoSchedule}",
+			wantFilter: fit.TaintToleration, wantReason: "cluster(s) had untolerated taint {gone:NoSchedule}",
 		},
 	}
 	for name, tt := range tests {
@@ -164,7 +164,7 @@ func TestFilters(t *testing.T) {
 			g := NewWithT(t)
 			matcher, err := selector.CompileCluster(tt.affinity)
 			g.Expect(err).NotTo(HaveOccurred())
-			q := filter.NewQuery(binding(tt.binding), matcher)
+			q := fit.NewQuery(binding(tt.binding), matcher)
 			q.Coming = sets.New(tt.coming...)
 			gotFilter, gotReason := first(q, member(tt.cluster))
 			g.Expect(gotFilter).To(Equal(tt.wantFilter))
@@ -205,9 +205,9 @@ func TestPropertiesToSpreadBy(t *testing.T) {
 			for _, has := range []func(*workv1alpha2.ResourceBindingSpec){nil, targeted} {
 				spec := binding(has)
 				spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{by(policyv1alpha1.SpreadByCluster), tt.constraint}
-				name, reason := first(filter.NewQuery(spec, selector.ClusterMatcher{}), member(tt.cluster))
+				name, reason := first(fit.NewQuery(spec, selector.ClusterMatcher{}), member(tt.cluster))
 				g.Expect(reason).To(Equal(tt.want))
-				g.Expect(name == filter.SpreadConstraint).To(Equal(tt.want != ""))
+				g.Expect(name == fit.SpreadConstraint).To(Equal(tt.want != ""))
 			}
 		})
 	}
@@ -220,41 +220,41 @@ func TestCompany(t *testing.T) {
 		notWith     = "ResourceBinding with the same affinity group does not target this cluster"
 		taken       = "cluster already has workload with the same anti-affinity group"
 	)
-	at := func(clusters ...string) filter.Peer { return filter.Peer{Name: "peer", Clusters: clusters} }
+	at := func(clusters ...string) fit.Peer { return fit.Peer{Name: "peer", Clusters: clusters} }
 	tests := map[string]struct {
-		peers      filter.Peers
+		peers      fit.Peers
 		binding    func(*workv1alpha2.ResourceBindingSpec)
 		wantFilter string
 		wantReason string
 	}{
-		"with who is here":                    {peers: filter.Peers{Together: []filter.Peer{at(here, there)}}},
-		"with who is elsewhere":               {peers: filter.Peers{Together: []filter.Peer{at(there)}}, wantFilter: filter.WorkloadAffinity, wantReason: notWith},
-		"with two, one of whom is elsewhere":  {peers: filter.Peers{Together: []filter.Peer{at(here), at(there)}}, wantFilter: filter.WorkloadAffinity, wantReason: notWith},
-		"with who is nowhere yet":             {peers: filter.Peers{Together: []filter.Peer{at()}}},
-		"who is here stays, whoever left":     {peers: filter.Peers{Together: []filter.Peer{at(there)}}, binding: targeted},
-		"away from who is here":               {peers: filter.Peers{Apart: []filter.Peer{at(there, here)}}, wantFilter: filter.WorkloadAntiAffinity, wantReason: taken},
-		"away from who is elsewhere":          {peers: filter.Peers{Apart: []filter.Peer{at(there)}}},
-		"who is here stays, whoever else is":  {peers: filter.Peers{Apart: []filter.Peer{at(here)}}, binding: targeted},
-		"with one, and away from another one": {peers: filter.Peers{Together: []filter.Peer{at(here)}, Apart: []filter.Peer{at(here)}}, wantFilter: filter.WorkloadAntiAffinity, wantReason: taken},
+		"with who is here":                    {peers: fit.Peers{Together: []fit.Peer{at(here, there)}}},
+		"with who is elsewhere":               {peers: fit.Peers{Together: []fit.Peer{at(there)}}, wantFilter: fit.WorkloadAffinity, wantReason: notWith},
+		"with two, one of whom is elsewhere":  {peers: fit.Peers{Together: []fit.Peer{at(here), at(there)}}, wantFilter: fit.WorkloadAffinity, wantReason: notWith},
+		"with who is nowhere yet":             {peers: fit.Peers{Together: []fit.Peer{at()}}},
+		"who is here stays, whoever left":     {peers: fit.Peers{Together: []fit.Peer{at(there)}}, binding: targeted},
+		"away from who is here":               {peers: fit.Peers{Apart: []fit.Peer{at(there, here)}}, wantFilter: fit.WorkloadAntiAffinity, wantReason: taken},
+		"away from who is elsewhere":          {peers: fit.Peers{Apart: []fit.Peer{at(there)}}},
+		"who is here stays, whoever else is":  {peers: fit.Peers{Apart: []fit.Peer{at(here)}}, binding: targeted},
+		"with one, and away from another one": {peers: fit.Peers{Together: []fit.Peer{at(here)}, Apart: []fit.Peer{at(here)}}, wantFilter: fit.WorkloadAntiAffinity, wantReason: taken},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			q := filter.NewQuery(binding(tt.binding), selector.ClusterMatcher{})
+			q := fit.NewQuery(binding(tt.binding), selector.ClusterMatcher{})
 			q.Peers = tt.peers
 			gotFilter, gotReason := first(q, member(nil))
 			g.Expect(gotFilter).To(Equal(tt.wantFilter))
 			g.Expect(gotReason).To(Equal(tt.wantReason))
 			if tt.wantFilter != "" {
-				g.Expect(filter.Explain(gotFilter, q, member(nil))).To(ContainSubstring(`"peer"`))
+				g.Expect(fit.Explain(gotFilter, q, member(nil))).To(ContainSubstring(`"peer"`))
 			}
 		})
 	}
 }
 
-func first(q *filter.Query, c *clusterv1alpha1.Cluster) (name, reason string) {
-	for _, f := range filter.All() {
+func first(q *fit.Query, c *clusterv1alpha1.Cluster) (name, reason string) {
+	for _, f := range fit.Filters() {
 		if reason := f.Refuse(q, c); reason != "" {
 			return f.Name, reason
 		}
@@ -267,15 +267,15 @@ func TestAClusterThatIsBeingRemovedIsNoNewTarget(t *testing.T) {
 	g := NewWithT(t)
 	now := metav1.Now()
 	c := member(func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &now })
-	name, reason := first(filter.NewQuery(binding(nil), selector.ClusterMatcher{}), c)
-	g.Expect(name).To(Equal(filter.Removal))
+	name, reason := first(fit.NewQuery(binding(nil), selector.ClusterMatcher{}), c)
+	g.Expect(name).To(Equal(fit.Removal))
 	g.Expect(reason).NotTo(BeEmpty())
-	name, _ = first(filter.NewQuery(binding(targeted), selector.ClusterMatcher{}), c)
+	name, _ = first(fit.NewQuery(binding(targeted), selector.ClusterMatcher{}), c)
 	g.Expect(name).To(BeEmpty(), "what is there is evicted")
 }
 
 func TestABindingWithoutPlacementHasNoTolerations(t *testing.T) {
 	t.Parallel()
-	q := filter.NewQuery(&workv1alpha2.ResourceBindingSpec{}, selector.ClusterMatcher{})
+	q := fit.NewQuery(&workv1alpha2.ResourceBindingSpec{}, selector.ClusterMatcher{})
 	NewWithT(t).Expect(q.Tolerations).To(BeEmpty())
 }
