@@ -50,21 +50,26 @@ func StrategyOf(spec *workv1alpha2.ResourceBindingSpec) Strategy {
 	}
 }
 
-// Candidate is a cluster that may get a share.
+// Candidate is a cluster that may get the application, or a share of it.
 type Candidate struct {
-	Name string
-	// Weight of the cluster, for StaticWeight.
+	Cluster *clusterv1alpha1.Cluster
+	// Score says how much it is preferred.
+	Score int64
+	// Weight of the cluster, and the bounds of its share, for StaticWeight.
 	Weight int64
-	// Available is how many more replicas fit, for DynamicWeight and Aggregated.
+	Bounds division.Bounds
+	// Available is how many more replicas fit, or sets of components.
 	Available int32
-	// Assigned is how many replicas it has.
+	// Assigned is how many replicas it has, and Target whether it has the application.
 	Assigned int32
+	Target   bool
 	// Tier is 0 for the clusters that are meant, and more for those that take what
 	// does not fit into the tiers before.
 	Tier int
-	// Bounds of the share, for StaticWeight.
-	Bounds division.Bounds
 }
+
+// room is how many replicas it can have, with those that it has.
+func (c *Candidate) room() int64 { return int64(c.Available) + int64(c.Assigned) }
 
 // Request says what to share.
 type Request struct {
@@ -123,7 +128,7 @@ func divide(r Request, total int32, candidates []Candidate, weights []int64, sha
 	at := make([]int, 0, len(candidates))
 	for i, w := range weights {
 		if w > 0 {
-			parties = append(parties, division.Party{Name: candidates[i].Name, Weight: w})
+			parties = append(parties, division.Party{Name: candidates[i].Cluster.Name, Weight: w})
 			at = append(at, i)
 		}
 	}

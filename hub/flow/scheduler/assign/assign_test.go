@@ -126,7 +126,7 @@ func static(g Gomega, spec *workv1alpha2.ResourceBindingSpec, clusters []*cluste
 	strategy := assign.StrategyOf(spec)
 	candidates := make([]assign.Candidate, len(clusters))
 	for i, c := range clusters {
-		candidates[i] = assign.Candidate{Name: c.Name, Weight: 1}
+		candidates[i] = assign.Candidate{Cluster: c, Weight: 1}
 	}
 	if strategy == assign.StaticWeight {
 		weights, err := assign.Weights(spec.Placement.ReplicaScheduling.WeightPreference, clusters)
@@ -142,7 +142,7 @@ func static(g Gomega, spec *workv1alpha2.ResourceBindingSpec, clusters []*cluste
 	var out []workv1alpha2.TargetCluster
 	for i, share := range shares {
 		if share > 0 || strategy == assign.Everywhere {
-			out = append(out, workv1alpha2.TargetCluster{Name: candidates[i].Name, Replicas: share})
+			out = append(out, workv1alpha2.TargetCluster{Name: candidates[i].Cluster.Name, Replicas: share})
 		}
 	}
 	return out

@@ -39,7 +39,7 @@ func Bounds(entries []policyv1alpha1.ClusterReplicaBounds, clusters []*clusterv1
 func bounded(r Request, candidates []Candidate, shares []int32) []int32 {
 	parties, bounds := make([]division.Party, len(candidates)), make([]division.Bounds, len(candidates))
 	for i, c := range candidates {
-		parties[i], bounds[i] = division.Party{Name: c.Name, Weight: c.Weight}, c.Bounds
+		parties[i], bounds[i] = division.Party{Name: c.Cluster.Name, Weight: c.Weight}, c.Bounds
 	}
 	// Both are sorted by name, as the result is.
 	out, _ := division.Bounded(r.Replicas, parties, bounds, r.DescendingTies)

@@ -8,13 +8,14 @@ import (
 	. "github.com/onsi/gomega"
 
 	"fairlead.dev/hub/flow/scheduler/assign"
+	"fairlead.dev/test/builder"
 )
 
 // fits returns candidates m1, m2 and so on of what is available, assigned and tier.
 func fits(of ...[3]int32) []assign.Candidate {
 	out := make([]assign.Candidate, len(of))
 	for i, c := range of {
-		out[i] = assign.Candidate{Name: fmt.Sprintf("m%d", i+1), Available: c[0], Assigned: c[1], Tier: int(c[2])}
+		out[i] = assign.Candidate{Cluster: builder.MakeCluster(fmt.Sprintf("m%d", i+1)).Obj(), Available: c[0], Assigned: c[1], Tier: int(c[2])}
 	}
 	return out
 }
@@ -89,7 +90,7 @@ func TestAsFewReplicasMoveAsPossible(t *testing.T) {
 		var assigned, available int32
 		for i := range candidates {
 			c := &candidates[i]
-			*c = assign.Candidate{Name: fmt.Sprintf("m%d", i), Available: random.Int32N(20), Assigned: random.Int32N(10), Tier: random.IntN(2)}
+			*c = assign.Candidate{Cluster: builder.MakeCluster(fmt.Sprintf("m%d", i)).Obj(), Available: random.Int32N(20), Assigned: random.Int32N(10), Tier: random.IntN(2)}
 			assigned += c.Assigned
 			available += c.Available
 		}

@@ -14,8 +14,6 @@ import (
 	"fairlead.dev/common/division"
 	"fairlead.dev/hub/flow/scheduler/assign"
 	"fairlead.dev/hub/flow/scheduler/fit"
-	"fairlead.dev/hub/flow/scheduler/score"
-	"fairlead.dev/hub/flow/scheduler/spread"
 )
 
 // attempt is what is known while one group is tried. The candidates of the slices are
@@ -112,18 +110,22 @@ func (a *attempt) weigh() error {
 	for i, c := range a.clusters {
 		v, candidate := &a.verdicts[a.at[i]], &a.candidates[i]
 		replicas, target := assigned[c.Name]
-		v.Score = score.Of(target)
+		v.Score = assign.ScoreOf(target)
 		if a.in.Explain {
-			v.Scores = score.ByPlugin(target)
+			v.Scores = assign.ScoresByPlugin(target)
 		}
-		candidate.Name, candidate.Assigned, candidate.Weight = c.Name, replicas, 1
+		*candidate = assign.Candidate{Cluster: c, Score: v.Score, Weight: 1, Assigned: replicas, Target: target}
 		if len(a.query.Overflow) > 0 {
 			candidate.Tier = a.query.Tier(c)
 		}
 		if estimated {
 			v.Estimated, v.Capacity = true, a.capacity(c)
 			// What runs there still has its room.
-			candidate.Available = int32(min(int64(v.Capacity.Replicas)+int64(a.in.copies[c.Name]), math.MaxInt32))
+			available := int64(v.Capacity.Replicas) + int64(a.in.copies[c.Name])
+			if target && oneCluster(spec) {
+				available++ // what runs there is one set, and fits
+			}
+			candidate.Available = int32(min(available, math.MaxInt32))
 		}
 	}
 	if a.strategy != assign.StaticWeight {
@@ -186,34 +188,17 @@ func (a *attempt) spread() error {
 	if len(constraints) == 0 {
 		return nil
 	}
-	r := spread.Request{Constraints: constraints, Fresh: a.fresh}
+	r := assign.SelectRequest{Constraints: constraints, Fresh: a.fresh}
 	if assign.ByCapacity(a.strategy) {
 		r.Need = int64(a.in.Spec.Replicas)
 	}
 	if a.strategy == assign.Duplicated {
 		r.Each = int64(a.in.Spec.Replicas)
 	}
-	whole := oneCluster(a.in.Spec)
-	if whole {
+	if oneCluster(a.in.Spec) {
 		r.Need = 1
 	}
-	from := make([]spread.Candidate, len(a.candidates))
-	for i := range a.candidates {
-		c, cluster := &a.candidates[i], a.clusters[i]
-		target := a.query.Targets.Has(c.Name)
-		from[i] = spread.Candidate{
-			Cluster: cluster, Score: a.verdicts[a.at[i]].Score, Target: target, Tier: c.Tier,
-			Available: int64(c.Available) + int64(c.Assigned), Assigned: int64(c.Assigned),
-		}
-		if whole && target {
-			// What runs there is one set, and fits.
-			from[i].Available++
-		}
-		if a.fresh {
-			from[i].Score, from[i].Target = 0, false
-		}
-	}
-	selection, err := spread.Select(r, from)
+	selection, err := assign.Select(r, a.candidates)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/quota"
+	"fairlead.dev/hub/flow/scheduler/assign"
 	"fairlead.dev/hub/flow/scheduler/fit"
-	"fairlead.dev/hub/flow/scheduler/score"
 )
 
 // Input is all that a decision depends on. Nothing of it is changed.
@@ -117,7 +117,7 @@ type Verdict struct {
 	// Score is how much the cluster is preferred, and Scores what each scorer says
 	// of it if an explanation was asked for.
 	Score  int64
-	Scores []score.Score
+	Scores []assign.Score
 	// Estimated says that Capacity is known: how many more replicas, or sets of
 	// components, fit and what limits that.
 	Estimated bool

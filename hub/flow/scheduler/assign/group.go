@@ -1,4 +1,4 @@
-package spread
+package assign
 
 import (
 	"cmp"
@@ -31,7 +31,7 @@ const weightUnit = 1000
 
 // collect makes the groups, the preferred one first: where the application is stays
 // preferred unless it is placed from scratch.
-func (d *dimension) collect(r Request, clusters bounds, s *policyv1alpha1.SpreadConstraint, candidates []Candidate, order []int) {
+func (d *dimension) collect(r SelectRequest, clusters span, s *policyv1alpha1.SpreadConstraint, candidates []Candidate, order []int) {
 	index := map[string]int{}
 	d.of = make([][]int, len(candidates))
 	need := max(d.min, clusters.min)
@@ -56,11 +56,11 @@ func (d *dimension) collect(r Request, clusters bounds, s *policyv1alpha1.Spread
 	d.rank(r, part)
 }
 
-func (g *group) add(r Request, c *Candidate, need int, part int64) {
+func (g *group) add(r SelectRequest, c *Candidate, need int, part int64) {
 	g.clusters++
-	g.room += c.Available
+	g.room += c.room()
 	if !r.Fresh {
-		g.held += c.Assigned
+		g.held += int64(c.Assigned)
 		if r.Need == 0 && c.Target {
 			g.held++
 		}
@@ -69,19 +69,19 @@ func (g *group) add(r Request, c *Candidate, need int, part int64) {
 	// where each gets the same.
 	take := g.taken < need || g.filled < part
 	if r.Need == 0 {
-		if take = c.Available >= r.Each; take {
+		if take = c.room() >= r.Each; take {
 			g.fitting++
 		}
 	}
 	if take {
 		g.taken++
-		g.filled += c.Available
+		g.filled += c.room()
 		g.scores += c.Score
 	}
 }
 
 // rank weighs the groups and sorts them.
-func (d *dimension) rank(r Request, part int64) {
+func (d *dimension) rank(r SelectRequest, part int64) {
 	for i := range d.groups {
 		g := &d.groups[i]
 		g.weight = min(part, g.filled) * weightUnit

@@ -1,4 +1,4 @@
-package spread
+package assign
 
 import (
 	"cmp"
@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// maxTries bounds how many sets of groups are tried. The first nearly always does.
+// maxTries span how many sets of groups are tried. The first nearly always does.
 const maxTries = 2000
 
 // search looks for clusters that meet every constraint.
 type search struct {
-	request    Request
-	clusters   bounds
+	request    SelectRequest
+	clusters   span
 	candidates []Candidate
 	order      []int
 	dims       []dimension

@@ -1,4 +1,4 @@
-package spread_test
+package assign_test
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	"fairlead.dev/hub/flow/scheduler/spread"
+	"fairlead.dev/hub/flow/scheduler/assign"
 	"fairlead.dev/test/builder"
 )
 
 // at returns a candidate of a region, that is also its provider, zone and label tier.
-func at(name, region string, available int64) spread.Candidate {
+func at(name, region string, available int32) assign.Candidate {
 	c := builder.MakeCluster(name).Label("tier", region).Obj()
 	c.Spec.Region, c.Spec.Provider, c.Spec.Zones = region, region, []string{region}
-	return spread.Candidate{Cluster: c, Available: available}
+	return assign.Candidate{Cluster: c, Available: available}
 }
 
 func by(field policyv1alpha1.SpreadField, least, most int) policyv1alpha1.SpreadConstraint {
@@ -30,11 +30,11 @@ func label(least, most int) policyv1alpha1.SpreadConstraint {
 
 func TestSelect(t *testing.T) {
 	t.Parallel()
-	regions := []spread.Candidate{at("a", "r1", 5), at("b", "r1", 1), at("c", "r2", 9), at("d", "r3", 4)}
-	held := []spread.Candidate{at("a", "r1", 5), at("b", "r2", 9)}
-	held[0].Assigned, held[0].Target = 2, true
+	regions := []assign.Candidate{at("a", "r1", 5), at("b", "r1", 1), at("c", "r2", 9), at("d", "r3", 4)}
+	held := []assign.Candidate{at("a", "r1", 5), at("b", "r2", 9)}
+	held[0].Available, held[0].Assigned, held[0].Target = 3, 2, true
 	tests := map[string]struct {
-		candidates  []spread.Candidate
+		candidates  []assign.Candidate
 		constraints []policyv1alpha1.SpreadConstraint
 		need        int64
 		want        []string
@@ -61,7 +61,7 @@ func TestSelect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got, err := spread.Select(spread.Request{Constraints: tt.constraints, Need: tt.need}, tt.candidates)
+			got, err := assign.Select(assign.SelectRequest{Constraints: tt.constraints, Need: tt.need}, tt.candidates)
 			if tt.wantError != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tt.wantError)))
 				return
@@ -80,8 +80,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func selected(g *WithT, r spread.Request, candidates []spread.Candidate) []string {
-	got, err := spread.Select(r, candidates)
+func selected(g *WithT, r assign.SelectRequest, candidates []assign.Candidate) []string {
+	got, err := assign.Select(r, candidates)
 	g.Expect(err).NotTo(HaveOccurred())
 	var names []string
 	for i, in := range got.Selected {
@@ -95,54 +95,51 @@ func selected(g *WithT, r spread.Request, candidates []spread.Candidate) []strin
 func TestEveryRegionThatMustBeThereHasACluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	candidates := []spread.Candidate{at("a", "north", 9), at("b", "north", 9), at("c", "south", 9)}
-	g.Expect(selected(g, spread.Request{Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0), by("cluster", 1, 1)}}, candidates)).
+	candidates := []assign.Candidate{at("a", "north", 9), at("b", "north", 9), at("c", "south", 9)}
+	g.Expect(selected(g, assign.SelectRequest{Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0), by("cluster", 1, 1)}}, candidates)).
 		To(Equal([]string{"a", "c"}), "though there may be fewer clusters than regions")
 }
 
 func TestTheRegionWithTheMostClustersThatHaveRoomForACopyIsPreferred(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	candidates := []spread.Candidate{at("a", "full", 1), at("b", "full", 1), at("c", "free", 4)}
+	candidates := []assign.Candidate{at("a", "full", 1), at("b", "full", 1), at("c", "free", 4)}
 	one := []policyv1alpha1.SpreadConstraint{by("region", 1, 1)}
-	g.Expect(selected(g, spread.Request{Constraints: one, Each: 4}, candidates)).To(Equal([]string{"c"}))
-	g.Expect(selected(g, spread.Request{Constraints: one}, candidates)).To(Equal([]string{"a", "b"}), "what has no replicas fits anywhere")
+	g.Expect(selected(g, assign.SelectRequest{Constraints: one, Each: 4}, candidates)).To(Equal([]string{"c"}))
+	g.Expect(selected(g, assign.SelectRequest{Constraints: one}, candidates)).To(Equal([]string{"a", "b"}), "what has no replicas fits anywhere")
 }
 
 func TestWhatWasSelectedStaysSelected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	candidates := []spread.Candidate{at("a", "z1", 1), at("b", "z2", 1), at("c", "z3", 1)}
+	candidates := []assign.Candidate{at("a", "z1", 1), at("b", "z2", 1), at("c", "z3", 1)}
 	candidates[0].Cluster.Spec.Zones, candidates[1].Cluster.Spec.Zones = []string{"z1", "z2"}, []string{"z2", "z3"}
-	r := spread.Request{Constraints: []policyv1alpha1.SpreadConstraint{by("zone", 1, 0)}}
+	r := assign.SelectRequest{Constraints: []policyv1alpha1.SpreadConstraint{by("zone", 1, 0)}}
 	for i := range candidates {
-		candidates[i].Target, candidates[i].Assigned = true, 1
+		candidates[i].Target, candidates[i].Assigned, candidates[i].Available = true, 1, 0
 	}
 	g.Expect(selected(g, r, candidates)).To(Equal([]string{"a", "b", "c"}), "though one zone would do")
 	r.Fresh = true
-	for i := range candidates {
-		candidates[i].Target = false
-	}
 	g.Expect(selected(g, r, candidates)).To(Equal([]string{"b", "c"}))
 }
 
 func TestOneClusterOfTwoZonesIsTwoZones(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	candidates := []spread.Candidate{at("a", "z1", 9), at("b", "z2", 1)}
+	candidates := []assign.Candidate{at("a", "z1", 9), at("b", "z2", 1)}
 	candidates[1].Cluster.Spec.Zones = []string{"z1", "z2"}
-	g.Expect(selected(g, spread.Request{Constraints: []policyv1alpha1.SpreadConstraint{by("zone", 2, 0), by("cluster", 1, 1)}}, candidates)).
+	g.Expect(selected(g, assign.SelectRequest{Constraints: []policyv1alpha1.SpreadConstraint{by("zone", 2, 0), by("cluster", 1, 1)}}, candidates)).
 		To(Equal([]string{"b"}))
 }
 
 // BenchmarkTooLittleRoom is a placement that no selection can meet, which is looked at
 // again with every report of room.
 func BenchmarkTooLittleRoom(b *testing.B) {
-	candidates := make([]spread.Candidate, 1000)
+	candidates := make([]assign.Candidate, 1000)
 	for i := range candidates {
 		candidates[i] = at(fmt.Sprintf("m%04d", i), fmt.Sprintf("r%02d", i%20), 5)
 	}
-	for name, r := range map[string]spread.Request{
+	for name, r := range map[string]assign.SelectRequest{
 		"in all clusters":          {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0)}, Need: 5001},
 		"in the regions together":  {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10)}, Need: 2501},
 		"in the clusters together": {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10), by("cluster", 1, 40)}, Need: 201},
@@ -150,7 +147,7 @@ func BenchmarkTooLittleRoom(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := spread.Select(r, candidates); err == nil {
+				if _, err := assign.Select(r, candidates); err == nil {
 					b.Fatal("there is no such room")
 				}
 			}
@@ -165,9 +162,9 @@ func TestSelectionsKeepEveryBound(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	found := 0
 	for range 2000 {
-		candidates := make([]spread.Candidate, 1+random.IntN(10))
+		candidates := make([]assign.Candidate, 1+random.IntN(10))
 		for i := range candidates {
-			candidates[i] = at(fmt.Sprintf("m%02d", i), fmt.Sprintf("r%d", random.IntN(4)), random.Int64N(20))
+			candidates[i] = at(fmt.Sprintf("m%02d", i), fmt.Sprintf("r%d", random.IntN(4)), random.Int32N(20))
 			candidates[i].Cluster.Spec.Zones = []string{fmt.Sprintf("z%d", random.IntN(3)), fmt.Sprintf("z%d", random.IntN(3))}
 			candidates[i].Cluster.Labels["tier"] = fmt.Sprintf("t%d", random.IntN(3))
 		}
@@ -183,7 +180,7 @@ func TestSelectionsKeepEveryBound(t *testing.T) {
 			constraints = append(constraints, label(least, most))
 		}
 		need := random.Int64N(40)
-		got, err := spread.Select(spread.Request{Constraints: constraints, Need: need}, candidates)
+		got, err := assign.Select(assign.SelectRequest{Constraints: constraints, Need: need}, candidates)
 		if err != nil {
 			continue
 		}
@@ -191,7 +188,7 @@ func TestSelectionsKeepEveryBound(t *testing.T) {
 		var room int64
 		for i, in := range got.Selected {
 			if in {
-				room += candidates[i].Available
+				room += int64(candidates[i].Available)
 			}
 		}
 		g.Expect(room).To(BeNumerically(">=", need))
@@ -215,7 +212,7 @@ func leastRegions(constraints []policyv1alpha1.SpreadConstraint) int {
 	return 0
 }
 
-func values(s policyv1alpha1.SpreadConstraint, candidates []spread.Candidate, selected []bool) map[string]bool {
+func values(s policyv1alpha1.SpreadConstraint, candidates []assign.Candidate, selected []bool) map[string]bool {
 	out := map[string]bool{}
 	for i, in := range selected {
 		if !in {

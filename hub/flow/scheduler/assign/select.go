@@ -1,31 +1,15 @@
-package spread
+package assign
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 )
 
-// Candidate is a cluster that may be selected.
-type Candidate struct {
-	Cluster *clusterv1alpha1.Cluster
-	// Score says how much it is preferred.
-	Score int64
-	// Available is how many replicas it can have, with those that it has.
-	Available int64
-	// Assigned is how many it has, and Target whether it has the application.
-	Assigned int64
-	Target   bool
-	// Tier is 0 for the clusters that are meant, more for those that take what does
-	// not fit into them.
-	Tier int
-}
-
-// Request says what is to be spread.
-type Request struct {
+// SelectRequest says what is to be spread.
+type SelectRequest struct {
 	Constraints []policyv1alpha1.SpreadConstraint
 	// Need is how many replicas the selected clusters must have room for; 0 if that
 	// does not matter.
@@ -48,12 +32,12 @@ type Selection struct {
 }
 
 // bounds of a constraint; a maximum of 0 in a policy is none.
-type bounds struct{ min, max int }
+type span struct{ min, max int }
 
 const unlimited = int(^uint(0) >> 1)
 
-func boundsOf(s *policyv1alpha1.SpreadConstraint) bounds {
-	b := bounds{min: max(1, s.MinGroups), max: s.MaxGroups}
+func spanOf(s *policyv1alpha1.SpreadConstraint) span {
+	b := span{min: max(1, s.MinGroups), max: s.MaxGroups}
 	if b.max <= 0 {
 		b.max = unlimited
 	}
@@ -62,7 +46,7 @@ func boundsOf(s *policyv1alpha1.SpreadConstraint) bounds {
 
 // dimension is a constraint that groups clusters.
 type dimension struct {
-	bounds
+	span
 	// name is the field or the label.
 	name string
 	// groups by preference, and of each candidate the indexes of its own.
@@ -72,16 +56,22 @@ type dimension struct {
 
 // Select selects among candidates, which are sorted by name. The error is a sentence
 // that says what is lacking.
-func Select(r Request, candidates []Candidate) (Selection, error) {
-	clusters := bounds{min: 1, max: unlimited}
+func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
+	if r.Fresh {
+		candidates = slices.Clone(candidates)
+		for i := range candidates {
+			candidates[i].Score, candidates[i].Target = 0, false
+		}
+	}
+	clusters := span{min: 1, max: unlimited}
 	var dims []dimension
 	for i := range r.Constraints {
 		s := &r.Constraints[i]
 		if s.SpreadByLabel == "" && s.SpreadByField == policyv1alpha1.SpreadByCluster {
-			clusters = boundsOf(s)
+			clusters = spanOf(s)
 			continue
 		}
-		dims = append(dims, dimension{bounds: boundsOf(s), name: nameOf(s)})
+		dims = append(dims, dimension{span: spanOf(s), name: nameOf(s)})
 	}
 	for i := range dims {
 		// Each region that must be there has a cluster, however few clusters there may be.
@@ -102,7 +92,7 @@ func Select(r Request, candidates []Candidate) (Selection, error) {
 	s := search{request: r, clusters: clusters, candidates: candidates, order: order(candidates), dims: dims, tries: maxTries}
 	// What no search can find is not searched for: it is asked for with every report of
 	// a cluster.
-	if room := mostRoom(availables(candidates), clusters.max); room < r.Need {
+	if room := mostRoom(rooms(candidates), clusters.max); room < r.Need {
 		return Selection{}, s.short(room, r.Need)
 	}
 	for i := range r.Constraints {
@@ -120,10 +110,10 @@ func Select(r Request, candidates []Candidate) (Selection, error) {
 	return s.run()
 }
 
-func availables(candidates []Candidate) []int64 {
+func rooms(candidates []Candidate) []int64 {
 	out := make([]int64, len(candidates))
 	for i := range candidates {
-		out[i] = candidates[i].Available
+		out[i] = candidates[i].room()
 	}
 	return out
 }
@@ -165,7 +155,7 @@ func order(candidates []Candidate) []int {
 	}
 	slices.SortFunc(out, func(i, j int) int {
 		a, b := &candidates[i], &candidates[j]
-		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(b.Score, a.Score), cmp.Compare(b.Available, a.Available), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(b.Score, a.Score), cmp.Compare(b.room(), a.room()), cmp.Compare(i, j))
 	})
 	return out
 }

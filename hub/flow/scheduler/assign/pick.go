@@ -1,4 +1,4 @@
-package spread
+package assign
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ func (s *search) pick() []bool {
 	for _, i := range s.order {
 		if s.allows(i) {
 			allowed = append(allowed, i)
-			room += s.candidates[i].Available
+			room += s.candidates[i].room()
 		}
 	}
 	s.most = max(s.most, len(allowed))
@@ -112,7 +112,7 @@ func (p *picked) change(i int, in bool) {
 		step = -1
 	}
 	p.n += step
-	p.room += int64(step) * p.candidates[i].Available
+	p.room += int64(step) * p.candidates[i].room()
 	for at := range p.dims {
 		for _, g := range p.dims[at].of[i] {
 			before := p.counts[at][g]
@@ -184,14 +184,14 @@ func (p *picked) swap(allowed []int) {
 			larger = append(larger, i)
 		}
 	}
-	slices.SortStableFunc(larger, func(i, j int) int { return cmp.Compare(p.candidates[j].Available, p.candidates[i].Available) })
+	slices.SortStableFunc(larger, func(i, j int) int { return cmp.Compare(p.candidates[j].room(), p.candidates[i].room()) })
 	for at := len(allowed) - 1; at >= 0 && p.room < p.request.Need; at-- {
 		out := allowed[at]
 		if !p.in[out] {
 			continue
 		}
 		for k, in := range larger {
-			if p.candidates[in].Available <= p.candidates[out].Available {
+			if p.candidates[in].room() <= p.candidates[out].room() {
 				break
 			}
 			p.change(out, false)

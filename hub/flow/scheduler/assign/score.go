@@ -1,4 +1,4 @@
-package score
+package assign
 
 // Names of the scorers.
 const (
@@ -16,15 +16,15 @@ type Score struct {
 	Value  int64  `json:"value"`
 }
 
-// Of scores a cluster that passed the filters: the sum of what the scorers say.
-func Of(target bool) int64 {
+// ScoreOf scores a cluster that passed the filters: the sum of what the scorers say.
+func ScoreOf(target bool) int64 {
 	if target {
 		return localityScore
 	}
 	return 0
 }
 
-// ByPlugin says what each scorer contributes to Of, by name.
-func ByPlugin(target bool) []Score {
-	return []Score{{Plugin: ClusterAffinity}, {Plugin: ClusterLocality, Value: Of(target)}}
+// ScoresByPlugin says what each scorer contributes to ScoreOf, by name.
+func ScoresByPlugin(target bool) []Score {
+	return []Score{{Plugin: ClusterAffinity}, {Plugin: ClusterLocality, Value: ScoreOf(target)}}
 }
