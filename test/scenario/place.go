@@ -52,7 +52,7 @@ func (w *world) schedule() bool {
 func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) decide.Decision {
 	in := w.placing(a, &b.Spec)
 	d := decide.Decide(in)
-	if d.Better == "" {
+	if d.FailbackReason == "" {
 		delete(w.hub.better, a.name)
 		return d
 	}
@@ -65,7 +65,7 @@ func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) decide.Decision 
 		w.again(at)
 		return d
 	}
-	in.Settled = true
+	in.FailbackDue = true
 	delete(w.hub.better, a.name)
 	return decide.Decide(in)
 }
@@ -111,12 +111,9 @@ func (w *world) leave(a *app, b *workv1alpha2.ResourceBinding, d decide.Decision
 }
 
 func (w *world) placing(a *app, spec *workv1alpha2.ResourceBindingSpec) decide.Input {
-	return decide.Input{
-		Spec: spec, AppliedPlacement: a.binding.Annotations[contract.AppliedPlacementAnnotation],
-		ObservedAffinity: a.binding.Status.SchedulerObservedAffinityName, LastScheduled: a.binding.Status.LastScheduledTime, Clusters: w.list(),
-		GivenUp:           workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(a.binding), spec.Resource.ResourceVersion, w.now),
-		ReturnToPreferred: a.returns,
-	}
+	in := decide.InputOf(a.binding, decide.World{Clusters: w.list(), Now: w.now})
+	in.Spec, in.ReturnToPreferred = spec, a.returns
+	return in
 }
 
 // record writes a decision, as the scheduler does.

@@ -62,7 +62,7 @@ func TestWhatAFailedWriteLeavesBehind(t *testing.T) {
 			var told []string
 			r := &reconciler{
 				kind: kube.ResourceBindings(), events: func(e kube.Event) { told = append(told, e.Reason) }, clock: clock,
-				snapshot: &snapshot{}, ledger: reserve.New(), placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
+				snapshot: &snapshot{}, ledger: reserve.New(), assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
 				hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{
 					Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 						if tt.object != nil {
@@ -84,7 +84,7 @@ func TestWhatAFailedWriteLeavesBehind(t *testing.T) {
 			_, err = r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 			g.Expect(err != nil).To(Equal(tt.object != nil || tt.status != nil))
 			g.Expect(r.ledger.All(clock.Now())["m"].Pods).To(Equal(tt.want))
-			g.Expect(len(r.placed) > 0).To(Equal(tt.want > 0))
+			g.Expect(len(r.assumed) > 0).To(Equal(tt.want > 0))
 			g.Expect(told).To(Equal(tt.told))
 		})
 	}
@@ -123,8 +123,8 @@ func TestTheNextBetterPlaceHasToLastAsLong(t *testing.T) {
 			key := client.ObjectKeyFromObject(b)
 			r := &reconciler{
 				kind: kube.ResourceBindings(), events: func(kube.Event) {}, clock: clock, settle: time.Minute, snapshot: &snapshot{}, ledger: reserve.New(),
-				placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
-				better: map[types.NamespacedName]time.Time{key: clock.Now().Add(-time.Minute)},
+				assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
+				failbackSince: map[types.NamespacedName]time.Time{key: clock.Now().Add(-time.Minute)},
 				hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{
 					SubResourcePatch: func(ctx context.Context, c client.Client, name string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 						if failed != nil {
@@ -140,11 +140,11 @@ func TestTheNextBetterPlaceHasToLastAsLong(t *testing.T) {
 			got := &workv1alpha2.ResourceBinding{}
 			g.Expect(r.hubClient.Get(t.Context(), key, got)).To(Succeed())
 			if failed != nil {
-				g.Expect(r.better).To(HaveKey(key), "it goes on at once")
+				g.Expect(r.failbackSince).To(HaveKey(key), "it goes on at once")
 				return
 			}
 			g.Expect(got.Status.SchedulerObservedAffinityName).To(Equal("first"))
-			g.Expect(r.better).To(BeEmpty())
+			g.Expect(r.failbackSince).To(BeEmpty())
 		})
 	}
 }

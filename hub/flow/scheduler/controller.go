@@ -73,7 +73,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
 			snapshot: &snapshot{}, ledger: reserve.New(), settle: deps.Settle,
-			placed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, away: sets.Set[types.NamespacedName]{}, better: map[types.NamespacedName]time.Time{},
+			assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, notPreferred: sets.Set[types.NamespacedName]{}, failbackSince: map[types.NamespacedName]time.Time{},
 		}
 		c := kube.NewController(mgr, name, deps.Workers).
 			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
@@ -103,14 +103,16 @@ type reconciler struct {
 	settle   time.Duration
 	// deciding lets one decision after the other see what those before it assigned.
 	deciding sync.Mutex
-	// placed are the targets of decisions that the cache does not show yet, waiting the
-	// bindings that the last decision did not place, with the reason, away those that it
-	// placed where others would be preferred, and better since when there is a better place
-	// for a binding. The lock deciding guards them.
-	placed  map[types.NamespacedName]placement
+	// The lock deciding guards what follows, by binding.
+
+	// assumed is what decisions gave that the cache does not show yet.
+	assumed map[types.NamespacedName]placement
+	// waiting is why the last decision did not place a binding.
 	waiting map[types.NamespacedName]string
-	away    sets.Set[types.NamespacedName]
-	better  map[types.NamespacedName]time.Time
+	// notPreferred are those that it placed where others would be preferred.
+	notPreferred sets.Set[types.NamespacedName]
+	// failbackSince is since when there is a better place for one.
+	failbackSince map[types.NamespacedName]time.Time
 }
 
 // Reconcile places one binding.
@@ -119,7 +121,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !hints.Ours(binding) {
+	if !hints.Responsible(binding) {
 		return reconcile.Result{}, nil
 	}
 	before := slices.Clone(binding.BindingSpec().Clusters)
@@ -155,7 +157,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // recheck returns after how long a binding is looked at without any news, if a better place
 // will have settled after wait; 0 is never.
 func recheck(d decide.Decision, wait time.Duration) time.Duration {
-	if d.Outcome == decide.Unschedulable || d.Away && wait == 0 {
+	if d.Outcome == decide.Unschedulable || d.NotPreferred && wait == 0 {
 		return lookAgain
 	}
 	return wait

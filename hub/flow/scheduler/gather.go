@@ -38,20 +38,20 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 	}
 	key := client.ObjectKeyFromObject(b)
 	d := decide.Decide(in)
-	wait := r.settled(key, d.Better != "", now)
-	if d.Better != "" && wait == 0 {
-		in.Settled = true
+	wait := r.failbackWait(key, d.FailbackReason != "", now)
+	if d.FailbackReason != "" && wait == 0 {
+		in.FailbackDue = true
 		d = decide.Decide(in)
 	}
 	r.ledger.Assign(key, in.Spec.Clusters, d.Targets, requestOf(in.Spec), now)
 	moves := (d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit) && !sameTargets(in.Spec.Clusters, d.Targets)
 	if moves || d.AdmittedRequests != in.AdmittedRequests {
-		r.placed[key] = placement{generation: b.GetGeneration(), targets: d.Targets, admitted: d.AdmittedRequests}
+		r.assumed[key] = placement{generation: b.GetGeneration(), targets: d.Targets, admitted: d.AdmittedRequests}
 	}
-	if d.Away {
-		r.away.Insert(key)
+	if d.NotPreferred {
+		r.notPreferred.Insert(key)
 	} else {
-		r.away.Delete(key)
+		r.notPreferred.Delete(key)
 	}
 	if reason := reasonOf(d); reason == workv1alpha2.ReasonScheduledSuccess {
 		delete(r.waiting, key)
@@ -61,17 +61,17 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 	return d, wait, nil
 }
 
-// settled returns after how long a better place will have been there for long enough, and
+// failbackWait returns after how long a better place will have been there for long enough, and
 // remembers since when it is.
-func (r *reconciler) settled(key types.NamespacedName, better bool, now time.Time) time.Duration {
+func (r *reconciler) failbackWait(key types.NamespacedName, better bool, now time.Time) time.Duration {
 	if !better {
-		delete(r.better, key)
+		delete(r.failbackSince, key)
 		return 0
 	}
-	since, known := r.better[key]
+	since, known := r.failbackSince[key]
 	if !known {
 		since = now
-		r.better[key] = now
+		r.failbackSince[key] = now
 	}
 	return max(0, r.settle-now.Sub(since))
 }
@@ -81,7 +81,7 @@ func (r *reconciler) settled(key types.NamespacedName, better bool, now time.Tim
 func (r *reconciler) arrived(key types.NamespacedName) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
-	delete(r.better, key)
+	delete(r.failbackSince, key)
 }
 
 // undo takes back what a decision reserved that was not written.
@@ -89,7 +89,7 @@ func (r *reconciler) undo(key types.NamespacedName, before []workv1alpha2.Target
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	r.ledger.Assign(key, d.Targets, before, nil, r.clock.Now())
-	delete(r.placed, key)
+	delete(r.assumed, key)
 	delete(r.waiting, key) // it is looked at again
 }
 
@@ -111,7 +111,7 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 		}
 	}
 	resource := &b.BindingSpec().Resource
-	w.Coming, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))
+	w.APIPending, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))
 	return decide.InputOf(b, w), err
 }
 
@@ -120,7 +120,7 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 func (r *reconciler) latest(b workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string) {
 	// Whoever changes the targets changes the generation.
 	key := types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}
-	if last, ok := r.placed[key]; ok && last.generation == b.GetGeneration() {
+	if last, ok := r.assumed[key]; ok && last.generation == b.GetGeneration() {
 		return last.targets, last.admitted
 	}
 	return b.BindingSpec().Clusters, b.GetAnnotations()[contract.AdmittedRequestsAnnotation]

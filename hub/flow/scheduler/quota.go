@@ -37,7 +37,7 @@ func (r *reconciler) quotas() handler.EventHandler {
 			return
 		}
 		for _, b := range bindings {
-			if hints.Ours(b) && (all || hints.StandingOf(b).Waits == workv1alpha2.ReasonQuotaExceeded) {
+			if hints.Responsible(b) && (all || hints.StateOf(b).Waits == workv1alpha2.ReasonQuotaExceeded) {
 				enqueue(q, true, b)
 			}
 		}

@@ -14,6 +14,6 @@ func TestWhatWaitsForRoomIsLookedAtWithoutNews(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(recheck(decide.Decision{Outcome: decide.Scheduled}, 0)).To(BeZero(), "it is where it should be")
 	g.Expect(recheck(decide.Decision{Outcome: decide.Unschedulable}, 0)).To(Equal(lookAgain))
-	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, Away: true}, 0)).To(Equal(lookAgain))
-	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, Away: true, Better: "There is room."}, time.Second)).To(Equal(time.Second))
+	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, NotPreferred: true}, 0)).To(Equal(lookAgain))
+	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, NotPreferred: true, FailbackReason: "There is room."}, time.Second)).To(Equal(time.Second))
 }

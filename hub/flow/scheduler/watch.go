@@ -69,7 +69,7 @@ func (r *reconciler) bindings() handler.EventHandler {
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
 			if freed := r.forget(client.ObjectKeyFromObject(e.Object)); freed {
 				// What never got a pod leaves no trace in any report.
-				r.wake(ctx, hints.Change{News: hints.Room}, q)
+				r.wake(ctx, hints.Change{Event: hints.Capacity}, q)
 			}
 			if b, ok := e.Object.(kube.Binding); ok {
 				r.wakePeers(ctx, b, q)
@@ -91,7 +91,7 @@ func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) 
 	}
 	for _, other := range bindings {
 		together, apart := fit.SameGroup(groups, other.BindingSpec().WorkloadAffinityGroups)
-		if (together || apart) && other.GetName() != b.GetName() && hints.Ours(other) {
+		if (together || apart) && other.GetName() != b.GetName() && hints.Responsible(other) {
 			enqueue(q, true, other)
 		}
 	}
@@ -102,10 +102,10 @@ func (r *reconciler) wakePeers(ctx context.Context, b kube.Binding, q requests) 
 func (r *reconciler) forget(key types.NamespacedName) bool {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
-	delete(r.placed, key)
+	delete(r.assumed, key)
 	delete(r.waiting, key)
-	r.away.Delete(key)
-	delete(r.better, key)
+	r.notPreferred.Delete(key)
+	delete(r.failbackSince, key)
 	return r.ledger.Forget(key)
 }
 
@@ -114,8 +114,8 @@ func (r *reconciler) seen(b kube.Binding) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	key := client.ObjectKeyFromObject(b)
-	if p, ok := r.placed[key]; ok && p.generation < b.GetGeneration() {
-		delete(r.placed, key)
+	if p, ok := r.assumed[key]; ok && p.generation < b.GetGeneration() {
+		delete(r.assumed, key)
 	}
 }
 
@@ -138,7 +138,7 @@ func (r *reconciler) clusters() handler.EventHandler {
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
 				r.keep(c)
 				if !e.IsInInitialList {
-					r.wake(ctx, hints.Change{News: hints.Fit, After: c}, q)
+					r.wake(ctx, hints.Change{Event: hints.Feasibility, After: c}, q)
 				}
 			}
 		},
@@ -154,7 +154,7 @@ func (r *reconciler) clusters() handler.EventHandler {
 			r.snapshot.Remove(e.Object.GetName())
 			r.ledger.Leave(e.Object.GetName())
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
-				r.wake(ctx, hints.Change{News: hints.Fit, Before: c}, q)
+				r.wake(ctx, hints.Change{Event: hints.Feasibility, Before: c}, q)
 			}
 		},
 	}
@@ -170,7 +170,7 @@ func (r *reconciler) keep(c *clusterv1alpha1.Cluster) {
 // come to is for the decision to say; it is cheap, and writes nothing if nothing
 // changes.
 func (r *reconciler) wake(ctx context.Context, change hints.Change, q requests) {
-	if change.News == hints.None {
+	if change.Event == hints.None {
 		return
 	}
 	bindings, err := r.kind.List(ctx, r.hubClient)
@@ -182,20 +182,20 @@ func (r *reconciler) wake(ctx context.Context, change hints.Change, q requests) 
 	// Whoever decides at this moment decides before us, and is known by now, or after us,
 	// and knows the cluster as it is.
 	r.deciding.Lock()
-	waiting, placed, away := maps.Clone(r.waiting), maps.Clone(r.placed), r.away.Clone()
+	waiting, assumed, notPreferred := maps.Clone(r.waiting), maps.Clone(r.assumed), r.notPreferred.Clone()
 	r.deciding.Unlock()
 	for _, b := range bindings {
-		if !hints.Ours(b) {
+		if !hints.Responsible(b) {
 			continue
 		}
-		key, at := client.ObjectKeyFromObject(b), hints.StandingOf(b)
-		if p, ok := placed[key]; ok && p.generation == b.GetGeneration() {
+		key, at := client.ObjectKeyFromObject(b), hints.StateOf(b)
+		if p, ok := assumed[key]; ok && p.generation == b.GetGeneration() {
 			at.Targets = p.targets
 		}
 		if reason, ok := waiting[key]; ok {
 			at.Waits = reason
 		}
-		at.Away = away.Has(key)
+		at.NotPreferred = notPreferred.Has(key)
 		if change.Concerns(b.BindingSpec(), at) {
 			enqueue(q, true, b)
 		}

@@ -63,10 +63,10 @@ func Now(d decide.Decision, assigned []workv1alpha2.TargetCluster) string {
 // Better says why there is a better place than the one that a decision leaves it at, and when it
 // goes there; empty if there is none.
 func Better(d decide.Decision) string {
-	if d.Better == "" {
+	if d.FailbackReason == "" {
 		return ""
 	}
-	return d.Better + " It goes there when there has been room for a while, and leaves where it is once it is healthy there."
+	return d.FailbackReason + " It goes there when there has been room for a while, and leaves where it is once it is healthy there."
 }
 
 // Targets lists targets as people read them.

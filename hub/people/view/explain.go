@@ -148,7 +148,7 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		d := decide.Decide(in)
 		report.Attempts = explain.Attempts(d, spec.Clusters)
 		report.Now = explain.Now(d, spec.Clusters)
-		if hints.Ours(b) {
+		if hints.Responsible(b) {
 			// Whether it would be left where it is, if nothing but room had changed.
 			report.Better = explain.Better(decide.Decide(asIs))
 		}

@@ -22,7 +22,7 @@ func (r *Reader) world(ctx context.Context, b kube.Binding, clusters []*clusterv
 	w := decide.World{Clusters: clusters, Now: r.clock.Now()}
 	resource := &b.BindingSpec().Resource
 	var err error
-	if w.Coming, err = kube.DefinedIn(ctx, r.hub, r.mapper, schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)); err != nil {
+	if w.APIPending, err = kube.DefinedIn(ctx, r.hub, r.mapper, schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)); err != nil {
 		return w, err
 	}
 	namespace := b.GetNamespace()

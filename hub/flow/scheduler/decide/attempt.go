@@ -32,8 +32,8 @@ type attempt struct {
 
 func queryOf(in *Input, g group) *fit.Query {
 	q := fit.NewQuery(in.Spec, g.matcher)
-	q.Overflow, q.Selector, q.Peers, q.Coming = g.overflow, g.affinity, in.Peers, in.Coming
-	q.GivenUp = sets.New(in.GivenUp...)
+	q.Overflow, q.Selector, q.Peers, q.APIPending = g.overflow, g.affinity, in.Peers, in.APIPending
+	q.FailedIn = sets.New(in.FailedIn...)
 	return q
 }
 

@@ -74,7 +74,7 @@ func CouldPlaceWithout(in Input, without []string) bool {
 // leaving: at once, or once there has been room for long enough. Then the copy that is there
 // still is not to be deleted.
 func WouldReturn(in Input, to string) bool {
-	in.Settled = true
+	in.FailbackDue = true
 	return slices.Contains(Decide(in).Return, to)
 }
 

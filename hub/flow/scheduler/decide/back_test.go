@@ -34,7 +34,7 @@ func TestTheCopyInAClusterThatIsBackIsChosenAgain(t *testing.T) {
 	everywhere := func(in *decide.Input) { in.Spec.Placement.ReplicaScheduling = nil }
 	groups := func(in *decide.Input) {
 		in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"})
-		in.ObservedAffinity, in.ReturnToPreferred, in.Settled = "group-1", true, true
+		in.ObservedAffinity, in.ReturnToPreferred, in.FailbackDue = "group-1", true, true
 	}
 	full := func(c *clusterv1alpha1.Cluster) { pods(0)(c) }
 	tests := map[string]struct {

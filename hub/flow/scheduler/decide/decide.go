@@ -13,13 +13,13 @@ import (
 // there rather than nowhere.
 func Decide(in Input) Decision {
 	d := decide(in)
-	if len(in.GivenUp) > 0 && d.Outcome != Keep && d.Outcome != Scheduled && d.Outcome != Refused {
-		in.GivenUp = nil
+	if len(in.FailedIn) > 0 && d.Outcome != Keep && d.Outcome != Scheduled && d.Outcome != Refused {
+		in.FailedIn = nil
 		if again := decide(in); again.Outcome == Scheduled {
 			d = again
 		}
 	}
-	d.Away = away(in, d)
+	d.NotPreferred = notPreferred(in, d)
 	d.AdmittedRequests = admit(in, d)
 	d.Pending = pending(in, d)
 	return d
@@ -51,14 +51,14 @@ func decide(in Input) Decision {
 	}
 	d.Trigger = trigger(in, d.Placement, groups[current])
 	if d.Trigger == TriggerNone || d.Trigger == TriggerFollows {
-		b, err := prefer(in, groups, current)
+		b, err := planFailback(in, groups, current)
 		if err != nil {
 			return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
 		}
 		if b != nil {
-			d.Better = b.why
+			d.FailbackReason = b.why
 		}
-		if b != nil && in.Settled {
+		if b != nil && in.FailbackDue {
 			d.Outcome, d.Trigger, d.Attempts = Scheduled, TriggerPreferred, []Attempt{b.attempt}
 			d.Targets, d.Leave, d.Affinity = b.targets, b.leave, b.group
 			d.Return = returned(d.Targets, in.copies)

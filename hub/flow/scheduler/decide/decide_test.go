@@ -140,11 +140,11 @@ func TestDecide(t *testing.T) {
 			want: decide.Keep, wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
 		"it goes where it was not given up": {
-			in:   input(divided, applied, func(in *decide.Input) { in.GivenUp = []string{"a"} }),
+			in:   input(divided, applied, func(in *decide.Input) { in.FailedIn = []string{"a"} }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerReplicas, wantTargets: targets{{Name: "b", Replicas: 2}},
 		},
 		"it goes where it was given up rather than nowhere": {
-			in:   input(divided, applied, with(member("a"), member("b", tainted)), func(in *decide.Input) { in.GivenUp = []string{"a"} }),
+			in:   input(divided, applied, with(member("a"), member("b", tainted)), func(in *decide.Input) { in.FailedIn = []string{"a"} }),
 			want: decide.Scheduled, wantTrigger: decide.TriggerReplicas, wantTargets: targets{{Name: "a", Replicas: 2}},
 		},
 		"a divided application is shared anew when its cluster is no more": {

@@ -32,11 +32,11 @@ type Input struct {
 	Assumed map[string]fit.Assumed
 	// Peers are the workloads of the same affinity groups.
 	Peers fit.Peers
-	// Coming are the clusters that get the API of the binding's template from this hub.
-	Coming sets.Set[string]
-	// GivenUp are the clusters in which the application was given up of late, because it
+	// APIPending are the clusters that get the API of the binding's template from this hub.
+	APIPending sets.Set[string]
+	// FailedIn are the clusters in which the application was given up of late, because it
 	// was not healthy there: it goes to others, as long as there are any.
-	GivenUp []string
+	FailedIn []string
 	// Quotas are those of the namespace.
 	Quotas []quota.Quota
 	// AdmittedRequests is what of the binding's requests was compared with the quotas, as in the
@@ -46,8 +46,8 @@ type Input struct {
 	// to the one in use once the application fits into it. StayInOverflow leaves replicas
 	// where they overflowed to when the clusters that they were meant for have room.
 	ReturnToPreferred, StayInOverflow bool
-	// Settled says that a better place has been there for long enough to go there.
-	Settled bool
+	// FailbackDue says that a better place has been there for long enough to go there.
+	FailbackDue bool
 	// Explain asks for what a person wants to know and a decision does without: the
 	// details of verdicts, and capacities that do not matter.
 	Explain bool
@@ -168,12 +168,12 @@ type Decision struct {
 	Leave []Departure
 	// Return are targets whose eviction is taken back, by name: the old copy is still there.
 	Return []string
-	// Away says that there are clusters that are preferred to the targets: whatever makes
-	// room there is news.
-	Away bool
-	// Better says in sentences why there is a better place, to which the application goes
+	// NotPreferred says that there are clusters that are preferred to the targets: capacity that
+	// is freed in one of them requeues the binding.
+	NotPreferred bool
+	// FailbackReason says in sentences why there is a better place, to which the application goes
 	// once that has settled; empty if there is none.
-	Better string
+	FailbackReason string
 	// Affinity is the group in use; empty without clusterAffinities.
 	Affinity string
 	// Attempts in the order in which they were made. The last one is that which

@@ -120,6 +120,6 @@ func randomPlacement(random *rand.Rand) decide.Input {
 			p.SpreadConstraints = append(p.SpreadConstraints, s)
 		}
 	}
-	in.ReturnToPreferred, in.Settled = random.IntN(4) == 0, true
+	in.ReturnToPreferred, in.FailbackDue = random.IntN(4) == 0, true
 	return in
 }

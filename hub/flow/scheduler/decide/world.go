@@ -18,9 +18,9 @@ import (
 // explains one or asks what if.
 type World struct {
 	Clusters []*clusterv1alpha1.Cluster
-	// Assumed and Coming are as in Input.
-	Assumed map[string]fit.Assumed
-	Coming  sets.Set[string]
+	// Assumed and APIPending are as in Input.
+	Assumed    map[string]fit.Assumed
+	APIPending sets.Set[string]
 	// Quotas are those of the namespace.
 	Quotas []policyv1alpha1.FederatedResourceQuota
 	// Others are the bindings of the namespace, and may be with the binding itself. They are of
@@ -50,8 +50,8 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 		Pending:          annotations[contract.ReschedulePendingAnnotation],
 		Clusters:         w.Clusters,
 		Assumed:          w.Assumed,
-		Coming:           w.Coming,
-		GivenUp:          workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, w.Now),
+		APIPending:       w.APIPending,
+		FailedIn:         workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, w.Now),
 	}
 	in.ReturnToPreferred, in.StayInOverflow = wishes(annotations)
 	_, in.AdmittedRequests = w.latest(b)

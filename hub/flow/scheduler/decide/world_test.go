@@ -43,7 +43,7 @@ func TestInputOf(t *testing.T) {
 
 	in := decide.InputOf(b, w)
 	g.Expect(in.Peers.Apart).To(Equal([]fit.Peer{{Name: "api", Clusters: []string{"b"}}}))
-	g.Expect(in.GivenUp).To(Equal([]string{"c"}))
+	g.Expect(in.FailedIn).To(Equal([]string{"c"}))
 	g.Expect(in.Quotas).To(HaveLen(1))
 	used := in.Quotas[0].UsedByOthers
 	g.Expect(used.Cpu().String()).To(Equal("2"), "by others, and not by itself")

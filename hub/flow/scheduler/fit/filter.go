@@ -26,15 +26,15 @@ type Query struct {
 	Targets sets.Set[string]
 	// Leaving are the clusters that the application is being evicted from.
 	Leaving sets.Set[string]
-	// GivenUp are those in which it was given up of late, because it was not healthy there.
-	GivenUp sets.Set[string]
+	// FailedIn are those in which it was given up of late, because it was not healthy there.
+	FailedIn sets.Set[string]
 	// Spread are the constraints that need a property of each cluster.
 	Spread []policyv1alpha1.SpreadConstraint
 	// Peers are the workloads to stay with, and to stay away from.
 	Peers Peers
-	// Coming are the clusters that get the API from this hub: its definition goes to them,
+	// APIPending are the clusters that get the API from this hub: its definition goes to them,
 	// and they may not have reported it yet.
-	Coming sets.Set[string]
+	APIPending sets.Set[string]
 	// Selector is what Affinity was made of, for explanations.
 	Selector *policyv1alpha1.ClusterAffinity
 }
@@ -146,7 +146,7 @@ func eviction(q *Query, c *clusterv1alpha1.Cluster) string {
 	switch {
 	case q.Leaving.Has(c.Name):
 		return "cluster(s) is in the process of eviction"
-	case q.GivenUp.Has(c.Name) && !q.Targets.Has(c.Name):
+	case q.FailedIn.Has(c.Name) && !q.Targets.Has(c.Name):
 		return "cluster(s) did not keep the application healthy"
 	default:
 		return ""
@@ -154,7 +154,7 @@ func eviction(q *Query, c *clusterv1alpha1.Cluster) string {
 }
 
 func api(q *Query, c *clusterv1alpha1.Cluster) string {
-	if q.Coming.Has(c.Name) {
+	if q.APIPending.Has(c.Name) {
 		return ""
 	}
 	// What a target reports may be incomplete for a while; only a complete list says

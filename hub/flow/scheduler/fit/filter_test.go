@@ -165,7 +165,7 @@ func TestFilters(t *testing.T) {
 			matcher, err := selector.CompileCluster(tt.affinity)
 			g.Expect(err).NotTo(HaveOccurred())
 			q := fit.NewQuery(binding(tt.binding), matcher)
-			q.Coming = sets.New(tt.coming...)
+			q.APIPending = sets.New(tt.coming...)
 			gotFilter, gotReason := first(q, member(tt.cluster))
 			g.Expect(gotFilter).To(Equal(tt.wantFilter))
 			g.Expect(gotReason).To(Equal(tt.wantReason))

@@ -19,30 +19,30 @@ import (
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
-// Ours says whether a binding is this scheduler's to place: somebody is to, and the binding
+// Responsible says whether a binding is this scheduler's to place: somebody is to, and the binding
 // names nobody else.
-func Ours(b workv1alpha2.Binding) bool {
+func Responsible(b workv1alpha2.Binding) bool {
 	name := b.BindingSpec().SchedulerName
 	return (name == "" || name == contract.DefaultSchedulerName) && bindings.IsScheduled(b)
 }
 
-// News is what changed about a cluster, as far as decisions go.
-type News int
+// Event is what changed about a cluster, as far as decisions go.
+type Event int
 
-// News, the least first.
+// Events, the least first.
 const (
 	// None : nothing; an agent told that its cluster is alive, or that it has less
 	// room than before.
-	None News = iota
-	// Room : the cluster may have room for more. That helps who waits for room.
-	Room
-	// Fit : what filters look at. A binding may fit now, or no longer.
-	Fit
+	None Event = iota
+	// Capacity : the cluster may have room for more. That helps who waits for room.
+	Capacity
+	// Feasibility : what filters look at. A binding may fit now, or no longer.
+	Feasibility
 )
 
 // Change is what happened to a cluster.
 type Change struct {
-	News News
+	Event Event
 	// Before and After are the cluster as it was and as it is; nil if it was not there, is
 	// no more, or does not matter.
 	Before, After *clusterv1alpha1.Cluster
@@ -57,28 +57,28 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 		!maps.Equal(before.Labels, after.Labels),
 		complete(before) != complete(after),
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements):
-		c.News = Fit
+		c.Event = Feasibility
 	case roomier(before.Status.ResourceSummary, after.Status.ResourceSummary),
 		fit.Roomier(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas):
-		c.News = Room
+		c.Event = Capacity
 	}
 	return c
 }
 
-// Standing is where a binding stands by its last decision, which may not be in the cache
+// BindingState is where a binding stands by its last decision, which may not be in the cache
 // yet.
-type Standing struct {
+type BindingState struct {
 	// Waits is the reason why it was not placed; empty if it was.
 	Waits string
-	// Away says that it would rather be elsewhere, and goes there when there is room.
-	Away bool
+	// NotPreferred says that it would rather be elsewhere, and goes there when there is room.
+	NotPreferred bool
 	// Targets are the clusters that it has.
 	Targets []workv1alpha2.TargetCluster
 }
 
-// StandingOf returns what a binding says itself.
-func StandingOf(b workv1alpha2.Binding) Standing {
-	s := Standing{Targets: b.BindingSpec().Clusters}
+// StateOf returns what a binding says itself.
+func StateOf(b workv1alpha2.Binding) BindingState {
+	s := BindingState{Targets: b.BindingSpec().Clusters}
 	c := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingScheduled)
 	switch {
 	case c == nil:
@@ -93,18 +93,18 @@ func StandingOf(b workv1alpha2.Binding) Standing {
 // are found has nothing to gain from room elsewhere, nor from a cluster that it does not
 // pick; and one whose replicas are divided stays where it is, wherever else it would fit,
 // unless it would rather be elsewhere.
-func (c Change) Concerns(spec *workv1alpha2.ResourceBindingSpec, at Standing) bool {
-	switch c.News {
+func (c Change) Concerns(spec *workv1alpha2.ResourceBindingSpec, at BindingState) bool {
+	switch c.Event {
 	case None:
 		return false
-	case Room:
-		return at.Waits == workv1alpha2.ReasonUnschedulable || at.Away && c.picked(spec.Placement)
-	case Fit:
+	case Capacity:
+		return at.Waits == workv1alpha2.ReasonUnschedulable || at.NotPreferred && c.picked(spec.Placement)
+	case Feasibility:
 	}
 	if at.Waits != "" || spec.Placement == nil || slices.ContainsFunc(at.Targets, c.is) {
 		return true
 	}
-	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated && !at.Away {
+	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated && !at.NotPreferred {
 		return false
 	}
 	return c.picked(spec.Placement)

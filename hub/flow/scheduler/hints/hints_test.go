@@ -24,33 +24,33 @@ func TestOf(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(*clusterv1alpha1.Cluster)
-		want   hints.News
+		want   hints.Event
 	}{
 		"a heartbeat is no news": {func(c *clusterv1alpha1.Cluster) {
 			c.ResourceVersion = "2"
 			c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue}}
 		}, hints.None},
 		"less room is no news": {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("3") }, hints.None},
-		"pods that went":       {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("500m") }, hints.Room},
-		"a new node":           {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocatable = cpus("8") }, hints.Room},
+		"pods that went":       {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocated = cpus("500m") }, hints.Capacity},
+		"a new node":           {func(c *clusterv1alpha1.Cluster) { c.Status.ResourceSummary.Allocatable = cpus("8") }, hints.Capacity},
 		"a larger node": {func(c *clusterv1alpha1.Cluster) {
 			c.Status.ResourceSummary.AllocatableModelings = []clusterv1alpha1.AllocatableModeling{{Grade: 3, Count: 1}}
-		}, hints.Room},
+		}, hints.Capacity},
 		"room in a namespace": {func(c *clusterv1alpha1.Cluster) {
 			c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{Namespace: "shop", Free: cpus("2")}}
-		}, hints.Room},
-		"a label": {func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"a": "b"} }, hints.Fit},
-		"a taint": {func(c *clusterv1alpha1.Cluster) { c.Generation++ }, hints.Fit},
+		}, hints.Capacity},
+		"a label": {func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"a": "b"} }, hints.Feasibility},
+		"a taint": {func(c *clusterv1alpha1.Cluster) { c.Generation++ }, hints.Feasibility},
 		"its removal": {func(c *clusterv1alpha1.Cluster) {
 			c.DeletionTimestamp = &metav1.Time{}
 			*c.DeletionTimestamp = metav1.Now()
-		}, hints.Fit},
+		}, hints.Feasibility},
 		"another API": {func(c *clusterv1alpha1.Cluster) {
 			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}
-		}, hints.Fit},
+		}, hints.Feasibility},
 		"a full listing": {func(c *clusterv1alpha1.Cluster) {
 			c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue}}
-		}, hints.Fit},
+		}, hints.Feasibility},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestOf(t *testing.T) {
 			before.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{Namespace: "shop", Free: cpus("1")}}
 			after := before.DeepCopy()
 			tt.change(after)
-			NewWithT(t).Expect(hints.Of(before, after).News).To(Equal(tt.want))
+			NewWithT(t).Expect(hints.Of(before, after).Event).To(Equal(tt.want))
 		})
 	}
 }
@@ -74,7 +74,7 @@ func TestConcerns(t *testing.T) {
 		s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided}
 	}
 	moved := func(from, to string) hints.Change {
-		return hints.Change{News: hints.Fit, Before: builder.MakeCluster("m").Label("site", from).Obj(), After: builder.MakeCluster("m").Label("site", to).Obj()}
+		return hints.Change{Event: hints.Feasibility, Before: builder.MakeCluster("m").Label("site", from).Obj(), After: builder.MakeCluster("m").Label("site", to).Obj()}
 	}
 	overflowing := func(s *workv1alpha2.ResourceBindingSpec) {
 		divided(s)
@@ -83,7 +83,7 @@ func TestConcerns(t *testing.T) {
 			OverflowAffinities: []policyv1alpha1.OverflowAffinityTerm{{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m"}}}},
 		}}
 	}
-	room := hints.Change{News: hints.Room, After: builder.MakeCluster("m").Obj()}
+	room := hints.Change{Event: hints.Capacity, After: builder.MakeCluster("m").Obj()}
 	tests := map[string]struct {
 		change  hints.Change
 		spec    func(*workv1alpha2.ResourceBindingSpec)
@@ -96,8 +96,8 @@ func TestConcerns(t *testing.T) {
 		"room to who waits for it":                        {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
 		"room to who waits for something else":            {change: room, waits: workv1alpha2.ReasonNoClusterFit},
 		"room to who is placed":                           {change: room, waits: placed, targets: []string{"m"}},
-		"room somewhere to who would rather be elsewhere": {change: hints.Change{News: hints.Room}, away: true, targets: []string{"a"}, want: true},
-		"room where it would rather be":                   {change: hints.Change{News: hints.Room, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
+		"room somewhere to who would rather be elsewhere": {change: hints.Change{Event: hints.Capacity}, away: true, targets: []string{"a"}, want: true},
+		"room where it would rather be":                   {change: hints.Change{Event: hints.Capacity, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
 		"room where it does not go":                       {change: room, away: true, targets: []string{"a"}},
 		"room in what takes what overflows":               {change: room, away: true, targets: []string{"a"}, want: true, spec: overflowing},
 		"a cluster to what overflowed":                    {change: moved("x", "south"), away: true, targets: []string{"a"}, want: true, spec: overflowing},
@@ -113,8 +113,8 @@ func TestConcerns(t *testing.T) {
 				{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}, {ClusterAffinity: *south},
 			}}
 		}},
-		"a cluster that joined": {change: hints.Change{News: hints.Fit, After: builder.MakeCluster("m").Label("site", "south").Obj()}, targets: []string{"a"}, want: true},
-		"a target that is gone": {change: hints.Change{News: hints.Fit, Before: builder.MakeCluster("m").Obj()}, spec: divided, targets: []string{"m"}, want: true},
+		"a cluster that joined": {change: hints.Change{Event: hints.Feasibility, After: builder.MakeCluster("m").Label("site", "south").Obj()}, targets: []string{"a"}, want: true},
+		"a target that is gone": {change: hints.Change{Event: hints.Feasibility, Before: builder.MakeCluster("m").Obj()}, spec: divided, targets: []string{"m"}, want: true},
 		"what cannot be read is looked at": {change: moved("x", "y"), want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no key": ""}}}
 		}},
@@ -126,7 +126,7 @@ func TestConcerns(t *testing.T) {
 			if tt.spec != nil {
 				tt.spec(spec)
 			}
-			at := hints.Standing{Waits: tt.waits, Away: tt.away}
+			at := hints.BindingState{Waits: tt.waits, NotPreferred: tt.away}
 			for _, name := range tt.targets {
 				at.Targets = append(at.Targets, workv1alpha2.TargetCluster{Name: name})
 			}
@@ -139,11 +139,11 @@ func TestStandingOf(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "m"}}}}
-	g.Expect(hints.StandingOf(b).Waits).NotTo(BeEmpty())
+	g.Expect(hints.StateOf(b).Waits).NotTo(BeEmpty())
 	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.BindingScheduled, Status: metav1.ConditionFalse, Reason: "Why"}}
-	g.Expect(hints.StandingOf(b)).To(Equal(hints.Standing{Waits: "Why", Targets: b.Spec.Clusters}))
+	g.Expect(hints.StateOf(b)).To(Equal(hints.BindingState{Waits: "Why", Targets: b.Spec.Clusters}))
 	b.Status.Conditions[0].Status = metav1.ConditionTrue
-	g.Expect(hints.StandingOf(b).Waits).To(BeEmpty())
+	g.Expect(hints.StateOf(b).Waits).To(BeEmpty())
 }
 
 func TestPriority(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
-// better is a place that the placement prefers to where the application is.
-type better struct {
+// failback is a place that the placement prefers to where the application is.
+type failback struct {
 	attempt Attempt
 	targets []workv1alpha2.TargetCluster
 	leave   []Departure
@@ -23,22 +23,22 @@ type better struct {
 
 // Why there is a better place.
 const (
-	whyGroup   = "Group %q of clusterAffinities is preferred, and has room."
-	whyRetract = "Preferred clusters have room for what overflowed."
+	whyGroup = "Group %q of clusterAffinities is preferred, and has room."
+	whyDrain = "Preferred clusters have room for what overflowed."
 )
 
-// prefer looks for a better place for an application that is well placed as it is: in a
+// planFailback looks for a better place for an application that is well placed as it is: in a
 // group of clusterAffinities before the one in use, or in the clusters that a group means
 // instead of those that take what overflows. Whole shares of clusters move, so that each
 // old copy can stay until the new ones are healthy; what stays where it is keeps its
 // share. Nothing else may be on its way at the same time.
-func prefer(in Input, groups []group, current int) (*better, error) {
+func planFailback(in Input, groups []group, current int) (*failback, error) {
 	if len(in.Spec.Clusters) == 0 || underWay(in) || onRequest(in.Spec) {
 		return nil, nil
 	}
 	if in.ReturnToPreferred {
 		for i := range current {
-			b, err := preferGroup(in, groups[i])
+			b, err := failbackToGroup(in, groups[i])
 			if b != nil || err != nil {
 				return b, err
 			}
@@ -47,7 +47,7 @@ func prefer(in Input, groups []group, current int) (*better, error) {
 	if in.StayInOverflow || len(groups[current].overflow) == 0 {
 		return nil, nil
 	}
-	return retract(in, groups[current])
+	return drainOverflow(in, groups[current])
 }
 
 // onRequest says that an application comes back only when a person asks for it: it takes
@@ -60,9 +60,9 @@ func onRequest(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return f.PurgeMode.Canonical() == policyv1alpha1.PurgeDirectly || f.StatePreservation != nil && len(f.StatePreservation.Rules) > 0
 }
 
-// preferGroup says whether all of an application fits into a group. It may be there
+// failbackToGroup says whether all of an application fits into a group. It may be there
 // already, in clusters that two groups have in common: then only the group is another.
-func preferGroup(in Input, g group) (*better, error) {
+func failbackToGroup(in Input, g group) (*failback, error) {
 	q, clusters := queryOf(&in, g), byName(in.Clusters)
 	why := fmt.Sprintf(whyGroup, g.name)
 	var leave []Departure
@@ -78,9 +78,9 @@ func preferGroup(in Input, g group) (*better, error) {
 	return b, err
 }
 
-// retract says which shares of clusters that take what overflows fit into the clusters
+// drainOverflow says which shares of clusters that take what overflows fit into the clusters
 // before them: of the last of those clusters first, and of equals the smallest first.
-func retract(in Input, g group) (*better, error) {
+func drainOverflow(in Input, g group) (*failback, error) {
 	q, clusters := queryOf(&in, g), byName(in.Clusters)
 	tier := func(name string) int {
 		if c := clusters[name]; c != nil {
@@ -92,10 +92,10 @@ func retract(in Input, g group) (*better, error) {
 	slices.SortFunc(strays, func(a, b workv1alpha2.TargetCluster) int {
 		return cmp.Or(cmp.Compare(tier(b.Name), tier(a.Name)), cmp.Compare(a.Replicas, b.Replicas), strings.Compare(a.Name, b.Name))
 	})
-	var out *better
+	var out *failback
 	var leave []Departure
 	for _, s := range strays {
-		next := append(slices.Clone(leave), Departure{Cluster: s.Name, Replicas: s.Replicas, Why: whyRetract})
+		next := append(slices.Clone(leave), Departure{Cluster: s.Name, Replicas: s.Replicas, Why: whyDrain})
 		b, err := move(in, g, next)
 		if err != nil {
 			return nil, err
@@ -106,13 +106,13 @@ func retract(in Input, g group) (*better, error) {
 			continue
 		}
 		out, leave = b, next
-		out.why = whyRetract
+		out.why = whyDrain
 	}
 	return out, nil
 }
 
-// away says whether prefer has anything to look for after a decision.
-func away(in Input, d Decision) bool {
+// notPreferred says whether planFailback has anything to look for after a decision.
+func notPreferred(in Input, d Decision) bool {
 	if d.Outcome == Refused || len(d.Targets) == 0 || in.Spec.Placement == nil || len(in.Spec.Placement.ClusterAffinities) == 0 || onRequest(in.Spec) {
 		return false
 	}
@@ -135,7 +135,7 @@ func away(in Input, d Decision) bool {
 
 // move returns how an application would be placed if it left some clusters for a group;
 // nil if that does not do, or would take from what stays before the others are healthy.
-func move(in Input, g group, leave []Departure) (*better, error) {
+func move(in Input, g group, leave []Departure) (*failback, error) {
 	was, spec := in.Spec, *in.Spec
 	spec.GracefulEvictionTasks = slices.Clone(spec.GracefulEvictionTasks)
 	spec.Clusters = slices.Clone(spec.Clusters)
@@ -155,7 +155,7 @@ func move(in Input, g group, leave []Departure) (*better, error) {
 	}
 	leave = slices.Clone(leave)
 	slices.SortFunc(leave, func(a, b Departure) int { return strings.Compare(a.Cluster, b.Cluster) })
-	return &better{attempt: attempt, targets: targets, leave: leave, group: g.name}, nil
+	return &failback{attempt: attempt, targets: targets, leave: leave, group: g.name}, nil
 }
 
 // left are the targets that a decision from scratch does not choose again, though a group

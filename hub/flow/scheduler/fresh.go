@@ -27,7 +27,7 @@ func (s *Scheduler) CouldPlaceWithout(ctx context.Context, b kube.Binding, witho
 // WouldReturn says whether a binding would be placed again in a cluster that it is leaving.
 // Other stages may call it once the manager has started.
 func (s *Scheduler) WouldReturn(ctx context.Context, b kube.Binding, to string) (bool, error) {
-	if !hints.Ours(b) {
+	if !hints.Responsible(b) {
 		return false, nil // nobody takes it back: the copy there would wait for ever
 	}
 	return s.ask(ctx, b, func(in decide.Input) bool { return decide.WouldReturn(in, to) })
@@ -43,16 +43,16 @@ func (s *Scheduler) ask(ctx context.Context, b kube.Binding, question func(decid
 	if b.GetNamespace() == "" {
 		r = s.wide
 	}
-	in, err := r.foresee(ctx, b)
+	in, err := r.gatherFresh(ctx, b)
 	if err != nil {
 		return false, fmt.Errorf("gathering what decides on %q: %w", b.GetName(), err)
 	}
 	return question(in), nil
 }
 
-// foresee gathers what a decision made now would depend on. The clusters are those of the
+// gatherFresh gathers what a decision made now would depend on. The clusters are those of the
 // cache: others may ask before our own handlers heard of any.
-func (r *reconciler) foresee(ctx context.Context, b kube.Binding) (decide.Input, error) {
+func (r *reconciler) gatherFresh(ctx context.Context, b kube.Binding) (decide.Input, error) {
 	r.deciding.Lock()
 	in, err := r.gather(ctx, b, r.clock.Now())
 	r.deciding.Unlock()

@@ -150,11 +150,11 @@ func TestWhatIsPreferredIsGoneBackTo(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			before := decide.Decide(tt.in)
-			g.Expect(before.Better != "").To(Equal(tt.want != nil))
-			g.Expect(before.Away || before.Better == "").To(BeTrue(), "whatever is better is worth to be told of")
+			g.Expect(before.FailbackReason != "").To(Equal(tt.want != nil))
+			g.Expect(before.NotPreferred || before.FailbackReason == "").To(BeTrue(), "whatever is better is worth to be told of")
 			g.Expect(before.Leave).To(BeEmpty())
 			g.Expect(before.Targets).To(BeComparableTo(tt.in.Spec.Clusters), "it waits until that has settled")
-			tt.in.Settled = true
+			tt.in.FailbackDue = true
 			got := decide.Decide(tt.in)
 			if tt.want == nil {
 				g.Expect(got.Targets).To(BeComparableTo(tt.in.Spec.Clusters))
@@ -202,7 +202,7 @@ func TestNewsOfRoomAreForWhatWouldRatherBeElsewhere(t *testing.T) {
 			g := NewWithT(t)
 			got := decide.Decide(tt.in)
 			g.Expect(got.Targets).NotTo(BeEmpty())
-			g.Expect(got.Away).To(Equal(tt.want))
+			g.Expect(got.NotPreferred).To(Equal(tt.want))
 		})
 	}
 }
