@@ -1,11 +1,11 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 // Moves says which clusters an application left, the newest first, and what it waits for.
@@ -52,18 +52,12 @@ func waiting(b workv1alpha2.Binding, e *workv1alpha2.Eviction, to []string) stri
 	}
 }
 
-// readyIn is how many replicas a cluster says are ready.
+// readyIn is how many replicas a cluster says are ready. What is stale says nothing.
 func readyIn(status *workv1alpha2.ResourceBindingStatus, cluster string) int32 {
 	for i := range status.AggregatedStatus {
-		item := &status.AggregatedStatus[i]
-		if item.ClusterName != cluster || item.Status == nil || item.StaleSince != nil {
-			continue
-		}
-		var counts struct {
-			ReadyReplicas int32 `json:"readyReplicas"`
-		}
-		if json.Unmarshal(item.Status.Raw, &counts) == nil {
-			return counts.ReadyReplicas
+		if item := &status.AggregatedStatus[i]; item.ClusterName == cluster && item.StaleSince == nil {
+			ready, _ := bindings.Ready(item)
+			return ready
 		}
 	}
 	return 0

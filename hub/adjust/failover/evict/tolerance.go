@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/selector"
 )
 
 // DefaultToleration is for how long an application tolerates that a cluster is not Ready if its policy
@@ -63,7 +64,7 @@ func tolerate(taints []corev1.Taint, tolerations []corev1.Toleration, bySilence 
 			continue
 		}
 		silent := bySilence.Has(taint.Key) || taint.Key == contract.TaintClusterNotReady || taint.Key == contract.TaintClusterUnreachable
-		toleration := first(tolerations, taint)
+		toleration := selector.Toleration(tolerations, taint)
 		byDefault := toleration == nil && silent
 		if byDefault {
 			toleration = &corev1.Toleration{TolerationSeconds: new(int64(DefaultToleration / time.Second))}
@@ -77,31 +78,4 @@ func tolerate(taints []corev1.Taint, tolerations []corev1.Toleration, bySilence 
 		}
 	}
 	return out
-}
-
-func first(tolerations []corev1.Toleration, taint *corev1.Taint) *corev1.Toleration {
-	for i := range tolerations {
-		if accepts(&tolerations[i], taint) {
-			return &tolerations[i]
-		}
-	}
-	return nil
-}
-
-// accepts follows the rules that pods and nodes have.
-func accepts(t *corev1.Toleration, taint *corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect {
-		return false
-	}
-	if t.Key != taint.Key && (t.Key != "" || t.Operator != corev1.TolerationOpExists) {
-		return false
-	}
-	switch t.Operator {
-	case corev1.TolerationOpExists:
-		return true
-	case "", corev1.TolerationOpEqual:
-		return t.Value == taint.Value
-	default:
-		return false
-	}
 }

@@ -1,10 +1,9 @@
 package reserve
 
 import (
-	"encoding/json"
-
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 // Missing returns what a binding was assigned and its clusters have not reported yet:
@@ -33,11 +32,6 @@ func existing(item *workv1alpha2.AggregatedStatusItem, wanted int32) int32 {
 	if item.Health == workv1alpha1.Healthy {
 		return wanted
 	}
-	var status struct {
-		Replicas int32 `json:"replicas"`
-	}
-	if item.Status == nil || json.Unmarshal(item.Status.Raw, &status) != nil {
-		return 0 // nothing that counts replicas
-	}
-	return max(0, status.Replicas)
+	counts, _ := bindings.CountsOf(item) // none of what does not count replicas
+	return counts.Replicas
 }
