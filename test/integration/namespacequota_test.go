@@ -54,12 +54,12 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 	limit := func(member string, pods int64) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "owner"}}
 		quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
-		client := s.member(member).Client(t)
+		in := s.member(member).Client(t)
 		g.Eventually(func() error { // the namespace comes with the first object
 			if pods == 0 {
-				return client.Delete(t.Context(), quota)
+				return in.Delete(t.Context(), quota)
 			}
-			return client.Create(t.Context(), quota)
+			return in.Create(t.Context(), quota)
 		}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
 	}
 	free := func(g Gomega, member string) string {

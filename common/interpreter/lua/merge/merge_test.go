@@ -30,7 +30,9 @@ func TestConditions(t *testing.T) {
 	}
 	items := []merge.Item{
 		reporting("a", ready("True", "well", "2026-01-01"), "no condition", nil), reporting("b", ready("False", "ill", "2026-01-02")),
-		reporting("c", ready("True", "fine", "2026-01-03")), {Cluster: "d"}, {Cluster: "e", Status: map[string]any{"conditions": "none"}},
+		reporting("c", ready("True", "fine", "2026-01-03")),
+		{Cluster: "d"},
+		{Cluster: "e", Status: map[string]any{"conditions": "none"}},
 	}
 	g.Expect(merge.Conditions(items)).To(Equal([]any{
 		condition("type", "Ready", "status", "False", "reason", "R", "message", "b=ill", "lastTransitionTime", "2026-01-02"),
@@ -139,7 +141,7 @@ func TestWhatComesOutIsBounded(t *testing.T) {
 	for _, out := range [][]any{merge.Conditions(items), merge.ByType(sources, nil, int64(1))} {
 		g.Expect(out).To(HaveLen(50))
 		for _, entry := range out {
-			message, _ := entry.(map[string]any)["message"].(string) //nolint:errcheck // It is one.
+			message, _ := entry.(map[string]any)["message"].(string)
 			g.Expect(len(message)).To(BeNumerically("<", 9000))
 			g.Expect(strings.ToValidUTF8(message, "?")).To(Equal(message))
 		}

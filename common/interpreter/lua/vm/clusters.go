@@ -14,18 +14,18 @@ const maxReported = 256 << 20
 func (s *sandbox) clusters() *lua.LTable {
 	t := s.l.NewTable()
 	s.function(t, "last", func(l *lua.LState) int {
-		return s.pushKept(l, merge.Last(s.items(l, 1), s.texts(l, 2)))
+		return s.pushKept(l, merge.Last(s.items(l), s.texts(l)))
 	})
 	s.function(t, "sum", func(l *lua.LState) int {
-		return s.pushNew(l, merge.Sum(s.items(l, 1), s.texts(l, 2)))
+		return s.pushNew(l, merge.Sum(s.items(l), s.texts(l)))
 	})
 	s.function(t, "observed", func(l *lua.LState) int {
-		l.Push(lua.LBool(merge.ObservedBy(s.items(l, 1), float64(l.CheckNumber(2)))))
+		l.Push(lua.LBool(merge.ObservedBy(s.items(l), float64(l.CheckNumber(2)))))
 		return 1
 	})
 	for name, largest := range map[string]bool{"earliest": false, "latest": true} {
 		s.function(t, name, func(l *lua.LState) int {
-			return s.pushText(l)(merge.Extreme(s.items(l, 1), l.CheckString(2), largest))
+			return s.pushText(l)(merge.Extreme(s.items(l), l.CheckString(2), largest))
 		})
 	}
 	s.function(t, "said", func(l *lua.LState) int {
@@ -33,14 +33,14 @@ func (s *sandbox) clusters() *lua.LTable {
 		for at := 2; at <= l.GetTop(); at++ {
 			path = append(path, l.CheckString(at))
 		}
-		return s.pushText(l)(merge.Said(s.items(l, 1), path))
+		return s.pushText(l)(merge.Said(s.items(l), path))
 	})
 	s.function(t, "reported", s.withStatus)
 	s.function(t, "conditions", func(l *lua.LState) int {
-		return s.pushNew(l, merge.Conditions(s.items(l, 1)))
+		return s.pushNew(l, merge.Conditions(s.items(l)))
 	})
 	s.function(t, "conditionsByType", func(l *lua.LState) int {
-		items := s.items(l, 1)
+		items := s.items(l)
 		generation, _ := s.reported(l, 3).(int64)
 		sources := make([]merge.Source, len(items))
 		for i := range items {
@@ -48,7 +48,7 @@ func (s *sandbox) clusters() *lua.LTable {
 				Cluster: items[i].Cluster, Conditions: items[i].Status["conditions"], Current: merge.Current(items[i], float64(generation)),
 			}
 		}
-		return s.pushNew(l, merge.ByType(sources, s.texts(l, 2), s.reported(l, 3)))
+		return s.pushNew(l, merge.ByType(sources, s.texts(l), s.reported(l, 3)))
 	})
 	s.function(t, "mergeConditions", func(l *lua.LState) int {
 		list, _ := s.reported(l, 1).([]any)
@@ -59,7 +59,7 @@ func (s *sandbox) clusters() *lua.LTable {
 			current, _ := source["current"].(bool)
 			sources[i] = merge.Source{Cluster: cluster, Conditions: source["conditions"], Current: current}
 		}
-		return s.pushNew(l, merge.ByType(sources, s.texts(l, 2), s.reported(l, 3)))
+		return s.pushNew(l, merge.ByType(sources, s.texts(l), s.reported(l, 3)))
 	})
 	return t
 }
@@ -107,9 +107,9 @@ func (s *sandbox) reported(l *lua.LState, at int) any {
 	return v
 }
 
-// items returns the items of the clusters at an index of the arguments.
-func (s *sandbox) items(l *lua.LState, at int) []merge.Item {
-	list, _ := s.reported(l, at).([]any)
+// items returns the items of the clusters, the first argument.
+func (s *sandbox) items(l *lua.LState) []merge.Item {
+	list, _ := s.reported(l, 1).([]any)
 	out := make([]merge.Item, len(list))
 	for i, entry := range list {
 		item, _ := entry.(map[string]any)
@@ -119,9 +119,9 @@ func (s *sandbox) items(l *lua.LState, at int) []merge.Item {
 	return out
 }
 
-// texts returns a list of texts; none for nil.
-func (s *sandbox) texts(l *lua.LState, at int) []string {
-	list, _ := s.reported(l, at).([]any)
+// texts returns a list of texts, the second argument; none for nil.
+func (s *sandbox) texts(l *lua.LState) []string {
+	list, _ := s.reported(l, 2).([]any)
 	out := make([]string, 0, len(list))
 	for _, entry := range list {
 		if text, ok := entry.(string); ok {
