@@ -24,12 +24,12 @@ const (
 	outputJSON = "json"
 )
 
-// errUnwell is the failure of `agent status` if something is not as it should be; what it
+// errUnhealthy is the failure of `agent status` if something is not as it should be; what it
 // is was printed.
-var errUnwell = errors.New("something is not as it should be; see above")
+var errUnhealthy = errors.New("something is not as it should be; see above")
 
-// standing is what `agent status` knows.
-type standing struct {
+// statusReport is what `agent status` knows.
+type statusReport struct {
 	Cluster string `json:"cluster"`
 	// Running says whether an agent runs with the state directory; Report is what it says.
 	Running bool          `json:"running"`
@@ -64,7 +64,7 @@ func newStatus() *cobra.Command {
 				err = s.print(cmd.OutOrStdout(), now)
 			}
 			if err == nil && !s.well(now) {
-				err = errUnwell
+				err = errUnhealthy
 			}
 			return err
 		},
@@ -75,39 +75,39 @@ func newStatus() *cobra.Command {
 }
 
 // stand gathers what is known.
-func stand(cmd *cobra.Command, stateDir string) (standing, error) {
+func stand(cmd *cobra.Command, stateDir string) (statusReport, error) {
 	config, err := registration.Load(stateDir, "")
 	if err != nil {
-		return standing{}, err
+		return statusReport{}, err
 	}
 	block, _ := pem.Decode(config.CertData)
 	if block == nil {
-		return standing{}, fmt.Errorf("%q holds no certificate; join again", stateDir)
+		return statusReport{}, fmt.Errorf("%q holds no certificate; join again", stateDir)
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return standing{}, fmt.Errorf("reading the agent's certificate: %w; join again", err)
+		return statusReport{}, fmt.Errorf("reading the agent's certificate: %w; join again", err)
 	}
-	s := standing{Expires: certificate.NotAfter}
+	s := statusReport{Expires: certificate.NotAfter}
 	s.Cluster, _ = contract.AgentCluster(certificate.Subject.CommonName)
 	report, err := setup.AskReport(cmd.Context(), stateDir)
 	switch {
 	case errors.Is(err, setup.ErrNotRunning):
 		return s, nil
 	case err != nil:
-		return standing{}, err
+		return statusReport{}, err
 	}
 	s.Running, s.Report = true, &report
 	return s, nil
 }
 
 // well says whether all is as it should be.
-func (s standing) well(now time.Time) bool {
+func (s statusReport) well(now time.Time) bool {
 	return s.Running && s.Report.Silence == "" && s.Report.Ready && s.Report.Works.Failing == 0 && s.Report.Held == "" && now.Before(s.Expires)
 }
 
 // print says it to people.
-func (s standing) print(out io.Writer, now time.Time) error {
+func (s statusReport) print(out io.Writer, now time.Time) error {
 	ago := func(t time.Time) string { return now.Sub(t).Round(time.Second).String() + " ago" }
 	lines := [][2]string{{"Cluster", s.Cluster}}
 	if left := s.Expires.Sub(now); left > 0 {

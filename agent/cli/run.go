@@ -119,12 +119,12 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	if o.Member, err = f.member.config(); err != nil {
 		return err
 	}
-	var mirror *registration.Mirror
+	var secretStore *registration.SecretStore
 	if f.secret != "" {
-		if mirror, err = registration.OpenMirror(o.Member, f.secret); err != nil {
+		if secretStore, err = registration.OpenSecretStore(o.Member, f.secret); err != nil {
 			return err
 		}
-		if err := mirror.Restore(ctx, f.join.stateDir); err != nil {
+		if err := secretStore.Restore(ctx, f.join.stateDir); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		return err
 	}
 	defer locked.Close() //nolint:errcheck // the process ends
-	credentials, err := f.identity(ctx, args, o.Member, mirror)
+	credentials, err := f.identity(ctx, args, o.Member, secretStore)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -220,7 +220,7 @@ func spent(err error) bool {
 
 // identity returns what the agent runs with. With the address of a hub it joins, which is
 // nothing to do for an agent that has.
-func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Config, mirror *registration.Mirror) (*registration.Credentials, error) {
+func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Config, secretStore *registration.SecretStore) (*registration.Credentials, error) {
 	cluster := f.join.clusterName
 	switch {
 	case len(args) > 0:
@@ -246,6 +246,6 @@ func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Con
 		return nil, errors.New("the address of the hub is missing; use the arguments that `hub token create` printed there, or none of them")
 	}
 	return registration.OpenCredentials(registration.KeepOptions{
-		StateDir: f.join.stateDir, Cluster: cluster, Clock: clock.RealClock{}, Random: rand.Float64, Mirror: mirror,
+		StateDir: f.join.stateDir, Cluster: cluster, Clock: clock.RealClock{}, Random: rand.Float64, SecretStore: secretStore,
 	})
 }

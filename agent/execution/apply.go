@@ -56,13 +56,13 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	record, _ := r.memory.Record(m.Object)
 	seen, synced := r.kinds.Get(m.Object)
 	live := plan.See(synced, seen, record, r.clock.Now())
-	if r.memory.Doubted(m.Object) {
+	if r.memory.IsStale(m.Object) {
 		live = plan.Live{}
 	}
 	decision := plan.Decide(work, m, live, record)
 	suspect := decision.Drift || r.memory.Vanished(m.Object, m.Digest)
 	if decision.Action == plan.Read || decision.Action == plan.Apply {
-		if of := (need{namespace: m.Object.Namespace}); of.namespace != "" && !r.needs.Ask(of, work, r.clock.Now()) {
+		if of := (need{namespace: m.Object.Namespace}); of.namespace != "" && !r.prerequisites.Ask(of, work, r.clock.Now()) {
 			return failed(plan.Waiting, missingNamespace(m.Object))
 		}
 	}
@@ -144,7 +144,7 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 	if err != nil {
 		if overtaken(err) {
 			// It is not as the cache shows it, or another one by now.
-			r.memory.Doubting(m.Object)
+			r.memory.MarkStale(m.Object)
 		} else {
 			// Nothing is known of the object that the next try could rest on.
 			r.memory.Drop(m.Object)
@@ -153,7 +153,7 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 		switch {
 		case overtaken(err):
 		case noNamespace(err):
-			r.needs.Missing(need{namespace: m.Object.Namespace}, work, r.clock.Now())
+			r.prerequisites.Missing(need{namespace: m.Object.Namespace}, work, r.clock.Now())
 		case immutable(err):
 			s.outcome.Result, s.outcome.Message = r.replace(ctx, work, m, live, s.outcome.Message)
 		}
@@ -162,7 +162,7 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 		return nil, s
 	}
 	if m.Object.Namespace != "" {
-		r.wake(r.needs.Met(need{namespace: m.Object.Namespace}))
+		r.wake(r.prerequisites.Met(need{namespace: m.Object.Namespace}))
 	}
 	s.live = slimmed(desired)
 	s.changed = live.Object == nil || live.Object.GetResourceVersion() != desired.GetResourceVersion()
@@ -215,15 +215,15 @@ func slimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
 // not to know, it is asked only now and then.
 func (r *Reconciler) mapping(work types.NamespacedName, object plan.Object) (*meta.RESTMapping, error) {
 	of := need{kind: object.GroupVersionKind}
-	if !r.needs.Ask(of, work, r.clock.Now()) {
+	if !r.prerequisites.Ask(of, work, r.clock.Now()) {
 		return nil, &meta.NoKindMatchError{GroupKind: object.GroupKind(), SearchedVersions: []string{object.Version}}
 	}
 	mapping, err := r.memberClient.RESTMapper().RESTMapping(object.GroupKind(), object.Version)
 	switch {
 	case meta.IsNoMatchError(err):
-		r.needs.Missing(of, work, r.clock.Now())
+		r.prerequisites.Missing(of, work, r.clock.Now())
 	case err == nil:
-		r.wake(r.needs.Met(of))
+		r.wake(r.prerequisites.Met(of))
 	}
 	return mapping, err
 }

@@ -281,7 +281,7 @@ func (r *Reconciler) waitsNoMore(ctx context.Context, work types.NamespacedName)
 
 // recount ends a hold that holds nothing any more.
 func (r *Reconciler) recount(ctx context.Context) error {
-	if !r.works.Here() || !r.brake.Idle() {
+	if !r.works.HubSynced() || !r.brake.Idle() {
 		return nil
 	}
 	works, err := r.all(ctx)

@@ -155,7 +155,7 @@ func (r *Reconciler) mayTakeContents(ctx context.Context, m plan.Manifest) error
 // left tells, once, that an object stays in the member because of what others have in it.
 func (r *Reconciler) left(ctx context.Context, work *workv1alpha1.Work, object plan.Object, because *contentsError) {
 	note := because.Error()
-	if !r.leaving.Refused(object, note) {
+	if !r.pendingDeletions.Refused(object, note) {
 		return
 	}
 	ctrl.LoggerFrom(ctx).Info("Leaving an object in the member because of what is in it", "manifest", object.String(), "reason", note)

@@ -117,14 +117,14 @@ type Reconciler struct {
 	hubPatience time.Duration
 	journal     Journal
 
-	works     *works
-	kinds     *kinds
-	memory    *memory
-	needs     *needs
-	leaving   *leaving
-	brake     *brake
-	unclaimed *unclaimed
-	metrics   *metrics
+	works            *works
+	kinds            *kinds
+	memory           *memory
+	prerequisites    *prerequisites
+	pendingDeletions *pendingDeletions
+	brake            *brake
+	unclaimed        *unclaimed
+	metrics          *metrics
 	// drifts counts what was put back.
 	drifts  atomic.Int64
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
@@ -143,29 +143,29 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	r := &Reconciler{
 		hubClient:    hubClient,
 		memberClient: deps.MemberClient, namespacedKinds: deps.NamespacedKinds,
-		interpreter: deps.Interpreter,
-		reporter:    deps.Reporter,
-		events:      deps.Events,
-		confirm:     deps.Confirm,
-		clock:       deps.Clock,
-		namespace:   deps.Namespace,
-		stuckAfter:  cmp.Or(deps.StuckAfter, defaultStuckAfter),
-		hubPatience: cmp.Or(deps.HubPatience, defaultHubPatience),
-		journal:     deps.Journal,
-		works:       newWorks(hubClient, deps.Kept),
-		memory:      newMemory(),
-		needs:       newNeeds(),
-		leaving:     newLeaving(),
-		brake:       newBrake(deps.Cluster != ""),
-		unclaimed:   newUnclaimed(),
-		metrics:     newMetrics(deps.Registry),
-		backoff:     workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		interpreter:      deps.Interpreter,
+		reporter:         deps.Reporter,
+		events:           deps.Events,
+		confirm:          deps.Confirm,
+		clock:            deps.Clock,
+		namespace:        deps.Namespace,
+		stuckAfter:       cmp.Or(deps.StuckAfter, defaultStuckAfter),
+		hubPatience:      cmp.Or(deps.HubPatience, defaultHubPatience),
+		journal:          deps.Journal,
+		works:            newWorks(hubClient, deps.Kept),
+		memory:           newMemory(),
+		prerequisites:    newPrerequisites(),
+		pendingDeletions: newPendingDeletions(),
+		brake:            newBrake(deps.Cluster != ""),
+		unclaimed:        newUnclaimed(),
+		metrics:          newMetrics(deps.Registry),
+		backoff:          workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 	if r.confirm == nil {
 		r.confirm = func(context.Context) error { return nil }
 	}
 	if r.journal == nil {
-		r.journal = forgetful{}
+		r.journal = noJournal{}
 	}
 	r.kinds = newKinds(deps.MemberCache, r.memberHandler(), deps.Clock)
 	r.kinds.confined, r.kinds.mapper = deps.Confined, deps.MemberClient.RESTMapper()
@@ -197,7 +197,7 @@ func Register(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 			return nil, fmt.Errorf("adding the execution controller: %w", err)
 		}
 	}
-	for _, watch := range []manager.RunnableFunc{r.seeOff, r.countUnclaimed} {
+	for _, watch := range []manager.RunnableFunc{r.watchDeletions, r.countUnclaimed} {
 		if err := mgr.Add(watch); err != nil {
 			return nil, fmt.Errorf("adding the look-out for objects that do not go or belong to nobody: %w", err)
 		}
@@ -211,7 +211,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
-	case from == nobodyYet:
+	case from == unknown:
 		return reconcile.Result{}, nil // it comes again when somebody was heard
 	case from == absent:
 		return reconcile.Result{}, r.absent(ctx, req, work)
@@ -355,7 +355,7 @@ func told(work *workv1alpha1.Work, condition string) bool {
 // forget drops what is remembered of a Work that is gone.
 func (r *Reconciler) forget(ctx context.Context, req reconcile.Request) error {
 	r.backoff.Forget(req)
-	r.needs.Forget(req.NamespacedName)
+	r.prerequisites.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
 	return errors.Join(r.waitsNoMore(ctx, req.NamespacedName), r.kinds.Keep(ctx, req.NamespacedName, nil))
 }

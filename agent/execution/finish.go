@@ -38,7 +38,7 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 		return fmt.Errorf("not deleting the objects of a Work, since the hub does not confirm that this agent may: %w", err)
 	}
 	// From here on, that an object vanishes is no reason to look at the Work again.
-	r.needs.Forget(name)
+	r.prerequisites.Forget(name)
 	r.memory.Forget(name)
 	part, done := r.remove, "Deleted the objects of a Work"
 	if ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
@@ -97,7 +97,7 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 			problems = append(problems, err)
 			r.refused(work, m.Object, err)
 		} else {
-			r.leaving.Allowed(m.Object)
+			r.pendingDeletions.Allowed(m.Object)
 		}
 		if ctx.Err() != nil {
 			return len(all), left, ctx.Err()
@@ -144,7 +144,7 @@ func (r *Reconciler) refused(work *workv1alpha1.Work, object plan.Object, err er
 		return
 	}
 	note := fmt.Sprintf("%s could not be deleted: %s; the Work stays until it can", object, message)
-	if r.leaving.Refused(object, note) {
+	if r.pendingDeletions.Refused(object, note) {
 		r.events(kube.Event{
 			Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonDeletionFailed, Action: actionDelete, Note: note,
 		})
@@ -189,7 +189,7 @@ func (r *Reconciler) delete(ctx context.Context, work types.NamespacedName, m pl
 			return err
 		}
 	}
-	r.leaving.Add(name, uid, work, r.clock.Now(), r.stuckAfter)
+	r.pendingDeletions.Add(name, uid, work, r.clock.Now(), r.stuckAfter)
 	if obj.GetDeletionTimestamp() != nil {
 		return nil
 	}

@@ -30,13 +30,13 @@ type object struct {
 	record *plan.Record
 	// pace says when it may be sent again.
 	pace plan.Pace
-	// doubted says that the member had it otherwise than the cache.
-	doubted bool
+	// stale says that the member had it otherwise than the cache.
+	stale bool
 	// replaced is the manifest for which it was deleted to be made anew.
 	replaced plan.Digest
 	// vanished is the manifest as which it was in the member when somebody deleted it, or
 	// took our label off.
-	vanished plan.Digest
+	deletedManifest plan.Digest
 	// lost is the object that the member last reported as deleted. The report may
 	// overtake the answer to our own apply.
 	lost struct {
@@ -218,13 +218,13 @@ func (m *memory) Put(name plan.Object, record plan.Record) bool {
 		return false
 	}
 	o.record = &record
-	o.vanished, o.doubted = plan.Digest{}, false
+	o.deletedManifest, o.stale = plan.Digest{}, false
 	return true
 }
 
-// Lose notes that the member reported an object as deleted. It says whether the object is
+// RecordDeletion notes that the member reported an object as deleted. It says whether the object is
 // one of ours.
-func (m *memory) Lose(name plan.Object, uid types.UID, resourceVersion string) (tracked bool) {
+func (m *memory) RecordDeletion(name plan.Object, uid types.UID, resourceVersion string) (tracked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, ok := m.objects[name]
@@ -233,29 +233,29 @@ func (m *memory) Lose(name plan.Object, uid types.UID, resourceVersion string) (
 	}
 	o.lost.uid, o.lost.resourceVersion = uid, resourceVersion
 	if o.record != nil && o.record.UID == uid && !plan.Older(resourceVersion, o.record.ResourceVersion) {
-		o.vanished = o.record.Manifest
+		o.deletedManifest = o.record.Manifest
 		o.record = nil
 	}
 	return true
 }
 
-// Doubting notes that the member has an object otherwise than the cache shows it, and
-// Doubted says so until the member was asked.
-func (m *memory) Doubting(name plan.Object) {
+// MarkStale notes that the member has an object otherwise than the cache shows it, and
+// IsStale says so until the member was asked.
+func (m *memory) MarkStale(name plan.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o, ok := m.objects[name]; ok {
-		o.doubted = true
+		o.stale = true
 	}
 }
 
-// Doubted says whether the member has to be asked about an object, whatever the cache
+// IsStale says whether the member has to be asked about an object, whatever the cache
 // shows.
-func (m *memory) Doubted(name plan.Object) bool {
+func (m *memory) IsStale(name plan.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, ok := m.objects[name]
-	return ok && o.doubted
+	return ok && o.stale
 }
 
 // Vanished says whether an object was in the member as a manifest asks for, until somebody
@@ -264,7 +264,7 @@ func (m *memory) Vanished(name plan.Object, manifest plan.Digest) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, ok := m.objects[name]
-	return ok && o.vanished == manifest
+	return ok && o.deletedManifest == manifest
 }
 
 // Due returns how long to wait before a manifest is sent once more.

@@ -40,7 +40,7 @@ type Swept struct {
 func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay bool) (Swept, error) {
 	r := &Reconciler{
 		memberClient: s.MemberClient, namespacedKinds: s.NamespacedKinds, clock: s.Clock,
-		stuckAfter: defaultStuckAfter, kinds: newKinds(nil, nil, s.Clock), leaving: newLeaving(),
+		stuckAfter: defaultStuckAfter, kinds: newKinds(nil, nil, s.Clock), pendingDeletions: newPendingDeletions(),
 		swept: make(map[types.NamespacedName]*workv1alpha1.Work, len(works)),
 	}
 	for _, work := range works {

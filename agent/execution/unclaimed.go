@@ -77,7 +77,7 @@ func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *wo
 	}
 	r.journal.Absent(last)
 	r.backoff.Forget(req)
-	r.needs.Forget(req.NamespacedName)
+	r.prerequisites.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
 	if err := r.waitsNoMore(ctx, req.NamespacedName); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 			return nil
 		case <-r.clock.After(census):
 		}
-		if !r.works.Here() || !r.unclaimed.Due() {
+		if !r.works.HubSynced() || !r.unclaimed.Due() {
 			continue
 		}
 		if err := r.census(ctx); err != nil {

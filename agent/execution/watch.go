@@ -90,11 +90,11 @@ func (r *Reconciler) seen(old, live *unstructured.Unstructured) {
 
 // gone is called for an object that was deleted, or lost its managed label.
 func (r *Reconciler) gone(last *unstructured.Unstructured) {
-	r.leaving.Gone(last.GetUID())
+	r.pendingDeletions.Gone(last.GetUID())
 	if owner, ok := r.ownWork(last); ok {
 		r.reporter.Gone(owner, last)
 	}
-	if r.memory.Lose(plan.ObjectOf(last), last.GetUID(), last.GetResourceVersion()) {
+	if r.memory.RecordDeletion(plan.ObjectOf(last), last.GetUID(), last.GetResourceVersion()) {
 		r.enqueue(last)
 	} else {
 		r.unclaimed.Look()

@@ -45,19 +45,19 @@ type Kept struct {
 	Absent bool
 }
 
-// forgetful is the journal of an agent that has no disk.
-type forgetful struct{}
+// noJournal is the journal of an agent that has no disk.
+type noJournal struct{}
 
-func (forgetful) Put(*workv1alpha1.Work)      {}
-func (forgetful) Absent(*workv1alpha1.Work)   {}
-func (forgetful) Remove(types.NamespacedName) {}
+func (noJournal) Put(*workv1alpha1.Work)      {}
+func (noJournal) Absent(*workv1alpha1.Work)   {}
+func (noJournal) Remove(types.NamespacedName) {}
 
 // origin is who says how a Work is.
 type origin int
 
 const (
-	// nobodyYet : neither the hub nor the journal was heard. There is nothing to do.
-	nobodyYet origin = iota
+	// unknown : neither the hub nor the journal was heard. There is nothing to do.
+	unknown origin = iota
 	// hub : the hub has the Work.
 	hub
 	// journal : the hub cannot be reached, and the journal has the Work.
@@ -72,8 +72,9 @@ type works struct {
 	hubClient client.Reader
 
 	mu sync.Mutex
-	// here says that the hub was heard, alone that it was given up for now.
-	here, alone bool
+	// hubSynced says that the first list of the hub's Works was read, offline that hubPatience
+	// ran out before.
+	hubSynced, offline bool
 	// first are the Works of the hub's first answer.
 	first []*workv1alpha1.Work
 	// kept are Works of the journal that the hub was not heard about, and those that are
@@ -95,13 +96,13 @@ func newWorks(hubClient client.Reader, kept []Kept) *works {
 // was when it was last seen, or nil.
 func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alpha1.Work, origin, error) {
 	w.mu.Lock()
-	here, alone, kept := w.here, w.alone, w.kept[name]
+	synced, offline, kept := w.hubSynced, w.offline, w.kept[name]
 	w.mu.Unlock()
 	switch {
-	case !here && alone && kept != nil:
+	case !synced && offline && kept != nil:
 		return kept, journal, nil
-	case !here:
-		return nil, nobodyYet, nil
+	case !synced:
+		return nil, unknown, nil
 	}
 	work := &workv1alpha1.Work{}
 	err := w.hubClient.Get(ctx, name, work)
@@ -109,7 +110,7 @@ func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alph
 	case apierrors.IsNotFound(err):
 		return kept, absent, nil
 	case err != nil:
-		return nil, nobodyYet, fmt.Errorf("reading Work %q: %w", name.Name, err)
+		return nil, unknown, fmt.Errorf("reading Work %q: %w", name.Name, err)
 	}
 	if kept != nil {
 		w.Release(name)
@@ -117,11 +118,11 @@ func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alph
 	return work, hub, nil
 }
 
-// Here says whether the hub was heard.
-func (w *works) Here() bool {
+// HubSynced says whether the hub was heard.
+func (w *works) HubSynced() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.here
+	return w.hubSynced
 }
 
 // Lose takes over a Work that the hub no longer has. It says whether we saw its deletion
@@ -167,10 +168,10 @@ func (w *works) Absent() []types.NamespacedName {
 func (w *works) Collect(work *workv1alpha1.Work) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.here {
+	if !w.hubSynced {
 		w.first = append(w.first, work)
 	}
-	return !w.here
+	return !w.hubSynced
 }
 
 // arrive notes that the hub was heard, and returns what it said, and what was kept until
@@ -179,7 +180,7 @@ func (w *works) arrive() ([]*workv1alpha1.Work, map[types.NamespacedName]*workv1
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.first
-	w.here, w.first = true, nil
+	w.hubSynced, w.first = true, nil
 	return first, maps.Clone(w.kept)
 }
 
@@ -188,10 +189,10 @@ func (w *works) arrive() ([]*workv1alpha1.Work, map[types.NamespacedName]*workv1
 func (w *works) giveUp() []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.here {
+	if w.hubSynced {
 		return nil
 	}
-	w.alone = true
+	w.offline = true
 	out := make([]types.NamespacedName, 0, len(w.kept))
 	for name := range w.kept {
 		out = append(out, name)

@@ -39,18 +39,18 @@ type Trust struct {
 	Issuer string
 }
 
-// heart renews the Lease of the member, whether the member is ready or not: it says that
+// leaseRenewer renews the Lease of the member, whether the member is ready or not: it says that
 // the agent is alive.
-type heart struct {
+type leaseRenewer struct {
 	hubClient client.Client
 	reader    client.Reader
 	cluster   string
 	duration  time.Duration
 	interval  time.Duration
 	clock     clock.Clock
-	// bare says that the Lease carries no record of who set which field. Without one the
+	// noManagedFields says that the Lease carries no record of who set which field. Without one the
 	// answers to 8,640 renewals a day are half as long.
-	bare bool
+	noManagedFields bool
 	// session tells this process from others that renew the Lease: two agents take turns in
 	// writing theirs.
 	session string
@@ -67,26 +67,26 @@ type heart struct {
 	// first renewal. One that is older says that the hub is not where it was: see
 	// RestoredError.
 	latest string
-	// beaten is told what came of each renewal; it may be nil.
-	beaten func(error)
+	// renewed is told what came of each renewal; it may be nil.
+	renewed func(error)
 }
 
 // Start renews until the context ends, or the hub turns out to be restored.
-func (h *heart) Start(ctx context.Context) error {
+func (r *leaseRenewer) Start(ctx context.Context) error {
 	log := ctrl.LoggerFrom(ctx).WithName("lease")
 	retries := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(firstLeaseRetry),
-		backoff.WithMaxInterval(h.interval),
+		backoff.WithMaxInterval(r.interval),
 		backoff.WithMaxElapsedTime(0),
-		backoff.WithClockProvider(h.clock),
+		backoff.WithClockProvider(r.clock),
 	)
 	failing := false
 	for {
-		delay := h.interval
-		err := h.beat(ctx)
+		delay := r.interval
+		err := r.renew(ctx)
 		restored := (*RestoredError)(nil)
-		if h.beaten != nil && ctx.Err() == nil {
-			h.beaten(err)
+		if r.renewed != nil && ctx.Err() == nil {
+			r.renewed(err)
 		}
 		switch {
 		case errors.As(err, &restored):
@@ -96,42 +96,42 @@ func (h *heart) Start(ctx context.Context) error {
 		case err != nil:
 			delay = retries.NextBackOff()
 			if !failing {
-				log.Error(err, "Renewing the lease failed; it is tried until it succeeds", "Cluster", h.cluster)
+				log.Error(err, "Renewing the lease failed; it is tried until it succeeds", "Cluster", r.cluster)
 			}
 			failing = true
 		default:
 			retries.Reset()
 			if failing {
-				log.Info("Renewing the lease again", "Cluster", h.cluster)
+				log.Info("Renewing the lease again", "Cluster", r.cluster)
 			}
 			failing = false
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-h.clock.After(delay):
+		case <-r.clock.After(delay):
 		}
 	}
 }
 
-// beat renews once.
-func (h *heart) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, h.interval)
+// renew renews once.
+func (r *leaseRenewer) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.interval)
 	defer cancel()
 	patch := map[string]any{"spec": map[string]any{
-		"holderIdentity":       h.cluster,
-		"leaseDurationSeconds": int(math.Ceil(h.duration.Seconds())),
-		"renewTime":            metav1.NewMicroTime(h.clock.Now()),
+		"holderIdentity":       r.cluster,
+		"leaseDurationSeconds": int(math.Ceil(r.duration.Seconds())),
+		"renewTime":            metav1.NewMicroTime(r.clock.Now()),
 	}}
 	metadata := map[string]any{}
-	if h.latest != "" {
-		metadata["resourceVersion"] = h.latest
+	if r.latest != "" {
+		metadata["resourceVersion"] = r.latest
 	}
-	if !h.bare {
+	if !r.noManagedFields {
 		// One empty entry means none; and where none is, updates make none.
 		metadata["managedFields"] = []any{map[string]any{}}
 	}
-	telling := h.news()
+	telling := r.news()
 	if len(telling) > 0 {
 		metadata["annotations"] = telling
 	}
@@ -140,74 +140,74 @@ func (h *heart) beat(ctx context.Context) error {
 	}
 	data, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("encoding the lease of %q: %w", h.cluster, err)
+		return fmt.Errorf("encoding the lease of %q: %w", r.cluster, err)
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: h.cluster}}
-	err = h.hubClient.Patch(ctx, lease, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: r.cluster}}
+	err = r.hubClient.Patch(ctx, lease, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
 	if apierrors.IsConflict(err) {
-		return h.compare(ctx)
+		return r.compare(ctx)
 	}
-	if len(telling) > 0 && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && h.tellLess() {
-		return h.beat(ctx)
+	if len(telling) > 0 && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && r.dropAnnotation() {
+		return r.renew(ctx)
 	}
 	if err != nil {
-		h.refused = 0 // who answers next may be another hub, or know by then who may do what
-		return fmt.Errorf("renewing the lease of %q: %w", h.cluster, err)
+		r.refused = 0 // who answers next may be another hub, or know by then who may do what
+		return fmt.Errorf("renewing the lease of %q: %w", r.cluster, err)
 	}
-	h.latest = lease.ResourceVersion
-	h.bare = len(lease.ManagedFields) == 0
-	h.seen = lease.Annotations
+	r.latest = lease.ResourceVersion
+	r.noManagedFields = len(lease.ManagedFields) == 0
+	r.seen = lease.Annotations
 	return nil
 }
 
 // news is what the Lease does not say of the agent yet.
-func (h *heart) news() map[string]string {
-	told := map[string]string{contract.SessionAnnotation: h.session}
-	left := h.refused
-	if h.trust != nil && left > 0 {
+func (r *leaseRenewer) news() map[string]string {
+	told := map[string]string{contract.SessionAnnotation: r.session}
+	left := r.refused
+	if r.trust != nil && left > 0 {
 		left--
-	} else if h.trust != nil {
-		if trust := h.trust(); len(trust.Authorities) > 0 {
+	} else if r.trust != nil {
+		if trust := r.trust(); len(trust.Authorities) > 0 {
 			told[contract.TrustAnnotation] = strings.Join(trust.Authorities, ",")
 			told[contract.IssuerAnnotation] = trust.Issuer
 		}
 	}
-	if h.version != "" && left == 0 {
-		told[contract.AgentVersionAnnotation] = h.version
+	if r.version != "" && left == 0 {
+		told[contract.AgentVersionAnnotation] = r.version
 	}
-	maps.DeleteFunc(told, func(key, value string) bool { return h.seen[key] == value })
+	maps.DeleteFunc(told, func(key, value string) bool { return r.seen[key] == value })
 	return told
 }
 
-// tellLess leaves out what a hub of before these annotations refuses, the latest first: to be
+// dropAnnotation leaves out what a hub of before these annotations refuses, the latest first: to be
 // heard from matters more. It says whether there was anything.
-func (h *heart) tellLess() bool {
+func (r *leaseRenewer) dropAnnotation() bool {
 	var more int
-	if h.trust != nil {
+	if r.trust != nil {
 		more++
 	}
-	if h.version != "" {
+	if r.version != "" {
 		more++
 	}
-	if h.refused >= more {
+	if r.refused >= more {
 		return false
 	}
-	h.refused++
+	r.refused++
 	return true
 }
 
 // compare looks at a Lease that is not as this process left it. If somebody else wrote it,
 // it is renewed as it is now; if it is older, time went back on the hub.
-func (h *heart) compare(ctx context.Context) error {
+func (r *leaseRenewer) compare(ctx context.Context) error {
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: h.cluster}
-	if err := h.reader.Get(ctx, key, lease); err != nil {
-		return fmt.Errorf("reading the lease of %q: %w", h.cluster, err)
+	key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: r.cluster}
+	if err := r.reader.Get(ctx, key, lease); err != nil {
+		return fmt.Errorf("reading the lease of %q: %w", r.cluster, err)
 	}
-	left := h.latest
-	h.latest = lease.ResourceVersion
+	left := r.latest
+	r.latest = lease.ResourceVersion
 	if older(lease.ResourceVersion, left) {
 		return &RestoredError{Whose: "hub", Left: left, Found: lease.ResourceVersion}
 	}
-	return h.beat(ctx)
+	return r.renew(ctx)
 }

@@ -69,13 +69,13 @@ func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			hub := &leases{takes: tc.takes, answered: map[string]string{}}
-			h := &heart{
+			r := &leaseRenewer{
 				hubClient: hub, cluster: "edge-1", session: "s", version: "v1", duration: time.Minute, interval: time.Minute,
 				trust: func() Trust { return Trust{Authorities: []string{"a", "b"}, Issuer: "a"} },
 				clock: clocktesting.NewFakeClock(time.Now()),
 			}
-			g.Expect(h.beat(t.Context())).To(Succeed(), "it is heard from")
-			g.Expect(h.beat(t.Context())).To(Succeed())
+			g.Expect(r.renew(t.Context())).To(Succeed(), "it is heard from")
+			g.Expect(r.renew(t.Context())).To(Succeed())
 			g.Expect(hub.answered).To(Equal(tc.want))
 			g.Expect(hub.got).To(HaveLen(tc.tries))
 			g.Expect(hub.got[tc.tries-1]).To(BeEmpty(), "what was told is not told again")
@@ -86,25 +86,25 @@ func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
 		g := NewWithT(t)
 		hub := &leases{takes: all, answered: map[string]string{}}
 		trust := Trust{Authorities: []string{"a"}, Issuer: "a"}
-		h := &heart{
+		r := &leaseRenewer{
 			hubClient: hub, cluster: "edge-1", session: "s", interval: time.Minute, clock: clocktesting.NewFakeClock(time.Now()),
 			trust: func() Trust { return trust },
 		}
-		g.Expect(h.beat(t.Context())).To(Succeed())
+		g.Expect(r.renew(t.Context())).To(Succeed())
 		trust.Authorities = []string{"a", "b"}
-		g.Expect(h.beat(t.Context())).To(Succeed())
+		g.Expect(r.renew(t.Context())).To(Succeed())
 		g.Expect(hub.got[1]).To(Equal(map[string]string{contract.TrustAnnotation: "a,b"}))
 	})
 	t.Run("what the pod before told stands until there is more to tell", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
 		hub := &leases{takes: all, answered: map[string]string{contract.TrustAnnotation: "a,b", contract.IssuerAnnotation: "a"}}
-		h := &heart{
+		r := &leaseRenewer{
 			hubClient: hub, cluster: "edge-1", session: "s", interval: time.Minute, clock: clocktesting.NewFakeClock(time.Now()),
 			trust: func() Trust { return Trust{} },
 		}
-		g.Expect(h.beat(t.Context())).To(Succeed())
-		g.Expect(h.beat(t.Context())).To(Succeed())
+		g.Expect(r.renew(t.Context())).To(Succeed())
+		g.Expect(r.renew(t.Context())).To(Succeed())
 		for _, told := range hub.got {
 			g.Expect(told).NotTo(HaveKey(contract.TrustAnnotation))
 			g.Expect(told).NotTo(HaveKey(contract.IssuerAnnotation))
@@ -114,21 +114,21 @@ func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
 		hub := &leases{answered: map[string]string{}}
-		h := &heart{
+		r := &leaseRenewer{
 			hubClient: hub, cluster: "edge-1", session: "s", version: "v1", interval: time.Minute, clock: clocktesting.NewFakeClock(time.Now()),
 			trust: func() Trust { return Trust{Authorities: []string{"a"}, Issuer: "a"} },
 		}
-		g.Expect(h.beat(t.Context())).NotTo(Succeed())
+		g.Expect(r.renew(t.Context())).NotTo(Succeed())
 		hub.takes = all
-		g.Expect(h.beat(t.Context())).To(Succeed())
+		g.Expect(r.renew(t.Context())).To(Succeed())
 		g.Expect(hub.answered).To(HaveLen(len(all)), "it is told everything then")
 	})
 	t.Run("a hub that refuses all", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
 		hub := &leases{answered: map[string]string{}}
-		h := &heart{hubClient: hub, cluster: "edge-1", session: "s", version: "v1", interval: time.Minute, clock: clocktesting.NewFakeClock(time.Now())}
-		g.Expect(h.beat(t.Context())).To(MatchError(ContainSubstring("renewing the lease")))
+		r := &leaseRenewer{hubClient: hub, cluster: "edge-1", session: "s", version: "v1", interval: time.Minute, clock: clocktesting.NewFakeClock(time.Now())}
+		g.Expect(r.renew(t.Context())).To(MatchError(ContainSubstring("renewing the lease")))
 		g.Expect(hub.got).To(HaveLen(2))
 	})
 }

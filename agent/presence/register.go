@@ -21,8 +21,8 @@ type Deps struct {
 	// to have changed last.
 	Member client.Reader
 	Newest func() (Seen, bool)
-	// Beat is told what came of each renewal of the Lease, nil if it was renewed; it may be nil.
-	Beat func(err error)
+	// Renewed is told what came of each renewal of the Lease, nil if it was renewed; it may be nil.
+	Renewed func(err error)
 	// Clock tells the time.
 	Clock clock.Clock
 	// Frequency is how often the member is asked for the newest object.
@@ -45,7 +45,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	case deps.Frequency <= 0, deps.LeaseDuration < time.Second, deps.LeaseRenewFraction <= 0, deps.LeaseRenewFraction >= 1:
 		return errors.New("presence: the frequency must be positive, the lease at least a second and the fraction between 0 and 1")
 	}
-	h := &heart{
+	r := &leaseRenewer{
 		hubClient: mgr.GetClient(),
 		reader:    mgr.GetAPIReader(),
 		cluster:   deps.Cluster,
@@ -53,15 +53,15 @@ func Register(mgr manager.Manager, deps Deps) error {
 		interval:  time.Duration(float64(deps.LeaseDuration) * deps.LeaseRenewFraction),
 		clock:     deps.Clock,
 		session:   strings.ToLower(rand.Text()[:sessionLength]),
-		beaten:    deps.Beat,
+		renewed:   deps.Renewed,
 		version:   deps.Version,
 		trust:     deps.Trust,
 	}
-	if err := mgr.Add(manager.RunnableFunc(h.Start)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(r.Start)); err != nil {
 		return fmt.Errorf("adding the lease: %w", err)
 	}
-	t := &tide{reader: deps.Member, newest: deps.Newest, interval: deps.Frequency, clock: deps.Clock}
-	if err := mgr.Add(manager.RunnableFunc(t.Start)); err != nil {
+	d := &restoreDetector{reader: deps.Member, newest: deps.Newest, interval: deps.Frequency, clock: deps.Clock}
+	if err := mgr.Add(manager.RunnableFunc(d.Start)); err != nil {
 		return fmt.Errorf("adding the question whether the member was restored: %w", err)
 	}
 	return nil

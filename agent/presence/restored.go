@@ -44,9 +44,9 @@ type Seen struct {
 	ResourceVersion string
 }
 
-// tide asks the member now and then for the object that changed last. As it was seen or
-// newer is how it has to be. The hub is watched by the lease.
-type tide struct {
+// restoreDetector asks the member now and then for the object that changed last. If it has
+// a lower resourceVersion than last seen, the member was restored. The lease tells of the hub.
+type restoreDetector struct {
 	reader   client.Reader
 	newest   func() (Seen, bool)
 	interval time.Duration
@@ -56,38 +56,38 @@ type tide struct {
 }
 
 // Start asks until the context ends, or the member turns out to be restored.
-func (t *tide) Start(ctx context.Context) error {
+func (d *restoreDetector) Start(ctx context.Context) error {
 	for {
-		if seen, ok := t.newest(); ok {
-			if err := t.compare(ctx, seen); err != nil {
+		if seen, ok := d.newest(); ok {
+			if err := d.compare(ctx, seen); err != nil {
 				return err
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-t.clock.After(t.interval):
+		case <-d.clock.After(d.interval):
 		}
 	}
 }
 
 // compare returns an error if an object is older than it was. That the member does not
 // answer is the probe's to tell.
-func (t *tide) compare(ctx context.Context, seen Seen) error {
-	ctx, cancel := context.WithTimeout(ctx, t.interval)
+func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
+	ctx, cancel := context.WithTimeout(ctx, d.interval)
 	defer cancel()
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(seen.Kind)
-	err := t.reader.Get(ctx, seen.Name, live)
+	err := d.reader.Get(ctx, seen.Name, live)
 	switch {
 	case err == nil && older(live.ResourceVersion, seen.ResourceVersion):
 		return &RestoredError{Whose: "member", Left: seen.ResourceVersion, Found: live.ResourceVersion}
-	case apierrors.IsNotFound(err) && t.missing == seen: // and nobody was told that it was deleted
+	case apierrors.IsNotFound(err) && d.missing == seen: // and nobody was told that it was deleted
 		return &RestoredError{Whose: "member", Left: seen.ResourceVersion, Found: "unknown"}
 	case apierrors.IsNotFound(err):
-		t.missing = seen
+		d.missing = seen
 	default:
-		t.missing = Seen{}
+		d.missing = Seen{}
 	}
 	return nil
 }

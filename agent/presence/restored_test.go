@@ -55,10 +55,10 @@ func TestAMemberThatIsOlderThanItWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			member := &answers{}
-			tide := &tide{reader: member, interval: 1 << 40}
+			detector := &restoreDetector{reader: member, interval: 1 << 40}
 			for _, s := range steps {
 				member.resourceVersion, member.err = s.now, s.err
-				err := tide.compare(t.Context(), s.seen)
+				err := detector.compare(t.Context(), s.seen)
 				NewWithT(t).Expect(err != nil).To(Equal(s.restored))
 			}
 		})

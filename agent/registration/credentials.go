@@ -25,8 +25,8 @@ type KeepOptions struct {
 	Clock clock.Clock
 	// Random returns numbers from 0 to 1.
 	Random func() float64
-	// Mirror keeps them in the member as well; nil keeps them on disk only.
-	Mirror *Mirror
+	// SecretStore keeps them in the member as well; nil keeps them on disk only.
+	SecretStore *SecretStore
 	// Connection is how the hub is reached beside address and credentials; nil is as usual.
 	Connection *rest.Config
 }
@@ -36,26 +36,26 @@ type KeepOptions struct {
 // on over the connection before, such as a watch, ends there when it ends by itself. So
 // nothing is cut off.
 type Credentials struct {
-	state      state
-	who        identity
-	clock      clock.Clock
-	random     func() float64
-	connection *rest.Config
-	mirror     *Mirror
+	state       state
+	who         identity
+	clock       clock.Clock
+	random      func() float64
+	connection  *rest.Config
+	secretStore *SecretStore
 
-	// refused is told that the hub refused something, lost that it did not answer.
-	refused, lost chan struct{}
-	// spent is a token that the hub refused: it is not tried again and again.
-	spent string
+	// refused is told that the hub refused something, unreachable that it did not answer.
+	refused, unreachable chan struct{}
+	// rejectedToken is a token that the hub refused: it is not tried again and again.
+	rejectedToken string
 
 	mu      sync.RWMutex
-	current held
-	// safe is what is kept wherever it is to be kept: of that the hub may be told.
-	safe held
+	current credentialSet
+	// persisted is what is kept wherever it is to be kept: of that the hub may be told.
+	persisted credentialSet
 }
 
-// held is what the agent has at a time.
-type held struct {
+// credentialSet is what the agent has at a time.
+type credentialSet struct {
 	// ca are the authorities that it trusts, in PEM.
 	ca        []byte
 	cert      *x509.Certificate
@@ -74,8 +74,8 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 		return nil, err
 	}
 	c := &Credentials{
-		state: state{dir: o.StateDir}, clock: o.Clock, random: o.Random, connection: o.Connection, mirror: o.Mirror,
-		refused: make(chan struct{}, 1), lost: make(chan struct{}, 1),
+		state: state{dir: o.StateDir}, clock: o.Clock, random: o.Random, connection: o.Connection, secretStore: o.SecretStore,
+		refused: make(chan struct{}, 1), unreachable: make(chan struct{}, 1),
 	}
 	who, err := c.state.identity()
 	if err != nil {
@@ -86,8 +86,8 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	if err := c.take(config); err != nil {
 		return nil, err
 	}
-	if c.mirror == nil || c.mirror.has(c.state.dir) {
-		c.safe = c.current
+	if c.secretStore == nil || c.secretStore.has(c.state.dir) {
+		c.persisted = c.current
 	}
 	return c, nil
 }
@@ -128,9 +128,9 @@ func (c *Credentials) take(config *rest.Config) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.current = held{ca: config.CAData, cert: cert, key: key, transport: transport, trusts: trusts, issuer: issuer}
-	if c.mirror == nil {
-		c.safe = c.current
+	c.current = credentialSet{ca: config.CAData, cert: cert, key: key, transport: transport, trusts: trusts, issuer: issuer}
+	if c.secretStore == nil {
+		c.persisted = c.current
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (c *Credentials) take(config *rest.Config) error {
 func (c *Credentials) mirrored() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.safe = c.current
+	c.persisted = c.current
 }
 
 // keep writes other authorities or another certificate to the disk, and begins to use them.
@@ -158,7 +158,7 @@ func encodeCertificate(cert *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
 }
 
-func (c *Credentials) now() held {
+func (c *Credentials) now() credentialSet {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.current
@@ -168,13 +168,13 @@ func (c *Credentials) now() held {
 func (c *Credentials) Cluster() string { return c.who.Cluster }
 
 // Trust returns the hashes of the certificate authorities that the agent trusts, and that of
-// the one of its certificate, which is empty if it is none of them. With a mirror it is what
+// the one of its certificate, which is empty if it is none of them. With a SecretStore it is what
 // this process last put there, and nothing before it did: on what is told here a hub gives its
 // old authority up, and whoever starts from an older Secret then would be cut off.
 func (c *Credentials) Trust() (authorities []string, issuer string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.safe.trusts, c.safe.issuer
+	return c.persisted.trusts, c.persisted.issuer
 }
 
 // Config reaches the hub as the agent, with the credentials of the moment.
@@ -187,7 +187,7 @@ func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.now().transport.RoundTrip(request)
 	if err != nil {
 		if request.Context().Err() == nil {
-			tell(c.lost)
+			tell(c.unreachable)
 		}
 		return nil, err
 	}

@@ -47,8 +47,8 @@ func TestTheHubIsNotToldWhatTheMirrorHasNot(t *testing.T) {
 	g.Expect(s.keep(nobody, "edge-1", encodeCertificate(old), encodeCertificate(cert), key)).To(Succeed())
 	files, err := Files(dir)
 	g.Expect(err).NotTo(HaveOccurred())
-	open := func(m *Mirror) *Credentials {
-		c, err := OpenCredentials(KeepOptions{StateDir: dir, Clock: clock.RealClock{}, Random: func() float64 { return 1 }, Mirror: m})
+	open := func(m *SecretStore) *Credentials {
+		c, err := OpenCredentials(KeepOptions{StateDir: dir, Clock: clock.RealClock{}, Random: func() float64 { return 1 }, SecretStore: m})
 		g.Expect(err).NotTo(HaveOccurred())
 		return c
 	}
@@ -57,9 +57,9 @@ func TestTheHubIsNotToldWhatTheMirrorHasNot(t *testing.T) {
 		return len(all)
 	}
 	g.Expect(trusts(open(nil))).To(Equal(1))
-	g.Expect(trusts(open(&Mirror{}))).To(BeZero(), "nobody knows what the member has")
+	g.Expect(trusts(open(&SecretStore{}))).To(BeZero(), "nobody knows what the member has")
 
-	c := open(&Mirror{saved: files})
+	c := open(&SecretStore{saved: files})
 	g.Expect(trusts(c)).To(Equal(1))
 	both := slices.Concat(encodeCertificate(old), encodeCertificate(next))
 	g.Expect(c.keep(both, encodeCertificate(cert), key)).To(Succeed())

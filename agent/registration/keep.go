@@ -39,8 +39,8 @@ const (
 	askEvery = 10 * time.Second
 )
 
-// keeper looks after credentials.
-type keeper struct {
+// rotator looks after credentials.
+type rotator struct {
 	*Credentials
 
 	tries *backoff.ExponentialBackOff
@@ -52,8 +52,8 @@ type keeper struct {
 	// earliest is before when the certificate is not renewed, since it just was.
 	earliest time.Time
 	// asked is when that was asked last.
-	asked time.Time
-	said  string
+	asked      time.Time
+	lastLogged string
 	// learnMore is how often the hub is to be asked soon whom to trust, since it was lost.
 	learnMore int
 }
@@ -63,16 +63,16 @@ type keeper struct {
 // runs until the context ends, which is no error, or the hub says that it has retired this
 // member: then the error is a RetiredError.
 func (c *Credentials) Keep(ctx context.Context) error {
-	k := &keeper{Credentials: c, tries: backoff.NewExponentialBackOff(
+	k := &rotator{Credentials: c, tries: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(firstTry), backoff.WithMaxInterval(lastTry),
 		backoff.WithMaxElapsedTime(0), backoff.WithClockProvider(c.clock))}
 	k.plan(time.Time{})
 	k.learnAt = c.clock.Now().Add(wait.Jitter(firstTry, 1))
 	for {
-		if err := k.round(ctx); ctx.Err() != nil || errors.Is(err, ErrRetired) {
+		if err := k.reconcile(ctx); ctx.Err() != nil || errors.Is(err, ErrRetired) {
 			return err
 		}
-		k.reflect(ctx)
+		k.saveToSecret(ctx)
 		timer := c.clock.NewTimer(k.next())
 		select {
 		case <-ctx.Done():
@@ -82,7 +82,7 @@ func (c *Credentials) Keep(ctx context.Context) error {
 			if k.askAt.IsZero() {
 				k.askAt = later(k.clock.Now(), k.asked.Add(askEvery))
 			}
-		case <-c.lost:
+		case <-c.unreachable:
 			if k.learnMore == 0 {
 				k.learnAt = c.clock.Now().Add(wait.Jitter(learnSoon, 5))
 			}
@@ -94,7 +94,7 @@ func (c *Credentials) Keep(ctx context.Context) error {
 }
 
 // plan says when to renew the certificate that there is, not before a certain time.
-func (k *keeper) plan(earliest time.Time) {
+func (k *rotator) plan(earliest time.Time) {
 	cert := k.now().cert
 	k.renewAt = later(lifetime.RenewAt(cert.NotBefore, cert.NotAfter, k.random()), earliest)
 	if contract.JoinOf(cert.Subject.Organization) == "" {
@@ -106,7 +106,7 @@ func (k *keeper) plan(earliest time.Time) {
 }
 
 // planLearning says when to ask the hub again whom to trust.
-func (k *keeper) planLearning(answered bool) {
+func (k *rotator) planLearning(answered bool) {
 	var pause time.Duration
 	switch {
 	case !answered && k.learnMore > 0:
@@ -125,7 +125,7 @@ func (k *keeper) planLearning(answered bool) {
 }
 
 // next returns how long there is nothing to do.
-func (k *keeper) next() time.Duration {
+func (k *rotator) next() time.Duration {
 	soonest := k.renewAt
 	for _, at := range []time.Time{k.learnAt, k.askAt, k.saveAt} {
 		if !at.IsZero() && at.Before(soonest) {
@@ -135,8 +135,8 @@ func (k *keeper) next() time.Duration {
 	return max(soonest.Sub(k.clock.Now()), time.Millisecond)
 }
 
-// round does what is due.
-func (k *keeper) round(ctx context.Context) error {
+// reconcile does what is due.
+func (k *rotator) reconcile(ctx context.Context) error {
 	if due(k.askAt, k.clock.Now()) {
 		if err := k.askRound(ctx); err != nil {
 			return err
@@ -169,13 +169,13 @@ func (k *keeper) round(ctx context.Context) error {
 	return nil
 }
 
-// reflect keeps what changed in the member, too.
-func (k *keeper) reflect(ctx context.Context) {
+// saveToSecret keeps what changed in the member, too.
+func (k *rotator) saveToSecret(ctx context.Context) {
 	k.saveAt = time.Time{}
-	if k.mirror == nil {
+	if k.secretStore == nil {
 		return
 	}
-	if err := k.mirror.Save(ctx, k.state.dir); err != nil {
+	if err := k.secretStore.Save(ctx, k.state.dir); err != nil {
 		k.say(ctx, err, "The credentials are on this disk only; it is tried until the member has them")
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 		return
@@ -184,7 +184,7 @@ func (k *keeper) reflect(ctx context.Context) {
 }
 
 // renewRound renews, or says when to try again.
-func (k *keeper) renewRound(ctx context.Context) {
+func (k *rotator) renewRound(ctx context.Context) {
 	err := k.renew(ctx)
 	if err == nil {
 		k.plan(k.clock.Now().Add(between))
@@ -197,7 +197,7 @@ func (k *keeper) renewRound(ctx context.Context) {
 }
 
 // askRound asks the hub what the agent is to it, after it refused something.
-func (k *keeper) askRound(ctx context.Context) error {
+func (k *rotator) askRound(ctx context.Context) error {
 	k.asked, k.askAt = k.clock.Now(), time.Time{}
 	is, told, err := k.ask(ctx)
 	switch {
@@ -213,18 +213,18 @@ func (k *keeper) askRound(ctx context.Context) error {
 			return nil
 		}
 		k.askAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
-	case is == lockedOut:
+	case is == forbidden:
 		k.askAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 	}
 	return nil
 }
 
 // comeBack looks whether the hub calls this agent, and joins again if it does.
-func (k *keeper) comeBack(ctx context.Context, why string) {
+func (k *rotator) comeBack(ctx context.Context, why string) {
 	err := k.rejoin(ctx)
 	switch {
 	case err == nil:
-		k.said = ""
+		k.lastLogged = ""
 	case errors.Is(err, errNoCall):
 		k.say(ctx, nil, "This agent needs the hub to call it back: run `hub token create --rejoin "+k.who.Cluster+"` there", "reason", why)
 	default:
@@ -233,15 +233,15 @@ func (k *keeper) comeBack(ctx context.Context, why string) {
 }
 
 // say logs what lasts once.
-func (k *keeper) say(ctx context.Context, err error, message string, values ...any) {
+func (k *rotator) say(ctx context.Context, err error, message string, values ...any) {
 	whole := message
 	if err != nil {
 		whole += err.Error()
 	}
-	if ctx.Err() != nil || k.said == whole {
+	if ctx.Err() != nil || k.lastLogged == whole {
 		return
 	}
-	k.said = whole
+	k.lastLogged = whole
 	values = append(values, "Cluster", k.who.Cluster)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, message, values...)

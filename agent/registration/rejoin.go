@@ -28,7 +28,7 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if token == c.spent {
+	if token == c.rejectedToken {
 		return errNoCall
 	}
 	pins, err := bootstrap.CAHash(now.ca)
@@ -46,7 +46,7 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 	}
 	if err := j.obtain(ctx, ca); err != nil {
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrTokenRejected) {
-			c.spent = token
+			c.rejectedToken = token
 		}
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *Credentials) called(ctx context.Context) (string, error) {
 	defer cancel()
 	now := c.now()
 	j := c.joining(discovery.Parameters{Server: c.who.Server, Host: c.who.Server, Cluster: c.who.Cluster}, requestTimeout)
-	seen, err := j.public(ctx, bootstrap.CallName, trusting(now.ca))
+	seen, err := j.public(ctx, bootstrap.RejoinName, trusting(now.ca))
 	if errors.Is(err, errNothingThere) {
 		return "", errNoCall
 	}
@@ -87,8 +87,8 @@ func (c *Credentials) called(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("encoding the agent's key: %w", err)
 		}
-		if raw, ok := seen.data[bootstrap.CallKey(public)]; ok {
-			call, err := bootstrap.ParseCall(raw)
+		if raw, ok := seen.data[bootstrap.RejoinKey(public)]; ok {
+			call, err := bootstrap.ParseRejoinToken(raw)
 			if err != nil {
 				return "", err
 			}

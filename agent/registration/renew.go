@@ -81,10 +81,10 @@ func (c *Credentials) renew(ctx context.Context) error {
 // credentials are kept.
 func (c *Credentials) renewalKey(ctx context.Context) (key *ecdsa.PrivateKey, begun bool, err error) {
 	key, begun, err = c.state.key(renewalKeyFile)
-	if err != nil || begun || c.mirror == nil {
+	if err != nil || begun || c.secretStore == nil {
 		return key, begun, err
 	}
-	return key, false, c.mirror.Save(ctx, c.state.dir)
+	return key, false, c.secretStore.Save(ctx, c.state.dir)
 }
 
 // renewalRequest returns the request for a certificate of the same join. An agent that joined

@@ -31,10 +31,10 @@ func (c *Credentials) OnRetire() string {
 // Retire notes that the hub forgot this member. An agent that starts again must not go on as
 // if nothing had been said.
 func (c *Credentials) Retire(ctx context.Context, told *RetiredError) error {
-	if err := c.state.writeJSON(retiredFile, told); err != nil || c.mirror == nil {
+	if err := c.state.writeJSON(retiredFile, told); err != nil || c.secretStore == nil {
 		return err
 	}
-	return c.mirror.Save(ctx, c.state.dir)
+	return c.secretStore.Save(ctx, c.state.dir)
 }
 
 // Reinstated waits, if the hub had forgotten this member, until it knows it again. It returns

@@ -16,9 +16,9 @@ import (
 	"fairlead.dev/agent/journal/entry"
 )
 
-// meaningsPatience is how long an agent that knows where its Works are waits for the hub
+// interpretersPatience is how long an agent that knows where its Works are waits for the hub
 // to say what kinds mean.
-const meaningsPatience = 3 * time.Second
+const interpretersPatience = 3 * time.Second
 
 // remembered is what the agent knows of before it started.
 type remembered struct {

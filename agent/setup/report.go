@@ -43,8 +43,8 @@ type Report struct {
 	Held string `json:"held,omitempty"`
 }
 
-// self is what is known for a Report.
-type self struct {
+// hubContact is what is known for a Report.
+type hubContact struct {
 	options  Options
 	clock    clock.Clock
 	started  time.Time
@@ -58,12 +58,12 @@ type self struct {
 	member  metav1.Condition
 }
 
-func newSelf(o Options) *self {
-	return &self{options: o, clock: o.Clock, started: o.Clock.Now(), silence: "it was not heard since the agent started"}
+func newHubContact(o Options) *hubContact {
+	return &hubContact{options: o, clock: o.Clock, started: o.Clock.Now(), silence: "it was not heard since the agent started"}
 }
 
-// Beat takes over what came of renewing the lease, which is asked of the hub all the time.
-func (s *self) Beat(err error) {
+// Renewed takes over what came of renewing the lease, which is asked of the hub all the time.
+func (s *hubContact) Renewed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = s.clock.Now()
@@ -75,7 +75,7 @@ func (s *self) Beat(err error) {
 }
 
 // addTo serves what is known: at the socket, and to probes.
-func (s *self) addTo(mgr manager.Manager) error {
+func (s *hubContact) addTo(mgr manager.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(s.answer)); err != nil {
 		return fmt.Errorf("adding the socket: %w", err)
 	}
@@ -90,7 +90,7 @@ func (s *self) addTo(mgr manager.Manager) error {
 
 // alive says that the agent does not even try to renew its lease any more, whether the hub
 // answers or not: it hangs.
-func (s *self) alive() error {
+func (s *hubContact) alive() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := s.tried
@@ -104,7 +104,7 @@ func (s *self) alive() error {
 }
 
 // ready says that the hub does not hear the agent, or no longer.
-func (s *self) ready() error {
+func (s *hubContact) ready() error {
 	if silent, why := s.Silent(); why != "" && silent > s.options.LeaseDuration {
 		return fmt.Errorf("the hub was not heard for %s: %s", silent.Round(time.Second), why)
 	}
@@ -112,14 +112,14 @@ func (s *self) ready() error {
 }
 
 // Probed takes over whether the member is ready.
-func (s *self) Probed(ready metav1.Condition) {
+func (s *hubContact) Probed(ready metav1.Condition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.member = ready
 }
 
 // Silent says for how long the hub was not heard, and why; 0 if it is.
-func (s *self) Silent() (time.Duration, string) {
+func (s *hubContact) Silent() (time.Duration, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.silence == "" {
@@ -133,7 +133,7 @@ func (s *self) Silent() (time.Duration, string) {
 }
 
 // Report says it all.
-func (s *self) Report() Report {
+func (s *hubContact) Report() Report {
 	out := Report{
 		Cluster: s.options.Cluster, Hub: s.options.Hub.Host, Started: s.started, Time: s.clock.Now(),
 		Works: s.reporter.Summary(), Drift: s.executor.Drifts(), Unclaimed: s.executor.Unclaimed(),

@@ -97,9 +97,9 @@ func serve(ctx context.Context, o Options) error {
 	}
 	reading, done := ctx, func() {}
 	if known.namespace != "" { // then the hub may be away, and there is something to do without
-		reading, done = context.WithTimeout(ctx, meaningsPatience)
+		reading, done = context.WithTimeout(ctx, interpretersPatience)
 	}
-	kinds, err := meanings(reading, mgr, hub, m, o)
+	kinds, err := interpreters(reading, mgr, hub, m, o)
 	done()
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	me := newSelf(o)
+	me := newHubContact(o)
 	me.reporter, me.executor = reporter, executor
 	if err := me.addTo(mgr); err != nil {
 		return err
@@ -166,7 +166,7 @@ func serve(ctx context.Context, o Options) error {
 			object, resourceVersion := executor.Newest()
 			return presence.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
 		},
-		Beat:               me.Beat,
+		Renewed:            me.Renewed,
 		Clock:              o.Clock,
 		Frequency:          o.StatusFrequency,
 		LeaseDuration:      o.LeaseDuration,

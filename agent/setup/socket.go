@@ -57,7 +57,7 @@ func AskReport(ctx context.Context, stateDir string) (Report, error) {
 
 // answer says to whoever asks at the socket how the agent is, until the context ends. An
 // agent whose directory takes no socket goes on without.
-func (s *self) answer(ctx context.Context) error {
+func (s *hubContact) answer(ctx context.Context) error {
 	if s.options.StateDir == "" {
 		return nil
 	}
@@ -93,6 +93,6 @@ func (s *self) answer(ctx context.Context) error {
 	return nil
 }
 
-func (*self) mute(ctx context.Context, err error) {
+func (*hubContact) mute(ctx context.Context, err error) {
 	ctrl.LoggerFrom(ctx).Info("`agent status` will not know of this agent: its socket cannot be served", "reason", err.Error())
 }

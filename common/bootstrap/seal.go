@@ -15,12 +15,12 @@ import (
 // The hub knows the public half of it. So a token for this agent can lie in the open,
 // sealed with the key: nobody else can read it, and no secret is shared beforehand.
 
-// CallName is the name of the ConfigMap, in the namespace of cluster-info, in which sealed
+// RejoinName is the name of the ConfigMap, in the namespace of cluster-info, in which sealed
 // tokens lie. Everybody may read it.
-const CallName = "fairlead-rejoin"
+const RejoinName = "fairlead-rejoin"
 
-// Call is a token that waits for its agent.
-type Call struct {
+// RejoinToken is a token that waits for its agent.
+type RejoinToken struct {
 	// Sealed is the token, which only the agent can open.
 	Sealed []byte `json:"sealed"`
 	// Expires is when it is of no use any more.
@@ -30,9 +30,9 @@ type Call struct {
 // purpose keeps what is sealed here from being taken for anything else.
 const purpose = "fairlead.dev rejoin"
 
-// CallKey returns under which key of the ConfigMap the token for the holder of a key is.
+// RejoinKey returns under which key of the ConfigMap the token for the holder of a key is.
 // The key is a point of the curve P-256.
-func CallKey(public []byte) string {
+func RejoinKey(public []byte) string {
 	sum := sha256.Sum256(public)
 	return hex.EncodeToString(sum[:])
 }
@@ -51,20 +51,20 @@ func Seal(public []byte, token Token) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("sealing the token: %w", err)
 	}
-	return encode(Call{Sealed: sealed, Expires: token.Expires}), nil
+	return encode(RejoinToken{Sealed: sealed, Expires: token.Expires}), nil
 }
 
-// ParseCall reads a value of the ConfigMap.
-func ParseCall(raw string) (Call, error) {
-	var out Call
+// ParseRejoinToken reads a value of the ConfigMap.
+func ParseRejoinToken(raw string) (RejoinToken, error) {
+	var out RejoinToken
 	if err := json.Unmarshal([]byte(raw), &out); err != nil {
-		return Call{}, fmt.Errorf("reading a call: %w", err)
+		return RejoinToken{}, fmt.Errorf("reading a rejoin token: %w", err)
 	}
 	return out, nil
 }
 
 // Open returns the token for the holder of a key, as its holder writes it.
-func (c Call) Open(key *ecdsa.PrivateKey) (string, error) {
+func (c RejoinToken) Open(key *ecdsa.PrivateKey) (string, error) {
 	private, err := key.ECDH()
 	if err != nil {
 		return "", fmt.Errorf("using the agent's key: %w", err)

@@ -22,7 +22,7 @@ func TestASealedTokenIsForTheHolderOfTheKeyOnly(t *testing.T) {
 	raw, err := Seal(public, Token{ID: "abc123", Secret: "0123456789abcdef", Expires: now()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(raw).NotTo(ContainSubstring("0123456789abcdef"))
-	call, err := ParseCall(raw)
+	call, err := ParseRejoinToken(raw)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(call.Expires).To(BeTemporally("==", now()))
 	token, err := call.Open(mine)
@@ -36,7 +36,7 @@ func TestASealedTokenIsForTheHolderOfTheKeyOnly(t *testing.T) {
 
 	_, err = Seal([]byte("no key"), Token{})
 	g.Expect(err).To(HaveOccurred())
-	_, err = ParseCall("no call")
+	_, err = ParseRejoinToken("no token")
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(CallKey(public)).To(HaveLen(64))
+	g.Expect(RejoinKey(public)).To(HaveLen(64))
 }

@@ -45,7 +45,7 @@ type Token struct {
 	// Closed says why it opens nothing any more though it is not used up; empty if it does.
 	Closed string
 	// Gives is what a Cluster gets that joins with it.
-	Gives Gifts
+	Gives ClusterDefaults
 	// CreatedBy is the user who made it; empty if that is not known.
 	CreatedBy string
 	// Uses are the joins that were made with it, in their order.
@@ -54,15 +54,15 @@ type Token struct {
 	Accepted []Acceptance
 }
 
-// Gifts are what a Cluster gets when it joins.
-type Gifts struct {
+// ClusterDefaults are what a Cluster gets when it joins.
+type ClusterDefaults struct {
 	Labels   map[string]string `json:"labels,omitempty"`
 	Region   string            `json:"region,omitempty"`
 	Zones    []string          `json:"zones,omitempty"`
 	Provider string            `json:"provider,omitempty"`
 }
 
-func (g Gifts) empty() bool {
+func (g ClusterDefaults) empty() bool {
 	return len(g.Labels) == 0 && g.Region == "" && len(g.Zones) == 0 && g.Provider == ""
 }
 

@@ -225,7 +225,7 @@ func TestASecretKeepsItsToken(t *testing.T) {
 		}},
 		"one for many": {
 			Cluster: "shop-*", MaxUses: 20, Expires: now(), Manual: true, CreatedBy: "ann",
-			Gives:    Gifts{Labels: map[string]string{"tier": "gold"}, Region: "eu", Zones: []string{"a", "b"}, Provider: "own"},
+			Gives:    ClusterDefaults{Labels: map[string]string{"tier": "gold"}, Region: "eu", Zones: []string{"a", "b"}, Provider: "own"},
 			Accepted: []Acceptance{{Request: "r", By: "ann", At: now()}},
 		},
 		"one for one member":       {Cluster: "edge-1", Member: "m", MaxUses: 1, Expires: now()},

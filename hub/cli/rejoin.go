@@ -46,11 +46,11 @@ func callBack(ctx context.Context, hubClient client.Client, cluster *clusterv1al
 	if err != nil {
 		return false, err
 	}
-	calls := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: bootstrap.CallName}}
+	calls := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: bootstrap.RejoinName}}
 	err = hubClient.Get(ctx, client.ObjectKeyFromObject(calls), calls)
 	if apierrors.IsNotFound(err) {
 		calls.Labels = map[string]string{contract.SystemLabel: contract.LabelTrue}
-		calls.Data = map[string]string{bootstrap.CallKey(known.Key): sealed}
+		calls.Data = map[string]string{bootstrap.RejoinKey(known.Key): sealed}
 		if err := hubClient.Create(ctx, calls, client.FieldOwner(contract.FieldManagerRegistration)); err != nil {
 			return false, fmt.Errorf("calling the agent of cluster %s back: %w", cluster.Name, err)
 		}
@@ -64,14 +64,14 @@ func callBack(ctx context.Context, hubClient client.Client, cluster *clusterv1al
 		return false, fmt.Errorf("calling the agent of cluster %s back: %w", cluster.Name, err)
 	}
 	for key, raw := range calls.Data { // those that nobody came for in time
-		if call, err := bootstrap.ParseCall(raw); err != nil || !call.Expires.After(now) {
+		if call, err := bootstrap.ParseRejoinToken(raw); err != nil || !call.Expires.After(now) {
 			delete(calls.Data, key)
 		}
 	}
 	if calls.Data == nil {
 		calls.Data = map[string]string{}
 	}
-	calls.Data[bootstrap.CallKey(known.Key)] = sealed
+	calls.Data[bootstrap.RejoinKey(known.Key)] = sealed
 	if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerRegistration); err != nil {
 		return false, fmt.Errorf("calling the agent of cluster %s back: %w; run the same command again", cluster.Name, err)
 	}

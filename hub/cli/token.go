@@ -118,8 +118,8 @@ func (f *tokenFlags) validateGifts() error {
 	return nil
 }
 
-func (f *tokenFlags) gifts() bootstrap.Gifts {
-	return bootstrap.Gifts{Labels: f.labels, Region: f.region, Zones: f.zones, Provider: f.provider}
+func (f *tokenFlags) gifts() bootstrap.ClusterDefaults {
+	return bootstrap.ClusterDefaults{Labels: f.labels, Region: f.region, Zones: f.zones, Provider: f.provider}
 }
 
 // create makes a token and prints the command for its holder once it works. It is the only

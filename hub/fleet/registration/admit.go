@@ -117,7 +117,7 @@ func (r *Reconciler) how(csr *certificatesv1.CertificateSigningRequest, in appro
 }
 
 // give gives a Cluster what its token has for it.
-func give(cluster *clusterv1alpha1.Cluster, gifts bootstrap.Gifts) {
+func give(cluster *clusterv1alpha1.Cluster, gifts bootstrap.ClusterDefaults) {
 	if len(gifts.Labels) > 0 && cluster.Labels == nil {
 		cluster.Labels = map[string]string{}
 	}

@@ -107,7 +107,7 @@ func TestATokenForManyLetsSoManyJoinAndGivesThemWhatItHas(t *testing.T) {
 	h, ctx := newHub(t), t.Context()
 	token := h.tokenOf(ctx, "many-*", func(token *bootstrap.Token) {
 		token.MaxUses = 2
-		token.Gives = bootstrap.Gifts{Labels: map[string]string{"tier": "gold"}, Region: "eu", Zones: []string{"a", "b"}, Provider: "eu"}
+		token.Gives = bootstrap.ClusterDefaults{Labels: map[string]string{"tier": "gold"}, Region: "eu", Zones: []string{"a", "b"}, Provider: "eu"}
 	})
 	verdicts := []string{}
 	for _, cluster := range []string{"many-1", "other-1", "many-2", "many-3"} {

@@ -93,7 +93,7 @@ func (s *Server) invite(r *http.Request, v *visit) (name, command string, err er
 	if err != nil || hours < 1 || hours > maxHours {
 		return "", "", askedError{fmt.Sprintf("A command is good for 1 to %d hours.", maxHours)}
 	}
-	gifts := bootstrap.Gifts{Region: strings.TrimSpace(r.PostForm.Get("region")), Provider: strings.TrimSpace(r.PostForm.Get("provider"))}
+	gifts := bootstrap.ClusterDefaults{Region: strings.TrimSpace(r.PostForm.Get("region")), Provider: strings.TrimSpace(r.PostForm.Get("provider"))}
 	if zone := strings.TrimSpace(r.PostForm.Get("zone")); zone != "" {
 		gifts.Zones = []string{zone}
 	}

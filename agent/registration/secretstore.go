@@ -18,17 +18,17 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Mirror keeps what an agent is on the hub in a Secret of its member as well: a pod that is
+// SecretStore keeps what an agent is on the hub in a Secret of its member as well: a pod that is
 // made anew has an empty directory.
-type Mirror struct {
+type SecretStore struct {
 	memberClient client.Client
 	key          types.NamespacedName
 	// saved is what the Secret has.
 	saved map[string][]byte
 }
 
-// OpenMirror returns the mirror in a Secret, given as NAMESPACE/NAME.
-func OpenMirror(member *rest.Config, secret string) (*Mirror, error) {
+// OpenSecretStore returns the one in a Secret, given as NAMESPACE/NAME.
+func OpenSecretStore(member *rest.Config, secret string) (*SecretStore, error) {
 	namespace, name, ok := strings.Cut(secret, "/")
 	if !ok || namespace == "" || name == "" {
 		return nil, fmt.Errorf("the Secret %q is not of the form NAMESPACE/NAME", secret)
@@ -37,12 +37,12 @@ func OpenMirror(member *rest.Config, secret string) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mirror{memberClient: memberClient, key: types.NamespacedName{Namespace: namespace, Name: name}}, nil
+	return &SecretStore{memberClient: memberClient, key: types.NamespacedName{Namespace: namespace, Name: name}}, nil
 }
 
 // Restore fills a state directory in which nothing is from the Secret. What is in the
 // directory is never older than the Secret.
-func (m *Mirror) Restore(ctx context.Context, stateDir string) error {
+func (m *SecretStore) Restore(ctx context.Context, stateDir string) error {
 	if kept, err := Files(stateDir); err != nil || len(kept) > 0 {
 		return err
 	}
@@ -55,13 +55,13 @@ func (m *Mirror) Restore(ctx context.Context, stateDir string) error {
 }
 
 // has says whether the Secret is known to have what the directory has.
-func (m *Mirror) has(stateDir string) bool {
+func (m *SecretStore) has(stateDir string) bool {
 	files, err := Files(stateDir)
 	return err == nil && maps.EqualFunc(files, m.saved, bytes.Equal)
 }
 
 // Save brings the Secret to what the directory has.
-func (m *Mirror) Save(ctx context.Context, stateDir string) error {
+func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 	files, err := Files(stateDir)
 	if err != nil {
 		return err

@@ -26,13 +26,13 @@ func TestTheHubIsToldOfWhatThePodAfterThisOneWillHave(t *testing.T) {
 	member := testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub}).Config
 	open := func(dir string) *registration.Credentials {
 		t.Helper()
-		mirror, err := registration.OpenMirror(member, corev1.NamespaceDefault+"/mirrors")
+		store, err := registration.OpenSecretStore(member, corev1.NamespaceDefault+"/mirrors")
 		h.g.Expect(err).NotTo(HaveOccurred())
 		if files, err := registration.Files(dir); err != nil || len(files) == 0 {
-			h.g.Expect(mirror.Restore(ctx, dir)).To(Succeed())
+			h.g.Expect(store.Restore(ctx, dir)).To(Succeed())
 		}
 		c, err := registration.OpenCredentials(registration.KeepOptions{
-			StateDir: dir, Clock: clock.RealClock{}, Random: func() float64 { return 1 }, Mirror: mirror,
+			StateDir: dir, Clock: clock.RealClock{}, Random: func() float64 { return 1 }, SecretStore: store,
 		})
 		h.g.Expect(err).NotTo(HaveOccurred())
 		return c

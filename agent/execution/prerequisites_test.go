@@ -13,7 +13,7 @@ import (
 func TestWhatManyWorksWaitForIsAskedForByOneOfThem(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	n, now := newNeeds(), time.Unix(0, 0)
+	n, now := newPrerequisites(), time.Unix(0, 0)
 	shop := need{namespace: "shop"}
 	work := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	g.Expect(n.Ask(shop, work("a"), now)).To(BeTrue(), "nobody knows that it is missing")
@@ -38,7 +38,7 @@ func TestWhatManyWorksWaitForIsAskedForByOneOfThem(t *testing.T) {
 func TestADefinitionHasTheKindsOfItsGroupAskedForAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	n, now := newNeeds(), time.Unix(0, 0)
+	n, now := newPrerequisites(), time.Unix(0, 0)
 	widget := need{kind: schema.GroupVersionKind{Group: "shop.example.com", Version: "v1", Kind: "Widget"}}
 	work := types.NamespacedName{Name: "a"}
 	n.Missing(widget, work, now)

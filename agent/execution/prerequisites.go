@@ -20,10 +20,10 @@ type need struct {
 	namespace string
 }
 
-// needs remembers what the member was found not to have. However many Works wait for the
+// prerequisites remembers what the member was found not to have. However many Works wait for the
 // same, the member is asked for it by one of them at a time and ever more slowly; once
 // it is there, all of them are told.
-type needs struct {
+type prerequisites struct {
 	mu      sync.Mutex
 	missing map[need]*absence
 }
@@ -35,11 +35,11 @@ type absence struct {
 	works map[types.NamespacedName]struct{}
 }
 
-func newNeeds() *needs { return &needs{missing: map[need]*absence{}} }
+func newPrerequisites() *prerequisites { return &prerequisites{missing: map[need]*absence{}} }
 
 // Ask says whether a Work may ask the member for something: it may if nobody found it
 // missing, or if it is time to look again. Otherwise the Work is told when it is there.
-func (n *needs) Ask(of need, work types.NamespacedName, now time.Time) bool {
+func (n *prerequisites) Ask(of need, work types.NamespacedName, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a, ok := n.missing[of]
@@ -55,7 +55,7 @@ func (n *needs) Ask(of need, work types.NamespacedName, now time.Time) bool {
 }
 
 // Missing notes that the member does not have what a Work needs.
-func (n *needs) Missing(of need, work types.NamespacedName, now time.Time) {
+func (n *prerequisites) Missing(of need, work types.NamespacedName, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a, ok := n.missing[of]
@@ -69,7 +69,7 @@ func (n *needs) Missing(of need, work types.NamespacedName, now time.Time) {
 }
 
 // Met notes that the member has something, and returns the Works that waited for it.
-func (n *needs) Met(of need) []types.NamespacedName {
+func (n *prerequisites) Met(of need) []types.NamespacedName {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a, ok := n.missing[of]
@@ -86,7 +86,7 @@ func (n *needs) Met(of need) []types.NamespacedName {
 
 // Group has it asked for the kinds of a group at once, one of which may have come, and
 // returns the Works that wait for them.
-func (n *needs) Group(group string) []types.NamespacedName {
+func (n *prerequisites) Group(group string) []types.NamespacedName {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var out []types.NamespacedName
@@ -103,7 +103,7 @@ func (n *needs) Group(group string) []types.NamespacedName {
 }
 
 // Forget notes that a Work waits for nothing any more.
-func (n *needs) Forget(work types.NamespacedName) {
+func (n *prerequisites) Forget(work types.NamespacedName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for of, a := range n.missing {
@@ -126,10 +126,10 @@ func (a *absence) pause() time.Duration {
 func (r *Reconciler) arrived(live *unstructured.Unstructured) {
 	switch name := plan.ObjectOf(live); {
 	case name.Group == "" && name.Kind == "Namespace" && live.GetDeletionTimestamp() == nil:
-		r.wake(r.needs.Met(need{namespace: name.Name}))
+		r.wake(r.prerequisites.Met(need{namespace: name.Name}))
 	case name.Group == "apiextensions.k8s.io" && name.Kind == "CustomResourceDefinition":
 		if _, group, ok := strings.Cut(name.Name, "."); ok { // it is called PLURAL.GROUP
-			r.wake(r.needs.Group(group))
+			r.wake(r.prerequisites.Group(group))
 		}
 	}
 }

@@ -25,9 +25,9 @@ const (
 	lastLook = 5 * time.Minute
 )
 
-// leaving remembers the objects that were deleted for a Work until they are gone. If
+// pendingDeletions remembers the objects that were deleted for a Work until they are gone. If
 // finalizers hold one, it is still there when its Work is not, and nobody would see it.
-type leaving struct {
+type pendingDeletions struct {
 	mu      sync.Mutex
 	objects map[types.UID]*departure
 	// refusals are what people were told of objects that the member does not let go.
@@ -43,12 +43,12 @@ type departure struct {
 	told   bool
 }
 
-func newLeaving() *leaving {
-	return &leaving{objects: map[types.UID]*departure{}, refusals: map[plan.Object]string{}}
+func newPendingDeletions() *pendingDeletions {
+	return &pendingDeletions{objects: map[types.UID]*departure{}, refusals: map[plan.Object]string{}}
 }
 
 // Add notes that an object is deleted.
-func (l *leaving) Add(object plan.Object, uid types.UID, work types.NamespacedName, now time.Time, patience time.Duration) {
+func (l *pendingDeletions) Add(object plan.Object, uid types.UID, work types.NamespacedName, now time.Time, patience time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.objects[uid]; !ok {
@@ -57,7 +57,7 @@ func (l *leaving) Add(object plan.Object, uid types.UID, work types.NamespacedNa
 }
 
 // Due returns the objects that it is time to look at.
-func (l *leaving) Due(now time.Time) map[types.UID]departure {
+func (l *pendingDeletions) Due(now time.Time) map[types.UID]departure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := map[types.UID]departure{}
@@ -70,7 +70,7 @@ func (l *leaving) Due(now time.Time) map[types.UID]departure {
 }
 
 // Stay notes that an object is still there. It says whether that is news.
-func (l *leaving) Stay(uid types.UID, now time.Time) bool {
+func (l *pendingDeletions) Stay(uid types.UID, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d, ok := l.objects[uid]
@@ -84,14 +84,14 @@ func (l *leaving) Stay(uid types.UID, now time.Time) bool {
 }
 
 // Gone forgets an object.
-func (l *leaving) Gone(uid types.UID) {
+func (l *pendingDeletions) Gone(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.objects, uid)
 }
 
 // Refused notes why the member does not let an object go, and whether that is news.
-func (l *leaving) Refused(object plan.Object, why string) bool {
+func (l *pendingDeletions) Refused(object plan.Object, why string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fresh := l.refusals[object] != why
@@ -100,14 +100,14 @@ func (l *leaving) Refused(object plan.Object, why string) bool {
 }
 
 // Allowed notes that the member lets an object go.
-func (l *leaving) Allowed(object plan.Object) {
+func (l *pendingDeletions) Allowed(object plan.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.refusals, object)
 }
 
 // Stuck counts the objects of which people were told.
-func (l *leaving) Stuck() int {
+func (l *pendingDeletions) Stuck() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
@@ -119,15 +119,15 @@ func (l *leaving) Stuck() int {
 	return n
 }
 
-// seeOff looks after the objects that do not go, until the context ends.
-func (r *Reconciler) seeOff(ctx context.Context) error {
+// watchDeletions looks after the objects that do not go, until the context ends.
+func (r *Reconciler) watchDeletions(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-r.clock.After(min(r.stuckAfter, time.Second)):
 		}
-		for uid, d := range r.leaving.Due(r.clock.Now()) {
+		for uid, d := range r.pendingDeletions.Due(r.clock.Now()) {
 			r.lookAfter(ctx, uid, d)
 		}
 	}
@@ -141,14 +141,14 @@ func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) 
 		return
 	case err != nil: // the member does not answer, or no longer knows the kind
 		if result, _ := classify(d.object, err); result == plan.Waiting {
-			r.leaving.Gone(uid)
+			r.pendingDeletions.Gone(uid)
 		}
 	case live == nil || live.GetUID() != uid || live.GetDeletionTimestamp() == nil:
-		r.leaving.Gone(uid)
+		r.pendingDeletions.Gone(uid)
 		if d.told {
 			ctrl.LoggerFrom(ctx).Info("An object is gone at last", "manifest", d.object.String())
 		}
-	case r.leaving.Stay(uid, r.clock.Now()):
+	case r.pendingDeletions.Stay(uid, r.clock.Now()):
 		note := stuckNote(d.object, live)
 		ctrl.LoggerFrom(ctx).Info("An object does not go", "manifest", d.object.String(), "reason", note)
 		r.events(kube.Event{
@@ -156,7 +156,7 @@ func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) 
 			Reason: reasonDeletionStuck, Action: actionDelete, Note: note,
 		})
 	}
-	r.metrics.stuck.Set(float64(r.leaving.Stuck()))
+	r.metrics.stuck.Set(float64(r.pendingDeletions.Stuck()))
 }
 
 // stuckNote says what holds an object.

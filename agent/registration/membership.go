@@ -14,22 +14,22 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// standing is what an agent is to the hub.
-type standing int
+// membership is what an agent is to the hub.
+type membership int
 
 const (
 	// known : the hub knows the agent and lets it work.
-	known standing = iota
+	known membership = iota
 	// rejected : the hub does not accept the agent's certificate.
 	rejected
-	// lockedOut : the hub knows whose the certificate is, and gives it no rights.
-	lockedOut
+	// forbidden : the hub knows whose the certificate is, and gives it no rights.
+	forbidden
 	// gone : the hub forgot the member, and says so.
 	gone
 )
 
 // ask asks the hub what the agent is to it. An error is that nobody answered.
-func (c *Credentials) ask(ctx context.Context) (standing, *RetiredError, error) {
+func (c *Credentials) ask(ctx context.Context) (membership, *RetiredError, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	hubClient, err := newClient(c.Config())
@@ -54,7 +54,7 @@ func (c *Credentials) ask(ctx context.Context) (standing, *RetiredError, error) 
 	case told != nil:
 		return gone, told, nil
 	default:
-		return lockedOut, nil, nil
+		return forbidden, nil, nil
 	}
 }
 

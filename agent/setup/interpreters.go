@@ -13,12 +13,12 @@ import (
 	"fairlead.dev/common/interpreter/store"
 )
 
-// meanings returns what knows what kinds mean: what the hub says, before what is built
+// interpreters returns what knows what kinds mean: what the hub says, before what is built
 // in. If the hub cannot be asked now, what is built in holds until it can: the objects
 // of the member are looked after in any case. Webhooks are called from the member's
 // side, so their Services are those of the member. An agent that is confined to namespaces
 // calls none: a webhook may be at any address.
-func meanings(ctx context.Context, mgr manager.Manager, hub client.Reader, m *member, o Options) (*store.Store, error) {
+func interpreters(ctx context.Context, mgr manager.Manager, hub client.Reader, m *member, o Options) (*store.Store, error) {
 	compiler, err := lua.NewCompiler(lua.Options{Options: o.Scripts})
 	if err != nil {
 		return nil, fmt.Errorf("preparing Lua: %w", err)
