@@ -16,8 +16,10 @@ const (
 	// changesEvery is the least time between two looks at what changed.
 	changesEvery = time.Second
 	// restFactor is how many times longer than making a page takes it is not made again, so
-	// that open pages leave the hub its time whatever happens on it.
-	restFactor = 20
+	// that open pages leave the hub its time whatever happens on it; longestRest bounds it,
+	// since nobody looks at a page that says Live and is a minute old.
+	restFactor  = 20
+	longestRest = 10 * time.Second
 	// leasesEvery is the same as changesEvery for what changes all the time: heartbeats.
 	leasesEvery = 15 * time.Second
 	// pingEvery keeps proxies from ending a stream, and tells of sessions that ended.
@@ -96,6 +98,11 @@ type stream struct {
 }
 
 func (st *stream) run(ctx context.Context) error {
+	// The browser says that it is connected when it has the header, and of a page that stands
+	// still no event may come for long.
+	if err := st.control.Flush(); err != nil {
+		return fmt.Errorf("opening a stream: %w", err)
+	}
 	clock := st.topics.clock
 	sub := st.topics.subscribe()
 	defer st.topics.unsubscribe(sub)
@@ -135,7 +142,7 @@ func (st *stream) run(ctx context.Context) error {
 			return err
 		}
 		made = clock.Now()
-		rest = max(changesEvery, restFactor*made.Sub(now))
+		rest = min(max(changesEvery, restFactor*made.Sub(now)), longestRest)
 	}
 }
 
