@@ -38,13 +38,13 @@ func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, er
 	if !plan.IsContainer(m.Object) || m.DeleteContents {
 		return nil, nil
 	}
-	kinds, namespace, err := r.contents(ctx, m.Object)
+	in, err := r.contents(ctx, m.Object)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, kind := range kinds {
-		if out, err = r.foreignOf(ctx, kind, namespace, out); err != nil || len(out) >= foreignNamed {
+	for _, kind := range in.kinds {
+		if out, err = r.foreignOf(ctx, in, kind, out); err != nil || len(out) >= foreignNamed {
 			return out, err
 		}
 	}
@@ -52,32 +52,35 @@ func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, er
 }
 
 // contents returns of which kinds, and in which namespace, an object contains others.
-func (r *Reconciler) contents(ctx context.Context, object plan.Object) (kinds []schema.GroupVersionKind, namespace string, err error) {
+func (r *Reconciler) contents(ctx context.Context, object plan.Object) (*container, error) {
+	in := &container{Object: object}
 	if plan.IsNamespace(object) {
-		if kinds, err = r.namespacedKinds(ctx); err != nil {
-			return nil, "", fmt.Errorf("asking the member which kinds can be in %s: %w", object, err)
+		var err error
+		if in.kinds, err = r.namespacedKinds(ctx); err != nil {
+			return nil, fmt.Errorf("asking the member which kinds can be in %s: %w", object, err)
 		}
-		return kinds, object.Name, nil
+		in.namespace = object.Name
+		return in, nil
 	}
 	definition, err := r.read(ctx, object)
 	if err != nil {
-		return nil, "", fmt.Errorf("reading %s from the member: %w", object, err)
+		return nil, fmt.Errorf("reading %s from the member: %w", object, err)
 	}
 	if definition == nil {
-		return nil, "", nil
+		return in, nil
 	}
 	if kind, served := plan.Instances(definition); served {
-		kinds = append(kinds, kind)
+		in.kinds = append(in.kinds, kind)
 	}
-	return kinds, "", nil
+	return in, nil
 }
 
 // foreignOf adds the names of objects of a kind that are not from the hub, or are to stay.
-func (r *Reconciler) foreignOf(ctx context.Context, kind schema.GroupVersionKind, namespace string, names []string) ([]string, error) {
+func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.GroupVersionKind, names []string) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	for {
-		options := &client.ListOptions{Namespace: namespace, Limit: foreignPage, Continue: list.Continue}
+		options := &client.ListOptions{Namespace: in.namespace, Limit: foreignPage, Continue: list.Continue}
 		err := r.memberClient.List(ctx, list, options)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsMethodNotSupported(err) {
 			return names, nil // the kind went, or its objects cannot be listed because there are none kept
@@ -91,10 +94,16 @@ func (r *Reconciler) foreignOf(ctx context.Context, kind schema.GroupVersionKind
 		for i := range list.Items {
 			one := &list.Items[i]
 			stays, err := r.outlives(ctx, one)
+			if err == nil && !stays && plan.Foreign(kind, one) {
+				stays = len(one.OwnerReferences) == 0
+				if !stays { // it is made from another one: that counts, wherever it is
+					stays, err = r.ownedByWhatStays(ctx, in, one, 0)
+				}
+			}
 			if err != nil {
 				return names, err
 			}
-			if stays || plan.Foreign(kind, one) {
+			if stays {
 				object := plan.Object{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Namespace: one.Namespace, Name: one.Name}}
 				names = append(names, object.String())
 			}

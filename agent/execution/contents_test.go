@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +57,21 @@ func inShop(name, namespaceOfWork, work string) *corev1.ConfigMap {
 		cm.Labels, cm.Annotations = marks(), markedBy(namespaceOfWork, work)
 	}
 	return cm
+}
+
+// ownedBy is a ConfigMap in it that is made from another object.
+func ownedBy(apiVersion, kind, name string) *corev1.ConfigMap {
+	cm := inShop("made", "", "")
+	cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID(name)}}
+	return cm
+}
+
+// node is an object in no namespace.
+func node(labels, annotations map[string]string) *corev1.Node {
+	return &corev1.Node{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Labels: labels, Annotations: annotations},
+	}
 }
 
 // workWith is a Work of the hub that has an object.
@@ -109,6 +125,24 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 		"an object of another hub": {
 			objects: []client.Object{inShop("other", "karmada-es-other", "inside")}, want: []string{"ConfigMap shop/other"},
 		},
+		"nobody, if it is made from what is in the Namespace and counts itself": {objects: []client.Object{ownedBy("v1", "Secret", "s")}},
+		"nobody, if it is made from the Namespace":                              {objects: []client.Object{ownedBy("v1", "Namespace", "shop")}},
+		"nobody, if what it is made from is gone":                               {objects: []client.Object{ownedBy("v1", "Node", "gone")}},
+		"nobody, if what it is made from is another one by now": {
+			objects: []client.Object{ownedBy("v1", "Node", "n"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "another"}}},
+		},
+		"nobody, if it is made from what goes with its Work": {
+			objects: []client.Object{ownedBy("v1", "Node", "n"), node(marks(), markedBy(ownWorks, "inside"))}, hub: []client.Object{workWith(t, "inside", node(nil, nil))},
+		},
+		"whose it is that is made from something in no namespace": {
+			objects: []client.Object{ownedBy("v1", "Node", "n"), node(nil, nil)}, want: []string{"ConfigMap shop/made"},
+		},
+		"whose it is that is made from what stays when its Work ends": {
+			objects: []client.Object{ownedBy("v1", "Node", "n"), node(marks(), markedBy(ownWorks, "unknown"))}, want: []string{"ConfigMap shop/made"},
+		},
+		"whose it is that is made from what nobody knows": {
+			objects: []client.Object{ownedBy("example.com/v1", "Widget", "w")}, want: []string{"ConfigMap shop/made"},
+		},
 		"more than are named": {
 			objects: []client.Object{inShop("a", "", ""), inShop("b", "", ""), inShop("c", "", ""), inShop("d", "", "")},
 			want:    []string{"ConfigMap shop/a", "ConfigMap shop/b", "ConfigMap shop/c"},
@@ -152,6 +186,53 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 			g.Expect(got).To(Equal(tc.want))
 			m.DeleteContents = true
 			g.Expect(r.foreign(t.Context(), m)).To(BeEmpty(), "they may go")
+		})
+	}
+}
+
+// A CustomResourceDefinition takes what is of it with it, whoever it was made from.
+func TestWhoHasObjectsOfADefinitionThatIsToGo(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		owner client.Object
+		want  []string
+	}{
+		"an object of others in the namespace": {owner: inShop("owner", "", ""), want: []string{"Widget shop/w"}},
+		"not one from the hub that goes, too":  {owner: inShop("owner", ownWorks, "inside")},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			funcs := interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+					if definition, ok := obj.(*unstructured.Unstructured); ok {
+						definition.Object["spec"] = map[string]any{
+							"group": "example.com", "names": map[string]any{"kind": "Widget"}, "versions": []any{map[string]any{"name": "v1", "served": true}},
+						}
+						return nil
+					}
+					return c.Get(ctx, key, obj, opts...)
+				},
+				List: func(_ context.Context, _ client.WithWatch, into client.ObjectList, _ ...client.ListOption) error {
+					list, ok := into.(*metav1.PartialObjectMetadataList)
+					g.Expect(ok).To(BeTrue())
+					list.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{
+						Namespace: "shop", Name: "w",
+						OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "owner"}},
+					}}}
+					return nil
+				},
+			}
+			r := &Reconciler{
+				memberClient: fakeClient(t, funcs, tc.owner), namespace: ownWorks,
+				works: newWorks(fakeClient(t, interceptor.Funcs{}, workWith(t, "inside", inShop("owner", "", ""))), nil),
+			}
+			definition := plan.Object{
+				GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+				NamespacedName:   types.NamespacedName{Name: "widgets.example.com"},
+			}
+			g.Expect(r.foreign(t.Context(), plan.Manifest{Object: definition})).To(Equal(tc.want))
 		})
 	}
 }

@@ -43,10 +43,11 @@ func Instances(definition *unstructured.Unstructured) (schema.GroupVersionKind, 
 }
 
 // Foreign says whether an object in a Namespace or of a CustomResourceDefinition is neither
-// from the hub nor something that the member makes by itself.
+// from the hub nor something that the member makes by itself. Whose it is that has owners they
+// tell.
 func Foreign(kind schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) bool {
 	return obj.Labels[contract.ManagedLabel] != contract.LabelTrue && obj.DeletionTimestamp == nil &&
-		!owned(obj) && !derived(kind.GroupKind()) && !everywhere(kind.GroupKind(), obj)
+		!derived(kind.GroupKind()) && !everywhere(kind.GroupKind(), obj)
 }
 
 // derived says whether the objects of a kind are made from others, and with them gone are of
@@ -61,6 +62,9 @@ func derived(kind schema.GroupKind) bool {
 	}
 }
 
+// trustBundle is the label of what trust-manager makes.
+const trustBundle = "trust.cert-manager.io/bundle"
+
 // everywhere says whether an object is one that something in the member puts into every
 // namespace: Kubernetes itself, OpenShift, Istio or trust-manager. A namespace that has
 // nothing else is empty. agent/DESIGN.md has the list for people.
@@ -71,13 +75,13 @@ func everywhere(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) bool {
 		names = []string{"default", "builder", "deployer", "pipeline"}
 	case "ConfigMap":
 		names = []string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
-		if obj.Labels["trust.cert-manager.io/bundle"] != "" {
+		if obj.Labels[trustBundle] != "" {
 			return true
 		}
 	case "RoleBinding.rbac.authorization.k8s.io":
 		names = []string{"system:deployers", "system:image-builders", "system:image-pullers"}
 	case "Secret": // the token, or the access to a registry, of a ServiceAccount
-		return obj.Annotations["kubernetes.io/service-account.name"] != "" || obj.Annotations["openshift.io/internal-registry-auth-token.service-account"] != ""
+		return obj.Labels[trustBundle] != "" || obj.Annotations["kubernetes.io/service-account.name"] != "" || obj.Annotations["openshift.io/internal-registry-auth-token.service-account"] != ""
 	}
 	return slices.Contains(names, obj.Name)
 }
@@ -88,11 +92,6 @@ func everywhere(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) bool {
 func Outlives(work *workv1alpha1.Work) bool {
 	return work == nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) ||
 		!work.DeletionTimestamp.IsZero() && !contract.DeletionIntended(work.Annotations)
-}
-
-// owned says whether an object in a namespace is made from another one, which counts itself.
-func owned(obj *metav1.PartialObjectMetadata) bool {
-	return obj.Namespace != "" && len(obj.OwnerReferences) > 0
 }
 
 // LeftMessage says why a Namespace or a CustomResourceDefinition is left in the member.

@@ -60,35 +60,32 @@ func TestWhatIsForeignInAContainer(t *testing.T) {
 	labelled := func(key, value string) func(*metav1.PartialObjectMetadata) {
 		return func(o *metav1.PartialObjectMetadata) { o.Labels = map[string]string{key: value} }
 	}
-	owned := func(o *metav1.PartialObjectMetadata) { o.OwnerReferences = make([]metav1.OwnerReference, 1) }
 	going := func(o *metav1.PartialObjectMetadata) { o.DeletionTimestamp = new(metav1.Now()) }
-	nowhere := func(o *metav1.PartialObjectMetadata) { o.Namespace = "" }
 	tests := map[string]struct {
 		kind   schema.GroupKind
 		object *metav1.PartialObjectMetadata
 		want   bool
 	}{
-		"somebody's settings":                         {schema.GroupKind{Kind: "ConfigMap"}, object("theirs"), true},
-		"somebody's ServiceAccount":                   {schema.GroupKind{Kind: "ServiceAccount"}, object("theirs"), true},
-		"somebody's password":                         {schema.GroupKind{Kind: "Secret"}, object("theirs"), true},
-		"an object of the same name of another kind":  {schema.GroupKind{Kind: "Secret"}, object("kube-root-ca.crt"), true},
-		"a custom resource":                           {schema.GroupKind{Group: "example.com", Kind: "ConfigMap"}, object("kube-root-ca.crt"), true},
-		"what has an owner in no namespace":           {schema.GroupKind{Group: "example.com", Kind: "Widget"}, object("w", owned, nowhere), true},
-		"what says that it is not from the hub":       {schema.GroupKind{Kind: "ConfigMap"}, object("theirs", labelled(contract.ManagedLabel, "false")), true},
-		"not what is from the hub":                    {schema.GroupKind{Kind: "ConfigMap"}, object("ours", labelled(contract.ManagedLabel, "true")), false},
-		"not what goes already":                       {schema.GroupKind{Kind: "ConfigMap"}, object("theirs", going), false},
-		"not what is made from another object":        {schema.GroupKind{Kind: "Pod"}, object("web-1", owned), false},
-		"not an event":                                {schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}, object("e"), false},
-		"not the addresses of a Service":              {schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}, object("e"), false},
-		"not the authority of Kubernetes":             {schema.GroupKind{Kind: "ConfigMap"}, object("kube-root-ca.crt"), false},
-		"not the authority of OpenShift":              {schema.GroupKind{Kind: "ConfigMap"}, object("openshift-service-ca.crt"), false},
-		"not the authority of Istio":                  {schema.GroupKind{Kind: "ConfigMap"}, object("istio-ca-root-cert"), false},
-		"not the authorities of trust-manager":        {schema.GroupKind{Kind: "ConfigMap"}, object("ca", labelled("trust.cert-manager.io/bundle", "ca")), false},
-		"not the ServiceAccount of every namespace":   {schema.GroupKind{Kind: "ServiceAccount"}, object("default"), false},
-		"not the ServiceAccounts of OpenShift":        {schema.GroupKind{Kind: "ServiceAccount"}, object("deployer"), false},
-		"not the RoleBindings of OpenShift":           {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, object("system:image-pullers"), false},
-		"not the token of a ServiceAccount":           {schema.GroupKind{Kind: "Secret"}, object("t", annotated("kubernetes.io/service-account.name")), false},
-		"not the registry access of a ServiceAccount": {schema.GroupKind{Kind: "Secret"}, object("t", annotated("openshift.io/internal-registry-auth-token.service-account")), false},
+		"somebody's settings":                             {schema.GroupKind{Kind: "ConfigMap"}, object("theirs"), true},
+		"somebody's ServiceAccount":                       {schema.GroupKind{Kind: "ServiceAccount"}, object("theirs"), true},
+		"somebody's password":                             {schema.GroupKind{Kind: "Secret"}, object("theirs"), true},
+		"an object of the same name of another kind":      {schema.GroupKind{Kind: "Secret"}, object("kube-root-ca.crt"), true},
+		"a custom resource":                               {schema.GroupKind{Group: "example.com", Kind: "ConfigMap"}, object("kube-root-ca.crt"), true},
+		"what says that it is not from the hub":           {schema.GroupKind{Kind: "ConfigMap"}, object("theirs", labelled(contract.ManagedLabel, "false")), true},
+		"not what is from the hub":                        {schema.GroupKind{Kind: "ConfigMap"}, object("ours", labelled(contract.ManagedLabel, "true")), false},
+		"not what goes already":                           {schema.GroupKind{Kind: "ConfigMap"}, object("theirs", going), false},
+		"not an event":                                    {schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}, object("e"), false},
+		"not the addresses of a Service":                  {schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}, object("e"), false},
+		"not the authority of Kubernetes":                 {schema.GroupKind{Kind: "ConfigMap"}, object("kube-root-ca.crt"), false},
+		"not the authority of OpenShift":                  {schema.GroupKind{Kind: "ConfigMap"}, object("openshift-service-ca.crt"), false},
+		"not the authority of Istio":                      {schema.GroupKind{Kind: "ConfigMap"}, object("istio-ca-root-cert"), false},
+		"not the authorities of trust-manager":            {schema.GroupKind{Kind: "ConfigMap"}, object("ca", labelled("trust.cert-manager.io/bundle", "ca")), false},
+		"not the authorities of trust-manager, if secret": {schema.GroupKind{Kind: "Secret"}, object("ca", labelled("trust.cert-manager.io/bundle", "ca")), false},
+		"not the ServiceAccount of every namespace":       {schema.GroupKind{Kind: "ServiceAccount"}, object("default"), false},
+		"not the ServiceAccounts of OpenShift":            {schema.GroupKind{Kind: "ServiceAccount"}, object("deployer"), false},
+		"not the RoleBindings of OpenShift":               {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, object("system:image-pullers"), false},
+		"not the token of a ServiceAccount":               {schema.GroupKind{Kind: "Secret"}, object("t", annotated("kubernetes.io/service-account.name")), false},
+		"not the registry access of a ServiceAccount":     {schema.GroupKind{Kind: "Secret"}, object("t", annotated("openshift.io/internal-registry-auth-token.service-account")), false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
