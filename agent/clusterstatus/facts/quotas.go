@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ const (
 	mostQuotas    = 256
 	mostResources = 32
 	mostValues    = 16
+	longestValue  = 253
 )
 
 // Quotas is what is kept of the ResourceQuotas of a member that bound pods.
@@ -143,6 +145,8 @@ func scopeOf(spec *corev1.ResourceQuotaSpec) (scope *clusterv1alpha1.PriorityCla
 		return nil, true
 	case len(all) > 1, all[0].ScopeName != corev1.ResourceQuotaScopePriorityClass, len(all[0].Values) > mostValues:
 		return nil, false
+	case slices.ContainsFunc(all[0].Values, func(value string) bool { return utf8.RuneCountInString(value) > longestValue }):
+		return nil, false // the member takes names that no PriorityClass can have
 	}
 	return &clusterv1alpha1.PriorityClassScope{Operator: all[0].Operator, Values: slices.Sorted(slices.Values(all[0].Values))}, true
 }

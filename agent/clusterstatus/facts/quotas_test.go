@@ -2,6 +2,7 @@ package facts_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -66,7 +67,10 @@ func TestQuotas(t *testing.T) {
 			quotas: []*corev1.ResourceQuota{bounding("shop", "all", "pods", "9", "2"), scoped(bounding("shop", "low", "pods", "1", "0"), priority)},
 			want:   "shop: pods=7; shop[In high,low]: pods=1",
 		},
-		"any priority class":             {quotas: []*corev1.ResourceQuota{anyClass}, want: "shop[Exists ]: pods=1"},
+		"any priority class": {quotas: []*corev1.ResourceQuota{anyClass}, want: "shop[Exists ]: pods=1"},
+		"a priority class that cannot be is none that the hub takes": {quotas: []*corev1.ResourceQuota{scoped(bounding("shop", "x", "pods", "1", "0"), corev1.ScopedResourceSelectorRequirement{
+			ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{strings.Repeat("x", 254)},
+		})}},
 		"other scopes are not the hub's": {quotas: []*corev1.ResourceQuota{terminating, scoped(bounding("shop", "x", "pods", "1", "0"), besteffort, priority)}},
 		"namespaces without content from the hub are none of its business": {
 			quotas: []*corev1.ResourceQuota{bounding("private", "all", "pods", "9", "2"), bounding("web", "all", "pods", "9", "3"), bounding("shop", "all", "pods", "9", "2")},
