@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 )
 
@@ -44,8 +45,8 @@ func (c *converter) namespace(i *item) {
 func (i *item) reach(p placement) reach {
 	if p.Clusters != nil {
 		for n, ref := range *p.Clusters {
-			if ref.Name == "" || len(ref.Name) > contract.MaxClusterNameLength {
-				i.refuse(fmt.Sprintf("spec.placement.clusters[%d].name", n), "a cluster has a name of 1 to %d characters here", contract.MaxClusterNameLength)
+			if err := bootstrap.ValidateClusterName(ref.Name); err != nil {
+				i.refuse(fmt.Sprintf("spec.placement.clusters[%d].name", n), "%v here", err)
 			}
 		}
 		if p.ClusterSelector != nil {
@@ -63,6 +64,10 @@ func (c *converter) federated(i *item, t target) {
 	if !i.decode(&f) {
 		return
 	}
+	if wrong := t.placed(i.Object.GetNamespace()); wrong != "" {
+		i.refuse("metadata.namespace", "%s", wrong)
+		return
+	}
 	obj := i.template(&f, t)
 	own := c.bounded(i, t, i.reach(f.Spec.Placement))
 	spec := policyv1alpha1.PropagationSpec{
@@ -73,17 +78,13 @@ func (c *converter) federated(i *item, t target) {
 		spec.Suspension = &policyv1alpha1.Suspension{Dispatching: new(true)}
 	}
 	i.options(obj, &spec)
-	if f.Spec.RetainReplicas {
-		if t.scalable() {
-			label(obj, contract.RetainReplicasLabel, "true")
-		} else {
-			i.tell("spec.retainReplicas", "left out: %s has no replicas", t.gvk.Kind)
-		}
-	}
 	key := preferenceKey{kind: i.Object.GetKind(), namespace: i.Object.GetNamespace(), name: i.Object.GetName()}
 	pref := c.preferences[key]
 	delete(c.preferences, key)
 	found := i.overrides(&f, obj, t)
+	if f.Spec.RetainReplicas {
+		i.retain(obj, t, own, found, pref)
+	}
 	switch {
 	case pref != nil:
 		own = c.prefer(i, pref, &f, found, &spec, obj)
@@ -228,6 +229,27 @@ func label(obj *unstructured.Unstructured, key, value string) {
 	}
 	labels[key] = value
 	obj.SetLabels(labels)
+}
+
+// retain leaves the replicas to the members. KubeFed does so before it overrides, so that it does
+// not where it overrides the replicas.
+func (i *item) retain(obj *unstructured.Unstructured, t target, own reach, found differences, pref *item) {
+	const field = "spec.retainReplicas"
+	free := func(cluster string) bool { _, overridden := found.replicas[cluster]; return !overridden }
+	switch {
+	case !t.scalable():
+		i.tell(field, "left out: %s has no replicas", t.gvk.Kind)
+	case pref != nil:
+		i.tell(field, "left out: the replicas are those of %s, which KubeFed does not leave to the members either", pref.name)
+	case len(own.names) > 0 && !slices.ContainsFunc(own.names, free):
+		i.tell(field, "left out: the replicas are overridden in every cluster, which KubeFed does not leave to the members either")
+	default:
+		label(obj, contract.RetainReplicasLabel, "true")
+		if len(found.replicas) > 0 {
+			i.tell(field, "the replicas are left to all members, also where KubeFed overrides them, which are %s",
+				strings.Join(slices.Sorted(maps.Keys(found.replicas)), ", "))
+		}
+	}
 }
 
 // emit writes down what became of an object.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -222,6 +223,39 @@ spec:
 	))
 }
 
+// TestRetainedReplicas holds that replicas are left to members where KubeFed leaves them: it
+// retains, and then overrides.
+func TestRetainedReplicas(t *testing.T) {
+	t.Parallel()
+	const placed = "retainReplicas: true\n  placement: {clusters: [{name: a}, {name: b}]}\n"
+	override := func(clusters ...string) string {
+		out := placed + "  overrides:\n"
+		for _, c := range clusters {
+			out += "  - {clusterName: " + c + ", clusterOverrides: [{path: /spec/replicas, value: 3}]}\n"
+		}
+		return out
+	}
+	tests := map[string]struct {
+		in, told string
+		retained bool
+	}{
+		"nothing is overridden":      {in: deployment(placed), retained: true},
+		"some clusters are":          {in: deployment(override("a")), retained: true, told: "also where KubeFed overrides them, which are a"},
+		"all clusters are":           {in: deployment(override("a", "b")), told: "spec.retainReplicas: left out: the replicas are overridden in every cluster"},
+		"a preference overrides all": {in: deployment(placed) + "---\n" + preference("totalReplicas: 4"), told: "spec.retainReplicas: left out: the replicas are those of ReplicaSchedulingPreference shop/web"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := kubefed.Convert(read(g, shop+tt.in), kubefed.Options{Replicas: kubefed.Freeze})
+			g.Expect(refusals(r)).To(BeEmpty())
+			g.Expect(strings.Contains(written(g, r), "retain-replicas")).To(Equal(tt.retained))
+			g.Expect(told(r)).To(ContainElement(ContainSubstring(tt.told)))
+		})
+	}
+}
+
 // TestEmptyObjectsInValuesStay holds that an override says what it said.
 func TestEmptyObjectsInValuesStay(t *testing.T) {
 	t.Parallel()
@@ -285,6 +319,23 @@ func TestRefusals(t *testing.T) {
 		"a cluster twice": {
 			in:   deployment(`overrides: [{clusterName: a}, {clusterName: a}]`),
 			want: []string{name + `spec.overrides[1].clusterName: "a" is there twice; KubeFed applies neither`},
+		},
+		"an object of no namespace that is in one": {
+			in:   `{apiVersion: types.kubefed.io/v1beta1, kind: FederatedDeployment, metadata: {name: web}, spec: {template: {}}}`,
+			want: []string{"f.yaml: FederatedDeployment web: metadata.namespace: it is missing, and every Deployment is in one; write it into the file"},
+		},
+		"one that its FederatedTypeConfig says is in one": {
+			in: strings.Replace(typeConfig("gizmos.apps", "Gizmo", "FederatedGizmo"), "kind: Gizmo}", "kind: Gizmo, scope: Namespaced}", 1) +
+				"---\n{apiVersion: types.kubefed.io/v1beta1, kind: FederatedGizmo, metadata: {name: web}, spec: {template: {}}}",
+			want: []string{"f.yaml: FederatedGizmo web: metadata.namespace: it is missing, and every Gizmo is in one; write it into the file"},
+		},
+		"one that is in none": {
+			in:   `{apiVersion: types.kubefed.io/v1beta1, kind: FederatedClusterRole, metadata: {name: read, namespace: shop}, spec: {template: {}}}`,
+			want: []string{"f.yaml: FederatedClusterRole shop/read: metadata.namespace: a ClusterRole is in no namespace; remove it"},
+		},
+		"a cluster that cannot have its name": {
+			in:   deployment(`placement: {clusters: [{name: a.example.com}]}`),
+			want: []string{name + `spec.placement.clusters[0].name: cluster name "a.example.com" must consist of lower-case letters, digits and '-', and begin and end with a letter or digit here`},
 		},
 		"a path twice": {
 			in:   deployment(`overrides: [{clusterName: a, clusterOverrides: [{path: /spec/paused, value: true}, {path: /spec/paused, value: false}]}]`),

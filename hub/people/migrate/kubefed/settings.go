@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	"fairlead.dev/common/contract"
+	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
@@ -128,6 +128,7 @@ func (c *converter) typeConfig(i *item) bool {
 		i.tell("spec.federatedType.version", "left out: objects of every version are read")
 	}
 	t := target{gvk: schema.GroupVersionKind{Group: to.Group, Version: to.Version, Kind: to.Kind}, by: i.Object.GetName()}
+	t.scope = scopeOf(to.Scope, t.gvk.GroupKind())
 	switch k.Spec.Propagation {
 	case "Disabled":
 		t.suspended = true
@@ -185,8 +186,8 @@ func (c *converter) cluster(i *item) bool {
 			i.tell(field, "left out: nobody dials the cluster, its agent dials the hub")
 		}
 	}
-	if len(name) > contract.MaxClusterNameLength {
-		i.refuse("metadata.name", "the name of a cluster has at most %d characters here; join it by another name, and write that into the placements", contract.MaxClusterNameLength)
+	if err := bootstrap.ValidateClusterName(name); err != nil {
+		i.refuse("metadata.name", "%v here; join it by another name, and write that into the placements", err)
 	}
 	m := member{name: name, labels: i.Object.GetLabels(), ready: true}
 	for _, condition := range k.Status.Conditions {

@@ -1,6 +1,10 @@
 package kubefed
 
 import (
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -17,6 +21,22 @@ type target struct {
 	bad string
 	// by is the name of the FederatedTypeConfig.
 	by string
+	// scope says whether objects of the kind are in a namespace; empty if nobody says so.
+	scope apiextensionsv1.ResourceScope
+}
+
+// placed says what is wrong with the namespace of a federated object, which says where its target
+// is; empty if nothing is.
+func (t target) placed(namespace string) string {
+	switch {
+	case t.isNamespace():
+		return ""
+	case t.scope == apiextensionsv1.NamespaceScoped && namespace == "":
+		return fmt.Sprintf("it is missing, and every %s is in one; write it into the file", t.gvk.Kind)
+	case t.scope == apiextensionsv1.ClusterScoped && namespace != "":
+		return fmt.Sprintf("a %s is in no namespace; remove it", t.gvk.Kind)
+	}
+	return ""
 }
 
 // scalable says whether KubeFed divides replicas of the kind.
@@ -51,7 +71,22 @@ func builtin(kind string) (target, bool) {
 	if kind == "HorizontalPodAutoscaler" {
 		version = "v2"
 	}
-	return target{gvk: schema.GroupVersionKind{Group: of, Version: version, Kind: kind}}, known
+	scope := apiextensionsv1.NamespaceScoped
+	if slices.Contains([]string{
+		"Namespace", "PersistentVolume", "IngressClass", "PriorityClass", "StorageClass", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
+	}, kind) {
+		scope = apiextensionsv1.ClusterScoped
+	}
+	return target{gvk: schema.GroupVersionKind{Group: of, Version: version, Kind: kind}, scope: scope}, known
+}
+
+// scopeOf is the scope of a kind that a FederatedTypeConfig names: what it says, or what is known of
+// a kind of Kubernetes.
+func scopeOf(said string, kind schema.GroupKind) apiextensionsv1.ResourceScope {
+	if t, known := builtin(kind.Kind); known && t.gvk.Group == kind.Group {
+		return t.scope
+	}
+	return apiextensionsv1.ResourceScope(said)
 }
 
 const rbac = "rbac.authorization.k8s.io"
