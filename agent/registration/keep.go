@@ -51,8 +51,9 @@ type rotator struct {
 	saveAt time.Time
 	// earliest is before when the certificate is not renewed, since it just was.
 	earliest time.Time
-	// asked is when that was asked last.
-	asked      time.Time
+	// asked is when the hub was last asked what the agent is to it.
+	asked time.Time
+	// lastLogged is what the log said last, so that it is said once.
 	lastLogged string
 	// learnMore is how often the hub is to be asked soon whom to trust, since it was lost.
 	learnMore int
