@@ -108,23 +108,61 @@ type numbered struct {
 
 	// number returns one from 0 to n-1.
 	number func(n int) int
+
+	mu sync.Mutex
+	// written are the names under which events are, by those that the recorder gave them: it goes
+	// on by its own when it counts how often something happens again.
+	written map[string]string
 }
 
 func newNumbered(sink events.EventSink) events.EventSink {
-	return numbered{EventSink: sink, number: rand.IntN}
+	return &numbered{EventSink: sink, number: rand.IntN, written: map[string]string{}}
 }
 
 // Create implements events.EventSink. What finds no free name is left out: these are events of
 // the last hour, of which there are more than enough.
-func (n numbered) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+func (n *numbered) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	given := event
 	event = event.DeepCopy()
 	for range namesTriedForOne {
 		event.Name = contract.AgentEventName(n.number(contract.AgentEvents))
+		n.note(given.Name, event.Name)
 		out, err := n.EventSink.Create(ctx, event)
+		if err != nil {
+			n.forget(given.Name)
+		}
 		if !apierrors.IsAlreadyExists(err) {
 			return out, err
 		}
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("Leaving out an event, since there are too many of the last hour", "reason", event.Reason)
-	return event, nil
+	return given, nil
+}
+
+// Patch implements events.EventSink.
+func (n *numbered) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	n.mu.Lock()
+	name, ok := n.written[event.Name]
+	n.mu.Unlock()
+	if ok {
+		event = event.DeepCopy()
+		event.Name = name
+	}
+	return n.EventSink.Patch(ctx, event, data)
+}
+
+// note remembers under which name an event is. The oldest that matters is of a few minutes ago.
+func (n *numbered) note(given, name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.written) >= contract.AgentEvents {
+		clear(n.written)
+	}
+	n.written[given] = name
+}
+
+func (n *numbered) forget(given string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.written, given)
 }

@@ -3,7 +3,8 @@ package setup
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
@@ -60,40 +62,77 @@ func TestAnAgentWritesNotTooManyEvents(t *testing.T) {
 	g.Expect(len(*told)).To(BeNumerically("<", contract.AgentEvents*6/10), "there are names for all of them")
 }
 
-// shelf is a sink with the events that it has, by name.
+// shelf is a sink with the events that it has, by name, and how often each was changed.
 type shelf struct {
 	events.EventSink
-	has map[string]bool
+
+	mu  sync.Mutex
+	has map[string]int
 }
 
-func (s shelf) Create(_ context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
-	if s.has[e.Name] {
+func newShelf() *shelf { return &shelf{has: map[string]int{}} }
+
+func (s *shelf) Create(_ context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.has[e.Name]; ok {
 		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "events"}, e.Name)
 	}
-	s.has[e.Name] = true
+	s.has[e.Name] = 0
 	return e, nil
+}
+
+func (s *shelf) Patch(_ context.Context, e *eventsv1.Event, _ []byte) (*eventsv1.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.has[e.Name]; !ok {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "events"}, e.Name)
+	}
+	s.has[e.Name]++
+	return e, nil
+}
+
+func (s *shelf) all() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.has)
+}
+
+// counting makes a sink that takes the numbers from 0 to 3 in turn.
+func counting(sink events.EventSink) *numbered {
+	next := -1
+	return &numbered{EventSink: sink, number: func(int) int { next++; return next % 4 }, written: map[string]string{}}
 }
 
 func TestTheEventsOfAnAgentHaveTheNamesThatItMayUse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s, next := shelf{has: map[string]bool{}}, 0
-	n := numbered{EventSink: s, number: func(int) int { next++; return next % 4 }}
+	s := newShelf()
+	n := counting(s)
 	event := &eventsv1.Event{}
-	event.Name = "web.17a"
-	for range 3 {
-		out, err := n.Create(t.Context(), event)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(s.has).To(HaveKey(out.Name), "what changes it later finds it by that name")
+	for i := range 5 {
+		event.Name = fmt.Sprint("web.", i)
+		_, err := n.Create(t.Context(), event)
+		g.Expect(err).NotTo(HaveOccurred(), "the last is left out")
 	}
-	g.Expect(s.has).To(HaveLen(3))
-	next = 0
-	_, err := n.Create(t.Context(), event)
-	g.Expect(err).NotTo(HaveOccurred(), "it finds the fourth")
-	_, err = n.Create(t.Context(), event)
-	g.Expect(err).NotTo(HaveOccurred(), "it is left out")
-	g.Expect(s.has).To(HaveLen(4))
-	for name := range s.has {
-		g.Expect(strings.HasPrefix(name, "agent-00")).To(BeTrue(), name)
+	g.Expect(s.all()).To(And(HaveLen(4), HaveKey("agent-000"), HaveKey("agent-003")))
+	_, err := n.Patch(t.Context(), event, nil)
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "what was left out is no other's")
+}
+
+// What happens again is counted on the event that there is, and makes no other.
+func TestWhatHappensAgainIsCountedOnTheSameEvent(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	s := newShelf()
+	broadcaster := events.NewBroadcaster(counting(s))
+	g.Expect(broadcaster.StartRecordingToSinkWithContext(t.Context())).To(Succeed())
+	recorder := broadcaster.NewRecorder(scheme, "agent")
+	web := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-edge", Name: "web"}}
+	for times := range 2 {
+		recorder.Eventf(web, nil, corev1.EventTypeWarning, "Told", "Tell", "It happened.")
+		g.Eventually(s.all).WithTimeout(time.Minute).Should(Equal(map[string]int{"agent-000": times}))
 	}
 }

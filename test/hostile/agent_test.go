@@ -160,6 +160,25 @@ func (i *intruder) tryEvents(t *testing.T) {
 		i.refused(t, http.MethodPatch, eventsOf("edge-1")+"/agent-007", body, patched)
 	}
 	i.refused(t, http.MethodDelete, eventsOf("edge-1")+"/agent-007", "", nil)
+	i.tryManyManagers(t, eventsOf("edge-1")+"/agent-007", event("agent-007", `"note":"It did."`))
+}
+
+// tryManyManagers applies an object under name after name of field managers, each of which is noted
+// on the object, until that is refused.
+func (i *intruder) tryManyManagers(t *testing.T, path, body string) {
+	t.Helper()
+	const far = 30
+	for n := range far {
+		code := i.do(t, http.MethodPatch, fmt.Sprintf("%s?force=true&fieldManager=manager-%d", path, n), body, map[string]string{"Content-Type": "application/apply-patch+yaml"})
+		if code == http.StatusForbidden {
+			i.attempts++
+			return
+		}
+		if code != http.StatusOK {
+			t.Fatalf("applying %s was answered with %d", path, code)
+		}
+	}
+	t.Errorf("an agent put %d field managers on %s, and nobody stopped it", far, path)
 }
 
 // tryWhatPoliciesHold tries what the agent's rights allow in part.

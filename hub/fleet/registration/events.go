@@ -34,11 +34,11 @@ func concluded(csr *certificatesv1.CertificateSigningRequest, decision approve.D
 }
 
 // flooded tells that a token was closed.
-func flooded(secret *corev1.Secret, id string, limit int) kube.Event {
+func flooded(secret *corev1.Secret, id, why string) kube.Event {
 	return kube.Event{
 		Regarding: secret, Type: corev1.EventTypeWarning, Reason: "TokenFloods", Action: actionDeciding,
-		Note: fmt.Sprintf("Token %s opens nothing any more: somebody made more than %d requests with it in a minute. "+
-			"Make another with `hub token create`, and look who has this one.", id, limit),
+		Note: fmt.Sprintf("Token %s opens nothing any more, since there are of it %s. "+
+			"Make another with `hub token create`, and look who has this one.", id, why),
 	}
 }
 

@@ -53,10 +53,16 @@ func (r *Reconciler) bound(ctx context.Context, csr *certificatesv1.CertificateS
 	if len(all) <= limit {
 		return false, nil
 	}
-	excess := all[:len(all)-limit]
-	if r.clock.Since(excess[len(excess)-1].CreationTimestamp.Time) < floodTime || slices.ContainsFunc(excess, pending) {
+	excess, why := all[:len(all)-limit], ""
+	switch {
+	case r.clock.Since(excess[len(excess)-1].CreationTimestamp.Time) < floodTime:
+		why = fmt.Sprintf("more than %d requests in a minute", limit)
+	case slices.ContainsFunc(excess, pending):
+		why = fmt.Sprintf("more than %d requests, the oldest of which are not decided", limit)
+	}
+	if why != "" {
 		excess = all[limit:]
-		if err := r.closeFlooding(ctx, secret, id, limit); err != nil {
+		if err := r.closeFlooding(ctx, secret, id, why); err != nil {
 			return false, err
 		}
 	}
@@ -91,7 +97,7 @@ func (r *Reconciler) requestsOf(ctx context.Context, user string) ([]*certificat
 }
 
 // closeFlooding closes a token, if it is still there, and tells people why.
-func (r *Reconciler) closeFlooding(ctx context.Context, secret *corev1.Secret, id string, limit int) error {
+func (r *Reconciler) closeFlooding(ctx context.Context, secret *corev1.Secret, id, why string) error {
 	if secret.UID == "" || bootstrap.IsClosed(secret) {
 		return nil
 	}
@@ -100,11 +106,11 @@ func (r *Reconciler) closeFlooding(ctx context.Context, secret *corev1.Secret, i
 		return fmt.Errorf("editing token %q: %w", id, err)
 	}
 	bootstrap.Close(secret)
-	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, contract.TokenClosedAnnotation, fmt.Sprintf("more than %d requests in a minute", limit))
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, contract.TokenClosedAnnotation, why)
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("closing token %q: %w", id, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Closed a token that floods the hub with requests", "token", id)
-	r.events(flooded(secret, id, limit))
+	r.events(flooded(secret, id, why))
 	return nil
 }
