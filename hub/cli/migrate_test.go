@@ -135,7 +135,7 @@ func TestMigrateTheTutorial(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	const root, prompt = "../../", "$ hub "
 	commands := 0
-	for _, block := range strings.Split(string(page), "```") {
+	for block := range strings.SplitSeq(string(page), "```") {
 		lines := strings.Split(strings.TrimSpace(block), "\n")
 		if !strings.HasPrefix(lines[0], prompt+"migrate ") {
 			continue

@@ -174,6 +174,25 @@ func TestKubeFedIsLeftAndNothingMoves(t *testing.T) {
 	}
 	f.adopted(t, s, before, manager)
 
+	// Nor does the next change restart anything, with which goes all that KubeFed owned and the
+	// templates do not set.
+	for n := range 10 {
+		web := parsed(g, fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web-%d, namespace: shop}}", n))
+		s.update(t, web, func(obj *unstructured.Unstructured) {
+			obj.SetLabels(map[string]string{"app": obj.GetName(), "tier": "front"})
+		})
+		for member := range f.made {
+			eventually(t, func(g Gomega) {
+				live := s.inMember(t, g, member, web)
+				g.Expect(live.GetLabels()).To(And(HaveKeyWithValue("tier", "front"), Not(HaveKey("kubefed.io/managed"))))
+				g.Expect(integer(live, "status", "observedGeneration")).To(Equal(live.GetGeneration()))
+			})
+		}
+	}
+	for member := range f.made {
+		g.Expect(f.state(t, g, s, member)).To(BeComparableTo(before[member]), member)
+	}
+
 	// A field that KubeFed set goes when its template drops it.
 	settings := parsed(g, "{apiVersion: v1, kind: ConfigMap, metadata: {name: thing-0, namespace: shop}}")
 	s.update(t, settings, func(obj *unstructured.Unstructured) { unstructured.RemoveNestedField(obj.Object, "data", "old") })

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -38,7 +37,7 @@ func TakeOver(obj *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, erro
 			continue
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(e.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
 			return nil, fmt.Errorf("reading what %q owns: %w", e.Manager, err)
 		}
 		all = all.Union(set)
@@ -48,7 +47,7 @@ func TakeOver(obj *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, erro
 		return nil, fmt.Errorf("encoding what the agent owns: %w", err)
 	}
 	entries = slices.Clone(entries)
-	entries[ours].FieldsV1 = &metav1.FieldsV1{Raw: raw}
+	entries[ours].FieldsV1 = metav1.NewFieldsV1(string(raw))
 	return slices.DeleteFunc(entries, former), nil
 }
 

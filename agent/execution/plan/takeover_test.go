@@ -14,7 +14,7 @@ import (
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	owns := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	status := owns("karmada-agent", metav1.ManagedFieldsOperationUpdate, `{"f:status":{}}`)
 	status.Subresource = "status"

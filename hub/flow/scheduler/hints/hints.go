@@ -92,7 +92,7 @@ func StateOf(b workv1alpha2.Binding) BindingState {
 // Concerns says whether a change may be one for where a binding goes. One whose targets
 // are found has nothing to gain from room elsewhere, nor from a cluster that it does not
 // pick; and one whose replicas are divided stays where it is, wherever else it would fit,
-// unless it would rather be elsewhere.
+// unless it would rather be elsewhere, or has replicas that no cluster may take.
 func (c Change) Concerns(spec *workv1alpha2.ResourceBindingSpec, at BindingState) bool {
 	switch c.Event {
 	case None:
@@ -104,10 +104,19 @@ func (c Change) Concerns(spec *workv1alpha2.ResourceBindingSpec, at BindingState
 	if at.Waits != "" || spec.Placement == nil || slices.ContainsFunc(at.Targets, c.is) {
 		return true
 	}
-	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated && !at.NotPreferred {
+	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated && !at.NotPreferred && !leftOver(spec, at.Targets) {
 		return false
 	}
 	return c.picked(spec.Placement)
+}
+
+// leftOver says whether bounds leave replicas without a cluster.
+func leftOver(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) bool {
+	rest := int64(spec.Replicas)
+	for i := range targets {
+		rest -= int64(targets[i].Replicas)
+	}
+	return rest > 0 && bindings.Bounded(spec)
 }
 
 // is says whether a target is the cluster that changed.

@@ -83,6 +83,10 @@ func TestConcerns(t *testing.T) {
 			OverflowAffinities: []policyv1alpha1.OverflowAffinityTerm{{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m"}}}},
 		}}
 	}
+	bounded := func(s *workv1alpha2.ResourceBindingSpec) {
+		divided(s)
+		s.Placement.ReplicaScheduling.ReplicaBounds = []policyv1alpha1.ClusterReplicaBounds{{MaxReplicas: new(int32(1))}}
+	}
 	room := hints.Change{Event: hints.Capacity, After: builder.MakeCluster("m").Obj()}
 	tests := map[string]struct {
 		change  hints.Change
@@ -105,6 +109,9 @@ func TestConcerns(t *testing.T) {
 		"whatever changes to who waits":                   {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
 		"a target to who has it":                          {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
 		"a cluster to what is divided among others":       {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
+		"a cluster to what no maximum takes":              {change: moved("x", "south"), spec: bounded, targets: []string{"a"}, want: true},
+		"a cluster that it does not pick to the same":     {change: moved("x", "y"), spec: bounded, targets: []string{"a"}},
+		"a cluster to what is divided within bounds":      {change: moved("x", "south"), spec: bounded, targets: []string{"a", "b"}},
 		"a cluster that is picked now":                    {change: moved("x", "south"), targets: []string{"a"}, want: true},
 		"a cluster that was picked":                       {change: moved("south", "x"), targets: []string{"a"}, want: true},
 		"a cluster that nobody picks":                     {change: moved("x", "y"), targets: []string{"a"}},
@@ -128,7 +135,7 @@ func TestConcerns(t *testing.T) {
 			}
 			at := hints.BindingState{Waits: tt.waits, NotPreferred: tt.away}
 			for _, name := range tt.targets {
-				at.Targets = append(at.Targets, workv1alpha2.TargetCluster{Name: name})
+				at.Targets = append(at.Targets, workv1alpha2.TargetCluster{Name: name, Replicas: 1})
 			}
 			NewWithT(t).Expect(tt.change.Concerns(spec, at)).To(Equal(tt.want))
 		})

@@ -106,13 +106,14 @@ func (h *hub) add(obj *unstructured.Unstructured) {
 
 // remember remembers what the old control plane knows: of bindings also those that follow others.
 func (h *hub) remember(obj *unstructured.Unstructured) {
-	switch roleOf(obj) {
-	case cluster:
+	kind := roleOf(obj)
+	if kind == cluster {
 		var c clusterv1alpha1.Cluster
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &c) == nil {
 			h.clusters[c.Name] = &c
 		}
-	case binding:
+	}
+	if kind == binding {
 		if b, err := bindingOf(obj); err == nil {
 			h.bindings[key(b.Spec.Resource.Kind, b.Spec.Resource.Namespace, b.Spec.Resource.Name)] = b
 		}

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	kjson "sigs.k8s.io/json"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	kjson "sigs.k8s.io/json"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/bootstrap"
@@ -89,7 +89,7 @@ func (c *converter) federated(i *item, t target) {
 	case pref != nil:
 		own = c.prefer(i, pref, &f, found, &spec, obj)
 	case len(found.replicas) > 0:
-		i.divide(own, found, t, &spec, obj)
+		i.divide(own, found, &spec, obj)
 	}
 	if i.refused {
 		return

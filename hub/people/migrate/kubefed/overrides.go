@@ -176,7 +176,7 @@ func (d *differences) restore() {
 
 // divide makes overrides of replicas a division by weights, where every cluster is known and has
 // some; else they stay overrides.
-func (i *item) divide(where reach, d differences, t target, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) {
+func (i *item) divide(where reach, d differences, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) {
 	fields := slices.Sorted(maps.Values(d.fields))
 	each, err := replicasOf(obj)
 	if err != nil {

@@ -110,7 +110,10 @@ func randomPlacement(random *rand.Rand) map[string]any {
 // an empty one is all.
 func picks(g Gomega, p map[string]any, name string, labels map[string]string) bool {
 	if list, ok := p["clusters"].([]any); ok {
-		return slices.ContainsFunc(list, func(e any) bool { return e.(map[string]any)["name"] == name })
+		return slices.ContainsFunc(list, func(e any) bool {
+			ref, ok := e.(map[string]any)
+			return ok && ref["name"] == name
+		})
 	}
 	s, ok := p["clusterSelector"].(map[string]any)
 	if !ok {
@@ -205,7 +208,8 @@ func TestFrozenReplicasStay(t *testing.T) {
 		documents := append(f.documents(),
 			document("types.kubefed.io/v1beta1", "FederatedNamespace", "shop", "shop", nil, map[string]any{"template": map[string]any{}, "placement": in}),
 			document("types.kubefed.io/v1beta1", "FederatedDeployment", "shop", "web", nil, map[string]any{
-				"template": map[string]any{"spec": map[string]any{}}, "placement": of, "overrides": overridesOf(before)}),
+				"template": map[string]any{"spec": map[string]any{}}, "placement": of, "overrides": overridesOf(before),
+			}),
 			document("scheduling.kubefed.io/v1alpha1", "ReplicaSchedulingPreference", "shop", "web", nil, spec))
 		r := kubefed.Convert(documents, kubefed.Options{Replicas: kubefed.Freeze})
 		g.Expect(refusals(r)).To(BeEmpty())

@@ -1,0 +1,100 @@
+package kubefed
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/division"
+)
+
+// freeze divides so that every cluster keeps what it has: what KubeFed wrote into the object, or
+// else what it would come to.
+func (s *sharing) freeze(f *federated, d differences, spec *policyv1alpha1.PropagationSpec, obj *unstructured.Unstructured) reach {
+	shares := written(f, d)
+	if len(shares) > 0 {
+		s.own = reach{} // where it runs is where it is to run
+	}
+	switch {
+	case !s.known(len(shares) > 0):
+		s.by.refuse("spec.clusters", "nobody knows which clusters there are; add the KubeFedClusters to the files, or use --replicas=weights")
+		s.item.refuse("", "its %s is refused", s.by.name)
+		return reach{}
+	case len(shares) > 0:
+		s.by.tell("spec.clusters", "frozen as KubeFed divided last, in the overrides of the object")
+	default:
+		among, _ := s.members()
+		shares = plan(int64(s.preference.Spec.TotalReplicas), among, s.by.key(), s.clusters)
+		s.by.tell("spec.clusters", "frozen as KubeFed divides, if everything fits where it is to be")
+	}
+	_, within := s.members()
+	maps.DeleteFunc(shares, func(name string, n int64) bool { return n < 1 || !within(name) })
+	var total int64
+	for _, n := range shares {
+		total += n
+	}
+	switch {
+	case len(shares) == 0:
+		return reach{nowhere: true}
+	case total > math.MaxInt32:
+		s.by.refuse("spec.totalReplicas", "%d replicas run now, which is more than there can be", total)
+		return reach{}
+	case total != int64(s.preference.Spec.TotalReplicas):
+		s.by.tell("spec.totalReplicas", "KubeFed places %d of %d replicas; the template has as many as it places", total, s.preference.Spec.TotalReplicas)
+	}
+	spec.Placement.ReplicaScheduling = byWeights(shares)
+	spec.Placement.ReplicaScheduling.ReplicaBounds = s.frozenBounds(shares, int32(total))
+	setReplicas(obj, total)
+	return reach{names: slices.Sorted(maps.Keys(shares)), selector: merged(s.own.selector, s.bound.selector)}
+}
+
+// written is what KubeFed wrote into an object when it divided last: a number for each cluster
+// that it placed the object in. Nothing if it did not.
+func written(f *federated, d differences) map[string]int64 {
+	if f.Spec.Placement.Clusters == nil {
+		return nil
+	}
+	out := map[string]int64{}
+	for _, ref := range *f.Spec.Placement.Clusters {
+		n, ok := d.replicas[ref.Name]
+		if !ok {
+			return nil
+		}
+		out[ref.Name] = n
+	}
+	return out
+}
+
+// frozenBounds are the bounds of clusters, as far as what they have now is within.
+func (s *sharing) frozenBounds(shares map[string]int64, total int32) []policyv1alpha1.ClusterReplicaBounds {
+	var parties []division.Party
+	var limits []division.Bounds
+	var out []policyv1alpha1.ClusterReplicaBounds
+	for _, name := range slices.Sorted(maps.Keys(shares)) {
+		of, named := s.clusters[name]
+		if !named {
+			of = s.clusters[everyOther]
+		}
+		b := boundsOf(policyv1alpha1.ClusterAffinity{ClusterNames: []string{name}}, of)
+		limit := division.Bounds{Min: b.MinReplicas, Max: division.Unbounded}
+		if b.MaxReplicas != nil {
+			limit.Max = *b.MaxReplicas
+		}
+		parties, limits, out = append(parties, division.Party{Name: name, Weight: shares[name]}), append(limits, limit), append(out, b)
+	}
+	divided, _ := division.Bounded(total, parties, limits, false)
+	if slices.ContainsFunc(divided, func(p division.Party) bool { return int64(p.Share) != shares[p.Name] }) {
+		s.by.tell("spec.clusters", "what runs is not within the bounds of all clusters, which are widened to what runs; set them when that may move")
+		for i := range out {
+			has := int32(shares[out[i].TargetCluster.ClusterNames[0]])
+			out[i].MinReplicas = min(out[i].MinReplicas, has)
+			if out[i].MaxReplicas != nil {
+				out[i].MaxReplicas = new(max(*out[i].MaxReplicas, has))
+			}
+		}
+	}
+	return slices.DeleteFunc(out, unbounded)
+}
