@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +28,7 @@ func Read(ctx context.Context, cfg *rest.Config, source string) ([]conversion.Do
 		return nil, fmt.Errorf("connecting to %s: %w", cfg.Host, err)
 	}
 	lists, err := dc.ServerPreferredResources()
-	if err != nil {
+	if err != nil && !onlyPassing(err) {
 		return nil, fmt.Errorf("reading which APIs %s has: %w", cfg.Host, err)
 	}
 	objects, err := dynamic.NewForConfig(cfg)
@@ -56,9 +57,20 @@ func Read(ctx context.Context, cfg *rest.Config, source string) ([]conversion.Do
 	return out, nil
 }
 
+// onlyPassing says whether what could not be read are groups that nobody takes along.
+func onlyPassing(err error) bool {
+	failed, some := discovery.GroupDiscoveryFailedErrorGroups(err)
+	for gv := range failed {
+		if !passing(gv.Group, "") {
+			return false
+		}
+	}
+	return some
+}
+
 // passing says whether a kind is of the moment only.
 func passing(group, resource string) bool {
-	return resource == "events" || group == "coordination.k8s.io" || group == "metrics.k8s.io" || resource == "componentstatuses"
+	return resource == "events" || group == "coordination.k8s.io" || strings.HasSuffix(group, "metrics.k8s.io") || resource == "componentstatuses"
 }
 
 func readAll(ctx context.Context, resource dynamic.ResourceInterface) ([]unstructured.Unstructured, error) {

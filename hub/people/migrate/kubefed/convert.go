@@ -165,7 +165,7 @@ func (c *converter) result() conversion.Result {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.needed)) {
-		if _, federated := c.reaches[name]; !federated && name != "default" {
+		if _, federated := c.reaches[name]; (!federated || untouched(name)) && !everyServerHas(name) {
 			c.namespaced = append(c.namespaced, object("v1", "Namespace", "", name))
 		}
 	}
@@ -180,6 +180,11 @@ func (c *converter) result() conversion.Result {
 	}
 	out.Sort()
 	return out
+}
+
+// everyServerHas says whether a namespace need not be made.
+func everyServerHas(namespace string) bool {
+	return slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, namespace)
 }
 
 // uniqueName is the name of the policy of an object. Objects of two kinds may have the same.

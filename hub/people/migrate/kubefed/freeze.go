@@ -41,6 +41,7 @@ func (s *sharing) freeze(f *federated, d differences, spec *policyv1alpha1.Propa
 		return reach{nowhere: true}
 	case total > math.MaxInt32:
 		s.by.refuse("spec.totalReplicas", "%d replicas run now, which is more than there can be", total)
+		s.item.refuse("", "its %s is refused", s.by.name)
 		return reach{}
 	case total != int64(s.preference.Spec.TotalReplicas):
 		s.by.tell("spec.totalReplicas", "KubeFed places %d of %d replicas; the template has as many as it places", total, s.preference.Spec.TotalReplicas)

@@ -395,3 +395,36 @@ func typeConfig(name, kind, federated string) string {
 	return "apiVersion: core.kubefed.io/v1beta1\nkind: FederatedTypeConfig\nmetadata: {name: " + name + "}\nspec:\n" +
 		"  targetType: {group: apps, version: v1, kind: " + kind + "}\n  federatedType: {group: types.kubefed.io, version: v1beta1, kind: " + federated + "}\n  propagation: Enabled\n"
 }
+
+func TestNamespacesAreMadeWhereTheyAreNotThere(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := ""
+	for _, namespace := range []string{"kube-system", "default", "shop", "kube-federation-system"} {
+		in += "{apiVersion: types.kubefed.io/v1beta1, kind: FederatedNamespace, metadata: {name: " + namespace + ", namespace: " + namespace + "}, spec: {template: {}, placement: {clusterSelector: {}}}}\n---\n" +
+			"{apiVersion: types.kubefed.io/v1beta1, kind: FederatedSecret, metadata: {name: s, namespace: " + namespace + "}, spec: {template: {}, placement: {clusterSelector: {}}}}\n---\n"
+	}
+	in += "{apiVersion: types.kubefed.io/v1beta1, kind: FederatedSecret, metadata: {name: s, namespace: alone}, spec: {template: {}, placement: {clusterSelector: {}}}}\n"
+	r := kubefed.Convert(read(g, in), kubefed.Options{Replicas: kubefed.Freeze})
+	var made, placed []string
+	for _, obj := range r.Objects {
+		switch obj.GetKind() {
+		case "Namespace":
+			made = append(made, obj.GetName())
+		case "PropagationPolicy":
+			placed = append(placed, obj.GetNamespace())
+		}
+	}
+	g.Expect(made).To(Equal([]string{"alone", "kube-federation-system", "shop"}))
+	g.Expect(placed).To(ConsistOf("kube-system", "default", "shop", "kube-federation-system"))
+}
+
+func TestMoreReplicasThanThereCanBeAreRefused(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := deployment("placement: {clusters: [{name: a}, {name: b}]}\n  overrides: [{clusterName: a, clusterOverrides: [{path: /spec/replicas, value: 2000000000}]}, {clusterName: b, clusterOverrides: [{path: /spec/replicas, value: 2000000000}]}]") +
+		"---\n" + preference("totalReplicas: 3")
+	r := kubefed.Convert(read(g, shop+in), kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(refusals(r)).To(HaveLen(2))
+	g.Expect(written(g, r)).NotTo(ContainSubstring("Deployment"))
+}
