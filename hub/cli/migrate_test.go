@@ -135,6 +135,13 @@ func TestMigrateTheTutorial(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	const root, prompt = "../../", "$ hub "
 	commands := 0
+	for line := range strings.Lines(string(page)) {
+		if command, shown := strings.CutPrefix(strings.TrimSpace(line), prompt); shown {
+			// What needs a hub is only read: are there such commands and flags?
+			status, _, report := runHub(t, append(strings.Fields(command), "--help")...)
+			NewWithT(t).Expect(status).To(Equal(ExitDone), "%s: %s", command, report)
+		}
+	}
 	for block := range strings.SplitSeq(string(page), "```") {
 		lines := strings.Split(strings.TrimSpace(block), "\n")
 		if !strings.HasPrefix(lines[0], prompt+"migrate ") {
