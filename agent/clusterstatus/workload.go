@@ -171,14 +171,17 @@ func (w *workload) Quotas(content func() (sets.Set[string], error)) (report []cl
 		return nil, false
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.quotas.Any() {
+	there := w.quotas.Any()
+	w.mu.Unlock()
+	if !there {
 		return nil, true
 	}
-	namespaces, err := content()
+	namespaces, err := content() // which may take a moment, and nobody else waits for it
 	if err != nil {
 		return nil, false
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return w.quotas.Report(namespaces), true
 }
 

@@ -15,7 +15,8 @@
 //   - Invariant: the targets are what decide.Decide says of the binding and the
 //     Clusters, or what they were when it says that nothing calls for a decision. A
 //     decision that was made on an outdated binding is not written.
-//   - Room: what was assigned and is not reported yet is reserved (reserve), also after a
+//   - Room: what clusters report to have free, also of the ResourceQuotas of a namespace, bounds
+//     what goes there (fit). What was assigned and is not reported yet is reserved (reserve), also after a
 //     restart. One decision is made after the other, so that a burst does not fill a
 //     cluster twice.
 //   - Queue: higher schedulePriority first, then what somebody changed before what is

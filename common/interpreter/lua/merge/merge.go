@@ -98,7 +98,7 @@ func Conditions(items []Item) []any {
 	type key struct{ kind, status, reason string }
 	type entry struct {
 		condition map[string]any
-		key       string
+		key       key
 		said      texts
 	}
 	found, all := map[key]*entry{}, []*entry{}
@@ -107,7 +107,7 @@ func Conditions(items []Item) []any {
 			k := key{word(condition["type"]), word(condition["status"]), word(condition["reason"])}
 			one := found[k]
 			if one == nil && len(all) < most {
-				one = &entry{condition: make(map[string]any, len(condition)), key: k.kind + "/" + k.status + "/" + k.reason}
+				one = &entry{condition: make(map[string]any, len(condition)), key: k}
 				for name, value := range condition {
 					if name != "observedGeneration" { // that is of a member's object, and not of the template
 						one.condition[name] = value
@@ -121,7 +121,9 @@ func Conditions(items []Item) []any {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *entry) int { return cmp.Compare(a.key, b.key) })
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.key.kind, b.key.kind), cmp.Compare(a.key.status, b.key.status), cmp.Compare(a.key.reason, b.key.reason))
+	})
 	out := make([]any, len(all))
 	for i, one := range all {
 		one.condition["message"] = one.said.joined()

@@ -97,13 +97,14 @@ func (s *sandbox) pushText(l *lua.LState) func(text string, ok bool) int {
 // reported returns an argument as it was reported: what the script has not looked at is not copied.
 func (s *sandbox) reported(l *lua.LState, at int) any {
 	s.budget.slow(l)
-	d := newDecoder(&memory{waiting: s.memory.waiting}, maxReported)
+	most := max(0, min(maxReported, s.budget.bytes))
+	d := newDecoder(&memory{waiting: s.memory.waiting}, most)
 	d.share = true
 	v, err := d.value(l.Get(at))
 	if err != nil {
 		l.ArgError(at, err.Error())
 	}
-	s.budget.charge(l, maxReported-d.left)
+	s.budget.charge(l, most-d.left)
 	return v
 }
 
