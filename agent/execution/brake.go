@@ -257,10 +257,10 @@ func (r *Reconciler) Held() (metav1.Condition, bool) { return r.brake.Condition(
 
 // pass says whether the objects of a Work may be deleted now.
 func (r *Reconciler) pass(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
-	_, before := r.brake.Condition()
+	before, _ := r.brake.Condition()
 	ok, err := r.brake.Pass(work, func() ([]workv1alpha1.Work, error) { return r.all(ctx) }, r.clock.Now())
 	r.metrics.held.Set(float64(r.brake.Waiting()))
-	if held, after := r.brake.Condition(); after && !before && held.Status == metav1.ConditionTrue {
+	if held, _ := r.brake.Condition(); held.Status == metav1.ConditionTrue && before.Status != metav1.ConditionTrue {
 		ctrl.LoggerFrom(ctx).Info("Holding deletions until an operator says to go on", "reason", held.Message)
 	}
 	return ok, err
