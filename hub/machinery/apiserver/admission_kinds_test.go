@@ -186,8 +186,6 @@ func TestWhatAClusterMaySay(t *testing.T) {
 		u.SetName(name)
 		return a.client.Create(t.Context(), u, client.DryRunAll)
 	}
-	// The policy may not be in force yet.
-	NewWithT(t).Eventually(func() error { return try(t, "edge-1", "taints: [{key: a b, effect: NoSchedule}]\n") }, "30s", "50ms").ShouldNot(Succeed())
 	models := func(grades ...string) string { return "resourceModels: [" + strings.Join(grades, ", ") + "]\n" }
 	const name = "edge-1"
 	tests := map[string]struct{ name, spec, want string }{

@@ -29,18 +29,7 @@ func startAdmission(t *testing.T) admission {
 	g := NewWithT(t)
 	hub := cluster.Shared(t, cluster.Options{})
 	g.Expect(Install(t.Context(), hub.Config, Options{})).To(Succeed())
-	a := admission{client: hub.Client(t), namespace: hub.Namespace(t)}
-	// An API server takes a while until it goes by a policy that it has just got.
-	for kind, spec := range map[string]string{
-		"PropagationPolicy": selects + "preemption: Always\n",
-		"OverridePolicy":    "overrideRules: [{overriders: {}}]\ntargetCluster: {}\n",
-	} {
-		g.Eventually(func() error { return a.create(t, kind, spec) }, "30s", "50ms").ShouldNot(Succeed())
-	}
-	g.Eventually(func() error {
-		return a.try(t, "work.karmada.io/v1alpha2", "ResourceBinding", "resource: {apiVersion: v1, kind: ConfigMap, name: c}\ncomponents: [{name: a, replicas: 1}, {name: a, replicas: 2}]\n")
-	}, "30s", "50ms").ShouldNot(Succeed())
-	return a
+	return admission{client: hub.Client(t), namespace: hub.Namespace(t)}
 }
 
 // selects is the least that a policy must say.

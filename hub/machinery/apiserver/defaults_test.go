@@ -30,12 +30,6 @@ func (a admission) named(text string) string {
 func TestWhatIsTakenForGrantedIsStored(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
-	// An API server takes a while until it goes by a policy that it has just got.
-	for _, kind := range []string{"PropagationPolicy", "OverridePolicy"} {
-		NewWithT(t).Eventually(func(g Gomega) {
-			g.Expect(a.stored(t, g, kind, selects)).To(ContainSubstring(`"namespace":`))
-		}, "30s", "50ms").Should(Succeed())
-	}
 	const graceful = `{"application":{"decisionConditions":{"tolerationSeconds":300},"gracePeriodSeconds":600,"purgeMode":"Gracefully"}}`
 	wide := []string{"PropagationPolicy", "ClusterPropagationPolicy"}
 	tests := map[string]struct {
@@ -104,9 +98,6 @@ func TestADefaultIsFilledInWhereTheAuthorWritesOnly(t *testing.T) {
 	a := startAdmission(t)
 	g := NewWithT(t)
 	p := a.object(t, "policy.karmada.io/v1alpha1", "PropagationPolicy", selects+"placement: {replicaScheduling: {}}\n")
-	g.Eventually(func(g Gomega) {
-		g.Expect(a.stored(t, g, "PropagationPolicy", selects)).To(ContainSubstring(`"namespace":`))
-	}, "30s", "50ms").Should(Succeed())
 	g.Expect(a.client.Create(t.Context(), p)).To(Succeed())
 	generation := p.GetGeneration()
 	p.SetLabels(map[string]string{"a": "b"})
@@ -130,13 +121,11 @@ resourceModels:
 - {grade: 2, ranges: [{name: cpu, min: 2, max: 4}, {name: memory, min: 1Gi, max: 2Gi}]}
 - {grade: 1, ranges: [{name: memory, min: 1, max: 1Gi}, {name: cpu, min: 1, max: 2}]}
 `
-	g.Eventually(func(g Gomega) {
-		u := a.object(t, "cluster.karmada.io/v1alpha1", "Cluster", spec)
-		g.Expect(a.client.Create(t.Context(), u, client.DryRunAll)).To(Succeed())
-		got, err := json.Marshal(u.Object["spec"])
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got).To(MatchJSON(`{"syncMode": "Pull", "zones": ["b"], "resourceModels": [
+	u := a.object(t, "cluster.karmada.io/v1alpha1", "Cluster", spec)
+	g.Expect(a.client.Create(t.Context(), u, client.DryRunAll)).To(Succeed())
+	got, err := json.Marshal(u.Object["spec"])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got).To(MatchJSON(`{"syncMode": "Pull", "zones": ["b"], "resourceModels": [
 			{"grade": 2, "ranges": [{"name": "cpu", "min": 2, "max": "9223372036854775807"}, {"name": "memory", "min": "1Gi", "max": "9223372036854775807"}]},
 			{"grade": 1, "ranges": [{"name": "memory", "min": "0", "max": "1Gi"}, {"name": "cpu", "min": "0", "max": 2}]}]}`))
-	}, "30s", "50ms").Should(Succeed())
 }
