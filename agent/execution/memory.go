@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/contract"
 )
 
 // memory holds the records of what was applied, by object and by Work. It is lost with
@@ -101,7 +102,7 @@ func (m *memory) Newest() (newest plan.Object, resourceVersion string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, o := range m.objects {
-		if o.record != nil && (resourceVersion == "" || plan.Older(resourceVersion, o.record.ResourceVersion)) {
+		if o.record != nil && (resourceVersion == "" || contract.Older(resourceVersion, o.record.ResourceVersion)) {
 			newest, resourceVersion = name, o.record.ResourceVersion
 		}
 	}
@@ -214,7 +215,7 @@ func (m *memory) Put(name plan.Object, record plan.Record) bool {
 	if !ok {
 		return true // the Work is not about this object any more
 	}
-	if record.UID == o.lost.uid && !plan.Older(o.lost.resourceVersion, record.ResourceVersion) {
+	if record.UID == o.lost.uid && !contract.Older(o.lost.resourceVersion, record.ResourceVersion) {
 		return false
 	}
 	o.record = &record
@@ -232,7 +233,7 @@ func (m *memory) RecordDeletion(name plan.Object, uid types.UID, resourceVersion
 		return false
 	}
 	o.lost.uid, o.lost.resourceVersion = uid, resourceVersion
-	if o.record != nil && o.record.UID == uid && !plan.Older(resourceVersion, o.record.ResourceVersion) {
+	if o.record != nil && o.record.UID == uid && !contract.Older(resourceVersion, o.record.ResourceVersion) {
 		o.deletedManifest = o.record.Manifest
 		o.record = nil
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 )
@@ -76,7 +77,7 @@ func (r *Reconciler) seen(old, live *unstructured.Unstructured) {
 		return
 	case record != nil && record.Describes(live): // our own write, or what others do beside it
 		return
-	case record != nil && record.UID == live.GetUID() && plan.Older(live.GetResourceVersion(), record.ResourceVersion):
+	case record != nil && record.UID == live.GetUID() && contract.Older(live.GetResourceVersion(), record.ResourceVersion):
 		return // the watch is behind us
 	case old != nil && plan.Content(old) == plan.Content(live) && plan.Marks(old) == plan.Marks(live) &&
 		(old.GetDeletionTimestamp() == nil) == (live.GetDeletionTimestamp() == nil):

@@ -206,7 +206,7 @@ func (r *leaseRenewer) compare(ctx context.Context) error {
 	}
 	left := r.latest
 	r.latest = lease.ResourceVersion
-	if older(lease.ResourceVersion, left) {
+	if contract.Older(lease.ResourceVersion, left) {
 		return &RestoredError{Whose: "hub", Left: left, Found: lease.ResourceVersion}
 	}
 	return r.renew(ctx)

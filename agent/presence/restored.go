@@ -9,10 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
 )
 
 // RestoredError says that the hub or the member was restored from an older snapshot of its
@@ -29,12 +30,6 @@ type RestoredError struct {
 // Error implements error.
 func (e *RestoredError) Error() string {
 	return fmt.Sprintf("the %s was restored from an older snapshot: it is at version %s, and was at version %s before", e.Whose, e.Found, e.Left)
-}
-
-// older says whether a resourceVersion comes before another of the same server.
-func older(one, other string) bool {
-	order, err := resourceversion.CompareResourceVersion(one, other)
-	return err == nil && order < 0
 }
 
 // Seen is an object of the member as it was seen last.
@@ -80,7 +75,7 @@ func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
 	live.SetGroupVersionKind(seen.Kind)
 	err := d.reader.Get(ctx, seen.Name, live)
 	switch {
-	case err == nil && older(live.ResourceVersion, seen.ResourceVersion):
+	case err == nil && contract.Older(live.ResourceVersion, seen.ResourceVersion):
 		return &RestoredError{Whose: "member", Left: seen.ResourceVersion, Found: live.ResourceVersion}
 	case apierrors.IsNotFound(err) && d.missing == seen: // and nobody was told that it was deleted
 		return &RestoredError{Whose: "member", Left: seen.ResourceVersion, Found: "unknown"}

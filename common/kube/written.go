@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
 )
 
 // writtenFor is how long a write is remembered at most. A cache that is further
@@ -72,7 +73,7 @@ func (w *Written[K, T]) Put(key K, obj T) {
 func (w *Written[K, T]) Seen(key K, obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if mine, ok := w.objects[key]; ok && !newer(mine.obj, obj) {
+	if mine, ok := w.objects[key]; ok && !contract.Older(obj.GetResourceVersion(), mine.obj.GetResourceVersion()) {
 		delete(w.objects, key)
 	}
 }
@@ -103,7 +104,7 @@ func (w *Written[K, T]) Latest(key K, cached T, found bool) (T, bool) {
 	if !ok {
 		return cached, found
 	}
-	if w.clock.Since(mine.at) > writtenFor || (found && !newer(mine.obj, cached)) {
+	if w.clock.Since(mine.at) > writtenFor || (found && !contract.Older(cached.GetResourceVersion(), mine.obj.GetResourceVersion())) {
 		delete(w.objects, key)
 		return cached, found
 	}
@@ -112,11 +113,4 @@ func (w *Written[K, T]) Latest(key K, cached T, found bool) (T, bool) {
 		return cached, found
 	}
 	return fresh, true
-}
-
-// newer says whether a is newer than b. Versions that cannot be compared are taken
-// as not newer: then the cache is believed.
-func newer(a, b client.Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order > 0
 }

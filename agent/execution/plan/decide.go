@@ -59,7 +59,7 @@ func See(synced bool, seen *unstructured.Unstructured, record *Record, now time.
 		return Live{Sight: Held}
 	case seen == nil:
 		return Live{Sight: Unknown}
-	case record != nil && record.UID == seen.GetUID() && Older(seen.GetResourceVersion(), record.ResourceVersion):
+	case record != nil && record.UID == seen.GetUID() && contract.Older(seen.GetResourceVersion(), record.ResourceVersion):
 		return Live{Sight: Held}
 	default:
 		return Live{Sight: Present, Object: seen}

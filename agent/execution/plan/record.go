@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Digest identifies a text or an object.
@@ -99,11 +98,4 @@ func digestOfJSON(value any) Digest {
 		return Digest{}
 	}
 	return DigestOf(text)
-}
-
-// Older says whether resource version a is certainly older than b. Versions that cannot
-// be compared are not.
-func Older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }

@@ -60,13 +60,3 @@ func TestContentOfAKindWithoutGenerationsIsAllButMetadataAndStatus(t *testing.T)
 	g.Expect(plan.Content(live(m, with("x", "y", "status")))).To(Equal(plan.Content(live(m))))
 	g.Expect(plan.Content(live(m, unmarked))).To(Equal(plan.Content(live(m))))
 }
-
-func TestOlder(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	g.Expect(plan.Older("9", "10")).To(BeTrue())
-	g.Expect(plan.Older("10", "9")).To(BeFalse())
-	g.Expect(plan.Older("10", "10")).To(BeFalse())
-	g.Expect(plan.Older("", "10")).To(BeFalse())
-	g.Expect(plan.Older("a", "b")).To(BeFalse())
-}

@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
@@ -83,7 +82,7 @@ func (e *expectations) wrote(w *workv1alpha1.Work) {
 	if x == nil {
 		return
 	}
-	if x.seen != "" && !older(x.seen, w.ResourceVersion) {
+	if x.seen != "" && !contract.Older(x.seen, w.ResourceVersion) {
 		e.drop(key)
 		return
 	}
@@ -148,7 +147,7 @@ func (e *expectations) explains(key types.NamespacedName, w *workv1alpha1.Work) 
 		}
 		x.seen = w.ResourceVersion
 		return true
-	case older(w.ResourceVersion, x.live.ResourceVersion):
+	case contract.Older(w.ResourceVersion, x.live.ResourceVersion):
 		return true // from before
 	default:
 		e.drop(key)
@@ -208,7 +207,7 @@ func (p pending) latest(cached []*workv1alpha1.Work) []*workv1alpha1.Work {
 		key := fanout.Key(w)
 		if mine, ok := p.written[key]; ok {
 			delete(p.written, key)
-			if older(w.ResourceVersion, mine.ResourceVersion) {
+			if contract.Older(w.ResourceVersion, mine.ResourceVersion) {
 				w = mine
 			}
 		}
@@ -247,11 +246,4 @@ func (e *expectations) drop(key types.NamespacedName) {
 	if len(e.byBinding[x.binding]) == 0 {
 		delete(e.byBinding, x.binding)
 	}
-}
-
-// older says whether version a is older than b. Versions that cannot be compared are
-// not: then the cache is believed.
-func older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
