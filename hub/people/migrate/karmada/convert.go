@@ -27,7 +27,7 @@ type Options struct {
 
 // Convert converts all of a control plane.
 func Convert(documents []conversion.Document, o Options) conversion.Result {
-	c := &converter{options: o, byRole: map[role][]*unstructured.Unstructured{}, seen: map[string]string{}}
+	c := &converter{options: o, byRole: map[role][]*unstructured.Unstructured{}, seen: map[string]string{}, withheld: map[string]bool{}}
 	documents = slices.SortedStableFunc(slices.Values(conversion.Flatten(documents)), func(a, b conversion.Document) int {
 		return cmp.Or(strings.Compare(a.Object.GetKind(), b.Object.GetKind()), strings.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()),
 			strings.Compare(a.Object.GetName(), b.Object.GetName()), strings.Compare(a.Object.GetAPIVersion(), b.Object.GetAPIVersion()), strings.Compare(a.File, b.File))
@@ -40,6 +40,10 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 			c.out.Findings = append(c.out.Findings, conversion.Finding{Refused: true, Object: "Cluster " + name, Text: "there is no such cluster; correct --cluster"})
 		}
 	}
+	// Without where it is, an object would be placed anew, and run twice.
+	c.byRole[template] = slices.DeleteFunc(c.byRole[template], func(obj *unstructured.Unstructured) bool {
+		return c.withheld[key(obj.GetKind(), obj.GetNamespace(), obj.GetName())]
+	})
 	for r := namespace; r <= policy; r++ {
 		c.out.Objects = append(c.out.Objects, c.byRole[r]...)
 	}
@@ -48,9 +52,11 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 }
 
 type converter struct {
-	options  Options
-	byRole   map[role][]*unstructured.Unstructured
-	seen     map[string]string
+	options Options
+	byRole  map[role][]*unstructured.Unstructured
+	seen    map[string]string
+	// withheld are the objects whose bindings do not come along.
+	withheld map[string]bool
 	clusters []string
 	out      conversion.Result
 }
@@ -172,14 +178,20 @@ func (c *converter) cluster(d conversion.Document, find finder) {
 // placement that it still has.
 func (c *converter) binding(d conversion.Document, find finder) {
 	b, err := bindingOf(d.Object)
+	withhold := func() {
+		of, _, _ := unstructured.NestedStringMap(d.Object.Object, "spec", "resource")
+		c.withheld[key(of["kind"], of["namespace"], of["name"])] = true
+	}
 	switch {
 	case err != nil:
+		withhold()
 		find(true, "", "it cannot be read: %v", err)
 		return
 	case b.Spec.Placement == nil || len(b.Spec.Clusters) == 0:
 		return // it only follows others, or is nowhere
 	}
 	if len(b.Spec.GracefulEvictionTasks) > 0 {
+		withhold()
 		find(true, "spec.gracefulEvictionTasks", "the object is on its way out of %s; convert it when that is over", b.Spec.GracefulEvictionTasks[0].FromCluster)
 		return
 	}
@@ -198,10 +210,13 @@ func (c *converter) binding(d conversion.Document, find finder) {
 	}
 	divided := b.Spec.Placement.ReplicaScheduling != nil && b.Spec.Placement.ReplicaScheduling.ReplicaSchedulingType != "Duplicated" && b.Spec.Replicas > 0
 	if divided && len(left) > 0 && len(clusters) > 0 {
+		withhold()
 		find(true, "spec.clusters", "its replicas are divided with %s, which does not come along; name all of its clusters with --cluster", strings.Join(left, ", "))
 		return
 	}
 	if len(clusters) == 0 {
+		withhold()
+		find(false, "spec.clusters", "left out with its object, which is in %s and nowhere else; name its clusters with --cluster when they come along", strings.Join(left, ", "))
 		return
 	}
 	placement, err := json.Marshal(b.Spec.Placement)

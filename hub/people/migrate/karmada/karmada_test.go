@@ -271,6 +271,48 @@ func TestSomeClusters(t *testing.T) {
 	g.Expect(r.Findings[0].String()).To(Equal("Cluster c: there is no such cluster; correct --cluster"))
 }
 
+// TestWhatIsNotBroughtAlongIsNotPlacedAnew holds that no object comes without where it is.
+func TestWhatIsNotBroughtAlongIsNotPlacedAnew(t *testing.T) {
+	t.Parallel()
+	moving := strings.ReplaceAll(shop, "  schedulerName: default-scheduler", "  gracefulEvictionTasks: [{fromCluster: c, reason: TaintUntolerated, producer: TaintManager}]")
+	tests := map[string]struct {
+		in, told string
+		clusters []string
+		refused  bool
+	}{
+		"some of its clusters come":   {in: shop, clusters: []string{"a"}, told: "its replicas are divided with b", refused: true},
+		"none of its clusters comes":  {in: strings.ReplaceAll(shop, "{name: a, replicas: 1}, ", ""), clusters: []string{"a"}, told: "left out with its object, which is in b"},
+		"it moves":                    {in: moving, told: "on its way out of c", refused: true},
+		"nobody can read where it is": {in: strings.ReplaceAll(shop, "work.karmada.io/v1alpha2", "work.karmada.io/v1alpha1"), told: "its version is", refused: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := karmada.Convert(read(g, tt.in), karmada.Options{Clusters: tt.clusters})
+			g.Expect(r.Refused()).To(Equal(tt.refused))
+			g.Expect(r.Findings).To(ContainElement(HaveField("Text", ContainSubstring(tt.told))))
+			g.Expect(printed(g, r)).NotTo(Or(ContainSubstring("\nkind: Deployment"), ContainSubstring("\nkind: ResourceBinding")))
+			g.Expect(printed(g, r)).To(ContainSubstring("\nkind: PropagationPolicy"))
+		})
+	}
+}
+
+func TestNamespacesOfPeopleComeAlong(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := karmada.Convert(read(g, `
+{apiVersion: v1, kind: Namespace, metadata: {name: karmada-demo}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: needed, namespace: karmada-demo}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: karmada-es-a}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: own, namespace: karmada-system}}
+`), karmada.Options{})
+	g.Expect(printed(g, r)).To(Equal("---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: karmada-demo\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: needed\n  namespace: karmada-demo\n"))
+}
+
 func TestWhatThisHubDoesNotHaveIsNamed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

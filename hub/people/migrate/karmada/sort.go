@@ -111,9 +111,11 @@ func internal(obj *unstructured.Unstructured) bool {
 	return false
 }
 
-// ownNamespace says whether a namespace is one of the control plane's own.
+// ownNamespace says whether a namespace is one of the control plane's own. People have namespaces
+// that begin with karmada-, too.
 func ownNamespace(name string) bool {
-	return strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, "karmada-")
+	return strings.HasPrefix(name, "kube-") || strings.HasPrefix(name, contract.DefaultExecutionNamespacePrefix) ||
+		name == "karmada-system" || name == "karmada-cluster"
 }
 
 // claimed says whether a policy has an object.
