@@ -174,6 +174,12 @@ func (c *converter) result() conversion.Result {
 		// What is in no namespace is first, such as the policies of namespaces.
 		slices.SortStableFunc(list, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetNamespace(), b.GetNamespace()) })
 	}
+	if slices.ContainsFunc(c.places, divided) {
+		c.hints = append([]string{
+			"Apply this when all clusters have joined: replicas are divided among those that there are, and what",
+			"was divided without a cluster stays where it is when that cluster comes.",
+		}, c.hints...)
+	}
 	out := conversion.Result{Commands: c.commands, Hints: c.hints, Objects: slices.Concat(c.namespaced, c.overrides, c.templates, c.places)}
 	for _, i := range c.items {
 		out.Findings = append(out.Findings, i.findings...)
@@ -185,6 +191,12 @@ func (c *converter) result() conversion.Result {
 // everyServerHas says whether a namespace need not be made.
 func everyServerHas(namespace string) bool {
 	return slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, namespace)
+}
+
+// divided says whether a policy divides replicas.
+func divided(p *unstructured.Unstructured) bool {
+	_, has, _ := unstructured.NestedFieldNoCopy(p.Object, "spec", "placement", "replicaScheduling")
+	return has
 }
 
 // uniqueName is the name of the policy of an object. Objects of two kinds may have the same.

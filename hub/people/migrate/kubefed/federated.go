@@ -17,6 +17,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/binding/render"
 )
 
 // untouched are the namespaces that KubeFed leaves alone as such.
@@ -168,7 +169,34 @@ func (i *item) template(f *federated, t target) *unstructured.Unstructured {
 	if len(labels) > 0 {
 		obj.SetLabels(labels)
 	}
+	i.unsent(obj)
 	return obj
+}
+
+// unsent tells which fields of a template the hub keeps from the members. KubeFed sends them.
+func (i *item) unsent(obj *unstructured.Unstructured) {
+	sent := obj.DeepCopy()
+	render.Prune(sent)
+	for _, field := range pruned("spec.template", obj.Object, sent.Object) {
+		i.tell(field, "not sent to the members: it is of one object in one cluster, and filled in there; this hub keeps it on the template")
+	}
+}
+
+// pruned returns the paths of what is in one object and not in the other.
+func pruned(at string, whole, rest map[string]any) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(whole)) {
+		left, has := rest[key]
+		below, isMap := whole[key].(map[string]any)
+		leftBelow, stillMap := left.(map[string]any)
+		switch {
+		case !has:
+			out = append(out, at+"."+key)
+		case isMap && stillMap:
+			out = append(out, pruned(at+"."+key, below, leftBelow)...)
+		}
+	}
+	return out
 }
 
 // options converts what the federated object says of itself.

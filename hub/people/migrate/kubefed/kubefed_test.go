@@ -285,6 +285,38 @@ func TestEmptyObjectsInValuesStay(t *testing.T) {
 `))
 }
 
+// TestWhatIsNotSentIsTold holds that nobody misses in silence what KubeFed sent.
+func TestWhatIsNotSentIsTold(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := kubefed.Convert(read(g, shop+`
+{apiVersion: types.kubefed.io/v1beta1, kind: FederatedJob, metadata: {name: j, namespace: shop}, spec: {template: {spec: {ttlSecondsAfterFinished: 60, template: {}}}, placement: {clusterSelector: {}}}}
+---
+{apiVersion: types.kubefed.io/v1beta1, kind: FederatedService, metadata: {name: s, namespace: shop}, spec: {template: {spec: {clusterIP: 10.0.0.9, ports: [{port: 80}]}}, placement: {clusterSelector: {}}}}
+---
+{apiVersion: types.kubefed.io/v1beta1, kind: FederatedService, metadata: {name: headless, namespace: shop}, spec: {template: {spec: {clusterIP: None}}, placement: {clusterSelector: {}}}}
+`), kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(refusals(r)).To(BeEmpty())
+	g.Expect(told(r)).To(ContainElements(
+		HavePrefix("f.yaml: FederatedJob shop/j: spec.template.spec.ttlSecondsAfterFinished: not sent to the members"),
+		HavePrefix("f.yaml: FederatedService shop/s: spec.template.spec.clusterIP: not sent to the members"),
+	))
+	g.Expect(told(r)).NotTo(ContainElement(ContainSubstring("headless")))
+}
+
+// TestHints holds that people are told to wait for all clusters where that matters.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := kubefed.Convert(read(g, shop+deployment("placement: {clusterSelector: {}}")), kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(r.Hints).To(BeEmpty())
+	r = kubefed.Convert(read(g, shop+deployment("placement: {clusters: [{name: a}, {name: b}]}\n  overrides: [{clusterName: a, clusterOverrides: [{path: /spec/replicas, value: 3}]}]")),
+		kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(r.Hints).To(HaveExactElements(HavePrefix("Apply this when all clusters have joined"), Not(BeEmpty())))
+	r = kubefed.Convert(read(g, shop+deployment("placement: {clusterSelector: {}}")+"---\n"+preference("totalReplicas: 4")), kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(r.Hints).To(ContainElements(HavePrefix("Apply this when all"), HavePrefix("KubeFed divides replicas among ready clusters")))
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const name = "f.yaml: FederatedDeployment shop/web: "
