@@ -44,6 +44,8 @@ type workload struct {
 	changed bool
 
 	nodesHeard, podsHeard, quotasHeard chan struct{}
+	// noRight says that the agent may not read ResourceQuotas.
+	noRight bool
 }
 
 func newWorkload(memberClient client.WithWatch, c clock.Clock) *workload {
@@ -148,6 +150,9 @@ func (w *workload) listQuotas(ctx context.Context) (version string, take func(),
 func (w *workload) mayReadQuotas(ctx context.Context) bool {
 	for told := false; ; told = true {
 		err := w.memberClient.List(ctx, &corev1.ResourceQuotaList{}, client.Limit(1))
+		w.mu.Lock()
+		w.noRight = apierrors.IsForbidden(err)
+		w.mu.Unlock()
 		if !apierrors.IsForbidden(err) {
 			return ctx.Err() == nil // whatever else is wrong the watch deals with
 		}
@@ -164,15 +169,20 @@ func (w *workload) mayReadQuotas(ctx context.Context) bool {
 
 // Quotas returns what the ResourceQuotas of the namespaces leave free that content returns;
 // not known before they were read. It does not ask for the namespaces if there are no quotas.
+// An agent that lost the right to read them takes back what it reported while it had it: nobody
+// would open a namespace again that was full then.
 func (w *workload) Quotas(content func() (sets.Set[string], error)) (report []clusterv1alpha1.NamespaceQuota, known bool) {
+	w.mu.Lock()
+	there, noRight := w.quotas.Any(), w.noRight
+	w.mu.Unlock()
+	if noRight {
+		return nil, true
+	}
 	select {
 	case <-w.quotasHeard:
 	default:
 		return nil, false
 	}
-	w.mu.Lock()
-	there := w.quotas.Any()
-	w.mu.Unlock()
 	if !there {
 		return nil, true
 	}

@@ -47,9 +47,14 @@ func TestAnAgentWithoutTheRightWaitsForIt(t *testing.T) {
 	for range 2 {
 		g.Eventually(clock.HasWaiters).WithTimeout(time.Minute).Should(BeTrue())
 		g.Expect(may).NotTo(Receive())
+		report, known := w.Quotas(func() (sets.Set[string], error) { panic("nobody needs to know") })
+		g.Expect(known).To(BeTrue(), "what it reported while it had the right is taken back")
+		g.Expect(report).To(BeEmpty())
 		clock.Step(askAgain)
 	}
 	g.Eventually(may).WithTimeout(time.Minute).Should(Receive(BeTrue()))
+	_, known := w.Quotas(func() (sets.Set[string], error) { panic("nobody needs to know") })
+	g.Expect(known).To(BeFalse(), "they were not read yet")
 
 	member.times.Store(1)
 	go func() { may <- w.mayReadQuotas(ctx) }()

@@ -53,8 +53,8 @@ func with(field, value string) string {
 }
 
 func lies() map[string]lie {
-	deep := func(open, close string, levels int) string {
-		return strings.Repeat(open, levels) + "1" + strings.Repeat(close, levels)
+	deep := func(begin, end string, levels int) string {
+		return strings.Repeat(begin, levels) + "1" + strings.Repeat(end, levels)
 	}
 	another := func(namespace, name string) string {
 		return `{"identifier":{"ordinal":0,"group":"apps","version":"v1","kind":"Deployment","resource":"deployments","namespace":"` + namespace +

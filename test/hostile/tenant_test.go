@@ -67,7 +67,7 @@ func overriders() map[string]string {
 			out[op+" "+path] = plain(op, path, value)
 		}
 	}
-	for name, overrider := range map[string]string{
+	maps.Copy(out, map[string]string{
 		"a field that is JSON":           `{"fieldOverrider":[{"fieldPath":"/metadata/name","json":[{"operator":"replace","subPath":"/a","value":"stolen"}]}]}`,
 		"a field that is YAML":           `{"fieldOverrider":[{"fieldPath":"/metadata/namespace","yaml":[{"operator":"add","subPath":"/a","value":"x"}]}]}`,
 		"a kind that is YAML":            `{"fieldOverrider":[{"fieldPath":"/kind","yaml":[{"operator":"add","subPath":"/a","value":"x"}]}]}`,
@@ -82,9 +82,7 @@ func overriders() map[string]string {
 		"the intent to delete":           `{"annotationsOverrider":[{"operator":"add","value":{"fairlead.dev/deletion-intent":"removed"}}]}`,
 		"a value that is too deep":       plain("add", "/metadata/annotations/a", strings.Repeat("[", 200)+strings.Repeat("]", 200)),
 		"a value that is too large":      plain("add", "/metadata/annotations/a", `"`+repeat("x", 300_000)+`"`),
-	} {
-		out[name] = overrider
-	}
+	})
 	return out
 }
 

@@ -87,9 +87,13 @@ func (i *installer) probes() []probe {
 }
 
 // changed probes a mutating policy, which is in force when done says so of the answer.
-func changed[T client.Object](obj T, done func(T) bool) probe {
+func changed[T interface {
+	client.Object
+	DeepCopy() T
+}](obj T, done func(T) bool,
+) probe {
 	return probe{
-		object: func() client.Object { return obj.DeepCopyObject().(client.Object) },
+		object: func() client.Object { return obj.DeepCopy() },
 		shows: func(answer client.Object, err error) bool {
 			typed, ok := answer.(T)
 			return err == nil && ok && done(typed)

@@ -16,7 +16,7 @@ import (
 const patience = 30 * time.Second
 
 // open serves one page on a clock that stands still, and opens its stream with what the browser has.
-func open(t *testing.T, topics *Topics, p Page, have string) *http.Response {
+func open(t *testing.T, topics *Topics, p Page, have string) (http.Header, *bufio.Scanner) {
 	t.Helper()
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -31,7 +31,7 @@ func open(t *testing.T, topics *Topics, p Page, have string) *http.Response {
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = answer.Body.Close() })
 	g.Expect(answer.StatusCode).To(Equal(http.StatusOK))
-	return answer
+	return answer.Header, bufio.NewScanner(answer.Body)
 }
 
 func still(p ...Fragment) Page {
@@ -44,17 +44,16 @@ func still(p ...Fragment) Page {
 func TestAStreamIsOpenBeforeAnythingHappens(t *testing.T) {
 	t.Parallel()
 	clock := testclock.NewFakeClock(time.Now()) // it stands still; writes are bounded by it
-	answer := open(t, NewTopics(clock), still(Fragment{ID: "facts", Tag: "1", HTML: "<p>"}), "facts-1")
-	NewWithT(t).Expect(answer.Header.Get("Content-Type")).To(Equal("text/event-stream"))
+	header, _ := open(t, NewTopics(clock), still(Fragment{ID: "facts", Tag: "1", HTML: "<p>"}), "facts-1")
+	NewWithT(t).Expect(header.Get("Content-Type")).To(Equal("text/event-stream"))
 }
 
 func TestWhatTheBrowserDoesNotHaveIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	clock := testclock.NewFakeClock(time.Now()) // it stands still; writes are bounded by it
-	answer := open(t, NewTopics(clock), still(
+	_, lines := open(t, NewTopics(clock), still(
 		Fragment{ID: "facts", Tag: "1", HTML: "<p>"}, Fragment{ID: "form", Tag: "2", Still: true}, Fragment{ID: "new", Tag: "3", HTML: "<b>"},
 	), "facts-1")
-	lines := bufio.NewScanner(answer.Body)
 	g := NewWithT(t)
 	g.Expect(lines.Scan()).To(BeTrue())
 	g.Expect(lines.Text()).To(Equal("event: fragment"))

@@ -45,7 +45,7 @@ func Lines(first, second string, around int) ([]Line, error) {
 			if line.Kind != udiff.Insert {
 				end++
 			}
-			out = append(out, Line{kinds[line.Kind], strings.TrimSuffix(line.Content, "\n")})
+			out = append(out, Line{kindOf(line.Kind), strings.TrimSuffix(line.Content, "\n")})
 		}
 	}
 	if len(out) > 0 && end < len(strings.SplitAfter(strings.TrimSuffix(first, "\n"), "\n")) {
@@ -54,4 +54,13 @@ func Lines(first, second string, around int) ([]Line, error) {
 	return out, nil
 }
 
-var kinds = map[udiff.OpKind]Kind{udiff.Equal: Same, udiff.Insert: Add, udiff.Delete: Del}
+func kindOf(op udiff.OpKind) Kind {
+	switch op {
+	case udiff.Insert:
+		return Add
+	case udiff.Delete:
+		return Del
+	default:
+		return Same
+	}
+}
