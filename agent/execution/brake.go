@@ -266,10 +266,11 @@ func (r *Reconciler) pass(ctx context.Context, work *workv1alpha1.Work) (bool, e
 	return ok, err
 }
 
-// all returns the Works of the member, as the hub shows them.
+// all returns the Works of the member, as the hub shows them. They are shared with the cache:
+// nobody may change them.
 func (r *Reconciler) all(ctx context.Context) ([]workv1alpha1.Work, error) {
 	list := &workv1alpha1.WorkList{}
-	err := r.hubClient.List(ctx, list, client.InNamespace(r.namespace))
+	err := r.hubClient.List(ctx, list, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy)
 	return list.Items, err
 }
 
