@@ -33,7 +33,7 @@ type installFlags struct {
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.wanted, "install", false, "run the agent as a Deployment in this cluster")
 	flags.StringVar(&f.image, "image", "fairlead/agent:"+version.Of().ImageTag, "image of that Deployment")
-	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: claim if this cluster has a default StorageClass; none in printed manifests)")
+	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: where an agent that is installed has it; else claim if this cluster has a default StorageClass; none in printed manifests)")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined; without it, none")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps; without it, none")
 }
@@ -120,7 +120,10 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	o := f.options()
 	if o.Volume == "" {
 		var why string
-		if o.Volume, why = installer.StateVolume(ctx); why != "" {
+		if o.Volume, why, err = installer.StateVolume(ctx); err != nil {
+			return err
+		}
+		if why != "" {
 			tell(why)
 		}
 	}

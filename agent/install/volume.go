@@ -4,20 +4,51 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/common/contract"
 )
 
 // defaultClass marks the StorageClass of claims that name none.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// StateVolume returns where an agent is to keep its state if nobody says it: on a claimed volume
-// if the member makes one by itself, since an agent whose journal goes with its pod enforces
-// nothing while the hub is away, and removes nothing when it is retired. If it is not, the
-// second says why and what to do, in a sentence.
-func (i *Installer) StateVolume(ctx context.Context) (volume, why string) {
-	const advice = "the journal of its Works goes with the agent's pod. --state-volume with a directory on the node keeps it"
+// advice follows the reason why an agent keeps its state in its pod.
+const advice = "the journal of its Works goes with the agent's pod. --state-volume with a directory on the node keeps it"
+
+// StateVolume returns where an agent is to keep its state if nobody says it: where the one
+// that is installed keeps it, or on a claimed volume if the member makes one by itself, since
+// an agent whose journal goes with its pod enforces nothing while the hub is away, and removes
+// nothing when it is retired. If it is not on a volume, the second says why and what to do,
+// in a sentence.
+func (i *Installer) StateVolume(ctx context.Context) (volume, why string, err error) {
+	deployment := &appsv1.Deployment{}
+	err = i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, deployment)
+	switch {
+	case apierrors.IsNotFound(err):
+		volume, why = i.defaultVolume(ctx)
+		return volume, why, nil
+	case err != nil:
+		return "", "", fmt.Errorf("reading where the installed agent keeps its state: %w; --state-volume says where it is to be", err)
+	}
+	volume, ok := manifest.StateVolume(deployment)
+	switch {
+	case !ok:
+		return "", "", fmt.Errorf("the volume \"state\" of Deployment %s/%s is of a sort that this command does not make; --state-volume says what to replace it with", deployment.Namespace, deployment.Name)
+	case volume == manifest.VolumeNone:
+		return volume, "The agent that is installed keeps its state in its pod, which is left so: " + advice, nil
+	default:
+		return volume, "", nil
+	}
+}
+
+// defaultVolume returns where an agent that is new in the member keeps its state, and why if
+// it is not on a volume.
+func (i *Installer) defaultVolume(ctx context.Context) (volume, why string) {
 	var classes storagev1.StorageClassList
 	if err := i.memberClient.List(ctx, &classes); err != nil {
 		return manifest.VolumeNone, fmt.Sprintf("It cannot be seen whether this cluster has a default StorageClass (%v), so %s", err, advice)

@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -14,6 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/common/contract"
 )
 
 func TestWhereAnAgentKeepsItsStateIfNobodySays(t *testing.T) {
@@ -43,13 +48,73 @@ func TestWhereAnAgentKeepsItsStateIfNobodySays(t *testing.T) {
 				return c.List(ctx, list, opts...)
 			}}
 			i := Installer{memberClient: fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(tc.classes...).WithInterceptorFuncs(funcs).Build()}
-			volume, why := i.StateVolume(t.Context())
+			volume, why, err := i.StateVolume(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(volume).To(Equal(tc.want))
 			if tc.wantWhy == "" {
 				g.Expect(why).To(BeEmpty())
 				return
 			}
 			g.Expect(why).To(And(ContainSubstring(tc.wantWhy), ContainSubstring("--state-volume")))
+		})
+	}
+}
+
+func TestAnInstalledAgentKeepsItsVolume(t *testing.T) {
+	t.Parallel()
+	deployment := func(source corev1.VolumeSource) *appsv1.Deployment {
+		out := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name}}
+		out.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "join"}, {Name: "state", VolumeSource: source}}
+		return out
+	}
+	installed := func(volume string) *appsv1.Deployment {
+		for _, obj := range manifest.Objects(manifest.Options{Volume: volume}) {
+			if d, ok := obj.(*appsv1.Deployment); ok {
+				return d
+			}
+		}
+		return nil
+	}
+	forbidden := errors.New("forbidden")
+	standard := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "standard", Annotations: map[string]string{defaultClass: "true"}}}
+	tests := map[string]struct {
+		deployment *appsv1.Deployment
+		classes    []client.Object
+		getErr     error
+		want       string
+		wantWhy    string
+		wantErr    string
+	}{
+		"a directory, though the cluster makes volumes":   {deployment: installed("/srv/agent"), classes: []client.Object{standard}, want: "/srv/agent"},
+		"a claim, though the cluster makes none any more": {deployment: installed("claim"), want: "claim"},
+		"its pod, and it is said": {
+			deployment: installed("none"), classes: []client.Object{standard}, want: "none", wantWhy: "--state-volume",
+		},
+		"nothing is guessed of another claim": {
+			deployment: deployment(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "mine"}}),
+			classes:    []client.Object{standard}, wantErr: "--state-volume",
+		},
+		"nothing is guessed of what cannot be read": {deployment: installed("claim"), getErr: forbidden, wantErr: "--state-volume"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			funcs := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if tc.getErr != nil {
+					return tc.getErr
+				}
+				return c.Get(ctx, key, obj, opts...)
+			}}
+			i := Installer{memberClient: fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(append(tc.classes, tc.deployment)...).WithInterceptorFuncs(funcs).Build()}
+			volume, why, err := i.StateVolume(t.Context())
+			if tc.wantErr != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.wantErr)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(volume).To(Equal(tc.want))
+			g.Expect(why).To(ContainSubstring(tc.wantWhy))
 		})
 	}
 }

@@ -31,8 +31,10 @@ const (
 	// JoinSecret holds a join token for an agent that joins by itself.
 	JoinSecret = Name + "-join"
 	stateDir   = "/var/lib/fairlead/agent"
-	tokenDir   = "/var/run/fairlead/join"
-	tokenKey   = "token"
+	// stateVolumeName is that of the volume of the state directory.
+	stateVolumeName = "state"
+	tokenDir        = "/var/run/fairlead/join"
+	tokenKey        = "token"
 )
 
 // Where the state directory is, beside a path on the node.
@@ -163,9 +165,9 @@ func deployment(o Options) *appsv1.Deployment {
 			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
-		VolumeMounts: []corev1.VolumeMount{{Name: "state", MountPath: stateDir}},
+		VolumeMounts: []corev1.VolumeMount{{Name: stateVolumeName, MountPath: stateDir}},
 	}
-	volumes := []corev1.Volume{{Name: "state", VolumeSource: stateVolume(o.Volume)}}
+	volumes := []corev1.Volume{{Name: stateVolumeName, VolumeSource: stateVolume(o.Volume)}}
 	if o.Token != "" {
 		container.Args = append(container.Args, "--token-file", tokenDir+"/"+tokenKey)
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "join", MountPath: tokenDir, ReadOnly: true})
@@ -203,6 +205,25 @@ func deployment(o Options) *appsv1.Deployment {
 				},
 			},
 		},
+	}
+}
+
+// StateVolume returns where a Deployment of an agent has the state directory, as Options say
+// it. It says false if they cannot.
+func StateVolume(d *appsv1.Deployment) (where string, ok bool) {
+	i := slices.IndexFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == stateVolumeName })
+	if i < 0 {
+		return "", false
+	}
+	switch v := d.Spec.Template.Spec.Volumes[i]; {
+	case v.EmptyDir != nil:
+		return VolumeNone, true
+	case v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == Name:
+		return VolumeClaim, true
+	case v.HostPath != nil:
+		return v.HostPath.Path, true
+	default:
+		return "", false
 	}
 }
 
