@@ -9,6 +9,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/detector/match"
 )
 
 // Policies lists the policies that select a template, the one that has it first, and why
@@ -85,17 +86,17 @@ func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target) strin
 		}
 		return "it is the best that selects the template"
 	}
-	mine, theirs := selector.Resource(p.PropagationSpec().ResourceSelectors, t), selector.Resource(winner.PropagationSpec().ResourceSelectors, t)
-	switch {
-	case p.GetNamespace() == "" && winner.GetNamespace() != "":
+	switch match.WhyNot(p, winner, claimed, t) {
+	case match.WiderScope:
 		return "a PropagationPolicy of the namespace comes before any ClusterPropagationPolicy"
-	case priority(p) < priority(winner):
+	case match.LowerPriority:
 		return fmt.Sprintf("its priority %d is below %d", priority(p), priority(winner))
-	case claimed && (p.GetNamespace() != "" && winner.GetNamespace() == "" || priority(p) > priority(winner)):
+	case match.NoPreemption:
 		return "the other had the template first; with preemption: Always it would take it"
-	case mine < theirs:
+	case match.LessPrecise:
+		mine, theirs := selector.Resource(p.PropagationSpec().ResourceSelectors, t), selector.Resource(winner.PropagationSpec().ResourceSelectors, t)
 		return fmt.Sprintf("it selects %s, the other %s", selects(mine), selects(theirs))
-	case claimed:
+	case match.ClaimedBefore:
 		return "the other had the template first"
 	default:
 		return "the name of the other comes first"

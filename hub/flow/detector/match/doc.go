@@ -1,3 +1,3 @@
 // Package match decides which policy gets a template, and which policy takes one from
-// another.
+// another, and says why each of the others does not have it.
 package match

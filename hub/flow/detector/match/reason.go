@@ -1,0 +1,44 @@
+package match
+
+import (
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/selector"
+)
+
+// Reason is why a policy that selects a template does not have it, while another one has.
+type Reason int
+
+// All reasons, in the order in which they are looked at.
+const (
+	// WiderScope is that of a ClusterPropagationPolicy beside a policy of the namespace.
+	WiderScope Reason = iota
+	// LowerPriority is less explicit priority than that of the other.
+	LowerPriority
+	// NoPreemption is that of a policy that could take the template, but does not ask to.
+	NoPreemption
+	// LessPrecise is a selector that is less precise than that of the other.
+	LessPrecise
+	// ClaimedBefore is that the other had the template first.
+	ClaimedBefore
+	// LaterName is all that is left between policies that are alike.
+	LaterName
+)
+
+// WhyNot says why p does not have a template that winner has, or is to have if it is not claimed
+// yet. Both select it.
+func WhyNot(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target) Reason {
+	switch {
+	case p.GetNamespace() == "" && winner.GetNamespace() != "":
+		return WiderScope
+	case explicit(p) < explicit(winner):
+		return LowerPriority
+	case claimed && outranks(p, winner):
+		return NoPreemption
+	case selector.Resource(p.PropagationSpec().ResourceSelectors, t) < selector.Resource(winner.PropagationSpec().ResourceSelectors, t):
+		return LessPrecise
+	case claimed:
+		return ClaimedBefore
+	default:
+		return LaterName
+	}
+}
