@@ -76,11 +76,12 @@ func (p TaintPolicies) Lapsed(c *clusterv1alpha1.Cluster) sets.Set[string] {
 		if !one.matcher.Matches(c) {
 			continue
 		}
-		switch {
-		case selector.Conditions(one.spec.RemoveOnConditions, c.Status.Conditions):
+		switch selector.TaintChangeOf(one.spec, c.Status.Conditions) {
+		case selector.RemoveTaints:
 			out.Insert(one.keys...)
-		case selector.Conditions(one.spec.AddOnConditions, c.Status.Conditions):
+		case selector.AddTaints:
 			out.Delete(one.keys...)
+		case selector.KeepTaints:
 		}
 	}
 	return out

@@ -75,17 +75,18 @@ func ByPolicy(c *clusterv1alpha1.Cluster, conditions []metav1.Condition, policie
 			continue
 		}
 		spec := &p.policy.Spec
-		switch {
-		case selector.Conditions(spec.RemoveOnConditions, conditions):
+		switch selector.TaintChangeOf(spec, conditions) {
+		case selector.RemoveTaints:
 			for _, t := range spec.Taints {
 				out = slices.DeleteFunc(out, func(have corev1.Taint) bool { return have.Key == t.Key && have.Effect == t.Effect })
 			}
-		case selector.Conditions(spec.AddOnConditions, conditions):
+		case selector.AddTaints:
 			for _, t := range spec.Taints {
 				if !Has(out, t.Key, t.Effect) {
 					out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect, TimeAdded: &since})
 				}
 			}
+		case selector.KeepTaints:
 		}
 	}
 	return out
