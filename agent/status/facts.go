@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 )
 
 // facts are the newest that is known of one Work.
@@ -99,14 +99,15 @@ func (f *facts) report(work *workv1alpha1.Work, conditions []metav1.Condition, m
 func (f *facts) observe(id workv1alpha1.ResourceIdentifier, live *unstructured.Unstructured) {
 	id = nameless(id)
 	known, ok := f.objects[id]
-	if ok && known.uid == live.GetUID() && !newer(live.GetResourceVersion(), known.resourceVersion) {
+	version := live.GetResourceVersion()
+	if ok && known.uid == live.GetUID() && (version == known.resourceVersion || contract.Older(version, known.resourceVersion)) {
 		return
 	}
 	if !ok {
 		known = &observation{}
 		f.objects[id] = known
 	}
-	known.uid, known.resourceVersion, known.live = live.GetUID(), live.GetResourceVersion(), live
+	known.uid, known.resourceVersion, known.live = live.GetUID(), version, live
 	known.last = live
 	f.changed = true
 }
@@ -146,16 +147,6 @@ func identify(obj *unstructured.Unstructured) workv1alpha1.ResourceIdentifier {
 	return workv1alpha1.ResourceIdentifier{
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName(),
 	}
-}
-
-// newer says whether resource version a is newer than b. Of versions that cannot be
-// compared, the one that comes later is the newer.
-func newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	if err != nil {
-		return a != b
-	}
-	return order > 0
 }
 
 // sameStatus says whether two statuses say the same, whenever they were reported.

@@ -168,7 +168,7 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 	f.changed = false
 	d := draft{uid: f.uid, base: work.Status, unseen: f.unseen}
 	f.unseen = time.Time{}
-	if newer(f.written.resourceVersion, work.ResourceVersion) && r.clock.Since(f.written.at) < trustWritten {
+	if contract.Older(work.ResourceVersion, f.written.resourceVersion) && r.clock.Since(f.written.at) < trustWritten {
 		d.base, d.behind = f.written.status, true
 	}
 	d.status.Conditions = slices.Clone(d.base.Conditions)
