@@ -145,8 +145,8 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	if err == nil && ctx.Err() == nil {
 		err = serve(ctx, credentials, o)
 	}
-	if told, ok := errors.AsType[*registration.RetiredError](err); ok {
-		return retire(ctx, credentials, o, told)
+	if retired, ok := errors.AsType[*registration.RetiredError](err); ok {
+		return retire(ctx, credentials, o, retired)
 	}
 	return err
 }
@@ -154,9 +154,9 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 // retire does what the agent was told at join to do when the hub forgets its member. That it
 // has nothing to do afterwards is no failure, nor is that so many objects stay until a person
 // says that they are to go.
-func retire(ctx context.Context, credentials *registration.Credentials, o setup.Options, told *registration.RetiredError) error {
+func retire(ctx context.Context, credentials *registration.Credentials, o setup.Options, retired *registration.RetiredError) error {
 	log := ctrl.LoggerFrom(ctx)
-	if err := credentials.Retire(ctx, told); err != nil {
+	if err := credentials.Retire(ctx, retired); err != nil {
 		return err
 	}
 	if credentials.OnRetire() == registration.Remove {
@@ -164,20 +164,20 @@ func retire(ctx context.Context, credentials *registration.Credentials, o setup.
 		held, isHeld := errors.AsType[*setup.HeldError](err)
 		switch {
 		case isHeld:
-			log.Info("The objects stay until somebody says that they are to go", "Cluster", told.Cluster, "objects", held.Objects, "reason", held.Error())
+			log.Info("The objects stay until somebody says that they are to go", "Cluster", retired.Cluster, "objects", held.Objects, "reason", held.Error())
 		case errors.Is(err, setup.ErrNoRecord):
-			log.Info("Nothing was removed", "Cluster", told.Cluster, "reason", err.Error())
+			log.Info("Nothing was removed", "Cluster", retired.Cluster, "reason", err.Error())
 		case err != nil:
 			return fmt.Errorf("the hub has retired this cluster, but not all objects could be removed: %w; start the agent again to go on", err)
 		case swept.Objects == 0:
-			log.Info("Nothing was removed: there is no object that this agent has a record of", "Cluster", told.Cluster, "left", swept.Left)
+			log.Info("Nothing was removed: there is no object that this agent has a record of", "Cluster", retired.Cluster, "left", swept.Left)
 		default:
-			log.Info("Removed the objects that this agent has a record of, as told at join", "Cluster", told.Cluster, "objects", swept.Objects, "left", swept.Left)
+			log.Info("Removed the objects that this agent has a record of, as told at join", "Cluster", retired.Cluster, "objects", swept.Objects, "left", swept.Left)
 		}
 	} else {
-		log.Info("The objects stay, as told at join", "Cluster", told.Cluster)
+		log.Info("The objects stay, as told at join", "Cluster", retired.Cluster)
 	}
-	log.Info("Stopping: the hub has retired this cluster", "Cluster", told.Cluster, "at", told.At, "by", told.By)
+	log.Info("Stopping: the hub has retired this cluster", "Cluster", retired.Cluster, "at", retired.At, "by", retired.By)
 	return nil
 }
 
@@ -213,8 +213,8 @@ func (f *runFlags) journalSecret() ([]byte, error) {
 	return secret, nil
 }
 
-// spent says whether a join failed because its token is of no use any more.
-func spent(err error) bool {
+// tokenRejected says whether a join failed because its token is of no use any more.
+func tokenRejected(err error) bool {
 	return errors.Is(err, registration.ErrDenied) || errors.Is(err, registration.ErrTokenRejected) || errors.Is(err, discovery.ErrTokenUnknown)
 }
 
@@ -231,7 +231,7 @@ func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Con
 		}
 		_, err = registration.Join(ctx, options)
 		cluster = options.Cluster
-		if spent(err) {
+		if tokenRejected(err) {
 			// The arguments may be those of the first start, long ago. The hub may call this
 			// agent back, or say that it has retired it.
 			if _, missing := registration.Load(f.join.stateDir, cluster); missing == nil {

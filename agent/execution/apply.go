@@ -60,7 +60,7 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 		live = plan.Live{}
 	}
 	decision := plan.Decide(work, m, live, record)
-	suspect := decision.Drift || r.memory.Vanished(m.Object, m.Digest)
+	suspect := decision.Drift || r.memory.WasDeletedAs(m.Object, m.Digest)
 	if decision.Action == plan.Read || decision.Action == plan.Apply {
 		if of := (need{namespace: m.Object.Namespace}); of.namespace != "" && !r.prerequisites.Ask(of, work, r.clock.Now()) {
 			return failed(plan.Waiting, missingNamespace(m.Object))

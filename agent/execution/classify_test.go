@@ -82,10 +82,10 @@ func TestTold(t *testing.T) {
 	g := NewWithT(t)
 	work := &workv1alpha1.Work{}
 	work.Generation = 2
-	g.Expect(told(work, workv1alpha1.WorkApplied)).To(BeFalse())
+	g.Expect(reported(work, workv1alpha1.WorkApplied)).To(BeFalse())
 	work.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, ObservedGeneration: 1}}
-	g.Expect(told(work, workv1alpha1.WorkApplied)).To(BeFalse())
+	g.Expect(reported(work, workv1alpha1.WorkApplied)).To(BeFalse())
 	work.Status.Conditions[0].ObservedGeneration = 2
-	g.Expect(told(work, workv1alpha1.WorkApplied)).To(BeTrue())
-	g.Expect(told(work, workv1alpha1.WorkDispatching)).To(BeFalse())
+	g.Expect(reported(work, workv1alpha1.WorkApplied)).To(BeTrue())
+	g.Expect(reported(work, workv1alpha1.WorkDispatching)).To(BeFalse())
 }

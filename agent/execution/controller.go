@@ -271,7 +271,7 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 		return reconcile.Result{}, err
 	}
 	applied := plan.Condition(outcomes)
-	if plan.Newsworthy(outcomes, r.backoff.NumRequeues(req) >= quietTries, told(work, workv1alpha1.WorkApplied)) {
+	if plan.Newsworthy(outcomes, r.backoff.NumRequeues(req) >= quietTries, reported(work, workv1alpha1.WorkApplied)) {
 		r.reporter.Report(work, []metav1.Condition{applied, plan.Dispatching(false)}, identifiers(manifests), live)
 	}
 	r.log(ctx, req.NamespacedName, applied, changed)
@@ -315,10 +315,10 @@ func (r *Reconciler) rest(ctx context.Context, req reconcile.Request, work *work
 	}
 	suspended := plan.Dispatching(true)
 	// After a restart, what was reported before holds until the objects were seen.
-	if sure || !told(work, suspended.Type) {
+	if sure || !reported(work, suspended.Type) {
 		r.reporter.Report(work, []metav1.Condition{suspended}, identifiers(manifests), live)
 	}
-	if r.memory.Tell(name, suspended.Reason) {
+	if r.memory.NoteLogged(name, suspended.Reason) {
 		ctrl.LoggerFrom(ctx).Info("Leaving the objects of a suspended Work alone")
 	}
 	if !sure {
@@ -346,8 +346,8 @@ func (r *Reconciler) hold(ctx context.Context, work *workv1alpha1.Work) (*workv1
 	return work, nil
 }
 
-// told says whether the hub has a condition about this generation of a Work.
-func told(work *workv1alpha1.Work, condition string) bool {
+// reported says whether the hub has a condition about this generation of a Work.
+func reported(work *workv1alpha1.Work, condition string) bool {
 	c := meta.FindStatusCondition(work.Status.Conditions, condition)
 	return c != nil && c.ObservedGeneration == work.Generation
 }
@@ -362,7 +362,7 @@ func (r *Reconciler) forget(ctx context.Context, req reconcile.Request) error {
 
 // log says what happened, once.
 func (r *Reconciler) log(ctx context.Context, name types.NamespacedName, applied metav1.Condition, changed int) {
-	fresh := r.memory.Tell(name, applied.Message)
+	fresh := r.memory.NoteLogged(name, applied.Message)
 	switch {
 	case applied.Status != metav1.ConditionTrue && fresh:
 		ctrl.LoggerFrom(ctx).Info("Could not apply a Work", "reason", applied.Message)

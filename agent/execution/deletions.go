@@ -36,11 +36,11 @@ type pendingDeletions struct {
 
 // departure is one such object.
 type departure struct {
-	object plan.Object
-	work   types.NamespacedName
-	since  time.Time
-	next   time.Time
-	told   bool
+	object   plan.Object
+	work     types.NamespacedName
+	since    time.Time
+	next     time.Time
+	reported bool
 }
 
 func newPendingDeletions() *pendingDeletions {
@@ -78,8 +78,8 @@ func (l *pendingDeletions) Stay(uid types.UID, now time.Time) bool {
 		return false
 	}
 	d.next = now.Add(min(max(now.Sub(d.since), time.Second), lastLook))
-	fresh := !d.told
-	d.told = true
+	fresh := !d.reported
+	d.reported = true
 	return fresh
 }
 
@@ -112,7 +112,7 @@ func (l *pendingDeletions) Stuck() int {
 	defer l.mu.Unlock()
 	n := 0
 	for _, d := range l.objects {
-		if d.told {
+		if d.reported {
 			n++
 		}
 	}
@@ -145,7 +145,7 @@ func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) 
 		}
 	case live == nil || live.GetUID() != uid || live.GetDeletionTimestamp() == nil:
 		r.pendingDeletions.Gone(uid)
-		if d.told {
+		if d.reported {
 			ctrl.LoggerFrom(ctx).Info("An object is gone at last", "manifest", d.object.String())
 		}
 	case r.pendingDeletions.Stay(uid, r.clock.Now()):

@@ -35,12 +35,12 @@ type object struct {
 	stale bool
 	// replaced is the manifest for which it was deleted to be made anew.
 	replaced plan.Digest
-	// vanished is the manifest as which it was in the member when somebody deleted it, or
+	// deletedManifest is the manifest as which it was in the member when somebody deleted it, or
 	// took our label off.
 	deletedManifest plan.Digest
-	// lost is the object that the member last reported as deleted. The report may
+	// lastDeleted is the object that the member last reported as deleted. The report may
 	// overtake the answer to our own apply.
-	lost struct {
+	lastDeleted struct {
 		uid             types.UID
 		resourceVersion string
 	}
@@ -50,8 +50,8 @@ type object struct {
 type work struct {
 	generation int64
 	objects    []plan.Object
-	// told is what the log last said about it.
-	told string
+	// lastLogged is what the log last said about it.
+	lastLogged string
 }
 
 func newMemory() *memory {
@@ -69,23 +69,23 @@ func (m *memory) Retained(kind schema.GroupVersionKind) {
 	m.retained[kind] = struct{}{}
 }
 
-// Doubt forgets how the objects of some kinds are, of which something is, or was, taken
+// Invalidate forgets how the objects of some kinds are, of which something is, or was, taken
 // over from the member, and returns the Works that are about them.
-func (m *memory) Doubt(affects, retains func(schema.GroupVersionKind) bool) []types.NamespacedName {
+func (m *memory) Invalidate(affects, retains func(schema.GroupVersionKind) bool) []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	doubtful := map[schema.GroupVersionKind]bool{}
+	invalid := map[schema.GroupVersionKind]bool{}
 	var out []types.NamespacedName
 	for name, w := range m.works {
 		touched := false
 		for _, o := range w.objects {
-			doubt, known := doubtful[o.GroupVersionKind]
+			affected, known := invalid[o.GroupVersionKind]
 			if !known {
 				_, was := m.retained[o.GroupVersionKind]
-				doubt = affects(o.GroupVersionKind) && (was || retains(o.GroupVersionKind))
-				doubtful[o.GroupVersionKind] = doubt
+				affected = affects(o.GroupVersionKind) && (was || retains(o.GroupVersionKind))
+				invalid[o.GroupVersionKind] = affected
 			}
-			if object := m.objects[o]; doubt && object != nil {
+			if object := m.objects[o]; affected && object != nil {
 				object.record, touched = nil, true
 			}
 		}
@@ -182,15 +182,15 @@ func (m *memory) untrack(name plan.Object) {
 	}
 }
 
-// Tell notes what the log says of a Work, and whether that is new.
-func (m *memory) Tell(name types.NamespacedName, what string) bool {
+// NoteLogged notes what the log says of a Work, and whether that is new.
+func (m *memory) NoteLogged(name types.NamespacedName, what string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w, ok := m.works[name]
-	if !ok || w.told == what {
+	if !ok || w.lastLogged == what {
 		return false
 	}
-	w.told = what
+	w.lastLogged = what
 	return true
 }
 
@@ -215,7 +215,7 @@ func (m *memory) Put(name plan.Object, record plan.Record) bool {
 	if !ok {
 		return true // the Work is not about this object any more
 	}
-	if record.UID == o.lost.uid && !contract.Older(o.lost.resourceVersion, record.ResourceVersion) {
+	if record.UID == o.lastDeleted.uid && !contract.Older(o.lastDeleted.resourceVersion, record.ResourceVersion) {
 		return false
 	}
 	o.record = &record
@@ -232,7 +232,7 @@ func (m *memory) RecordDeletion(name plan.Object, uid types.UID, resourceVersion
 	if !ok {
 		return false
 	}
-	o.lost.uid, o.lost.resourceVersion = uid, resourceVersion
+	o.lastDeleted.uid, o.lastDeleted.resourceVersion = uid, resourceVersion
 	if o.record != nil && o.record.UID == uid && !contract.Older(resourceVersion, o.record.ResourceVersion) {
 		o.deletedManifest = o.record.Manifest
 		o.record = nil
@@ -259,9 +259,9 @@ func (m *memory) IsStale(name plan.Object) bool {
 	return ok && o.stale
 }
 
-// Vanished says whether an object was in the member as a manifest asks for, until somebody
+// WasDeletedAs says whether an object was in the member as a manifest asks for, until somebody
 // there made it vanish.
-func (m *memory) Vanished(name plan.Object, manifest plan.Digest) bool {
+func (m *memory) WasDeletedAs(name plan.Object, manifest plan.Digest) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, ok := m.objects[name]

@@ -37,13 +37,13 @@ type unclaimed struct {
 	changed bool
 	// suspects are those that were found for the first time: a Work may be on its way.
 	suspects map[types.UID]struct{}
-	// told is what people were told, by Work.
-	told  map[types.NamespacedName]string
-	count int
+	// lastNotes are what people were told, by Work.
+	lastNotes map[types.NamespacedName]string
+	count     int
 }
 
 func newUnclaimed() *unclaimed {
-	return &unclaimed{suspects: map[types.UID]struct{}{}, told: map[types.NamespacedName]string{}}
+	return &unclaimed{suspects: map[types.UID]struct{}{}, lastNotes: map[types.NamespacedName]string{}}
 }
 
 // Look asks for a count.
@@ -199,17 +199,17 @@ func (u *unclaimed) take(found map[types.NamespacedName][]*unstructured.Unstruct
 		u.count += len(names)
 		slices.Sort(names)
 		note := unclaimedNote(names)
-		if len(names) == 0 || u.told[work] == note {
+		if len(names) == 0 || u.lastNotes[work] == note {
 			continue
 		}
-		u.told[work] = note
+		u.lastNotes[work] = note
 		events = append(events, kube.Event{
 			Regarding: workReference(work), Type: corev1.EventTypeWarning, Reason: reasonUnclaimed, Action: actionLookUp, Note: note,
 		})
 	}
-	for work := range u.told {
+	for work := range u.lastNotes {
 		if len(found[work]) == 0 {
-			delete(u.told, work)
+			delete(u.lastNotes, work)
 		}
 	}
 	u.suspects = suspects

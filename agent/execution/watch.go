@@ -59,7 +59,7 @@ func (r *Reconciler) rulesChanged(
 	_ context.Context, affects func(schema.GroupVersionKind) bool, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
 	retains := func(kind schema.GroupVersionKind) bool { return r.interpreter.Has(kind, interpreter.Retain) }
-	for _, work := range r.memory.Doubt(affects, retains) {
+	for _, work := range r.memory.Invalidate(affects, retains) {
 		kube.EnqueueLast(queue, reconcile.Request{NamespacedName: work})
 	}
 }

@@ -125,9 +125,9 @@ func (w *works) HubSynced() bool {
 	return w.hubSynced
 }
 
-// Lose takes over a Work that the hub no longer has. It says whether we saw its deletion
+// MarkAbsent takes over a Work that the hub no longer has. It says whether we saw its deletion
 // through; if not, it is absent.
-func (w *works) Lose(work *workv1alpha1.Work) bool {
+func (w *works) MarkAbsent(work *workv1alpha1.Work) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.finished[work.UID]; ok {
@@ -291,7 +291,7 @@ func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
 			if !ok {
 				return
 			}
-			if r.works.Lose(work) {
+			if r.works.MarkAbsent(work) {
 				r.journal.Remove(client.ObjectKeyFromObject(work))
 			}
 			enqueue(work)

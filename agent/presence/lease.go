@@ -162,21 +162,21 @@ func (r *leaseRenewer) renew(ctx context.Context) error {
 
 // news is what the Lease does not say of the agent yet.
 func (r *leaseRenewer) news() map[string]string {
-	told := map[string]string{contract.SessionAnnotation: r.session}
+	annotations := map[string]string{contract.SessionAnnotation: r.session}
 	left := r.refused
 	if r.trust != nil && left > 0 {
 		left--
 	} else if r.trust != nil {
 		if trust := r.trust(); len(trust.Authorities) > 0 {
-			told[contract.TrustAnnotation] = strings.Join(trust.Authorities, ",")
-			told[contract.IssuerAnnotation] = trust.Issuer
+			annotations[contract.TrustAnnotation] = strings.Join(trust.Authorities, ",")
+			annotations[contract.IssuerAnnotation] = trust.Issuer
 		}
 	}
 	if r.version != "" && left == 0 {
-		told[contract.AgentVersionAnnotation] = r.version
+		annotations[contract.AgentVersionAnnotation] = r.version
 	}
-	maps.DeleteFunc(told, func(key, value string) bool { return r.seen[key] == value })
-	return told
+	maps.DeleteFunc(annotations, func(key, value string) bool { return r.seen[key] == value })
+	return annotations
 }
 
 // dropAnnotation leaves out what a hub of before these annotations refuses, the latest first: to be

@@ -200,12 +200,12 @@ func (k *rotator) renewRound(ctx context.Context) {
 // askRound asks the hub what the agent is to it, after it refused something.
 func (k *rotator) askRound(ctx context.Context) error {
 	k.asked, k.askAt = k.clock.Now(), time.Time{}
-	is, told, err := k.ask(ctx)
+	is, retired, err := k.ask(ctx)
 	switch {
 	case err != nil: // it will refuse again
 		return nil //nolint:nilerr // nobody answered
 	case is == gone:
-		return told
+		return retired
 	case is == rejected:
 		serial := k.now().cert.SerialNumber
 		k.comeBack(ctx, "the hub does not accept its certificate")

@@ -47,12 +47,12 @@ func (c *Credentials) ask(ctx context.Context) (membership, *RetiredError, error
 	case err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
 		return known, nil, fmt.Errorf("asking the hub about cluster %q: %w", c.who.Cluster, err)
 	}
-	told, err := c.retirement(ctx, hubClient)
+	retired, err := c.retirement(ctx, hubClient)
 	switch {
 	case err != nil:
 		return known, nil, err
-	case told != nil:
-		return gone, told, nil
+	case retired != nil:
+		return gone, retired, nil
 	default:
 		return forbidden, nil, nil
 	}

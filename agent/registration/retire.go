@@ -30,8 +30,8 @@ func (c *Credentials) OnRetire() string {
 
 // Retire notes that the hub forgot this member. An agent that starts again must not go on as
 // if nothing had been said.
-func (c *Credentials) Retire(ctx context.Context, told *RetiredError) error {
-	if err := c.state.writeJSON(retiredFile, told); err != nil || c.secretStore == nil {
+func (c *Credentials) Retire(ctx context.Context, retired *RetiredError) error {
+	if err := c.state.writeJSON(retiredFile, retired); err != nil || c.secretStore == nil {
 		return err
 	}
 	return c.secretStore.Save(ctx, c.state.dir)
@@ -46,13 +46,13 @@ func (c *Credentials) Reinstated(ctx context.Context) error {
 	}
 	said := ""
 	for {
-		is, told, err := c.ask(ctx)
+		is, retired, err := c.ask(ctx)
 		reason := "the hub gives it no rights"
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // Told to stop.
 		case is == gone:
-			return told
+			return retired
 		case err != nil:
 			reason = err.Error()
 		case is == known:
@@ -102,9 +102,9 @@ func (c *Credentials) Leave(ctx context.Context) error {
 
 // Left returns a RetiredError if the hub forgot this member already.
 func (c *Credentials) Left(ctx context.Context) error {
-	_, told, err := c.ask(ctx)
-	if told != nil {
-		return told
+	_, retired, err := c.ask(ctx)
+	if retired != nil {
+		return retired
 	}
 	return err
 }

@@ -94,10 +94,10 @@ func healthEvent(live *unstructured.Unstructured, health workv1alpha1.ResourceHe
 // tell returns an event unless it says what the last one about the same thing said.
 func (f *facts) tell(live *unstructured.Unstructured, event kube.Event) []kube.Event {
 	about := event.Action + " " + describe(live)
-	if f.told[about] == event.Note {
+	if f.lastNotes[about] == event.Note {
 		return nil
 	}
-	f.told[about] = event.Note
+	f.lastNotes[about] = event.Note
 	return []kube.Event{event}
 }
 

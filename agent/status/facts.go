@@ -28,8 +28,8 @@ type facts struct {
 	drift []workv1alpha1.Drift
 	// changed says that something is new since the last write.
 	changed bool
-	// owed is since when the hub does not have the latest; zero if it has.
-	owed time.Time
+	// unsentSince is since when the hub does not have the latest; zero if it has.
+	unsentSince time.Time
 	// unseen is since when a change in the member waits to be written; zero if none does.
 	unseen time.Time
 	// written is what the hub has from us, as far as we know.
@@ -42,8 +42,8 @@ type facts struct {
 	}
 	// sending is what is on its way to the hub.
 	sending *workv1alpha1.WorkStatus
-	// told is what the events last said, by what they are about.
-	told map[string]string
+	// lastNotes are what the events last said, by what they are about.
+	lastNotes map[string]string
 }
 
 // observation is what was seen of one object.
@@ -63,7 +63,7 @@ type observation struct {
 }
 
 func newFacts() *facts {
-	return &facts{objects: map[workv1alpha1.ResourceIdentifier]*observation{}, told: map[string]string{}}
+	return &facts{objects: map[workv1alpha1.ResourceIdentifier]*observation{}, lastNotes: map[string]string{}}
 }
 
 // report takes over what came of the Work. A Work of the same name that is another one

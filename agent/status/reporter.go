@@ -216,8 +216,8 @@ func (r *Reporter) soon(name types.NamespacedName, f *facts) {
 	if !f.reported || !f.changed {
 		return
 	}
-	if f.owed.IsZero() {
-		f.owed = r.clock.Now()
+	if f.unsentSince.IsZero() {
+		f.unsentSince = r.clock.Now()
 	}
 	r.queue.AddAfter(name, delay(f.written.inRow, r.clock.Since(f.written.at)))
 }

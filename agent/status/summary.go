@@ -51,10 +51,10 @@ func (r *Reporter) Summary() Summary {
 			out.Failing++
 			out.Failures = append(out.Failures, Failure{Work: name.Name, Message: c.Message})
 		}
-		if !f.owed.IsZero() {
+		if !f.unsentSince.IsZero() {
 			out.Unsent++
-			if out.Oldest.IsZero() || f.owed.Before(out.Oldest) {
-				out.Oldest = f.owed
+			if out.Oldest.IsZero() || f.unsentSince.Before(out.Oldest) {
+				out.Oldest = f.unsentSince
 			}
 		}
 	}
@@ -68,11 +68,11 @@ func (r *Reporter) Summary() Summary {
 	return out
 }
 
-// settle notes that the hub is owed nothing about a Work.
+// settle notes that everything about a Work was sent.
 func (r *Reporter) settle(name types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f, ok := r.works[name]; ok {
-		f.owed = time.Time{}
+		f.unsentSince = time.Time{}
 	}
 }

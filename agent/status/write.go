@@ -131,7 +131,7 @@ func (r *Reporter) wrote(name types.NamespacedName, d draft, resourceVersion str
 	}
 	f.sending = nil
 	if !f.changed {
-		f.owed = time.Time{}
+		f.unsentSince = time.Time{}
 	}
 	f.drift = slices.Delete(f.drift, 0, min(d.drift, len(f.drift)))
 	f.wrote(d, resourceVersion, patched, r.clock.Now())
