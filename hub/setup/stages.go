@@ -39,7 +39,7 @@ type stage struct {
 }
 
 // stages lists the stages in the order in which data flows.
-func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known meanings) []stage {
+func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known interpreters) []stage {
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	var placing *scheduler.Scheduler
 	return []stage{
@@ -81,7 +81,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 			return failover.Register(mgr, failover.Deps{
 				Events: events, Clock: o.Clock, Scheduler: placing, Rate: o.EvictionRate,
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix,
-				Judged:                   func(kind schema.GroupVersionKind) bool { return known.kinds.Has(kind, interpreter.InterpretHealth) },
+				HasHealthRule:            func(kind schema.GroupVersionKind) bool { return known.kinds.Has(kind, interpreter.InterpretHealth) },
 				Options:                  evict.Options{Grace: o.EvictionGrace, PurgeMode: o.EvictionPurgeMode},
 			})
 		}},
@@ -111,7 +111,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 // register registers all stages with the manager. Each tells its events under its own
 // name.
 func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchErrors, o Options) error {
-	known, err := newMeanings(ctx, mgr)
+	known, err := newInterpreters(ctx, mgr)
 	if err != nil {
 		return err
 	}
@@ -137,17 +137,17 @@ func dropUnserved(ctx context.Context, mgr manager.Manager, informers *kube.Meta
 	}
 }
 
-// meanings is what knows what kinds mean.
-type meanings struct {
+// interpreters is what knows what kinds mean.
+type interpreters struct {
 	kinds    *store.Store
 	compiler *lua.Compiler
 	failures *customizations.Failures
 }
 
-// newMeanings returns what knows what kinds mean: complete now, and kept up to date while
+// newInterpreters returns what knows what kinds mean: complete now, and kept up to date while
 // the manager runs.
-func newMeanings(ctx context.Context, mgr manager.Manager) (meanings, error) {
-	m := meanings{failures: customizations.NewFailures()}
+func newInterpreters(ctx context.Context, mgr manager.Manager) (interpreters, error) {
+	m := interpreters{failures: customizations.NewFailures()}
 	scripts := vm.Options{Limiter: vm.NewLimiter(debug.SetMemoryLimit(-1))}
 	builtIn, err := store.BuiltIn(scripts)
 	if err != nil {

@@ -122,8 +122,8 @@ func run(b *testing.B, to *rest.Config) (*atomic.Int64, client.Reader, func()) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(failover.Register(mgr, failover.Deps{
 		Events: events, Clock: clock.RealClock{}, ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
-		Judged:    func(schema.GroupVersionKind) bool { return true },
-		Scheduler: placing,
+		HasHealthRule: func(schema.GroupVersionKind) bool { return true },
+		Scheduler:     placing,
 	})).To(Succeed())
 	return counted, mgr.GetClient(), stagetest.Run(b, mgr)
 }

@@ -51,9 +51,9 @@ type Deps struct {
 	Clock clock.PassiveClock
 	// Scheduler is asked before anything is left, and before a copy goes.
 	Scheduler Scheduler
-	// Judged says whether there is a rule for how objects of a kind fare. Others do not
+	// HasHealthRule says whether there is a rule for how objects of a kind fare. Others do not
 	// move because they are not healthy.
-	Judged func(kind schema.GroupVersionKind) bool
+	HasHealthRule func(kind schema.GroupVersionKind) bool
 	// ExecutionNamespacePrefix is followed by the name of a cluster.
 	ExecutionNamespacePrefix string
 	// Options are for all bindings.
@@ -66,9 +66,9 @@ type Deps struct {
 }
 
 // Register adds the stage to a manager: one controller for each kind of binding, and one
-// for what the hub thinks of itself.
+// for condition EvictionSuspended of all Clusters.
 func Register(mgr manager.Manager, deps Deps) error {
-	if deps.Events == nil || deps.Clock == nil || deps.Scheduler == nil || deps.Judged == nil || deps.ExecutionNamespacePrefix == "" {
+	if deps.Events == nil || deps.Clock == nil || deps.Scheduler == nil || deps.HasHealthRule == nil || deps.ExecutionNamespacePrefix == "" {
 		return errors.New("the failover stage needs a sink for events, a clock, a scheduler and an interpreter to ask, and the prefix of execution namespaces")
 	}
 	if deps.Workers == 0 {
@@ -78,7 +78,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
-			scheduler: deps.Scheduler, judged: deps.Judged, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter,
+			scheduler: deps.Scheduler, hasHealthRule: deps.HasHealthRule, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter,
 			memories: map[types.NamespacedName]evict.Memory{},
 		}
 		err := kube.NewController(mgr, "failover-"+strings.ToLower(kind.Kind), deps.Workers).
@@ -98,15 +98,15 @@ func Register(mgr manager.Manager, deps Deps) error {
 
 // reconciler moves the bindings of one kind.
 type reconciler struct {
-	hubClient   client.Client
-	kind        kube.BindingKind
-	events      kube.EventSink
-	clock       clock.PassiveClock
-	scheduler   Scheduler
-	judged      func(kind schema.GroupVersionKind) bool
-	prefix      string
-	options     evict.Options
-	rateLimiter *rateLimiter
+	hubClient     client.Client
+	kind          kube.BindingKind
+	events        kube.EventSink
+	clock         clock.PassiveClock
+	scheduler     Scheduler
+	hasHealthRule func(kind schema.GroupVersionKind) bool
+	prefix        string
+	options       evict.Options
+	rateLimiter   *rateLimiter
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]evict.Memory

@@ -31,7 +31,7 @@ import (
 // scope is what decides on one binding.
 type scope struct {
 	evict.Input
-	// zones are those in which the decision asked for a turn, by cluster.
+	// zones are those whose rate limiter the decision asked, by cluster.
 	zones map[string]string
 	// err is what went wrong while the decision asked for more.
 	err error
@@ -50,7 +50,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 		Now: r.clock.Now(), Generation: b.GetGeneration(), Namespaced: b.GetNamespace() != "", Unscheduled: !bindings.IsScheduled(b),
 		Spec: spec, Status: b.BindingStatus(), Tolerations: tolerations(b), Past: workv1alpha2.EvictionsOf(b),
 		Clusters: map[string]*clusterv1alpha1.Cluster{}, Memory: r.memory(key), Options: r.options,
-		HasHealthRule: r.judged(schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)),
+		HasHealthRule: r.hasHealthRule(schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)),
 	}, zones: map[string]string{}}
 	s.State = func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
 		return preserved(b.BindingStatus(), cluster, rules)
@@ -91,7 +91,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 }
 
 // tainted says whether a cluster of the binding has a taint that may drive it out: only
-// then it matters who put it there, and what the hub thinks of itself.
+// then it matters who put it there, and whether evictions are suspended.
 func tainted(s *scope) bool {
 	for _, c := range s.Clusters {
 		if slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {

@@ -12,7 +12,7 @@ import (
 type rateLimiter struct {
 	mu    sync.Mutex
 	limit *evict.RateLimiter
-	// waiting are the zones in which a binding waits for its turn, by cluster.
+	// waiting are the zones whose rate limit a binding waits for, by cluster.
 	waiting map[string]map[string]string
 }
 
@@ -20,8 +20,8 @@ func newRateLimiter(perSecond float64) *rateLimiter {
 	return &rateLimiter{limit: evict.NewRateLimiter(perSecond), waiting: map[string]map[string]string{}}
 }
 
-// ask returns after how long it is the turn of a binding to leave a cluster in a zone; 0 is
-// now.
+// ask returns how long the rate limit of a zone makes a binding wait before it leaves a
+// cluster there; 0 is not at all.
 func (l *rateLimiter) ask(zone, binding, cluster string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +37,7 @@ func (l *rateLimiter) ask(zone, binding, cluster string, now time.Time) time.Dur
 	return wait
 }
 
-// keep gives up the turns of a binding but those for these clusters: others need not wait
+// keep gives up the slots of a binding but those for these clusters: others need not wait
 // for one that stays where it is.
 func (l *rateLimiter) keep(binding string, clusters map[string]string) {
 	l.mu.Lock()

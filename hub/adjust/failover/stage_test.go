@@ -61,9 +61,9 @@ func start(t *testing.T, rate float64) *stage {
 	s.g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	s.g.Expect(Register(mgr, Deps{
 		Clock: s.clock, Rate: rate, ExecutionNamespacePrefix: "karmada-es-",
-		Judged:    func(schema.GroupVersionKind) bool { return true },
-		Events:    s.events.Record,
-		Scheduler: s,
+		HasHealthRule: func(schema.GroupVersionKind) bool { return true },
+		Events:        s.events.Record,
+		Scheduler:     s,
 	})).To(Succeed())
 	stagetest.Run(t, mgr)
 	return s

@@ -63,8 +63,8 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 
 // failbackWait returns after how long a better place will have been there for long enough, and
 // remembers since when it is.
-func (r *reconciler) failbackWait(key types.NamespacedName, better bool, now time.Time) time.Duration {
-	if !better {
+func (r *reconciler) failbackWait(key types.NamespacedName, failback bool, now time.Time) time.Duration {
+	if !failback {
 		delete(r.failbackSince, key)
 		return 0
 	}

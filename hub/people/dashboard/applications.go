@@ -40,13 +40,13 @@ type matrixRow struct {
 }
 
 func (s *Server) applications(ctx context.Context, v *visit) (*page, error) {
-	sees, err := s.visibility(ctx, v.user)
+	visible, err := s.visibility(ctx, v.user)
 	if err != nil {
 		return nil, err
 	}
-	all := seenApplications(sees, s.index.Applications())
+	all := seenApplications(visible, s.index.Applications())
 	rows := filterApplications(v, all)
-	m := matrix{All: len(all), Hidden: !sees.AllApplications(), Legend: applications.States(), Sorted: v.text("sort")}
+	m := matrix{All: len(all), Hidden: !visible.AllApplications(), Legend: applications.States(), Sorted: v.text("sort")}
 	m.ByName, m.ByState = v.with("sort", "", "page", ""), v.with("sort", "state", "page", "")
 	m.Filtered = len(rows) != len(all) || v.text("q") != ""
 	if m.Sorted == "state" {
@@ -76,7 +76,7 @@ func (s *Server) applications(ctx context.Context, v *visit) (*page, error) {
 	return &page{
 		title: "Applications", nav: "applications", heading: heading{Title: "Applications"},
 		fragments: []fragment{
-			{id: "filter", template: "filter", data: s.applicationFilter(v, all, sees), still: true},
+			{id: "filter", template: "filter", data: s.applicationFilter(v, all, visible), still: true},
 			{id: "matrix", template: "matrix", data: m},
 		},
 		follows: func(t live.Topic) bool { return t.Kind == live.Application },
@@ -126,7 +126,7 @@ func clustersOf(apps []*applications.Application, only string) []string {
 	return out
 }
 
-func (s *Server) applicationFilter(v *visit, all []*applications.Application, sees auth.Visibility) filterBar {
+func (s *Server) applicationFilter(v *visit, all []*applications.Application, visible auth.Visibility) filterBar {
 	namespaces, kinds, states := map[string]int{}, map[string]int{}, map[applications.State]int{}
 	for _, a := range all {
 		namespaces[a.Namespace]++
@@ -141,7 +141,7 @@ func (s *Server) applicationFilter(v *visit, all []*applications.Application, se
 		}
 	}
 	byCluster := filterSelect{Name: "cluster", Label: "Cluster"}
-	if sees.Clusters {
+	if visible.Clusters {
 		for _, name := range s.index.ClusterNames() {
 			if len(byCluster.Choices) < maxChoices || name == v.text("cluster") {
 				byCluster.Choices = append(byCluster.Choices, choice{Value: name, Text: name, Chosen: name == v.text("cluster")})

@@ -69,11 +69,11 @@ func (s *Server) cluster(ctx context.Context, v *visit) (*page, error) {
 	if err := v.user.Hub.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
 		return nil, err
 	}
-	sees, err := s.visibility(ctx, v.user)
+	visible, err := s.visibility(ctx, v.user)
 	if err != nil {
 		return nil, err
 	}
-	row, known := s.index.Cluster(name, v.now, beside(sees))
+	row, known := s.index.Cluster(name, v.now, beside(visible))
 	if !known {
 		row = clusters.Of(clusters.Input{Cluster: c, Now: v.now}) // the cache will know it in a moment
 	}
@@ -109,7 +109,7 @@ func (s *Server) cluster(ctx context.Context, v *visit) (*page, error) {
 	p.fragments = append(p.fragments,
 		fragment{id: "capacity", template: "cluster-capacity", data: s.capacity(v, row)},
 		fragment{id: "conditions", template: "conditions", data: c.Status.Conditions},
-		fragment{id: "works", template: "cluster-works", data: worksOf(v, seenApplications(sees, s.index.In(name)), name)},
+		fragment{id: "works", template: "cluster-works", data: worksOf(v, seenApplications(visible, s.index.In(name)), name)},
 		fragment{id: "events", template: "events", data: events},
 	)
 	return p, nil

@@ -70,11 +70,11 @@ func (s *Server) askedCluster(ctx context.Context, v *visit) (string, clusters.C
 	if err := v.user.Must(ctx, changesCluster(name)); err != nil {
 		return name, clusters.Cluster{}, err
 	}
-	sees, err := s.visibility(ctx, v.user)
+	visible, err := s.visibility(ctx, v.user)
 	if err != nil {
 		return name, clusters.Cluster{}, err
 	}
-	row, ok := s.index.Cluster(name, v.now, beside(sees))
+	row, ok := s.index.Cluster(name, v.now, beside(visible))
 	if !ok {
 		return name, row, notFoundError{fmt.Sprintf("The hub has no cluster %q.", name)}
 	}

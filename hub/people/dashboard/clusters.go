@@ -64,11 +64,11 @@ func (s *Server) clusters(ctx context.Context, v *visit) (*page, error) {
 	if err := v.user.Must(ctx, auth.ListsClusters()); err != nil {
 		return nil, err
 	}
-	sees, err := s.visibility(ctx, v.user)
+	visible, err := s.visibility(ctx, v.user)
 	if err != nil {
 		return nil, err
 	}
-	all := s.index.Clusters(v.now, beside(sees))
+	all := s.index.Clusters(v.now, beside(visible))
 	mayJoin, err := v.user.May(ctx, makesTokens())
 	if err != nil {
 		return nil, err

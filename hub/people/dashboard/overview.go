@@ -75,26 +75,26 @@ type reason struct {
 }
 
 func (s *Server) overview(ctx context.Context, v *visit) (*page, error) {
-	sees, err := s.visibility(ctx, v.user)
+	visible, err := s.visibility(ctx, v.user)
 	if err != nil {
 		return nil, err
 	}
-	apps := seenApplications(sees, s.index.Applications())
+	apps := seenApplications(visible, s.index.Applications())
 	var fleet []clusters.Cluster
-	if sees.Clusters {
-		fleet = s.index.Clusters(v.now, beside(sees))
+	if visible.Clusters {
+		fleet = s.index.Clusters(v.now, beside(visible))
 	}
-	trouble, err := s.trouble(ctx, v, sees, apps, fleet)
+	trouble, err := s.trouble(ctx, v, visible, apps, fleet)
 	if err != nil {
 		return nil, err
 	}
 	changes := s.index.Changes(overviewChanges, func(c index.Change) bool {
 		if c.Cluster != "" {
-			return sees.Clusters
+			return visible.Clusters
 		}
-		return sees.Application(c.Template.Namespace)
+		return visible.Application(c.Template.Namespace)
 	})
-	tiles := []tile{s.clusterTile(sees, fleet, v.now), s.applicationTile(sees, apps, v.now), deliveryTile(apps)}
+	tiles := []tile{s.clusterTile(visible, fleet, v.now), s.applicationTile(visible, apps, v.now), deliveryTile(apps)}
 	return &page{
 		title: "Overview", nav: "overview", heading: heading{Title: "Overview"},
 		fragments: []fragment{
@@ -107,9 +107,9 @@ func (s *Server) overview(ctx context.Context, v *visit) (*page, error) {
 	}, nil
 }
 
-func (s *Server) clusterTile(sees auth.Visibility, fleet []clusters.Cluster, now time.Time) tile {
+func (s *Server) clusterTile(visible auth.Visibility, fleet []clusters.Cluster, now time.Time) tile {
 	t := tile{Title: "Clusters", To: "/clusters", All: len(fleet)}
-	if !sees.Clusters {
+	if !visible.Clusters {
 		t.NotAllowed = "You may not list clusters."
 		return t
 	}
@@ -133,9 +133,9 @@ func (s *Server) clusterTile(sees auth.Visibility, fleet []clusters.Cluster, now
 	return t
 }
 
-func (s *Server) applicationTile(sees auth.Visibility, apps []*applications.Application, now time.Time) tile {
+func (s *Server) applicationTile(visible auth.Visibility, apps []*applications.Application, now time.Time) tile {
 	t := tile{Title: "Applications", To: "/applications", All: len(apps), Says: "healthy"}
-	if sees.Applications.None() && !sees.ClusterApplications && len(apps) == 0 {
+	if visible.Applications.None() && !visible.ClusterApplications && len(apps) == 0 {
 		t.NotAllowed = "You see the applications of namespaces in which you may list resourcebindings.work.karmada.io."
 	}
 	of := statesOf(apps)
@@ -148,7 +148,7 @@ func (s *Server) applicationTile(sees auth.Visibility, apps []*applications.Appl
 		}
 	}
 	t.Shares = template.HTML(chart.Shares(fmt.Sprintf("%d of %d applications are healthy", t.Good, t.All), shares)) //nolint:gosec // plot escapes.
-	if sees.AllApplications() {                                                                                     // the series count all
+	if visible.AllApplications() {                                                                                  // the series count all
 		t.Plot = s.fleetPlot("Applications that were not healthy in the last hour", now, 1, chart.Line{Class: "bad", Samples: s.history.Samples(seriesTroubled)})
 		t.PlotSays = "not healthy, last hour"
 	}
@@ -190,7 +190,7 @@ func statesOf(apps []*applications.Application) map[applications.State]int {
 }
 
 // trouble gathers what an operator should look at.
-func (s *Server) trouble(ctx context.Context, v *visit, sees auth.Visibility, apps []*applications.Application, fleet []clusters.Cluster) (overviewTrouble, error) {
+func (s *Server) trouble(ctx context.Context, v *visit, visible auth.Visibility, apps []*applications.Application, fleet []clusters.Cluster) (overviewTrouble, error) {
 	var t overviewTrouble
 	var bad []*applications.Application
 	for _, a := range apps {
@@ -211,7 +211,7 @@ func (s *Server) trouble(ctx context.Context, v *visit, sees auth.Visibility, ap
 	}
 	slices.SortStableFunc(ill, clusters.Worse)
 	t.Clusters, t.MoreClusters = head(ill)
-	policies := s.seenPolicies(sees, apps)
+	policies := s.seenPolicies(visible, apps)
 	var idle []applications.PolicyKey
 	for _, p := range policies {
 		if p.Has == 0 {
@@ -219,7 +219,7 @@ func (s *Server) trouble(ctx context.Context, v *visit, sees auth.Visibility, ap
 		}
 	}
 	t.Idle, t.MoreIdle = head(idle)
-	t.Hidden = s.hidden(sees)
+	t.Hidden = s.hidden(visible)
 	t.Nothing = len(apps)+len(fleet)+len(policies)+len(t.Hidden) == 0
 	t.Well = len(bad)+len(ill)+len(idle) == 0
 	var err error
@@ -228,18 +228,18 @@ func (s *Server) trouble(ctx context.Context, v *visit, sees auth.Visibility, ap
 }
 
 // hidden says what the overview does not show.
-func (s *Server) hidden(sees auth.Visibility) []string {
+func (s *Server) hidden(visible auth.Visibility) []string {
 	var out []string
-	if !sees.Clusters {
+	if !visible.Clusters {
 		out = append(out, "clusters")
 	}
-	if !sees.Leases {
+	if !visible.Leases {
 		out = append(out, "heartbeats of agents")
 	}
-	if !sees.AllApplications() || s.Namespace != "" {
+	if !visible.AllApplications() || s.Namespace != "" {
 		out = append(out, "applications of every namespace")
 	}
-	if !sees.AllPolicies() || s.Namespace != "" {
+	if !visible.AllPolicies() || s.Namespace != "" {
 		out = append(out, "policies of every namespace")
 	}
 	return out

@@ -36,11 +36,11 @@ type policyRow struct {
 const nothing = "nothing"
 
 func (s *Server) policies(ctx context.Context, v *visit) (*page, error) {
-	sees, err := s.visibility(ctx, v.user)
+	visible, err := s.visibility(ctx, v.user)
 	if err != nil {
 		return nil, err
 	}
-	all := s.seenPolicies(sees, seenApplications(sees, s.index.Applications()))
+	all := s.seenPolicies(visible, seenApplications(visible, s.index.Applications()))
 	words, namespace, state := strings.Fields(strings.ToLower(v.text("q"))), v.text("namespace"), v.text("state")
 	namespaces := map[string]int{}
 	var rows []applications.Policy
@@ -119,14 +119,14 @@ func (s *Server) policy(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	sees, err := s.visibility(ctx, v.user)
+	visible, err := s.visibility(ctx, v.user)
 	if err != nil {
 		return nil, err
 	}
 	name := applications.KeyOf(p)
 	var has []applications.Application
 	var rows []*applications.Application
-	for _, a := range seenApplications(sees, s.index.Applications()) {
+	for _, a := range seenApplications(visible, s.index.Applications()) {
 		if a.Policy == name {
 			has = append(has, *a)
 			rows = append(rows, a)

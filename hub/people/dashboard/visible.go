@@ -14,19 +14,19 @@ func (s *Server) visibility(ctx context.Context, u *auth.User) (auth.Visibility,
 }
 
 // beside is what the user may see of clusters beside themselves.
-func beside(sees auth.Visibility) index.Beside {
-	return index.Beside{Leases: sees.Leases, Works: sees.AllApplications()}
+func beside(visible auth.Visibility) index.Beside {
+	return index.Beside{Leases: visible.Leases, Works: visible.AllApplications()}
 }
 
 // seenApplications returns those of the applications that may be seen. It may return the
 // very slice that it is given.
-func seenApplications(sees auth.Visibility, apps []*applications.Application) []*applications.Application {
-	if sees.AllApplications() {
+func seenApplications(visible auth.Visibility, apps []*applications.Application) []*applications.Application {
+	if visible.AllApplications() {
 		return apps
 	}
 	out := make([]*applications.Application, 0, len(apps))
 	for _, a := range apps {
-		if sees.Application(a.Namespace) {
+		if visible.Application(a.Namespace) {
 			out = append(out, a)
 		}
 	}
@@ -35,11 +35,11 @@ func seenApplications(sees auth.Visibility, apps []*applications.Application) []
 
 // seenPolicies returns the policies that may be seen, with what they have of these
 // applications.
-func (s *Server) seenPolicies(sees auth.Visibility, apps []*applications.Application) []applications.Policy {
+func (s *Server) seenPolicies(visible auth.Visibility, apps []*applications.Application) []applications.Policy {
 	all := s.index.Policies(apps)
 	out := make([]applications.Policy, 0, len(all))
 	for _, one := range all {
-		if sees.Policy(one.Namespace) {
+		if visible.Policy(one.Namespace) {
 			out = append(out, one)
 		}
 	}

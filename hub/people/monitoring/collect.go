@@ -48,14 +48,14 @@ func (m *Monitor) count() []prometheus.Metric {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout) //nolint:forbidigo // Prometheus asks without one.
 	defer cancel()
-	seen, err := m.gather(ctx)
+	state, err := m.gather(ctx)
 	if err != nil {
 		ctrl.Log.WithName("monitoring").Error(err, "Counting the state of the fleet failed; the metrics are missing this time")
 		return nil
 	}
 	t := &metricSet{}
-	m.addApplications(t, seen, now)
-	m.addClusters(t, seen, now)
+	m.addApplications(t, state, now)
+	m.addClusters(t, state, now)
 	m.last, m.lastAt = t.metrics, now
 	return m.last
 }
@@ -67,18 +67,18 @@ func (t *metricSet) gauge(desc *prometheus.Desc, value float64, labels ...string
 	t.metrics = append(t.metrics, prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...))
 }
 
-func (m *Monitor) addApplications(t *metricSet, seen *snapshot, now time.Time) {
+func (m *Monitor) addApplications(t *metricSet, state *snapshot, now time.Time) {
 	states, reasons := map[applications.State]int{}, map[string]int{}
 	pending, oldest := 0, time.Duration(0)
-	for i := range seen.apps {
-		a := &seen.apps[i]
+	for i := range state.apps {
+		a := &state.apps[i]
 		states[a.State]++
 		for _, p := range a.Places {
 			if p.State == applications.Failing {
 				reasons[series.ReasonOf(p.Why)]++
 			}
 		}
-		since := m.changes.Since(types.NamespacedName{Namespace: seen.namespaces[i], Name: a.Binding})
+		since := m.changes.Since(types.NamespacedName{Namespace: state.namespaces[i], Name: a.Binding})
 		if waits := a.State == applications.Waiting || a.State == applications.Moving || a.State == applications.Unhealthy || a.State == applications.Healthy; waits && !since.IsZero() {
 			pending++
 			oldest = max(oldest, now.Sub(since))
@@ -90,15 +90,15 @@ func (m *Monitor) addApplications(t *metricSet, seen *snapshot, now time.Time) {
 	for _, r := range series.Reasons() {
 		t.gauge(m.describe.refused, float64(reasons[r]), r)
 	}
-	t.gauge(m.describe.policies, float64(seen.idle))
+	t.gauge(m.describe.policies, float64(state.idle))
 	t.gauge(m.describe.pending, float64(pending))
 	t.gauge(m.describe.oldest, oldest.Seconds())
 }
 
-func (m *Monitor) addClusters(t *metricSet, seen *snapshot, now time.Time) {
+func (m *Monitor) addClusters(t *metricSet, state *snapshot, now time.Time) {
 	states, unclaimed := map[clusters.State]int{}, int32(0)
-	for i := range seen.clusters {
-		c := &seen.clusters[i]
+	for i := range state.clusters {
+		c := &state.clusters[i]
 		states[c.State]++
 		unclaimed += c.Unclaimed
 		if h, ok := m.heard[c.Name]; ok && c.State != clusters.Forgotten {

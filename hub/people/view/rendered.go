@@ -84,7 +84,7 @@ func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 func (r *Reader) renderer(
 	ctx context.Context, template *unstructured.Unstructured, b kube.Binding,
 ) (func(workv1alpha2.TargetCluster, *clusterv1alpha1.Cluster) (*workv1alpha1.Work, error), error) {
-	kinds, err := r.Meanings(ctx)
+	kinds, err := r.Interpreter(ctx)
 	if err != nil {
 		return nil, err
 	}

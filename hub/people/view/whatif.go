@@ -178,7 +178,7 @@ func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b ku
 
 // demand fills in what a template asks for, by what the hub knows of its kind.
 func (r *Reader) demand(ctx context.Context, demand *plan.Demand, t *unstructured.Unstructured) error {
-	kinds, err := r.Meanings(ctx)
+	kinds, err := r.Interpreter(ctx)
 	if err != nil {
 		return err
 	}
@@ -194,8 +194,8 @@ func (r *Reader) demand(ctx context.Context, demand *plan.Demand, t *unstructure
 	return nil
 }
 
-// Meanings returns what the hub knows of kinds. A webhook is called from here.
-func (r *Reader) Meanings(ctx context.Context) (interpreter.Interpreter, error) {
+// Interpreter returns what the hub knows of kinds. A webhook is called from here.
+func (r *Reader) Interpreter(ctx context.Context) (interpreter.Interpreter, error) {
 	builtIn, err := store.BuiltIn(vm.Options{})
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// overdue is how long a turn is kept for who does not come.
+// overdue is how long a slot is kept for who does not come.
 const overdue = 10 * time.Second
 
 // RateLimiter lets applications leave failed clusters one after the other, so that what looks
@@ -18,12 +18,12 @@ type RateLimiter struct {
 
 // zone is what fails together.
 type zone struct {
-	// taken is when the last turn was taken, and next the first that nobody waits for.
+	// taken is when the last slot was taken, and next the first that nobody waits for.
 	taken, next time.Time
 	waiting     map[string]time.Time
 }
 
-// NewRateLimiter returns a limit of so many turns a second in each zone; 0 and less is no limit.
+// NewRateLimiter returns a limit of so many evictions a second in each zone; 0 and less is no limit.
 func NewRateLimiter(perSecond float64) *RateLimiter {
 	p := &RateLimiter{zones: map[string]*zone{}}
 	if perSecond > 0 {
@@ -32,9 +32,9 @@ func NewRateLimiter(perSecond float64) *RateLimiter {
 	return p
 }
 
-// Ask returns after how long it is the turn of a name in a zone; 0 if it is now, and then
-// the turn is used up. Who asks again keeps its turn, unless it asks much too late: turns
-// are not saved up.
+// Ask returns how long the rate limit of a zone makes a name wait; 0 is not at all, and then
+// its slot is used up. Who asks again keeps its slot, unless it asks much too late: slots are
+// not saved up.
 func (p *RateLimiter) Ask(in, name string, now time.Time) time.Duration {
 	if p.every == 0 {
 		return 0
@@ -44,28 +44,28 @@ func (p *RateLimiter) Ask(in, name string, now time.Time) time.Duration {
 		z = &zone{waiting: map[string]time.Time{}}
 		p.zones[in] = z
 	}
-	turn, ok := z.waiting[name]
-	if ok && now.Sub(turn) > overdue {
+	at, ok := z.waiting[name]
+	if ok && now.Sub(at) > overdue {
 		p.Forget(in, name)
 		ok = false
 	}
 	if !ok {
-		turn = z.next
-		if turn.Before(now) {
-			turn = now
+		at = z.next
+		if at.Before(now) {
+			at = now
 		}
-		z.next = turn.Add(p.every)
+		z.next = at.Add(p.every)
 	}
-	if turn.After(now) {
-		z.waiting[name] = turn
-		return turn.Sub(now)
+	if at.After(now) {
+		z.waiting[name] = at
+		return at.Sub(now)
 	}
 	delete(z.waiting, name)
 	z.taken = now
 	return 0
 }
 
-// Forget gives up the turn of a name in a zone. When nobody waits any more, who comes
+// Forget gives up the slot of a name in a zone. When nobody waits any more, who comes
 // next does not wait for those who left.
 func (p *RateLimiter) Forget(in, name string) {
 	z := p.zones[in]

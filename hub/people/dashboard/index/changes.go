@@ -42,7 +42,7 @@ func (c *changes) add(one Change) {
 }
 
 // Changes returns up to so many of the changes that a person may see, the latest first.
-func (x *Index) Changes(most int, sees func(Change) bool) []Change {
+func (x *Index) Changes(most int, visible func(Change) bool) []Change {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var out []Change
@@ -52,7 +52,7 @@ func (x *Index) Changes(most int, sees func(Change) bool) []Change {
 		if len(out) == most {
 			break
 		}
-		if sees(one) {
+		if visible(one) {
 			out = append(out, one)
 		}
 	}
