@@ -27,11 +27,14 @@ type Options struct {
 
 // Convert converts all of a control plane.
 func Convert(documents []conversion.Document, o Options) conversion.Result {
-	c := &converter{options: o, byRole: map[role][]*unstructured.Unstructured{}, seen: map[string]string{}, withheld: map[string]bool{}}
+	c := &converter{options: o, byRole: map[role][]*unstructured.Unstructured{}, files: map[string][]string{}, withheld: map[string]bool{}}
 	documents = slices.SortedStableFunc(slices.Values(conversion.Flatten(documents)), func(a, b conversion.Document) int {
 		return cmp.Or(strings.Compare(a.Object.GetKind(), b.Object.GetKind()), strings.Compare(a.Object.GetNamespace(), b.Object.GetNamespace()),
 			strings.Compare(a.Object.GetName(), b.Object.GetName()), strings.Compare(a.Object.GetAPIVersion(), b.Object.GetAPIVersion()), strings.Compare(a.File, b.File))
 	})
+	for _, d := range documents {
+		c.files[identity(d.Object)] = append(c.files[identity(d.Object)], d.File)
+	}
 	for _, d := range documents {
 		c.convert(d)
 	}
@@ -44,6 +47,10 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 	c.byRole[template] = slices.DeleteFunc(c.byRole[template], func(obj *unstructured.Unstructured) bool {
 		return c.withheld[key(obj.GetKind(), obj.GetNamespace(), obj.GetName())]
 	})
+	c.byRole[binding] = slices.DeleteFunc(c.byRole[binding], func(obj *unstructured.Unstructured) bool {
+		of, _, _ := unstructured.NestedStringMap(obj.Object, "spec", "resource")
+		return c.withheld[key(of["kind"], of["namespace"], of["name"])]
+	})
 	for r := namespace; r <= policy; r++ {
 		c.out.Objects = append(c.out.Objects, c.byRole[r]...)
 	}
@@ -54,8 +61,9 @@ func Convert(documents []conversion.Document, o Options) conversion.Result {
 type converter struct {
 	options Options
 	byRole  map[role][]*unstructured.Unstructured
-	seen    map[string]string
-	// withheld are the objects whose bindings do not come along.
+	// files are those that each object is in.
+	files map[string][]string
+	// withheld are the objects that do not come along, with their bindings, if any of the two cannot.
 	withheld map[string]bool
 	clusters []string
 	out      conversion.Result
@@ -71,12 +79,15 @@ func (c *converter) convert(d conversion.Document) {
 	if kind == machinery || kind == work {
 		return
 	}
-	key := d.Object.GroupVersionKind().GroupKind().String() + " " + conversion.NameOf(d.Object)
-	if file, twice := c.seen[key]; twice {
-		find(true, "metadata.name", "the object is in %s too; remove one of the two", file)
+	if files := c.files[identity(d.Object)]; len(files) > 1 {
+		c.twice(d, kind)
+		other := files[0]
+		if at := slices.IndexFunc(files, func(file string) bool { return file != d.File }); at >= 0 {
+			other = files[at]
+		}
+		find(true, "metadata.name", "the object is in %s too; remove one of the two", other)
 		return
 	}
-	c.seen[key] = d.File
 	switch {
 	case kind == unknown:
 		find(true, "kind", "this hub has no %s; leave it out, and do by hand what it does", d.Object.GetKind())
@@ -91,6 +102,29 @@ func (c *converter) convert(d conversion.Document) {
 	default:
 		c.byRole[kind] = append(c.byRole[kind], cleaned(d.Object))
 	}
+}
+
+// identity names an object, in whichever version.
+func identity(obj *unstructured.Unstructured) string {
+	return obj.GroupVersionKind().GroupKind().String() + " " + conversion.NameOf(obj)
+}
+
+// twice leaves out an object of which nobody knows what it is, with its binding or what it binds.
+func (c *converter) twice(d conversion.Document, kind role) {
+	switch kind {
+	case binding:
+		c.withhold(d.Object)
+	case cluster:
+		c.clusters = append(c.clusters, d.Object.GetName())
+	default:
+		c.withheld[key(d.Object.GetKind(), d.Object.GetNamespace(), d.Object.GetName())] = true
+	}
+}
+
+// withhold leaves out what a binding binds, with it.
+func (c *converter) withhold(b *unstructured.Unstructured) {
+	of, _, _ := unstructured.NestedStringMap(b.Object, "spec", "resource")
+	c.withheld[key(of["kind"], of["namespace"], of["name"])] = true
 }
 
 type finder = func(refused bool, field, format string, args ...any)
@@ -178,10 +212,7 @@ func (c *converter) cluster(d conversion.Document, find finder) {
 // placement that it still has.
 func (c *converter) binding(d conversion.Document, find finder) {
 	b, err := bindingOf(d.Object)
-	withhold := func() {
-		of, _, _ := unstructured.NestedStringMap(d.Object.Object, "spec", "resource")
-		c.withheld[key(of["kind"], of["namespace"], of["name"])] = true
-	}
+	withhold := func() { c.withhold(d.Object) }
 	switch {
 	case err != nil:
 		withhold()

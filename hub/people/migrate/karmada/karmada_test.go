@@ -366,3 +366,28 @@ func TestWhatWouldBeSentIsWhatWasSent(t *testing.T) {
 	changes = compare(strings.Replace(shop, "name: web\n  namespace: shop\n  uid", "name: other\n  namespace: shop\n  uid", 1))
 	g.Expect(changes[0].Desired).To(BeNil())
 }
+
+// TestOfTwoTheSameNoneComesAlong holds that nobody picks one of two, nor takes a binding without what
+// it binds or the other way round.
+func TestOfTwoTheSameNoneComesAlong(t *testing.T) {
+	t.Parallel()
+	const configMap = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}`
+	const bound = `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: c-configmap, namespace: shop}, spec: {resource: {apiVersion: v1, kind: ConfigMap, name: c, namespace: shop}, clusters: [{name: a}], placement: {}}}`
+	const member = `{apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {name: a}, spec: {syncMode: Pull}}`
+	for name, in := range map[string][]string{
+		"a template": {configMap, configMap, bound}, "a binding": {configMap, bound, bound}, "a cluster": {member, member},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			documents := read(g, strings.Join(in, "\n---\n"))
+			for n := range documents {
+				documents[n].File = string(rune('a'+n)) + ".yaml"
+			}
+			r := karmada.Convert(documents, karmada.Options{})
+			g.Expect(printed(g, r)).To(BeEmpty())
+			g.Expect(r.Findings).To(HaveLen(2))
+			g.Expect(r.Findings).To(HaveEach(HaveField("Refused", true)))
+		})
+	}
+}

@@ -145,7 +145,10 @@ func compareKinds(a, b schema.GroupKind) int { return strings.Compare(a.String()
 // bookkeeping says whether an object is only KubeFed's own memory, which nobody needs.
 func (c *converter) bookkeeping(i *item) bool {
 	gvk := i.Object.GroupVersionKind()
+	_, configured := c.types[gvk.GroupKind()]
 	switch {
+	case configured:
+		return false // a kind whose own name ends like that
 	case gvk.Group == groupCore && slices.Contains([]string{"PropagatedVersion", "ClusterPropagatedVersion", "FederatedServiceStatus"}, gvk.Kind):
 	case gvk.Group == groupTypes && strings.HasPrefix(gvk.Kind, federatedPrefix) && strings.HasSuffix(gvk.Kind, "Status"):
 	case gvk.Kind == "CustomResourceDefinition" && strings.HasSuffix(i.Object.GetName(), ".kubefed.io"):

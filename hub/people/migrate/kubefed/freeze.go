@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -28,9 +29,16 @@ func (s *sharing) freeze(f *federated, d differences, spec *policyv1alpha1.Propa
 	default:
 		among, _ := s.members()
 		shares = plan(int64(s.preference.Spec.TotalReplicas), among, s.by.key(), s.clusters)
+		_, star := s.clusters[everyOther]
+		for _, name := range among {
+			if _, named := s.clusters[name]; named || star {
+				shares[name] += 0 // it is known that it has none
+			}
+		}
 		s.by.tell("spec.clusters", "frozen as KubeFed divides, if everything fits where it is to be")
 	}
 	_, within := s.members()
+	s.without(shares, within)
 	maps.DeleteFunc(shares, func(name string, n int64) bool { return n < 1 || !within(name) })
 	var total int64
 	for _, n := range shares {
@@ -50,6 +58,19 @@ func (s *sharing) freeze(f *federated, d differences, spec *policyv1alpha1.Propa
 	spec.Placement.ReplicaScheduling.ReplicaBounds = s.frozenBounds(shares, int32(total))
 	setReplicas(obj, total)
 	return reach{names: slices.Sorted(maps.Keys(shares)), selector: merged(s.own.selector, s.bound.selector)}
+}
+
+// without tells of the clusters that have no share, which the policy therefore does not name.
+func (s *sharing) without(shares map[string]int64, within func(string) bool) {
+	var none []string
+	for _, name := range slices.Sorted(maps.Keys(shares)) {
+		if shares[name] < 1 && within(name) {
+			none = append(none, name)
+		}
+	}
+	if len(none) > 0 {
+		s.by.tell("spec.clusters", "no replicas are for %s, which the policy does not name; what is there of the object stays as it is, and nobody looks after it", strings.Join(none, ", "))
+	}
 }
 
 // written is what KubeFed wrote into an object when it divided last: a number for each cluster

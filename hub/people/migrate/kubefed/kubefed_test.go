@@ -340,6 +340,10 @@ func TestRefusals(t *testing.T) {
 				"f.yaml: FederatedTypeConfig other.apps: spec.targetType: FederatedTypeConfig deployments.apps has the same target or federated type; remove one of the two",
 			},
 		},
+		"the whole spec beside replicas that are divided": {
+			in:   deployment("placement: {clusters: [{name: a}, {name: b}]}\n  " + `overrides: [{clusterName: a, clusterOverrides: [{path: /spec, value: {replicas: 3}}]}, {clusterName: b, clusterOverrides: [{path: /spec/replicas, value: 4}]}]`),
+			want: []string{name + "spec.overrides[0].clusterOverrides[0].path: /spec replaces the replicas too, which are divided; override single fields of it"},
+		},
 		"a field that KubeFed does not have": {
 			in:   deployment(`surprise: 1`),
 			want: []string{name + "spec.surprise: KubeFed has no field of this name; correct or remove it"},
@@ -459,4 +463,36 @@ func TestMoreReplicasThanThereCanBeAreRefused(t *testing.T) {
 	r := kubefed.Convert(read(g, shop+in), kubefed.Options{Replicas: kubefed.Freeze})
 	g.Expect(refusals(r)).To(HaveLen(2))
 	g.Expect(written(g, r)).NotTo(ContainSubstring("Deployment"))
+}
+
+func TestClustersWithoutReplicasAreTold(t *testing.T) {
+	t.Parallel()
+	const none = "f.yaml: ReplicaSchedulingPreference shop/web: spec.clusters: no replicas are for b, which the policy does not name; what is there of the object stays as it is, and nobody looks after it"
+	for name, in := range map[string]string{
+		"planned": deployment("placement: {clusterSelector: {}}") + "---\n" + preference("totalReplicas: 2\n  clusters: {a: {weight: 1, minReplicas: 2}, b: {weight: 1}}"),
+		"written": deployment("placement: {clusters: [{name: a}, {name: b}]}\n  overrides: [{clusterName: a, clusterOverrides: [{path: /spec/replicas, value: 2}]}, {clusterName: b, clusterOverrides: [{path: /spec/replicas, value: 0}]}]") +
+			"---\n" + preference("totalReplicas: 2"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r := kubefed.Convert(read(g, shop+in), kubefed.Options{Replicas: kubefed.Freeze})
+			g.Expect(refusals(r)).To(BeEmpty())
+			g.Expect(told(r)).To(ContainElement(none))
+			p, _ := policyOf(g, r)
+			g.Expect(p.Spec.Placement.ClusterAffinity.ClusterNames).To(Equal([]string{"a"}))
+		})
+	}
+}
+
+// TestAKindWhoseNameEndsInStatus holds that a kind which a FederatedTypeConfig names is no bookkeeping.
+func TestAKindWhoseNameEndsInStatus(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := "{apiVersion: types.kubefed.io/v1beta1, kind: FederatedOrderStatus, metadata: {name: o, namespace: shop}, spec: {template: {spec: {a: b}}, placement: {clusterSelector: {}}}}\n"
+	r := kubefed.Convert(read(g, shop+in+"---\n"+typeConfig("orderstatus.apps", "OrderStatus", "FederatedOrderStatus")), kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(refusals(r)).To(BeEmpty())
+	g.Expect(written(g, r)).To(ContainSubstring("kind: OrderStatus\n"))
+	r = kubefed.Convert(read(g, shop+in), kubefed.Options{Replicas: kubefed.Freeze})
+	g.Expect(written(g, r)).NotTo(ContainSubstring("OrderStatus"))
 }

@@ -93,6 +93,21 @@ func (i *item) overrides(f *federated, obj *unstructured.Unstructured, t target)
 	return out
 }
 
+// swallowed refuses what replaces the whole spec of an object whose replicas are divided: it would set
+// the replicas of its cluster once more.
+func (i *item) swallowed(f *federated, d differences, pref *item) {
+	if pref == nil && len(d.replicas) == 0 {
+		return
+	}
+	for n, o := range f.Spec.Overrides {
+		for k, change := range o.ClusterOverrides {
+			if change.Path == "/spec" {
+				i.refuse(fmt.Sprintf("spec.overrides[%d].clusterOverrides[%d].path", n, k), "/spec replaces the replicas too, which are divided; override single fields of it")
+			}
+		}
+	}
+}
+
 // cannot says why a path cannot be overridden; empty if it can.
 func cannot(path string, namespaced bool) string {
 	if !regexp.MustCompile(`^(/([^~/]|~[01])*)+$`).MatchString(path) {
