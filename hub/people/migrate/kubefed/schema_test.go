@@ -169,7 +169,7 @@ func TestTwiceTheSame(t *testing.T) {
 		"---\n"+typeConfig("x.apps", "ReplicaSet", "FederatedX")+"---\n"+typeConfig("y.apps", "ReplicaSet", "FederatedY")+"---\n"+typeConfig("z.apps", "ReplicaSet", "FederatedZ"))
 	want := kubefed.Convert(in, kubefed.Options{Replicas: kubefed.Freeze})
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
+	for range 20 {
 		random.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
 		got := kubefed.Convert(in, kubefed.Options{Replicas: kubefed.Freeze})
 		g.Expect(written(g, got)).To(Equal(written(g, want)))
