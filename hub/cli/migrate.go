@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"fairlead.dev/hub/people/migrate"
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
@@ -29,6 +31,7 @@ type migrateFlags struct {
 	files   []string
 	output  string
 	partial bool
+	apply   bool
 }
 
 func newMigrate(env Environment) *cobra.Command {
@@ -46,6 +49,7 @@ func (f *migrateFlags) add(flags *pflag.FlagSet, what string) {
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "file or directory with "+what+", in YAML or JSON; - is the standard input")
 	flags.StringVarP(&f.output, "output-dir", "o", "", "directory to write "+clustersFile+" and "+objectsFile+" into (default: all to the standard output)")
 	flags.BoolVar(&f.partial, "partial", false, "convert the rest if something is refused, and leave that out")
+	flags.BoolVar(&f.apply, "apply", false, "create the objects on this hub instead of printing them; what is there and equal is passed over, and what differs is refused")
 }
 
 // read reads all objects of the files.
@@ -94,15 +98,35 @@ func below(name string) ([]string, error) {
 	return out, nil
 }
 
-// write says what was found, and writes what came of it; nothing if something is refused, unless
-// the rest is wanted.
-func (f *migrateFlags) write(env Environment, r conversion.Result) error {
+// finish says what was found, and writes what came of it or gives it to a hub; nothing if something
+// is refused, unless the rest is wanted.
+func (f *migrateFlags) finish(ctx context.Context, env Environment, hub hubFlags, r conversion.Result) error {
 	if err := report(env, r); err != nil {
 		return err
 	}
 	refused := r.Refused()
 	if refused && !f.partial {
 		return &statusError{ExitNo, "nothing is converted: mend what is refused, or leave it out with --partial"}
+	}
+	if err := f.write(env, r); err != nil {
+		return err
+	}
+	if f.apply {
+		if err := give(ctx, env, hub, r); err != nil {
+			return err
+		}
+	}
+	if refused {
+		return &statusError{ExitNo, "what is refused is left out, and the rest is converted"}
+	}
+	return nil
+}
+
+// write writes what came of a conversion: into files if a directory is named, else to the standard
+// output unless it is given to a hub.
+func (f *migrateFlags) write(env Environment, r conversion.Result) error {
+	if f.apply && f.output == "" {
+		return nil
 	}
 	script, objects, err := encoded(r)
 	if err != nil {
@@ -116,8 +140,33 @@ func (f *migrateFlags) write(env Environment, r conversion.Result) error {
 	if err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
-	if refused {
-		return &statusError{ExitNo, "what is refused is left out, and the rest is converted"}
+	return nil
+}
+
+// progressEvery is after how many objects it is told how many there are.
+const progressEvery = 100
+
+// give creates the objects on a hub, with a line for each.
+func give(ctx context.Context, env Environment, hub hubFlags, r conversion.Result) error {
+	hubClient, err := hub.connect(env)
+	if err != nil {
+		return err
+	}
+	for _, hint := range r.Hints {
+		say(env.Err, "%s", hint)
+	}
+	say(env.Err, "Comparing %d objects with what is on the hub.", len(r.Objects))
+	all, err := migrate.Apply(ctx, hubClient, r.Objects, func(s migrate.Step) {
+		say(env.Out, "%s", s)
+		if s.Done > 0 && (s.Done%progressEvery == 0 || s.Done == s.Total) {
+			say(env.Err, "%d of %d objects are on the hub.", s.Done, s.Total)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%w; run the same command again, it goes on where this ended", err)
+	}
+	if !all {
+		return &statusError{ExitNo, "nothing more is applied: mend what is refused on the hub, or leave it out, and run the same command again"}
 	}
 	return nil
 }

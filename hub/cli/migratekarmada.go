@@ -28,6 +28,7 @@ import (
 type karmadaFlags struct {
 	migrateFlags
 	kubeconfig, context string
+	hub                 hubFlags
 	options             karmada.Options
 	dryRun              bool
 }
@@ -42,10 +43,12 @@ func newMigrateKarmada(env Environment) *cobra.Command {
 			"say where everything is, and commands that make a join token for each cluster. Nothing is written to the old control\n" +
 			"plane. Clusters in push mode become ones with an agent.\n\n" +
 			"With --dry-run it renders what this hub would send to each member, and says object by object how that differs from\n" +
-			"what was sent. Files need Works for that.",
+			"what was sent. Files need Works for that. With --apply it creates the objects on this hub, once the clusters have joined;\n" +
+			"what is there is never written, so that it can be run again.",
 		Example: "  hub migrate karmada --kubeconfig karmada.config --dry-run\n" +
 			"  hub migrate karmada --kubeconfig karmada.config -o converted\n" +
-			"  hub migrate karmada -f export/ --cluster edge-1 --cluster edge-2",
+			"  hub migrate karmada -f export/ --cluster edge-1 --cluster edge-2\n" +
+			"  hub migrate karmada --kubeconfig karmada.config --apply",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
 	}
@@ -56,6 +59,9 @@ func newMigrateKarmada(env Environment) *cobra.Command {
 	f.add(fs, "objects of the old control plane")
 	fs.StringArrayVar(&f.options.Clusters, "cluster", nil, "cluster that comes along; may be given more than once (default: all)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "print what would change in each member instead of the objects")
+	fs.StringVar(&f.hub.kubeconfig, "hub-kubeconfig", "", "with --apply, kubeconfig of this hub (default: $KUBECONFIG, or else admin.kubeconfig in the data directory)")
+	fs.StringVar(&f.hub.context, "hub-context", "", "context in that kubeconfig (default: the current one)")
+	fs.StringVar(&f.hub.dataDir, "data-dir", defaultDataDir, "data directory of a hub on this machine")
 	return cmd
 }
 
@@ -66,13 +72,16 @@ func (f *karmadaFlags) run(ctx context.Context, env Environment) error {
 	if f.dryRun && f.output != "" {
 		return errors.New("--dry-run writes no files; leave out --output-dir")
 	}
+	if f.dryRun && f.apply {
+		return errors.New("--dry-run changes nothing; leave out --apply")
+	}
 	documents, err := f.documents(ctx)
 	if err != nil {
 		return err
 	}
 	r := karmada.Convert(documents, f.options)
 	if !f.dryRun {
-		return f.write(env, r)
+		return f.finish(ctx, env, f.hub, r)
 	}
 	revise, err := reviser(ctx, r.Objects)
 	if err != nil {

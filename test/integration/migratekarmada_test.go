@@ -109,10 +109,16 @@ func TestKarmadaIsLeftAndNothingMoves(t *testing.T) {
 	for member := range f.made {
 		before[member] = f.state(t, g, s, member)
 	}
-	for _, obj := range r.Objects {
-		s.create(t, obj)
+	apply := func(outcome migrate.Outcome) {
+		all, err := migrate.Apply(t.Context(), s.hub.Client(t), r.Objects, func(step migrate.Step) {
+			g.Expect(step.Outcome).To(Equal(outcome), "%s", step)
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(all).To(BeTrue())
 	}
+	apply(migrate.Created)
 	f.adopted(t, s, before, manager)
+	apply(migrate.Present) // with all that the hub and the API server have written since
 	web := parsed(g, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}}`)
 	g.Expect(s.binding(t, g, web).Spec.Clusters).To(ConsistOf(
 		And(HaveField("Name", "edge-1"), HaveField("Replicas", int32(4))), And(HaveField("Name", "edge-2"), HaveField("Replicas", int32(1)))))

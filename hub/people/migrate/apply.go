@@ -1,0 +1,235 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/people/migrate/conversion"
+)
+
+// A kind that was just defined is served a moment later.
+const (
+	servedPoll     = 200 * time.Millisecond
+	servedPatience = time.Minute
+)
+
+// Outcome is what became of an object that a hub is given.
+type Outcome string
+
+// Outcomes.
+const (
+	// Created says that it was not there before.
+	Created Outcome = "created"
+	// Present says that it was there already, and equal; it was not written.
+	Present Outcome = "there already, and equal"
+	// Refused says that another one is there, or that something else is in the way.
+	Refused Outcome = "refused"
+)
+
+// Step is what became of one object.
+type Step struct {
+	// Object by kind and name.
+	Object  string
+	Outcome Outcome
+	// Why it is refused; empty if it is not.
+	Why string
+	// Done of Total objects are on the hub.
+	Done, Total int
+}
+
+// Apply creates objects on a hub, namespaces and definitions first and then as they come, and says
+// of each what became of it as soon as it did. Nothing that is there is written: what is equal is
+// passed over, so that it can be run again wherever it was stopped. Whatever differs is refused, and
+// then nothing is created; it returns whether all objects are there. Whether objects are
+// equal is asked of the API server, which knows what it fills in; of a binding that is what is
+// where, since all else is the hub's.
+//
+// A binding that names a cluster that is not on the hub is refused, too: the hub would place the
+// object anew.
+func Apply(ctx context.Context, hubClient client.Client, objects []*unstructured.Unstructured, report func(Step)) (bool, error) {
+	a := applier{hubClient: hubClient, defined: defined(objects)}
+	var clusters clusterv1alpha1.ClusterList
+	if err := hubClient.List(ctx, &clusters); err != nil {
+		return false, fmt.Errorf("reading which clusters have joined: %w", err)
+	}
+	for i := range clusters.Items {
+		a.clusters = append(a.clusters, clusters.Items[i].Name)
+	}
+	objects = ordered(objects)
+	steps := make([]Step, len(objects))
+	refused := false
+	for n, obj := range objects {
+		var err error
+		if steps[n], err = a.look(ctx, obj); err != nil {
+			return false, err
+		}
+		if steps[n].Outcome == Refused {
+			refused = true
+			report(steps[n])
+		}
+	}
+	if refused {
+		return false, nil
+	}
+	for n, obj := range objects {
+		step := &steps[n]
+		if step.Outcome == "" {
+			created, err := a.create(ctx, obj)
+			if err != nil {
+				return false, err
+			}
+			*step = created
+		}
+		step.Done, step.Total = n+1, len(objects)
+		report(*step)
+		if step.Outcome == Refused {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// applier gives a hub what it is to have.
+type applier struct {
+	hubClient client.Client
+	// defined are kinds that the hub may come to know on the way, and clusters those that it has.
+	defined  map[schema.GroupKind]bool
+	clusters []string
+}
+
+// look finds out whether an object is there, and the same. Without an outcome it is not there.
+func (a *applier) look(ctx context.Context, obj *unstructured.Unstructured) (Step, error) {
+	step := Step{Object: conversion.NameOf(obj)}
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(obj.GroupVersionKind())
+	err := a.hubClient.Get(ctx, client.ObjectKeyFromObject(obj), live)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err) && a.defined[obj.GroupVersionKind().GroupKind()]:
+		if step.Why = a.absent(obj); step.Why != "" {
+			step.Outcome = Refused
+		}
+		return step, nil
+	case err != nil:
+		return step, fmt.Errorf("reading %s on the hub: %w", step.Object, err)
+	case live.GetDeletionTimestamp() != nil:
+		step.Outcome, step.Why = Refused, "metadata.deletionTimestamp: the one on the hub is being deleted; wait until it is gone"
+		return step, nil
+	}
+	fields, err := a.compare(ctx, obj, live)
+	if err != nil {
+		return step, fmt.Errorf("comparing %s with the one on the hub: %w", step.Object, err)
+	}
+	step.Outcome = Present
+	if len(fields) > 0 {
+		step.Outcome, step.Why = Refused, "another one is on the hub, which differs in "+strings.Join(fields, ", ")
+	}
+	return step, nil
+}
+
+// absent says which clusters a binding names and the hub has not; empty if it has all.
+func (a *applier) absent(obj *unstructured.Unstructured) string {
+	if !isBinding(obj) {
+		return ""
+	}
+	var out []string
+	list, _, _ := unstructured.NestedSlice(obj.Object, "spec", "clusters")
+	for _, element := range list {
+		of, _ := element.(map[string]any)
+		if name, _ := of["name"].(string); !slices.Contains(a.clusters, name) {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("spec.clusters: without %s, which did not join yet, the hub would place the object anew", strings.Join(out, ", "))
+}
+
+// compare asks the API server what a live object would be if it were written over, and returns where
+// that differs. Nothing is written.
+func (a *applier) compare(ctx context.Context, obj, live *unstructured.Unstructured) ([]string, error) {
+	if isBinding(obj) {
+		return moved(obj, live), nil
+	}
+	var invalid error
+	for _, written := range []func(wanted, live *unstructured.Unstructured) *unstructured.Unstructured{replacing, merging} {
+		next, err := a.tried(ctx, obj, live, written)
+		switch {
+		case err == nil:
+			return contentDiffers(next, live), nil
+		case !apierrors.IsInvalid(err):
+			return nil, err
+		}
+		invalid = err
+	}
+	return []string{invalid.Error()}, nil // it names the fields
+}
+
+// tried is what an API server would make of an update. The hub may write on the live object at the
+// same time, which is read again then.
+func (a *applier) tried(
+	ctx context.Context, obj, live *unstructured.Unstructured, written func(wanted, live *unstructured.Unstructured) *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	const attempts = 10
+	for n := 1; ; n++ {
+		next := written(obj, live)
+		err := a.hubClient.Update(ctx, next, client.DryRunAll, client.FieldOwner(contract.FieldManagerCLI))
+		if n == attempts || !apierrors.IsConflict(err) {
+			return next, err
+		}
+		if err := a.hubClient.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// create creates an object. If somebody else did meanwhile, or an answer was lost, it is compared.
+func (a *applier) create(ctx context.Context, obj *unstructured.Unstructured) (Step, error) {
+	name := conversion.NameOf(obj)
+	var err error
+	once := func(ctx context.Context) (bool, error) {
+		next := obj.DeepCopy()
+		delete(next.Object, "status") // it is for the hub to find out
+		err = a.hubClient.Create(ctx, next, client.FieldOwner(contract.FieldManagerCLI))
+		return !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err), nil
+	}
+	if a.defined[obj.GroupVersionKind().GroupKind()] {
+		if over := wait.PollUntilContextTimeout(ctx, servedPoll, servedPatience, true, once); err == nil {
+			err = over
+		}
+	} else {
+		_, _ = once(ctx)
+	}
+	switch {
+	case err == nil:
+		return Step{Object: name, Outcome: Created}, nil
+	case apierrors.IsAlreadyExists(err):
+		step, lookErr := a.look(ctx, obj)
+		if lookErr == nil && step.Outcome == "" {
+			lookErr = fmt.Errorf("creating %s on the hub: %w", name, err) // it came and went
+		}
+		return step, lookErr
+	}
+	return Step{}, fmt.Errorf("creating %s on the hub: %w", name, err)
+}
+
+// String is a step in a line.
+func (s Step) String() string {
+	if s.Why == "" {
+		return s.Object + ": " + string(s.Outcome)
+	}
+	return s.Object + ": " + string(s.Outcome) + ": " + s.Why
+}

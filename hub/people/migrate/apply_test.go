@@ -1,0 +1,246 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/hub/people/migrate/conversion"
+	"fairlead.dev/test/builder"
+)
+
+func parsed(t *testing.T, texts ...string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for _, text := range texts {
+		obj := &unstructured.Unstructured{}
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(obj.UnmarshalJSON(raw)).To(Succeed())
+		out = append(out, obj)
+	}
+	return out
+}
+
+// shop is what a conversion comes to, in an order that does not work.
+func shop(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	return parsed(t,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, labels: {app: web}}, data: {a: "1"}}`,
+		`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gizmos.example.com}, spec: {group: example.com, scope: Namespaced, names: {kind: Gizmo, plural: gizmos}}}`,
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 5}}`,
+		`{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`,
+		`{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: web-deployment, namespace: shop}, spec: {resource: {apiVersion: apps/v1, kind: Deployment, name: web, namespace: shop}, clusters: [{name: edge-1, replicas: 4}, {name: edge-2, replicas: 1}]}}`,
+		`{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]}}`,
+	)
+}
+
+// given is a hub, and what is created there in this order.
+type given struct {
+	client.Client
+
+	created []string
+	// fails says whether a creation fails, and after whether it happened nevertheless.
+	fails func(name string) (fails, after bool)
+}
+
+var errLost = errors.New("the connection is gone")
+
+func newGiven(t *testing.T) *given {
+	t.Helper()
+	scheme := runtime.NewScheme() // of no other kind, so that objects stay as they are written
+	NewWithT(t).Expect(clusterv1alpha1.AddToScheme(scheme)).To(Succeed())
+	out := &given{fails: func(string) (fails, after bool) { return false, false }}
+	build := fake.NewClientBuilder().WithScheme(scheme).WithTypeConverters(managedfields.NewDeducedTypeConverter()).
+		WithObjects(builder.MakeCluster("edge-1").Obj(), builder.MakeCluster("edge-2").Obj())
+	out.Client = build.WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, options ...client.CreateOption) error {
+			u, ok := obj.(*unstructured.Unstructured)
+			if !ok {
+				return c.Create(ctx, obj, options...)
+			}
+			name := conversion.NameOf(u)
+			fails, after := out.fails(name)
+			if fails && !after {
+				return errLost
+			}
+			if err := c.Create(ctx, obj, options...); err != nil {
+				return err
+			}
+			out.created = append(out.created, name)
+			if fails {
+				return errLost
+			}
+			return nil
+		},
+	}).Build()
+	return out
+}
+
+// apply applies to a hub, and returns what it says of each object.
+func (h *given) apply(t *testing.T, objects []*unstructured.Unstructured) (lines []string, all bool, err error) {
+	t.Helper()
+	all, err = Apply(t.Context(), h, objects, func(s Step) { lines = append(lines, s.String()) })
+	return lines, all, err
+}
+
+func TestApplyCreatesInAnOrderThatWorks(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	h := newGiven(t)
+	lines, all, err := h.apply(t, shop(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(BeTrue())
+	want := []string{
+		"Namespace shop", "CustomResourceDefinition gizmos.example.com", "ConfigMap shop/settings", "Deployment shop/web",
+		"ResourceBinding shop/web-deployment", "PropagationPolicy shop/web",
+	}
+	g.Expect(h.created).To(Equal(want))
+	var created, present []string
+	for _, name := range want {
+		created, present = append(created, name+": created"), append(present, name+": there already, and equal")
+	}
+	g.Expect(lines).To(Equal(created))
+
+	lines, all, err = h.apply(t, shop(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lines).To(Equal(present))
+	g.Expect(all).To(BeTrue())
+	g.Expect(h.created).To(HaveLen(len(want)), "nothing is created twice")
+}
+
+// TestApplyGoesOnWhereItWasStopped holds that wherever a connection breaks, before or after an object
+// is created, the next run creates the rest, and takes back nothing of what the hub did meanwhile.
+func TestApplyGoesOnWhereItWasStopped(t *testing.T) {
+	t.Parallel()
+	for _, obj := range shop(t) {
+		for _, after := range []bool{false, true} {
+			g := NewWithT(t)
+			h := newGiven(t)
+			h.fails = func(name string) (bool, bool) { return name == conversion.NameOf(obj), after }
+			_, all, err := h.apply(t, shop(t))
+			g.Expect(err).To(MatchError(errLost))
+			g.Expect(err).To(MatchError(ContainSubstring(conversion.NameOf(obj))))
+			g.Expect(all).To(BeFalse())
+
+			seen := len(h.created)
+			b := &unstructured.Unstructured{}
+			b.SetGroupVersionKind(schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha2", Kind: "ResourceBinding"})
+			if slices.Contains(h.created, "ResourceBinding shop/web-deployment") {
+				g.Expect(h.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-deployment"}, b)).To(Succeed())
+				b.SetFinalizers([]string{"example.com/hub"})
+				g.Expect(unstructured.SetNestedField(b.Object, int64(5), "spec", "replicas")).To(Succeed())
+				g.Expect(h.Update(t.Context(), b)).To(Succeed())
+			}
+			h.fails = func(string) (bool, bool) { return false, false }
+			lines, all, err := h.apply(t, shop(t))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(all).To(BeTrue(), "%v", lines)
+			g.Expect(h.created).To(HaveLen(6))
+			for n, line := range lines {
+				g.Expect(line).To(HaveSuffix(map[bool]string{true: "there already, and equal", false: "created"}[n < seen]))
+			}
+			if b.GetName() != "" {
+				was := b.GetResourceVersion()
+				g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+				g.Expect(b.GetResourceVersion()).To(Equal(was))
+			}
+		}
+	}
+}
+
+func TestApplyRefusesWhatDiffers(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		there string
+		want  string
+	}{
+		"fields, of which some are on the hub only": {
+			`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 4, paused: true}}`,
+			"Deployment shop/web: refused: another one is on the hub, which differs in spec.paused, spec.replicas",
+		},
+		"a label": {
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, labels: {app: till, of: hub}}, data: {a: "1"}}`,
+			"ConfigMap shop/settings: refused: another one is on the hub, which differs in metadata.labels.app",
+		},
+		"where a binding has something": {
+			`{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: web-deployment, namespace: shop}, spec: {replicas: 5, resource: {apiVersion: apps/v1, kind: Deployment, name: web, namespace: shop}, clusters: [{name: edge-2, replicas: 1}, {name: edge-1, replicas: 3}, {name: edge-3}]}}`,
+			"ResourceBinding shop/web-deployment: refused: another one is on the hub, which differs in spec.clusters.edge-1.replicas, spec.clusters.edge-3",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			h := newGiven(t)
+			there := parsed(t, tc.there)[0]
+			g.Expect(h.Create(t.Context(), there)).To(Succeed())
+			h.created = nil
+			lines, all, err := h.apply(t, shop(t))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(all).To(BeFalse())
+			g.Expect(lines).To(Equal([]string{tc.want}))
+			g.Expect(h.created).To(BeEmpty())
+			live := there.DeepCopy()
+			g.Expect(h.Get(t.Context(), client.ObjectKeyFromObject(there), live)).To(Succeed())
+			g.Expect(live.GetResourceVersion()).To(Equal(there.GetResourceVersion()), "nothing is written")
+		})
+	}
+}
+
+func TestApplyPlacesNothingWhereNobodyJoined(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	h := newGiven(t)
+	g.Expect(h.Delete(t.Context(), builder.MakeCluster("edge-2").Obj())).To(Succeed())
+	lines, all, err := h.apply(t, shop(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(BeFalse())
+	g.Expect(lines).To(Equal([]string{"ResourceBinding shop/web-deployment: refused: spec.clusters: without edge-2, which did not join yet, the hub would place the object anew"}))
+	g.Expect(h.created).To(BeEmpty())
+}
+
+// TestApplyLooksAgain holds that an object which somebody else creates in between is compared like
+// any other, and ends the run if it differs.
+func TestApplyLooksAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	h := newGiven(t)
+	other := parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, data: {a: "2"}}`)[0]
+	done := false
+	h.fails = func(name string) (bool, bool) {
+		if name == "Namespace shop" && !done {
+			done = true
+			g.Expect(h.Create(t.Context(), other)).To(Succeed())
+		}
+		return false, false
+	}
+	lines, all, err := h.apply(t, shop(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(BeFalse())
+	g.Expect(lines[len(lines)-1]).To(Equal("ConfigMap shop/settings: refused: another one is on the hub, which differs in data.a, metadata.labels.app"))
+	g.Expect(h.created).NotTo(ContainElement("Deployment shop/web"))
+}
+
+func TestApplyKeepsWhatNobodyCanWriteOver(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	wanted := parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: shop}, spec: {template: {metadata: {labels: {app: j}}}}}`)[0]
+	live := parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: shop, uid: u}, status: {active: 1}, spec: {selector: {matchLabels: {uid: u}}, template: {metadata: {labels: {app: j, uid: u}}}}}`)[0]
+	g.Expect(contentDiffers(merging(wanted, live), live)).To(BeEmpty())
+	g.Expect(contentDiffers(replacing(wanted, live), live)).To(Equal([]string{"spec.selector", "spec.template.metadata.labels.uid"}))
+	g.Expect(replacing(wanted, live).GetUID()).To(Equal(live.GetUID()))
+}

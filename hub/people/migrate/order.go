@@ -1,0 +1,200 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// ordered are objects in an order in which they can be created one after the other: namespaces
+// before what is in them, definitions of kinds before objects of these, and the rest as it was.
+func ordered(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	before := func(obj *unstructured.Unstructured) int {
+		switch obj.GroupVersionKind().GroupKind() {
+		case schema.GroupKind{Kind: "Namespace"}:
+			return 0
+		case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+			return 1
+		}
+		return 2
+	}
+	return slices.SortedStableFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int { return before(a) - before(b) })
+}
+
+// defined are the kinds that definitions among the objects bring.
+func defined(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
+	out := map[schema.GroupKind]bool{}
+	for _, obj := range objects {
+		if obj.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
+		out[schema.GroupKind{Group: group, Kind: kind}] = true
+	}
+	return out
+}
+
+// isBinding says whether an object is one that the hub itself goes on writing.
+func isBinding(obj *unstructured.Unstructured) bool {
+	gvk := obj.GroupVersionKind()
+	return gvk.Group == workv1alpha2.GroupVersion.Group && (gvk.Kind == workv1alpha2.KindResourceBinding || gvk.Kind == workv1alpha2.KindClusterResourceBinding)
+}
+
+// moved are the fields of a binding that say what is where, as far as they differ. The hub writes
+// all the others once it looks after the object.
+func moved(wanted, live *unstructured.Unstructured) []string {
+	var out []string
+	for _, field := range [][]string{{"resource", "apiVersion"}, {"resource", "kind"}, {"resource", "namespace"}, {"resource", "name"}, {"clusters"}} {
+		a, _, _ := unstructured.NestedFieldNoCopy(wanted.Object, append([]string{"spec"}, field...)...)
+		b, _, _ := unstructured.NestedFieldNoCopy(live.Object, append([]string{"spec"}, field...)...)
+		at := "spec"
+		for _, name := range field {
+			at += "." + name
+		}
+		out = append(out, differing(at, byCluster(a), byCluster(b))...)
+	}
+	return out
+}
+
+// byCluster is a list of clusters without its order; anything else stays as it is.
+func byCluster(value any) any {
+	list, ok := value.([]any)
+	if !ok {
+		return value
+	}
+	out := map[string]any{}
+	for _, element := range list {
+		if of, ok := element.(map[string]any); ok {
+			out[fmt.Sprint(of["name"])] = of
+		}
+	}
+	return out
+}
+
+// replacing is what is live with the content of what is wanted: what it would be if it were written
+// over. Labels and annotations that are only on the live one are of others, and stay.
+func replacing(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+	out := wanted.DeepCopy()
+	for _, field := range []string{"metadata", "status"} {
+		delete(out.Object, field)
+		if value, has := live.DeepCopy().Object[field]; has {
+			out.Object[field] = value
+		}
+	}
+	setAll(out, wanted)
+	return out
+}
+
+// merging is what is live with every field of what is wanted. What an API server generates and lets
+// nobody remove, such as the selector of a Job, stays.
+func merging(wanted, live *unstructured.Unstructured) *unstructured.Unstructured {
+	out := live.DeepCopy()
+	for field, value := range wanted.DeepCopy().Object {
+		if field != "metadata" && field != "status" {
+			out.Object[field] = mergedValue(out.Object[field], value)
+		}
+	}
+	setAll(out, wanted)
+	return out
+}
+
+func mergedValue(into, value any) any {
+	to, has := into.(map[string]any)
+	from, isMap := value.(map[string]any)
+	if !has || !isMap {
+		return value
+	}
+	for key, child := range from {
+		to[key] = mergedValue(to[key], child)
+	}
+	return to
+}
+
+// setAll sets the labels and annotations of another object, beside those that there are.
+func setAll(obj, of *unstructured.Unstructured) {
+	for _, each := range []struct {
+		get func(*unstructured.Unstructured) map[string]string
+		set func(*unstructured.Unstructured, map[string]string)
+	}{
+		{(*unstructured.Unstructured).GetLabels, (*unstructured.Unstructured).SetLabels},
+		{(*unstructured.Unstructured).GetAnnotations, (*unstructured.Unstructured).SetAnnotations},
+	} {
+		if wanted := each.get(of); len(wanted) > 0 {
+			values := each.get(obj)
+			if values == nil {
+				values = map[string]string{}
+			}
+			maps.Copy(values, wanted)
+			each.set(obj, values)
+		}
+	}
+}
+
+// contentDiffers are the paths at which two states of an object differ, but for what the hub reports and
+// what an API server counts.
+func contentDiffers(a, b *unstructured.Unstructured) []string {
+	content := func(obj *unstructured.Unstructured) map[string]any {
+		out := maps.Clone(obj.Object)
+		delete(out, "status")
+		metadata := map[string]any{}
+		for field, values := range map[string]map[string]string{"labels": obj.GetLabels(), "annotations": obj.GetAnnotations()} {
+			of := map[string]any{}
+			for key, value := range values {
+				of[key] = value
+			}
+			metadata[field] = of
+		}
+		out["metadata"] = metadata
+		maps.DeleteFunc(out, func(_ string, value any) bool { // a spec that says nothing
+			of, isMap := value.(map[string]any)
+			return isMap && len(of) == 0
+		})
+		return out
+	}
+	return differing("", content(a), content(b))
+}
+
+// differing are the paths at which two values differ, sorted.
+func differing(at string, a, b any) []string {
+	if ofA, ofB, same := lists(a, b); same {
+		var out []string
+		for n := range ofA {
+			out = append(out, differing(at+"["+strconv.Itoa(n)+"]", ofA[n], ofB[n])...)
+		}
+		return out
+	}
+	ofA, isA := a.(map[string]any)
+	ofB, isB := b.(map[string]any)
+	if !isA || !isB {
+		if reflect.DeepEqual(a, b) {
+			return nil
+		}
+		return []string{at}
+	}
+	var out []string
+	keys := maps.Clone(ofA)
+	maps.Copy(keys, ofB)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		path := key
+		if at != "" {
+			path = at + "." + key
+		}
+		out = append(out, differing(path, ofA[key], ofB[key])...)
+	}
+	return out
+}
+
+// lists says whether two values are lists as long as each other.
+func lists(a, b any) (ofA, ofB []any, same bool) {
+	ofA, isA := a.([]any)
+	ofB, isB := b.([]any)
+	return ofA, ofB, isA && isB && len(ofA) == len(ofB)
+}
