@@ -115,14 +115,17 @@ func TestMigrateKarmada(t *testing.T) {
 	g.Expect(result).To(And(HavePrefix("berlin: Deployment shop/till: it changes\n--- sent\n"), ContainSubstring("\n+      - image: registry.example.com/till:2.0\n")))
 	g.Expect(report).To(ContainSubstring("1 of 1 objects in members would not stay as they are"))
 
+	same := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(os.WriteFile(same, []byte("{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'https://old:5443'}}]}"), 0o600)).To(Succeed())
 	for line, want := range map[string]string{
 		"":                                    "either --kubeconfig of the old control plane, or -f",
 		"--kubeconfig x -f y":                 "either --kubeconfig of the old control plane, or -f",
 		"--kubeconfig /absent":                "reading --kubeconfig /absent",
 		"-f " + export + " --dry-run -o x":    "--dry-run writes no files",
 		"-f " + export + " --dry-run --apply": "--dry-run changes nothing; leave out --apply",
-		"-f " + export + " --apply --hub-kubeconfig /absent": "there is no kubeconfig /absent",
-		"-f " + export + " --cluster rome":                   "Cluster rome: there is no such cluster; correct --cluster",
+		"--kubeconfig " + same + " --apply --hub-kubeconfig " + same: "--apply would write to the old control plane itself, at https://old:5443",
+		"-f " + export + " --apply --hub-kubeconfig /absent":         "there is no kubeconfig /absent",
+		"-f " + export + " --cluster rome":                           "Cluster rome: there is no such cluster; correct --cluster",
 	} {
 		_, _, report = runHub(t, append([]string{"migrate", "karmada"}, strings.Fields(line)...)...)
 		g.Expect(report).To(ContainSubstring(want), line)

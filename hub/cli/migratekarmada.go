@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
@@ -75,6 +77,9 @@ func (f *karmadaFlags) run(ctx context.Context, env Environment) error {
 	if f.dryRun && f.apply {
 		return errors.New("--dry-run changes nothing; leave out --apply")
 	}
+	if err := f.apart(env); err != nil {
+		return err
+	}
 	documents, err := f.documents(ctx)
 	if err != nil {
 		return err
@@ -94,13 +99,41 @@ func (f *karmadaFlags) documents(ctx context.Context) ([]conversion.Document, er
 	if f.kubeconfig == "" {
 		return f.read()
 	}
+	cfg, err := f.former()
+	if err != nil {
+		return nil, err
+	}
+	cfg.QPS = -1 // nobody else asks for that much, and the server has limits of its own
+	return migrate.Read(ctx, cfg, f.kubeconfig)
+}
+
+// former returns the way to the old control plane.
+func (f *karmadaFlags) former() (*rest.Config, error) {
 	rules := clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading --kubeconfig %s: %w", f.kubeconfig, err)
 	}
-	cfg.QPS = -1 // nobody else asks for that much, and the server has limits of its own
-	return migrate.Read(ctx, cfg, f.kubeconfig)
+	return cfg, nil
+}
+
+// apart makes sure that the old control plane is not taken for this hub.
+func (f *karmadaFlags) apart(env Environment) error {
+	if !f.apply || f.kubeconfig == "" {
+		return nil
+	}
+	old, err := f.former()
+	if err != nil {
+		return err
+	}
+	hub, err := f.hub.config(env)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSuffix(hub.Host, "/") == strings.TrimSuffix(old.Host, "/") {
+		return fmt.Errorf("--apply would write to the old control plane itself, at %s; name this hub's kubeconfig with --hub-kubeconfig", old.Host)
+	}
+	return nil
 }
 
 // reviser returns what sets replicas, by the rules that come along and those that are built in.
