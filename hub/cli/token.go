@@ -111,14 +111,14 @@ func (f *tokenFlags) validate() error {
 
 // validateGifts says what no Cluster can have.
 func (f *tokenFlags) validateGifts() error {
-	err := operate.ValidateGifts(f.gifts())
+	err := operate.ValidateClusterDefaults(f.clusterDefaults())
 	if err != nil {
 		return fmt.Errorf("--%w", err) // it names the field as the flag is called
 	}
 	return nil
 }
 
-func (f *tokenFlags) gifts() bootstrap.ClusterDefaults {
+func (f *tokenFlags) clusterDefaults() bootstrap.ClusterDefaults {
 	return bootstrap.ClusterDefaults{Labels: f.labels, Region: f.region, Zones: f.zones, Provider: f.provider}
 }
 
@@ -164,7 +164,7 @@ func (f *tokenFlags) token(
 	}
 	token.MaxUses = f.maxUses
 	token.Manual = f.approval == approvalManual
-	token.Gives = f.gifts()
+	token.Gives = f.clusterDefaults()
 	if returning != nil {
 		token.Member = returning.Spec.ID
 	}

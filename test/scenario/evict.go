@@ -91,7 +91,7 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 	verdict := disruption.Decide(w.list(), w.now)
 	in := evict.Input{
 		Now: w.now, Generation: b.Generation, Namespaced: true, HasHealthRule: true, Spec: &b.Spec, Status: &b.Status, Tolerations: b.Spec.Placement.ClusterTolerations,
-		Clusters: w.clusters, Works: map[string]evict.Work{}, Suspended: map[string]evict.Suspension{}, ByCondition: sets.New("lost"), Lapsed: map[string]sets.Set[string]{},
+		Clusters: w.clusters, Works: map[string]evict.Work{}, Suspended: map[string]evict.Suspension{}, ByCondition: sets.New("lost"), Expiring: map[string]sets.Set[string]{},
 		Past: workv1alpha2.EvictionsOf(b), Memory: w.hub.evict[a.name],
 	}
 	for cluster, work := range w.worksOf(a) {
@@ -101,7 +101,7 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 	policies := evict.CompileTaintPolicies(w.policies)
 	in.BySilence = policies.BySilence()
 	for name := range w.clusters {
-		in.Lapsed[name] = policies.Lapsed(w.clusters[name])
+		in.Expiring[name] = policies.Expiring(w.clusters[name])
 		if verdict.Suspended(name) {
 			in.Suspended[name] = evict.Suspension{Reason: verdict.Reason(name), Message: verdict.Message(name)}
 		}

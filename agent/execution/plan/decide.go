@@ -11,13 +11,13 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// Sight is what is known of a live object.
-type Sight int
+// Presence is what is known of a live object.
+type Presence int
 
-// Values of Sight.
+// Values of Presence.
 const (
 	// Unknown : the member has to be asked.
-	Unknown Sight = iota
+	Unknown Presence = iota
 	// Absent : the member was asked and has no such object.
 	Absent
 	// Present : the object is at hand.
@@ -29,17 +29,17 @@ const (
 
 // Live is a live object, or that there is none.
 type Live struct {
-	Sight Sight
-	// Object is set if and only if Sight is Present.
+	Presence Presence
+	// Object is set if and only if Presence is Present.
 	Object *unstructured.Unstructured
 }
 
 // Found returns the Live of an object that was asked for; nil says that there is none.
 func Found(obj *unstructured.Unstructured) Live {
 	if obj == nil {
-		return Live{Sight: Absent}
+		return Live{Presence: Absent}
 	}
-	return Live{Sight: Present, Object: obj}
+	return Live{Presence: Present, Object: obj}
 }
 
 // recordTrust is for how long a record outweighs an informer that does not have the
@@ -52,17 +52,17 @@ const recordTrust = time.Minute
 func See(synced bool, seen *unstructured.Unstructured, record *Record, now time.Time) Live {
 	switch {
 	case !synced && record == nil:
-		return Live{Sight: Unknown}
+		return Live{Presence: Unknown}
 	case !synced:
-		return Live{Sight: Held}
+		return Live{Presence: Held}
 	case seen == nil && record != nil && now.Sub(record.At) < recordTrust:
-		return Live{Sight: Held}
+		return Live{Presence: Held}
 	case seen == nil:
-		return Live{Sight: Unknown}
+		return Live{Presence: Unknown}
 	case record != nil && record.UID == seen.GetUID() && contract.Older(seen.GetResourceVersion(), record.ResourceVersion):
-		return Live{Sight: Held}
+		return Live{Presence: Held}
 	default:
-		return Live{Sight: Present, Object: seen}
+		return Live{Presence: Present, Object: seen}
 	}
 }
 
@@ -96,7 +96,7 @@ type Decision struct {
 // object was not applied by this process.
 func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) Decision {
 	unchanged := record != nil && record.Manifest == m.Digest
-	switch live.Sight {
+	switch live.Presence {
 	case Held:
 		if unchanged {
 			return Decision{Action: Skip}

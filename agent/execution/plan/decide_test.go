@@ -45,8 +45,8 @@ func TestDecide(t *testing.T) {
 		"what is absent is created":                                  {cm, plan.Found(nil), nil, plan.Apply, false},
 		"what vanished is created, and that is drift":                {cm, plan.Found(nil), record(cm), plan.Apply, true},
 		"what vanished while the manifest changed is no drift":       {cm, plan.Found(nil), stale(cm), plan.Apply, false},
-		"what we hold as it should be asks nothing":                  {cm, plan.Live{Sight: plan.Held}, record(cm), plan.Skip, false},
-		"what we hold is read if the manifest changed":               {cm, plan.Live{Sight: plan.Held}, stale(cm), plan.Read, false},
+		"what we hold as it should be asks nothing":                  {cm, plan.Live{Presence: plan.Held}, record(cm), plan.Skip, false},
+		"what we hold is read if the manifest changed":               {cm, plan.Live{Presence: plan.Held}, stale(cm), plan.Read, false},
 		"what is as it should be asks nothing":                       {cm, plan.Found(live(cm)), record(cm), plan.Skip, false},
 		"the same for a kind with generations":                       {deployment, plan.Found(live(deployment)), record(deployment), plan.Skip, false},
 		"after a restart it is applied once":                         {cm, plan.Found(live(cm)), nil, plan.Apply, false},
@@ -111,7 +111,7 @@ func TestSee(t *testing.T) {
 		seen   *unstructured.Unstructured
 		record *plan.Record
 		now    time.Time
-		want   plan.Sight
+		want   plan.Presence
 	}{
 		"nothing is known at the start":                      {false, nil, nil, noon, plan.Unknown},
 		"before the watch begins the record counts":          {false, nil, &record, noon, plan.Held},
@@ -131,7 +131,7 @@ func TestSee(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			got := plan.See(tc.synced, tc.seen, tc.record, tc.now)
-			g.Expect(got.Sight).To(Equal(tc.want))
+			g.Expect(got.Presence).To(Equal(tc.want))
 			g.Expect(got.Object != nil).To(Equal(tc.want == plan.Present))
 		})
 	}

@@ -108,7 +108,7 @@ func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
 		return fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
 	policies := evict.CompileTaintPolicies(list.Items)
-	s.ByCondition, s.BySilence, s.Lapsed = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
+	s.ByCondition, s.BySilence, s.Expiring = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
 	s.Suspended = map[string]evict.Suspension{}
 	clusters, err := allClusters(ctx, r.hubClient)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
 	}
 	verdict := disruption.Decide(clusters, s.Now)
 	for name, c := range s.Clusters {
-		s.Lapsed[name] = policies.Lapsed(c)
+		s.Expiring[name] = policies.Expiring(c)
 		if verdict.Suspended(name) {
 			s.Suspended[name] = evict.Suspension{Reason: verdict.Reason(name), Message: verdict.Message(name)}
 		}

@@ -79,7 +79,7 @@ func (r *Reconciler) ensureCluster(ctx context.Context, csr *certificatesv1.Cert
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{contract.JoinedAnnotation: how}},
 			Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: clusterv1alpha1.Pull},
 		}
-		give(cluster, found.input.Token.Gives)
+		setDefaults(cluster, found.input.Token.Gives)
 		if err := r.hubClient.Create(ctx, cluster, client.FieldOwner(contract.FieldManagerRegistration)); err != nil {
 			return fmt.Errorf("making cluster %q: %w", name, err)
 		}
@@ -92,7 +92,7 @@ func (r *Reconciler) ensureCluster(ctx context.Context, csr *certificatesv1.Cert
 		return fmt.Errorf("editing cluster %q: %w", name, err)
 	}
 	if found.cluster.Spec.ID == "" {
-		give(found.cluster, found.input.Token.Gives)
+		setDefaults(found.cluster, found.input.Token.Gives)
 	}
 	found.cluster.Spec.ID = id
 	metav1.SetMetaDataAnnotation(&found.cluster.ObjectMeta, contract.JoinedAnnotation, how)
@@ -116,16 +116,16 @@ func (r *Reconciler) how(csr *certificatesv1.CertificateSigningRequest, in appro
 	return record.Write(out)
 }
 
-// give gives a Cluster what its token has for it.
-func give(cluster *clusterv1alpha1.Cluster, gifts bootstrap.ClusterDefaults) {
-	if len(gifts.Labels) > 0 && cluster.Labels == nil {
+// setDefaults gives a Cluster what its token has for it.
+func setDefaults(cluster *clusterv1alpha1.Cluster, defaults bootstrap.ClusterDefaults) {
+	if len(defaults.Labels) > 0 && cluster.Labels == nil {
 		cluster.Labels = map[string]string{}
 	}
-	maps.Copy(cluster.Labels, gifts.Labels)
-	cluster.Spec.Region = cmp.Or(gifts.Region, cluster.Spec.Region)
-	cluster.Spec.Provider = cmp.Or(gifts.Provider, cluster.Spec.Provider)
-	if len(gifts.Zones) > 0 {
-		cluster.Spec.Zones = gifts.Zones
+	maps.Copy(cluster.Labels, defaults.Labels)
+	cluster.Spec.Region = cmp.Or(defaults.Region, cluster.Spec.Region)
+	cluster.Spec.Provider = cmp.Or(defaults.Provider, cluster.Spec.Provider)
+	if len(defaults.Zones) > 0 {
+		cluster.Spec.Zones = defaults.Zones
 	}
 }
 

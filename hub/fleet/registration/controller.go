@@ -49,7 +49,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if workers == 0 {
 		workers = defaultWorkers
 	}
-	leaving := &leavers{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
+	leaving := &leaveReconciler{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
 	return errors.Join(r.register(mgr), r.rights.register(mgr, workers), newSessions(mgr.GetClient(), deps).register(mgr), leaving.register(mgr))
 }
 

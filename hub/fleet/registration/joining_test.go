@@ -214,7 +214,7 @@ func TestAClusterThatIsDeletedIsForgotten(t *testing.T) {
 	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
 	h.g.Expect(h.Delete(ctx, cluster)).To(Succeed())
 
-	leaving := &leavers{hubClient: h.Client, events: r.events, clock: h.clock}
+	leaving := &leaveReconciler{hubClient: h.Client, events: r.events, clock: h.clock}
 	for range 2 {
 		_, err := leaving.Reconcile(ctx, h.cluster(ctx, "erased"))
 		h.g.Expect(err).NotTo(HaveOccurred())

@@ -21,17 +21,17 @@ import (
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
-// leavers forgets the members that ask for it, and those whose Cluster somebody deleted: that
+// leaveReconciler forgets the members that ask for it, and those whose Cluster somebody deleted: that
 // means the same. What they have stays where it is: the hub does
 // not delete in a member because of a word that a thief of its certificate could say too.
-type leavers struct {
+type leaveReconciler struct {
 	hubClient client.Client
 	events    kube.EventSink
 	clock     clock.PassiveClock
 }
 
 // register adds the controller.
-func (l *leavers) register(mgr manager.Manager) error {
+func (l *leaveReconciler) register(mgr manager.Manager) error {
 	err := kube.NewController(mgr, "leaving", 1).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool {
 			cluster, ok := obj.(*clusterv1alpha1.Cluster)
@@ -54,7 +54,7 @@ func leaves(cluster *clusterv1alpha1.Cluster) bool {
 }
 
 // Reconcile forgets one Cluster whose member asks for it.
-func (l *leavers) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster) (ctrl.Result, error) {
+func (l *leaveReconciler) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluster) (ctrl.Result, error) {
 	if !leaves(cluster) {
 		return ctrl.Result{}, nil
 	}
@@ -73,7 +73,7 @@ func (l *leavers) Reconcile(ctx context.Context, cluster *clusterv1alpha1.Cluste
 }
 
 // deleted forgets a Cluster that somebody deleted without a word to the hub.
-func (l *leavers) deleted(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+func (l *leaveReconciler) deleted(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if err := Forget(ctx, l.hubClient, cluster, "whoever deleted the Cluster", l.clock.Now()); err != nil {
 		return err
 	}

@@ -93,14 +93,14 @@ func (s *Server) invite(r *http.Request, v *visit) (name, command string, err er
 	if err != nil || hours < 1 || hours > maxHours {
 		return "", "", askedError{fmt.Sprintf("A command is good for 1 to %d hours.", maxHours)}
 	}
-	gifts := bootstrap.ClusterDefaults{Region: strings.TrimSpace(r.PostForm.Get("region")), Provider: strings.TrimSpace(r.PostForm.Get("provider"))}
+	defaults := bootstrap.ClusterDefaults{Region: strings.TrimSpace(r.PostForm.Get("region")), Provider: strings.TrimSpace(r.PostForm.Get("provider"))}
 	if zone := strings.TrimSpace(r.PostForm.Get("zone")); zone != "" {
-		gifts.Zones = []string{zone}
+		defaults.Zones = []string{zone}
 	}
-	if gifts.Labels, err = labelsOf(r.PostForm.Get("labels")); err != nil {
+	if defaults.Labels, err = labelsOf(r.PostForm.Get("labels")); err != nil {
 		return "", "", err
 	}
-	if err := operate.ValidateGifts(gifts); err != nil {
+	if err := operate.ValidateClusterDefaults(defaults); err != nil {
 		return "", "", askedError{err.Error()}
 	}
 	err = v.user.Hub.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{})
@@ -118,7 +118,7 @@ func (s *Server) invite(r *http.Request, v *visit) (name, command string, err er
 	if err != nil {
 		return "", "", err
 	}
-	token.MaxUses, token.Manual, token.Gives, token.CreatedBy = 1, r.PostForm.Get("approval") == contract.ApprovalManual, gifts, v.user.Name
+	token.MaxUses, token.Manual, token.Gives, token.CreatedBy = 1, r.PostForm.Get("approval") == contract.ApprovalManual, defaults, v.user.Name
 	if err := operate.Issue(ctx, v.user.Hub, token); err != nil {
 		return "", "", err
 	}

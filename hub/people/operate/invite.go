@@ -149,8 +149,8 @@ func awaitSigned(ctx context.Context, hubClient client.Client, id string, secret
 	return err
 }
 
-// ValidateGifts says what no Cluster can have. The error names the field.
-func ValidateGifts(g bootstrap.ClusterDefaults) error {
+// ValidateClusterDefaults says what no Cluster can have. The error names the field.
+func ValidateClusterDefaults(g bootstrap.ClusterDefaults) error {
 	for key, value := range g.Labels {
 		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
 			return fmt.Errorf("labels: the key %q is not valid: %s", key, problems[0])

@@ -34,10 +34,10 @@ func TestEndpoint(t *testing.T) {
 func TestGiftsThatNoClusterCanHaveAreNamed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(operate.ValidateGifts(bootstrap.ClusterDefaults{Labels: map[string]string{"tier": "gold"}, Region: "eu", Zones: []string{"eu-1"}})).To(Succeed())
-	g.Expect(operate.ValidateGifts(bootstrap.ClusterDefaults{Labels: map[string]string{"a b": "c"}})).To(MatchError(HavePrefix(`labels: the key "a b"`)))
-	g.Expect(operate.ValidateGifts(bootstrap.ClusterDefaults{Labels: map[string]string{"a": "c d"}})).To(MatchError(HavePrefix(`labels: the value "c d"`)))
-	g.Expect(operate.ValidateGifts(bootstrap.ClusterDefaults{Zones: []string{"-"}})).To(MatchError(HavePrefix(`zone "-"`)))
+	g.Expect(operate.ValidateClusterDefaults(bootstrap.ClusterDefaults{Labels: map[string]string{"tier": "gold"}, Region: "eu", Zones: []string{"eu-1"}})).To(Succeed())
+	g.Expect(operate.ValidateClusterDefaults(bootstrap.ClusterDefaults{Labels: map[string]string{"a b": "c"}})).To(MatchError(HavePrefix(`labels: the key "a b"`)))
+	g.Expect(operate.ValidateClusterDefaults(bootstrap.ClusterDefaults{Labels: map[string]string{"a": "c d"}})).To(MatchError(HavePrefix(`labels: the value "c d"`)))
+	g.Expect(operate.ValidateClusterDefaults(bootstrap.ClusterDefaults{Zones: []string{"-"}})).To(MatchError(HavePrefix(`zone "-"`)))
 }
 
 func TestTheJoinCommandHasAllThatAnAgentNeeds(t *testing.T) {

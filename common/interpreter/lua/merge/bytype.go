@@ -28,8 +28,8 @@ func rank(status any) int {
 	}
 }
 
-// saying is what one source says of one type.
-type saying struct {
+// statement is what one source says of one type.
+type statement struct {
 	source    int
 	condition map[string]any
 	// status is a text or nil.
@@ -52,14 +52,14 @@ func statusOf(condition map[string]any) any {
 // bad are bad when they are True, and sources without them do not count. The conditions say
 // generation as their observedGeneration if all sources are current.
 func ByType(sources []Source, bad []string, generation any) []any {
-	found := map[string][]saying{}
+	found := map[string][]statement{}
 	for i := range sources {
 		for _, condition := range conditionsOf(sources[i].Conditions) {
 			name, ok := condition["type"].(string)
 			if _, known := found[name]; !ok || !known && len(found) == most {
 				continue
 			}
-			found[name] = append(found[name], saying{source: i, condition: condition, status: statusOf(condition)})
+			found[name] = append(found[name], statement{source: i, condition: condition, status: statusOf(condition)})
 		}
 	}
 	out := make([]any, 0, len(found))
@@ -70,7 +70,7 @@ func ByType(sources []Source, bad []string, generation any) []any {
 }
 
 // merged returns the condition that all sayings of a type make.
-func merged(name string, sources []Source, all []saying, bad bool, generation any) map[string]any {
+func merged(name string, sources []Source, all []statement, bad bool, generation any) map[string]any {
 	worst := all[0]
 	worstRank := ranked(worst.status, bad)
 	current, counted, messages := true, false, false
@@ -121,7 +121,7 @@ func ranked(status any, bad bool) int {
 }
 
 // missing returns the clusters of the sources that say nothing of a type.
-func missing(sources []Source, all []saying) texts {
+func missing(sources []Source, all []statement) texts {
 	has := make([]bool, len(sources))
 	for _, one := range all {
 		has[one.source] = true

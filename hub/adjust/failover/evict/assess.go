@@ -62,7 +62,7 @@ func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room 
 		cond.purge(task, heard(c))
 	case !heard(c) && !directly(task):
 		cond.leave(task, untilHeard)
-	case lapsing(in, task):
+	case taintsExpiring(in, task):
 		cond.leave(task, untilHealthy) // the copy may stay: it is looked at when the taint is gone
 	case replaced && d.chosenAgain(in, task):
 		cond.leave(task, untilChosen)
@@ -259,13 +259,13 @@ func underWay(in *Input, task *workv1alpha2.GracefulEvictionTask) *workv1alpha2.
 	return &in.Past[i]
 }
 
-// lapsing says whether the only taints that drive an application out are about to go.
-func lapsing(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
+// taintsExpiring says whether the only taints that drive an application out are about to go.
+func taintsExpiring(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	c := in.Clusters[task.FromCluster]
-	if task.Producer != workv1alpha2.ProducerTaintManager || len(in.Lapsed[c.Name]) == 0 {
+	if task.Producer != workv1alpha2.ProducerTaintManager || len(in.Expiring[c.Name]) == 0 {
 		return false
 	}
-	rest := slices.DeleteFunc(slices.Clone(c.Spec.Taints), func(t corev1.Taint) bool { return in.Lapsed[c.Name].Has(t.Key) })
+	rest := slices.DeleteFunc(slices.Clone(c.Spec.Taints), func(t corev1.Taint) bool { return in.Expiring[c.Name].Has(t.Key) })
 	return !tolerate(c.Spec.Taints, in.Tolerations, in.BySilence).Forever && tolerate(rest, in.Tolerations, in.BySilence).Forever
 }
 

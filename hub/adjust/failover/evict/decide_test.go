@@ -188,7 +188,7 @@ func TestWhatIsLeft(t *testing.T) {
 			}),
 			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
 		},
-		"not because of a taint that is about to go":              {in: given(taint("edge-1"), lostByCondition, func(in *Input) { in.Lapsed = map[string]sets.Set[string]{"edge-1": sets.New("lost")} })},
+		"not because of a taint that is about to go":              {in: given(taint("edge-1"), lostByCondition, func(in *Input) { in.Expiring = map[string]sets.Set[string]{"edge-1": sets.New("lost")} })},
 		"not for a policy if there is no other place":             {in: given(taint("edge-1"), lostByCondition, nowhere), wantReason: "NowhereToGo", wantRecheck: time.Minute},
 		"not for a policy if nobody looks for another place":      {in: given(taint("edge-1"), lostByCondition, func(in *Input) { in.Unscheduled = true })},
 		"for a person although there is none":                     {in: given(taint("edge-1"), nowhere), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
@@ -330,7 +330,7 @@ func TestWhenATaskEnds(t *testing.T) {
 	}
 	timeless := func(in *Input) { in.Clusters["edge-1"].Spec.Taints[0].TimeAdded = nil }
 	lapsed := func(in *Input) {
-		in.ByCondition, in.Lapsed = sets.New("lost"), map[string]sets.Set[string]{"edge-1": sets.New("lost")}
+		in.ByCondition, in.Expiring = sets.New("lost"), map[string]sets.Set[string]{"edge-1": sets.New("lost")}
 	}
 	ill := report("edge-2", workv1alpha1.Unhealthy, 0)
 	before := []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 2)}

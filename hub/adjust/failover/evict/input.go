@@ -47,8 +47,8 @@ type Input struct {
 	// BySilence are the keys of those taints that policies put on clusters because these are
 	// not Ready. Without a word of the policy they are tolerated for DefaultToleration.
 	BySilence sets.Set[string]
-	// Lapsed are the keys of those of ByCondition that are about to go, by cluster.
-	Lapsed map[string]sets.Set[string]
+	// Expiring are the keys of those of ByCondition that are about to go, by cluster.
+	Expiring map[string]sets.Set[string]
 	// Past is what the binding remembers of evictions.
 	Past []workv1alpha2.Eviction
 	// Memory is what the last decision left.

@@ -68,8 +68,8 @@ func notReady(m policyv1alpha1.MatchCondition) bool {
 		(m.Operator == policyv1alpha1.MatchConditionIn) != slices.Contains(m.StatusValues, metav1.ConditionTrue)
 }
 
-// Lapsed returns the keys of the taints that are about to go from a cluster.
-func (p TaintPolicies) Lapsed(c *clusterv1alpha1.Cluster) sets.Set[string] {
+// Expiring returns the keys of the taints that are about to go from a cluster.
+func (p TaintPolicies) Expiring(c *clusterv1alpha1.Cluster) sets.Set[string] {
 	out := sets.Set[string]{}
 	for i := range p.policies {
 		one := &p.policies[i]

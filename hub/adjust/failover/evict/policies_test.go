@@ -54,9 +54,9 @@ func TestWhichTaintsAreAboutToGo(t *testing.T) {
 		p.Spec.AddOnConditions = when("In", "Unknown")
 	})})
 	g.Expect(sets.List(sick.BySilence())).To(Equal([]string{"unknown"}), "others are no silence")
-	g.Expect(p.Lapsed(c)).To(BeEmpty(), "it has no condition")
+	g.Expect(p.Expiring(c)).To(BeEmpty(), "it has no condition")
 	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionUnknown}}
-	g.Expect(p.Lapsed(c)).To(BeEmpty())
+	g.Expect(p.Expiring(c)).To(BeEmpty())
 	c.Status.Conditions[0].Status = metav1.ConditionTrue
-	g.Expect(sets.List(p.Lapsed(c))).To(Equal([]string{"lost"}), "one that is removed and added again stays")
+	g.Expect(sets.List(p.Expiring(c))).To(Equal([]string{"lost"}), "one that is removed and added again stays")
 }

@@ -94,7 +94,7 @@ func (d *Decision) drivenOut(in *Input, cond *conditionBuilder, c *clusterv1alph
 		switch {
 		case !in.ByCondition.Has(t.Key):
 			fromPeople = append(fromPeople, t)
-		case !in.Lapsed[c.Name].Has(t.Key):
+		case !in.Expiring[c.Name].Has(t.Key):
 			fromPolicy = append(fromPolicy, t)
 		}
 	}

@@ -92,8 +92,8 @@ func picks(scope *clusterv1alpha1.PriorityClassScope, class string) bool {
 	}
 }
 
-// Roomier says whether the ResourceQuotas of a cluster leave more of anything free than before.
-func Roomier(before, after []clusterv1alpha1.NamespaceQuota) bool {
+// MoreFree says whether the ResourceQuotas of a cluster leave more of anything free than before.
+func MoreFree(before, after []clusterv1alpha1.NamespaceQuota) bool {
 	type key struct{ namespace, scope string }
 	keyOf := func(q *clusterv1alpha1.NamespaceQuota) key {
 		if q.PriorityClass == nil {

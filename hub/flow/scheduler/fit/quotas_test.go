@@ -130,7 +130,7 @@ func TestRoomier(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(fit.Roomier(before, tt.after)).To(Equal(tt.want))
+			NewWithT(t).Expect(fit.MoreFree(before, tt.after)).To(Equal(tt.want))
 		})
 	}
 }

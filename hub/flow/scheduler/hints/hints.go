@@ -58,8 +58,8 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 		complete(before) != complete(after),
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements):
 		c.Event = Feasibility
-	case roomier(before.Status.ResourceSummary, after.Status.ResourceSummary),
-		fit.Roomier(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas):
+	case moreFree(before.Status.ResourceSummary, after.Status.ResourceSummary),
+		fit.MoreFree(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas):
 		c.Event = Capacity
 	}
 	return c
@@ -172,9 +172,9 @@ func complete(c *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements)
 }
 
-// roomier says whether a report has more of anything free than the one before, in sum
+// moreFree says whether a report has more of anything free than the one before, in sum
 // or on some grade of nodes.
-func roomier(before, after *clusterv1alpha1.ResourceSummary) bool {
+func moreFree(before, after *clusterv1alpha1.ResourceSummary) bool {
 	if after == nil {
 		return false
 	}
