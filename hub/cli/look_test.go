@@ -230,7 +230,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 		g.Expect(out).To(And(ContainSubstring("about edge-1"), Not(ContainSubstring("about edge-3"))))
 		_, said := l.run(ExitDone, "events", "--since", "1ns")
 		g.Expect(said).To(ContainSubstring("Nothing of that kind happened"))
-		out, _ = l.run(ExitDone, "events", "-n", "default", "--warnings", "-o", "json")
+		out, _ = l.run(ExitDone, "events", "-n", "kube-public", "--warnings", "-o", "json")
 		g.Expect(out).To(ContainSubstring(`"items": []`))
 	})
 	t.Run("completion", func(t *testing.T) {
