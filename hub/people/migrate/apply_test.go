@@ -8,10 +8,12 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -56,6 +58,9 @@ type given struct {
 	created []string
 	// fails says whether a creation fails, and after whether it happened nevertheless.
 	fails func(name string) (fails, after bool)
+	// updates says what an update comes to, and written counts those that are no dry run.
+	updates func(*unstructured.Unstructured) error
+	written int
 }
 
 var errLost = errors.New("the connection is gone")
@@ -64,7 +69,10 @@ func newGiven(t *testing.T) *given {
 	t.Helper()
 	scheme := runtime.NewScheme() // of no other kind, so that objects stay as they are written
 	NewWithT(t).Expect(clusterv1alpha1.AddToScheme(scheme)).To(Succeed())
-	out := &given{fails: func(string) (fails, after bool) { return false, false }}
+	out := &given{
+		fails:   func(string) (fails, after bool) { return false, false },
+		updates: func(*unstructured.Unstructured) error { return nil },
+	}
 	build := fake.NewClientBuilder().WithScheme(scheme).WithTypeConverters(managedfields.NewDeducedTypeConverter()).
 		WithObjects(builder.MakeCluster("edge-1").Obj(), builder.MakeCluster("edge-2").Obj())
 	out.Client = build.WithInterceptorFuncs(interceptor.Funcs{
@@ -86,6 +94,16 @@ func newGiven(t *testing.T) *given {
 				return errLost
 			}
 			return nil
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, options ...client.UpdateOption) error {
+			if !slices.Contains(options, client.UpdateOption(client.DryRunAll)) {
+				out.written++
+			} else if u, ok := obj.(*unstructured.Unstructured); ok {
+				if err := out.updates(u); err != nil {
+					return err
+				}
+			}
+			return c.Update(ctx, obj, options...)
 		},
 	}).Build()
 	return out
@@ -121,6 +139,7 @@ func TestApplyCreatesInAnOrderThatWorks(t *testing.T) {
 	g.Expect(lines).To(Equal(present))
 	g.Expect(all).To(BeTrue())
 	g.Expect(h.created).To(HaveLen(len(want)), "nothing is created twice")
+	g.Expect(h.written).To(BeZero())
 }
 
 // TestApplyGoesOnWhereItWasStopped holds that wherever a connection breaks, before or after an object
@@ -233,6 +252,41 @@ func TestApplyLooksAgain(t *testing.T) {
 	g.Expect(all).To(BeFalse())
 	g.Expect(lines[len(lines)-1]).To(Equal("ConfigMap shop/settings: refused: another one is on the hub, which differs in data.a, metadata.labels.app"))
 	g.Expect(h.created).NotTo(ContainElement("Deployment shop/web"))
+}
+
+// TestApplyAsksTheServer holds that a conflict with the hub is tried again, and that what a server
+// generates and lets nobody remove makes no difference.
+func TestApplyAsksTheServer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	h := newGiven(t)
+	g.Expect(h.Create(t.Context(), parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: shop}, spec: {selector: {a: b}, parallelism: 1}}`)[0])).To(Succeed())
+	job := schema.GroupKind{Group: "batch", Kind: "Job"}
+	conflicts := 0
+	h.updates = func(obj *unstructured.Unstructured) error {
+		if conflicts++; conflicts == 1 {
+			return apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errLost)
+		}
+		if _, has, _ := unstructured.NestedMap(obj.Object, "spec", "selector"); !has {
+			return apierrors.NewInvalid(job, "j", field.ErrorList{field.Required(field.NewPath("spec", "selector"), "")})
+		}
+		if n, _, _ := unstructured.NestedInt64(obj.Object, "spec", "parallelism"); n > 1 {
+			return apierrors.NewInvalid(job, "j", field.ErrorList{field.Forbidden(field.NewPath("spec", "parallelism"), "field is immutable")})
+		}
+		return nil
+	}
+	lines, all, err := h.apply(t, parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: shop}, spec: {parallelism: 1}}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lines).To(Equal([]string{"Job shop/j: there already, and equal"}))
+	g.Expect(all).To(BeTrue())
+	g.Expect(conflicts).To(Equal(3))
+
+	lines, all, err = h.apply(t, parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: shop}, spec: {parallelism: 2}}`))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(BeFalse())
+	g.Expect(lines).To(HaveLen(1))
+	g.Expect(lines[0]).To(ContainSubstring("spec.parallelism: Forbidden: field is immutable"))
+	g.Expect(h.written).To(BeZero())
 }
 
 func TestApplyKeepsWhatNobodyCanWriteOver(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,11 +56,7 @@ func moved(wanted, live *unstructured.Unstructured) []string {
 	for _, field := range [][]string{{"resource", "apiVersion"}, {"resource", "kind"}, {"resource", "namespace"}, {"resource", "name"}, {"clusters"}} {
 		a, _, _ := unstructured.NestedFieldNoCopy(wanted.Object, append([]string{"spec"}, field...)...)
 		b, _, _ := unstructured.NestedFieldNoCopy(live.Object, append([]string{"spec"}, field...)...)
-		at := "spec"
-		for _, name := range field {
-			at += "." + name
-		}
-		out = append(out, differing(at, byCluster(a), byCluster(b))...)
+		out = append(out, differing("spec."+strings.Join(field, "."), byCluster(a), byCluster(b))...)
 	}
 	return out
 }
