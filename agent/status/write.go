@@ -231,7 +231,7 @@ func (d draft) patch() ([]byte, error) {
 func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid types.UID) []kube.Event {
 	var events []kube.Event
 	for o, live := range r.fresh(name, uid) {
-		status, reflectErr := r.reflect(ctx, live)
+		status, reflectErr := r.reflected(ctx, live)
 		status, cut := bounded(status)
 		health, healthErr := r.health(ctx, live)
 		events = append(events, r.learn(name, o, live, func(f *facts) []kube.Event {
@@ -288,8 +288,8 @@ func (r *Reporter) learn(
 	return take(f)
 }
 
-// reflect returns what the hub is told of the status of an object.
-func (r *Reporter) reflect(ctx context.Context, live *unstructured.Unstructured) (*runtime.RawExtension, error) {
+// reflected returns what the hub is told of the status of an object.
+func (r *Reporter) reflected(ctx context.Context, live *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretStatus) {
 		return nil, nil //nolint:nilnil // No status is an answer.
 	}

@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	news := r.judge(one, all.Items)
-	if wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerMeanings); !wrote || err != nil {
+	if wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCustomizations); !wrote || err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	verdict := meta.FindStatusCondition(one.Status.Conditions, configv1alpha1.CustomizationCompiled)
