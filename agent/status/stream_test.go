@@ -74,8 +74,9 @@ func TestFiveThousandChangingPodsAreAHandfulOfWrites(t *testing.T) {
 	}).WithTimeout(10 * time.Second).Should(Succeed())
 	took := time.Since(began)
 	t.Logf("%d changes within %s were %d writes", pods, took.Round(time.Millisecond), writes.Load())
-	// The free ones, those on the way to the longest delay, and one a second.
-	g.Expect(writes.Load()).To(BeNumerically("<=", streamFree+6+int64(took/lastDelay)+1))
+	// The free ones and those on the way to the longest delay, again after each pause of a machine that has other things
+	// to do, and one a second.
+	g.Expect(writes.Load()).To(BeNumerically("<=", (streamFree+6)*(1+int64(took/calm))+int64(took/lastDelay)+1))
 }
 
 func TestDelay(t *testing.T) {
