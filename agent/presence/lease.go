@@ -28,6 +28,10 @@ import (
 // the usual interval.
 const firstLeaseRetry = 500 * time.Millisecond
 
+// refusedFor is for how long an annotation that the hub refused is left out. A hub that starts may refuse for a moment
+// what it knows well, and waits for it afterwards.
+const refusedFor = time.Minute
+
 // sessionLength is how many characters of randomness tell the agents of one member apart.
 const sessionLength = 8
 
@@ -60,7 +64,9 @@ type leaseRenewer struct {
 	// trust says which certificate authorities the agent goes by; nil as version.
 	trust func() Trust
 	// refused is how much of that, the latest first, the hub did not want to hear.
-	refused int
+	// refusedAt is when that was last so.
+	refused   int
+	refusedAt time.Time
 	// seen are the annotations of the Lease when it was last seen.
 	seen map[string]string
 	// latest is the resourceVersion of the Lease as this process left it; empty before the
@@ -163,6 +169,9 @@ func (r *leaseRenewer) renew(ctx context.Context) error {
 // news is what the Lease does not say of the agent yet.
 func (r *leaseRenewer) news() map[string]string {
 	annotations := map[string]string{contract.SessionAnnotation: r.session}
+	if r.refused > 0 && r.clock.Since(r.refusedAt) >= refusedFor {
+		r.refused = 0
+	}
 	left := r.refused
 	if r.trust != nil && left > 0 {
 		left--
@@ -193,6 +202,7 @@ func (r *leaseRenewer) dropAnnotation() bool {
 		return false
 	}
 	r.refused++
+	r.refusedAt = r.clock.Now()
 	return true
 }
 

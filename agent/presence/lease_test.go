@@ -81,6 +81,24 @@ func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
 			g.Expect(hub.got[tc.tries-1]).To(BeEmpty(), "what was told is not told again")
 		})
 	}
+	t.Run("what a hub refuses for a moment is told a minute later", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		hub := &leases{takes: both[:1], answered: map[string]string{}}
+		now := clocktesting.NewFakeClock(time.Now())
+		r := &leaseRenewer{
+			hubClient: hub, cluster: "edge-1", session: "s", version: "v1", duration: time.Minute, interval: time.Minute,
+			trust: func() Trust { return Trust{Authorities: []string{"a", "b"}, Issuer: "a"} }, clock: now,
+		}
+		g.Expect(r.renew(t.Context())).To(Succeed())
+		g.Expect(hub.answered).NotTo(HaveKey(contract.TrustAnnotation))
+		hub.takes = all
+		g.Expect(r.renew(t.Context())).To(Succeed())
+		g.Expect(hub.answered).NotTo(HaveKey(contract.TrustAnnotation), "an older hub is not asked each time")
+		now.Step(refusedFor)
+		g.Expect(r.renew(t.Context())).To(Succeed())
+		g.Expect(hub.answered).To(And(HaveKeyWithValue(contract.TrustAnnotation, "a,b"), HaveKeyWithValue(contract.AgentVersionAnnotation, "v1")))
+	})
 	t.Run("what changes is told again", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
