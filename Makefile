@@ -20,6 +20,9 @@ CLUSTERS ?= 3
 BENCH_N ?= 1000
 # How many agents lose their hub in bench-agents.
 BENCH_AGENTS ?= 500
+# How many agents and applications bench-fleet goes up to.
+AGENTS ?= 1000
+BINDINGS ?= 10000
 # How many packages with API servers of their own are tested at a time: they wait for one another's programs more than
 # they calculate. A member cluster takes 500 MB.
 FLOW_PARALLEL ?= 3
@@ -157,8 +160,8 @@ $(eval $(call tool,govulncheck,$(GOVULNCHECK_VERSION),golang.org/x/vuln/cmd/govu
 
 ##@ Test
 
-# What is tested was vetted before: see verify-vet.
-gotest = go test -vet=off
+# What is tested was vetted before: see verify-vet. Half of linking a test is what only debuggers read.
+gotest = go test -vet=off -ldflags '-s -w'
 # A quarter of an API server's processor time is the search for garbage. There are dozens of them, each for a minute, and
 # there is memory: they look for it more rarely.
 flowtest = GOGC=400 $(gotest)
@@ -190,6 +193,11 @@ test: build test-unit ## Everything that is tested, on real API servers
 test-unit: ## The packages that need no API server, in under half a minute
 	$(call say,unit tests)
 	@$(gotest) -timeout 5m $$($(unit_packages)) | $(slowest)
+
+.PHONY: rollout-fuzz
+rollout-fuzz: ## Ten thousand made-up stories of staged rollouts, in some minutes; SEED=1 is the seed of the first
+	$(call say,made-up stories of staged rollouts)
+	@$(gotest) -count=1 -timeout 60m ./test/rollout -run TestInventedStories -runs 10000 -seed $(or $(SEED),1)
 
 .PHONY: test-race
 test-race: ## Of these the packages with goroutines under the race detector, which needs a C compiler
@@ -242,6 +250,14 @@ bench: build ## Measure BENCH_N (1000) templates to CLUSTERS (3) members; result
 .PHONY: bench-agents
 bench-agents: build ## Measure how soon BENCH_AGENTS (500) agents are Ready again after their hub was away for a minute
 	@go run ./test/bench/reconnect --agents $(BENCH_AGENTS)
+
+.PHONY: bench-fleet
+bench-fleet: build ## Measure a hub with up to AGENTS (1000) hollow agents and BINDINGS (10000) applications, at a quarter, half and the whole of it
+	@go run ./test/bench/fleet --agents $(AGENTS) --bindings $(BINDINGS)
+
+.PHONY: bench-wan
+bench-wan: build ## Measure an agent on a ship's line: 600 ms, 128 kbit/s, 2 % loss (takes half an hour)
+	@go run ./test/bench/wan
 
 .PHONY: clean
 clean: demo-down ## Remove what was built and written; the Go build cache stays

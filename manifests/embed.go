@@ -1,6 +1,6 @@
 // Package manifests holds what the hub installs into its API server, as files: the
-// CRDs (generated), the rights of those who are about to join, and the admission
-// policies. The files are the truth; this package only reads them.
+// CRDs (generated), the rights of those who are about to join, the admission policies,
+// and how requests of agents are served beside those of others. The files are the truth; this package only reads them.
 package manifests
 
 import (
@@ -21,12 +21,13 @@ const (
 	crdDir    = "crds"
 	rbacDir   = "rbac"
 	policyDir = "policies"
+	flowDir   = "flow"
 )
 
-// FS returns the files, in the directories crds, rbac and policies.
+// FS returns the files, in the directories crds, rbac, policies and flow.
 func FS() fs.FS { return files }
 
-//go:embed crds/*.yaml rbac/*.yaml policies/*.yaml
+//go:embed crds/*.yaml rbac/*.yaml policies/*.yaml flow/*.yaml
 var files embed.FS
 
 //go:embed monitoring
@@ -72,6 +73,10 @@ func RBAC() ([]*unstructured.Unstructured, error) { return read(rbacDir) }
 
 // Policies returns the admission policies and their bindings, sorted by kind and name.
 func Policies() ([]*unstructured.Unstructured, error) { return read(policyDir) }
+
+// Flow returns what says how requests of agents are served beside those of others, the levels
+// after the schemas that name them.
+func Flow() ([]*unstructured.Unstructured, error) { return read(flowDir) }
 
 // read decodes the files of a directory; each holds one object.
 func read(dir string) ([]*unstructured.Unstructured, error) {

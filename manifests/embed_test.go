@@ -16,7 +16,7 @@ import (
 func TestFilesAreReadInOrder(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func() ([]*unstructured.Unstructured, error){
-		"CRDs": CRDs, "RBAC": RBAC, "policies": Policies,
+		"CRDs": CRDs, "RBAC": RBAC, "policies": Policies, "flow": Flow,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

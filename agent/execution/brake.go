@@ -73,7 +73,7 @@ func newBrake(watched bool) *brake {
 }
 
 // Pass says whether the objects of a Work may be deleted now. Works lists those of the
-// member. If they may not, the Work is among those that Hear returns when they may.
+// member. If they may not, the Work is among those that Observe returns when they may.
 func (b *brake) Pass(work *workv1alpha1.Work, works func() ([]workv1alpha1.Work, error), now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,9 +150,9 @@ func (b *brake) count(works []workv1alpha1.Work, now time.Time) (going, all int)
 	return going, all
 }
 
-// Hear takes over what the Cluster says, nil if there is none, and returns the Works to
+// Observe takes over what the Cluster says, nil if there is none, and returns the Works to
 // look at again.
-func (b *brake) Hear(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
+func (b *brake) Observe(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	first := !b.known
@@ -305,7 +305,7 @@ func (r *Reconciler) clusterSource(c cache.Cache, name string) source.Source {
 		}
 		hear := func(obj any) {
 			if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok && cluster.Name == name {
-				r.approved(queue, r.brake.Hear(cluster))
+				r.approved(queue, r.brake.Observe(cluster))
 				r.tryRecount(ctx)
 			}
 		}
@@ -321,7 +321,7 @@ func (r *Reconciler) clusterSource(c cache.Cache, name string) source.Source {
 			case <-ctx.Done():
 			case <-registration.HasSyncedChecker().Done():
 				if !r.brake.Known() { // there is no such Cluster
-					r.approved(queue, r.brake.Hear(nil))
+					r.approved(queue, r.brake.Observe(nil))
 				}
 			}
 		}()

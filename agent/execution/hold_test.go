@@ -44,7 +44,7 @@ func TestAHoldEndsWhenNothingIsToBeDeletedAnyMore(t *testing.T) {
 	g, now := NewWithT(t), time.Unix(0, 0)
 	b, works := newBrake(true), endingWorks(3)
 	list := func() ([]workv1alpha1.Work, error) { return works, nil }
-	b.Hear(braked())
+	b.Observe(braked())
 	for i := range works {
 		g.Expect(b.Pass(&works[i], list, now)).To(BeFalse())
 	}
@@ -75,7 +75,7 @@ func TestAHoldOfTheAgentBeforeEndsToo(t *testing.T) {
 	g := NewWithT(t)
 	b := newBrake(true)
 	g.Expect(b.Idle()).To(BeFalse(), "nobody says that anything is held")
-	b.Hear(braked(metav1.Condition{Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue}))
+	b.Observe(braked(metav1.Condition{Type: clusterv1alpha1.ClusterDeletionsHeld, Status: metav1.ConditionTrue}))
 	g.Expect(b.Idle()).To(BeTrue())
 	stays := endingWorks(2)
 	stays[0].Spec.PreserveResourcesOnDeletion = new(true)

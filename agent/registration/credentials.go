@@ -41,10 +41,12 @@ type Credentials struct {
 	clock       clock.Clock
 	random      func() float64
 	connection  *rest.Config
+	dial        dialFunc
 	secretStore *SecretStore
 
-	// refused is told that the hub refused something, unreachable that it did not answer.
-	refused, unreachable chan struct{}
+	// refused is told that the hub refused something, interrupted that it did not answer, or had
+	// to be connected to again: it may have been started with another authority meanwhile.
+	refused, interrupted chan struct{}
 	// rejectedToken is a token that the hub refused: it is not tried again and again.
 	rejectedToken string
 
@@ -75,8 +77,13 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	}
 	c := &Credentials{
 		state: state{dir: o.StateDir}, clock: o.Clock, random: o.Random, connection: o.Connection, secretStore: o.SecretStore,
-		refused: make(chan struct{}, 1), unreachable: make(chan struct{}, 1),
+		refused: make(chan struct{}, 1), interrupted: make(chan struct{}, 1),
 	}
+	var dial dialFunc
+	if o.Connection != nil {
+		dial = o.Connection.Dial
+	}
+	c.dial = redialed(dial, func() { tell(c.interrupted) })
 	who, err := c.state.identity()
 	if err != nil {
 		return nil, err
@@ -117,6 +124,7 @@ func (c *Credentials) take(config *rest.Config) error {
 		whole = rest.CopyConfig(c.connection)
 	}
 	whole.Host = config.Host
+	whole.Dial = c.dial
 	whole.TLSClientConfig = rest.TLSClientConfig{CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData}
 	transport, err := rest.TransportFor(whole)
 	if err != nil {
@@ -187,7 +195,7 @@ func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.now().transport.RoundTrip(request)
 	if err != nil {
 		if request.Context().Err() == nil {
-			tell(c.unreachable)
+			tell(c.interrupted)
 		}
 		return nil, err
 	}

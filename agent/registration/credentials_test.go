@@ -23,28 +23,11 @@ import (
 // does not take its credentials.
 func TestTheHubIsNotToldWhatTheMirrorHasNot(t *testing.T) {
 	t.Parallel()
-	const nobody = "https://127.0.0.1:1"
 	g := NewWithT(t)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	g.Expect(err).NotTo(HaveOccurred())
-	authority := func(name string) *x509.Certificate {
-		ca, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
-		g.Expect(err).NotTo(HaveOccurred())
-		return ca
-	}
-	old, next := authority("old"), authority("next")
-	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: contract.AgentUser("edge-1")},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}, old, &key.PublicKey, key)
-	g.Expect(err).NotTo(HaveOccurred())
-	cert, err := x509.ParseCertificate(raw)
-	g.Expect(err).NotTo(HaveOccurred())
-
-	dir := t.TempDir()
-	s := state{dir: dir}
-	g.Expect(s.claim(identity{Cluster: "edge-1", Server: nobody})).To(Succeed())
-	g.Expect(s.keep(nobody, "edge-1", encodeCertificate(old), encodeCertificate(cert), key)).To(Succeed())
+	const nobody = "https://127.0.0.1:1"
+	old, next := newAuthority(t, "old"), newAuthority(t, "next")
+	cert := old.agent(t, "edge-1")
+	dir := joinedTo(t, nobody, old.cert, cert, old.key)
 	files, err := Files(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	open := func(m *SecretStore) *Credentials {
@@ -61,10 +44,50 @@ func TestTheHubIsNotToldWhatTheMirrorHasNot(t *testing.T) {
 
 	c := open(&SecretStore{saved: files})
 	g.Expect(trusts(c)).To(Equal(1))
-	both := slices.Concat(encodeCertificate(old), encodeCertificate(next))
-	g.Expect(c.keep(both, encodeCertificate(cert), key)).To(Succeed())
+	both := slices.Concat(encodeCertificate(old.cert), encodeCertificate(next.cert))
+	g.Expect(c.keep(both, encodeCertificate(cert), old.key)).To(Succeed())
 	g.Expect(c.now().trusts).To(HaveLen(2), "it goes by both at once")
 	g.Expect(trusts(c)).To(Equal(1), "the next pod would not")
 	c.mirrored()
 	g.Expect(trusts(c)).To(Equal(2))
+}
+
+// authority signs certificates of agents, all with its own key.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, name string) authority {
+	t.Helper()
+	g := NewWithT(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
+	g.Expect(err).NotTo(HaveOccurred())
+	return authority{cert: cert, key: key}
+}
+
+// agent returns a certificate for the agent of a cluster.
+func (a authority) agent(t *testing.T, cluster string) *x509.Certificate {
+	t.Helper()
+	g := NewWithT(t)
+	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: contract.AgentUser(cluster), Organization: []string{contract.JoinGroup("a-join")}},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}, a.cert, &a.key.PublicKey, a.key)
+	g.Expect(err).NotTo(HaveOccurred())
+	cert, err := x509.ParseCertificate(raw)
+	g.Expect(err).NotTo(HaveOccurred())
+	return cert
+}
+
+// joinedTo returns the state directory of edge-1, which has joined a hub.
+func joinedTo(t *testing.T, hub string, ca, cert *x509.Certificate, key *ecdsa.PrivateKey) string {
+	t.Helper()
+	g := NewWithT(t)
+	s := state{dir: t.TempDir()}
+	g.Expect(s.claim(identity{Cluster: "edge-1", Server: hub})).To(Succeed())
+	g.Expect(s.keep(hub, "edge-1", encodeCertificate(ca), encodeCertificate(cert), key)).To(Succeed())
+	return s.dir
 }

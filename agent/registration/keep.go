@@ -20,8 +20,8 @@ const (
 	// it did not answer. A hub that exchanges its authority must name both for longer.
 	learnEvery = 6 * time.Hour
 	learnAgain = 10 * time.Minute
-	// learnSoon is how soon after the hub did not answer, drawn out sixfold for the sake of a
-	// hub that all its agents come back to: it may have been started with another authority.
+	// learnSoon is how soon after the hub was away, drawn out sixfold for the sake of a hub
+	// that all its agents come back to: it may have been started with another authority.
 	// An API that was just started does not say so yet; hence it is asked learnTimes, each
 	// learnApart or up to twice that after the last answer.
 	learnSoon  = 5 * time.Second
@@ -83,7 +83,7 @@ func (c *Credentials) Keep(ctx context.Context) error {
 			if k.askAt.IsZero() {
 				k.askAt = later(k.clock.Now(), k.asked.Add(askEvery))
 			}
-		case <-c.unreachable:
+		case <-c.interrupted:
 			if k.learnMore == 0 {
 				k.learnAt = c.clock.Now().Add(wait.Jitter(learnSoon, 5))
 			}

@@ -1,12 +1,14 @@
 package bindings
 
 import (
+	"encoding/json"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -70,6 +72,18 @@ func IsTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	named := func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster }
 	return slices.ContainsFunc(spec.Clusters, named) || slices.ContainsFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
 		return slices.ContainsFunc(s.Clusters, named)
+	})
+}
+
+// Needs says whether the workload of a binding needs an object by what its template says now. What
+// it needs by labels is taken to be any of the kind, and if nothing is noted it may be anything.
+func Needs(b workv1alpha2.Binding, obj *workv1alpha2.ObjectReference) bool {
+	var refs []configv1alpha1.DependentObjectReference
+	if err := json.Unmarshal([]byte(b.GetAnnotations()[contract.DependenciesAnnotation]), &refs); err != nil {
+		return true
+	}
+	return slices.ContainsFunc(refs, func(r configv1alpha1.DependentObjectReference) bool {
+		return r.APIVersion == obj.APIVersion && r.Kind == obj.Kind && r.Namespace == obj.Namespace && (r.Name == "" || r.Name == obj.Name)
 	})
 }
 

@@ -64,6 +64,23 @@ func TestWhereATemplateGoes(t *testing.T) {
 	g.Expect(spec.Clusters).To(HaveLen(2), "what was read is not changed")
 }
 
+func TestWhatAWorkloadNeeds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{}
+	needs := func(kind, name string) bool {
+		return bindings.Needs(b, &workv1alpha2.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name})
+	}
+	g.Expect(needs("ConfigMap", "settings")).To(BeTrue(), "nothing is noted yet")
+	b.Annotations = map[string]string{contract.DependenciesAnnotation: `[
+		{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"settings"},
+		{"apiVersion":"v1","kind":"Secret","namespace":"shop","labelSelector":{"matchLabels":{"app":"web"}}}]`}
+	g.Expect(needs("ConfigMap", "settings")).To(BeTrue())
+	g.Expect(needs("ConfigMap", "other")).To(BeFalse())
+	g.Expect(needs("Secret", "any")).To(BeTrue(), "who has the labels is not known here")
+	g.Expect(needs("ServiceAccount", "settings")).To(BeFalse())
+}
+
 func TestTheBindingOfAWork(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

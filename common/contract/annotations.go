@@ -82,6 +82,27 @@ const (
 	// if an application goes back to a preferred group of clusterAffinities once it
 	// fits there again. What overflowed comes back by itself, unless it is "false".
 	ReturnToPreferredAnnotation = "fairlead.dev/return-to-preferred-group"
+	// RolloutStrategyAnnotation, on a policy, names the RolloutStrategy by which changes of its
+	// templates reach clusters; on a template it wins over the policy's, and RolloutStrategyNone
+	// opts out. On a binding it is what the detector found to hold: whoever renders it asks its
+	// StagedRollout first.
+	RolloutStrategyAnnotation = "fairlead.dev/rollout-strategy"
+	// RolloutForcedAnnotation, on a binding, is "true" if its RolloutStrategyAnnotation is there
+	// because the strategy selects the policy.
+	RolloutForcedAnnotation = "fairlead.dev/rollout-strategy-forced"
+	// RevisionAnnotation, on a Work, is the revision that it was rendered from, as package revision
+	// writes it: NUMBER-HASH.
+	RevisionAnnotation = "fairlead.dev/revision"
+	// RevisionOfAnnotation, on a Work, names the binding whose rollout RevisionAnnotation is about, as
+	// NAMESPACE/NAME, if it is not its own: that of a workload that needs the object.
+	RevisionOfAnnotation = "fairlead.dev/revision-of"
+	// RevisionGenerationAnnotation, on a Work, is the generation of the template that it was rendered
+	// from. Scaling raises it, and makes no revision.
+	RevisionGenerationAnnotation = "fairlead.dev/revision-generation"
+	// RevisionSinceAnnotation, on a Work, is when it was given the content of that revision (RFC
+	// 3339). A revision that changes nothing in a cluster leaves it as it was: what is older than
+	// the revision is how one sees that.
+	RevisionSinceAnnotation = "fairlead.dev/revision-since"
 	// RecreateAnnotation, on a template, is "true" if the agents may delete and make anew
 	// its objects in the members when a field is changed that cannot change.
 	RecreateAnnotation = "fairlead.dev/recreate-on-immutable-change"
@@ -115,3 +136,6 @@ const (
 	// is how an agent learns where its Works are.
 	ExecutionNamespaceAnnotation = "fairlead.dev/execution-namespace"
 )
+
+// RolloutStrategyNone is the value of RolloutStrategyAnnotation that opts a template out.
+const RolloutStrategyNone = "none"

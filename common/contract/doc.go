@@ -14,4 +14,10 @@
 //   - execution namespace: the namespace on the hub that holds a member's Works.
 //   - desired and live: the two sides of a comparison.
 //   - targets: the clusters of a binding.
+//   - strategy: a RolloutStrategy; rollout: a StagedRollout or ClusterStagedRollout.
+//   - revision: what an application consists of at one time, by number and hash. Stable is the last
+//     that has passed every wave.
+//   - wave: one step of a rollout; soak: how long it must be well.
+//   - held, in flight, set aside, lost, returning, catching up: how a cluster is in a rollout; see
+//     ClusterState.
 package contract

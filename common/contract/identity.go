@@ -24,6 +24,7 @@ const (
 	FieldManagerDetector       = "fairlead-detector"
 	FieldManagerDependencies   = "fairlead-dependencies"
 	FieldManagerScheduler      = "fairlead-scheduler"
+	FieldManagerRollout        = "fairlead-rollout"
 	FieldManagerBinding        = "fairlead-binding"
 	FieldManagerCustomizations = "fairlead-interpretation"
 	FieldManagerStatus         = "fairlead-status"

@@ -25,8 +25,10 @@ const (
 	// lastRetry bounds the delay: nobody waits longer for something that was mended.
 	lastRetry = time.Minute
 	// conflictRetry is the delay after a conflict, which is not a failure: our cache
-	// was behind, and will have caught up by then.
-	conflictRetry = 10 * time.Millisecond
+	// was behind, and will have caught up by then. If it has not, because the API server has
+	// too much to do, the delay doubles up to lastConflictRetry: to ask it at 100 Hz does not help.
+	conflictRetry     = 10 * time.Millisecond
+	lastConflictRetry = time.Second
 )
 
 // NewController begins the definition of a controller, with what all of ours have in
@@ -74,21 +76,23 @@ func typedOptions[R comparable](workers int) controller.TypedOptions[R] {
 
 // QuietConflicts wraps a reconciler so that what mends itself is no error in the log. A
 // conflict (our cache was behind, another writer was first, what an Edit was about is gone)
-// is a quick second try, and no reason to back off. A kind that the API does not serve, yet
+// is a quick second try; those after it come a little later each time. A kind that the API does not serve, yet
 // or any more, and a namespace that is about to go are looked at again later and later.
 func QuietConflicts[R comparable](r reconcile.TypedReconciler[R]) reconcile.TypedReconciler[R] {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry)
+	conflicts := workqueue.NewTypedItemExponentialFailureRateLimiter[R](conflictRetry, lastConflictRetry)
 	return reconcile.TypedFunc[R](func(ctx context.Context, req R) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, req)
 		switch {
 		case apierrors.IsConflict(err), errors.As(err, new(goneError)):
 			ctrl.LoggerFrom(ctx).V(1).Info("Trying again after a conflict", "reason", err.Error())
-			return reconcile.Result{RequeueAfter: conflictRetry}, nil
+			return reconcile.Result{RequeueAfter: conflicts.When(req)}, nil
 		case IsUnserved(err), namespaceEnds(err):
 			ctrl.LoggerFrom(ctx).V(1).Info("Trying again later, a kind or a namespace is not there", "reason", err.Error())
 			return reconcile.Result{RequeueAfter: backoff.When(req)}, nil
 		}
 		backoff.Forget(req)
+		conflicts.Forget(req)
 		return result, err
 	})
 }

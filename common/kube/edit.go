@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
@@ -17,15 +18,23 @@ import (
 // read; the caller changes it in place; Commit writes the difference.
 type Edit struct {
 	obj    client.Object
-	before []byte
+	before client.Object
+	// untracked has Commit end the record of who set which field.
+	untracked bool
 }
+
+// Untracked has the patch of the object, if there is one, end the record of who set which field.
+// It is for objects that nobody but us writes, soon after they were made: the record is half of
+// such an object, and to keep it is a third of what a write of its status costs the API server.
+// It begins again only if somebody applies the object from the server's side.
+func (e *Edit) Untracked() { e.untracked = true }
 
 // Begin remembers obj, which must be as it was read (and a copy, if it came from a
 // cache).
 func Begin(obj client.Object) (*Edit, error) {
-	before, err := json.Marshal(obj)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %q: %w", obj.GetName(), err)
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("copying %q: a copy of %T is no object", obj.GetName(), obj)
 	}
 	return &Edit{obj: obj, before: before}, nil
 }
@@ -50,6 +59,18 @@ func (e *Edit) Commit(ctx context.Context, c client.Client, fieldManager string)
 	return spec != nil || status != nil, nil
 }
 
+// CommitObject does what Commit does, without the status.
+func (e *Edit) CommitObject(ctx context.Context, c client.Client, fieldManager string) (bool, error) {
+	spec, _, err := e.diff()
+	if err != nil {
+		return false, err
+	}
+	if err := e.patch(ctx, c, spec, fieldManager); err != nil {
+		return false, err
+	}
+	return spec != nil, nil
+}
+
 // CommitStatusFirst does what Commit does, the other way round: for who knows that another
 // stage waits for the change of the object, and would write at the same time as the status
 // is written. The status says for a moment what is not done yet.
@@ -72,7 +93,7 @@ func (e *Edit) patch(ctx context.Context, c client.Client, spec map[string]json.
 	if spec == nil {
 		return nil
 	}
-	patch, err := e.locked(spec)
+	patch, err := e.locked(spec, e.untracked)
 	if err != nil {
 		return err
 	}
@@ -86,7 +107,7 @@ func (e *Edit) patchStatus(ctx context.Context, c client.Client, status json.Raw
 	if status == nil {
 		return nil
 	}
-	patch, err := e.locked(map[string]json.RawMessage{"status": status})
+	patch, err := e.locked(map[string]json.RawMessage{"status": status}, false)
 	if err != nil {
 		return err
 	}
@@ -113,11 +134,20 @@ func overtaken(err error) error {
 // diff returns the merge patch of all but the status, and that of the status; nil
 // where nothing changed.
 func (e *Edit) diff() (spec map[string]json.RawMessage, status json.RawMessage, err error) {
+	// Most edits change nothing, and to see that takes no encoding. What looks different here may be
+	// the same as JSON, such as an empty list and none.
+	if reflect.DeepEqual(e.before, e.obj) {
+		return nil, nil, nil
+	}
+	before, err := json.Marshal(e.before)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding %q: %w", e.obj.GetName(), err)
+	}
 	after, err := json.Marshal(e.obj)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encoding %q: %w", e.obj.GetName(), err)
 	}
-	patch, err := jsonpatch.CreateMergePatch(e.before, after)
+	patch, err := jsonpatch.CreateMergePatch(before, after)
 	if err != nil {
 		return nil, nil, fmt.Errorf("comparing %q: %w", e.obj.GetName(), err)
 	}
@@ -132,8 +162,9 @@ func (e *Edit) diff() (spec map[string]json.RawMessage, status json.RawMessage, 
 	return spec, status, nil
 }
 
-// locked adds the resourceVersion that the object has now to a patch.
-func (e *Edit) locked(patch map[string]json.RawMessage) (client.Patch, error) {
+// locked adds the resourceVersion that the object has now to a patch, and that it is not to
+// be tracked any more.
+func (e *Edit) locked(patch map[string]json.RawMessage, untracked bool) (client.Patch, error) {
 	metadata := map[string]any{}
 	if raw, ok := patch["metadata"]; ok {
 		if err := json.Unmarshal(raw, &metadata); err != nil {
@@ -141,6 +172,9 @@ func (e *Edit) locked(patch map[string]json.RawMessage) (client.Patch, error) {
 		}
 	}
 	metadata["resourceVersion"] = e.obj.GetResourceVersion()
+	if untracked {
+		metadata["managedFields"] = []any{map[string]any{}} // one empty entry means none
+	}
 	raw, err := json.Marshal(metadata)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q: %w", e.obj.GetName(), err)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,6 +41,9 @@ func TestDiff(t *testing.T) {
 	}{
 		"nothing changed, nothing is written": {
 			change: func(*workv1alpha2.ResourceBinding) {},
+		},
+		"an empty list and none are the same": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = []workv1alpha2.TargetCluster{} },
 		},
 		"the status alone does not touch the object": {
 			change:     func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 2 },
@@ -76,6 +82,48 @@ func TestDiff(t *testing.T) {
 				g.Expect(status).To(MatchJSON(tc.wantStatus))
 			}
 		})
+	}
+}
+
+// unreadable is a binding that cannot be encoded.
+type unreadable struct{ *workv1alpha2.ResourceBinding }
+
+func (unreadable) MarshalJSON() ([]byte, error) { return nil, errors.New("encoded") }
+
+func (u unreadable) DeepCopyObject() runtime.Object { return unreadable{u.DeepCopy()} }
+
+func TestWhatDidNotChangeIsNotEncoded(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	obj := unreadable{binding()}
+	edit, err := Begin(obj)
+	g.Expect(err).NotTo(HaveOccurred())
+	wrote, err := edit.Commit(t.Context(), nil, "test")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(wrote).To(BeFalse())
+	obj.Spec.Replicas++
+	_, err = edit.Commit(t.Context(), nil, "test")
+	g.Expect(err).To(MatchError(ContainSubstring("encoded")), "what changed is")
+}
+
+// BenchmarkEditWithoutChange is what a stage pays that looks at a binding in vain.
+func BenchmarkEditWithoutChange(b *testing.B) {
+	obj := binding()
+	for i := range 50 {
+		obj.Spec.Clusters = append(obj.Spec.Clusters, workv1alpha2.TargetCluster{Name: fmt.Sprint("edge-", i), Replicas: 2})
+		obj.Status.AggregatedStatus = append(obj.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{
+			ClusterName: fmt.Sprint("edge-", i), Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":2,"readyReplicas":2}`)},
+		})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		edit, err := Begin(obj)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if wrote, err := edit.Commit(b.Context(), nil, "test"); wrote || err != nil {
+			b.Fatal(wrote, err)
+		}
 	}
 }
 
@@ -180,16 +228,69 @@ func TestQuietConflictsTurnsAConflictIntoASecondTry(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "works"}, "w", errors.New("behind"))
+	var comes error
+	r := QuietConflicts(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, comes }))
 	run := func(err error) (ctrl.Result, error) {
-		return QuietConflicts(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
-			return reconcile.Result{}, err
-		})).Reconcile(t.Context(), reconcile.Request{})
+		comes = err
+		return r.Reconcile(t.Context(), reconcile.Request{})
 	}
-	result, err := run(conflict)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(result.RequeueAfter).To(BeNumerically(">", 0))
+	last := time.Duration(0)
+	for range 20 {
+		result, err := run(conflict)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically(">=", last), BeNumerically("<=", lastConflictRetry)))
+		last = result.RequeueAfter
+	}
+	g.Expect(last).To(Equal(lastConflictRetry), "who stays behind asks ever more slowly")
 
 	broken := errors.New("broken")
-	_, err = run(broken)
+	_, err := run(broken)
 	g.Expect(err).To(MatchError(broken))
+	result, err := run(conflict)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(Equal(conflictRetry), "the next conflict is a new one")
+}
+
+func TestAnUntrackedEditEndsTheRecordOfWhoSetWhat(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		want   string
+	}{
+		"with the patch of the object": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 2 },
+			want:   `{"metadata":{"resourceVersion":"","managedFields":[{}]},"spec":{"replicas":2}}`,
+		},
+		"and not with that of the status, which cannot": {
+			change: func(b *workv1alpha2.ResourceBinding) { b.Status.SchedulerObservedGeneration = 2 },
+			want:   `{"metadata":{"resourceVersion":""},"status":{"schedulerObservedGeneration":2}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			var sent []string
+			note := func(obj client.Object, patch client.Patch) error {
+				data, err := patch.Data(obj)
+				sent = append(sent, string(data))
+				return err
+			}
+			c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+				Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+					return note(obj, patch)
+				},
+				SubResourcePatch: func(_ context.Context, _ client.Client, _ string, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+					return note(obj, patch)
+				},
+			})
+			b := binding()
+			edit, err := Begin(b)
+			g.Expect(err).NotTo(HaveOccurred())
+			edit.Untracked()
+			tc.change(b)
+			g.Expect(edit.Commit(t.Context(), c, "test")).To(BeTrue())
+			g.Expect(sent).To(HaveLen(1))
+			g.Expect(sent[0]).To(MatchJSON(tc.want))
+		})
+	}
 }

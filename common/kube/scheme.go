@@ -15,6 +15,7 @@ import (
 	autoscalingv1alpha1 "fairlead.dev/common/api/autoscaling/v1alpha1"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -35,6 +36,7 @@ func NewScheme() (*runtime.Scheme, error) {
 		appsv1alpha1.AddToScheme,
 		remedyv1alpha1.AddToScheme,
 		autoscalingv1alpha1.AddToScheme,
+		fairleadv1alpha1.AddToScheme,
 		corev1.AddToScheme,
 		rbacv1.AddToScheme,
 		coordinationv1.AddToScheme,

@@ -65,6 +65,30 @@ func OfGroup(root fs.FS) (int64, bool) {
 	return allowed, allowed < math.MaxInt64/2
 }
 
+// OfMachine returns how much memory this process may have: that of the machine, or less if its
+// control groups say so; 0 if that cannot be found out.
+func OfMachine(root fs.FS) int64 {
+	text, err := fs.ReadFile(root, "proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		if name != "MemTotal" {
+			continue
+		}
+		kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return 0
+		}
+		if allowed, ok := OfGroup(root); ok {
+			return min(kb<<10, allowed)
+		}
+		return kb << 10
+	}
+	return 0
+}
+
 // limit returns the number in a file; a very large one if it has none.
 func limit(root fs.FS, name string) int64 {
 	text, err := fs.ReadFile(root, name)

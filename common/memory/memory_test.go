@@ -66,3 +66,23 @@ func TestBound(t *testing.T) { //nolint:paralleltest // See above.
 		g.Expect(err).To(MatchError(ContainSubstring("is no amount of memory")), asked)
 	}
 }
+
+func TestWhatTheMachineHas(t *testing.T) {
+	t.Parallel()
+	const meminfo = "MemTotal:       16384 kB\nMemFree:         1024 kB\n"
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"a machine":              {map[string]string{"proc/meminfo": meminfo}, 16 << 20},
+		"a container on it":      {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1048576\n"}, 1 << 20},
+		"one with no bound":      {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 16 << 20},
+		"a system without /proc": {nil, 0},
+		"one that says nonsense": {map[string]string{"proc/meminfo": "MemTotal: much\n"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(OfMachine(files(tt.files))).To(Equal(tt.want))
+		})
+	}
+}

@@ -51,12 +51,15 @@ func (e Exclusions) ExcludesKind(kind schema.GroupVersionKind) bool {
 }
 
 // Excludes says whether a template stays on the hub because of its namespace, because it
-// is such a namespace, or because every API server has one of its own.
+// is such a namespace, because every API server has one of its own, or because it is a Secret of
+// the hub itself.
 func (e Exclusions) Excludes(t Target) bool {
 	core := t.APIVersion == corev1.SchemeGroupVersion.String()
 	switch {
 	case core && t.Kind == "ConfigMap" && publishedEverywhere(t.Namespace, t.Name):
 		return true
+	case core && t.Kind == "Secret" && t.Labels[contract.SystemLabel] == contract.LabelTrue:
+		return true // such as those that keep the revisions of rollouts
 	case t.Namespace != "":
 		return e.namespace(t.Namespace)
 	case core && t.Kind == "Namespace":

@@ -7,6 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"fairlead.dev/common/contract"
 )
 
 func TestReservedKind(t *testing.T) {
@@ -59,6 +61,7 @@ func TestExcludes(t *testing.T) {
 		"a user's namespace itself":                        {namespace("shop"), false},
 		"what every API server publishes":                  {Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "kube-root-ca.crt"}, true},
 		"a Secret of that name":                            {Target{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "kube-root-ca.crt"}, false},
+		"a Secret that the hub made for itself":            {Target{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "rollout-web-r1", Labels: map[string]string{contract.SystemLabel: "true"}}, true},
 		"a user's ConfigMap of the other name":             {Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "extension-apiserver-authentication"}, false},
 		"another cluster-scoped object of such a name":     {Target{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "kube-system"}, false},
 		"a Namespace of another group is no namespace":     {Target{APIVersion: "example.com/v1", Kind: "Namespace", Name: "kube-system"}, false},

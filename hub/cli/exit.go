@@ -24,7 +24,8 @@ const (
 
 // exitHelp is what the program's help says of them.
 const exitHelp = "Exit status: 0 it was done, or the answer is yes; 1 it failed; 2 the answer is no (`diff` found a\n" +
-	"difference, `get --check` an application that is not ready, `migrate` what it refuses); 3 `wait` ran out of time."
+	"difference, `get --check` an application that is not ready, `rollout status` a rollout that is not over, `migrate` what it\n" +
+	"refuses); 3 `wait` or `rollout status --watch` ran out of time."
 
 // statusError is an error that says with which status the program ends.
 type statusError struct {

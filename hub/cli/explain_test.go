@@ -19,7 +19,6 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/detector/claim"
-	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 )
@@ -27,8 +26,7 @@ import (
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub := cluster.Start(t, cluster.Options{Name: "explain"})
-	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{})).To(Succeed())
+	hub := cluster.Shared(t, cluster.Options{})
 	c := hub.Client(t)
 	create := func(objects ...client.Object) {
 		t.Helper()

@@ -248,6 +248,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 	})
 	t.Run("held deletions are seen at once", func(t *testing.T) { l.holding(NewWithT(t)) })
 	t.Run("what others wrote steers no terminal", func(t *testing.T) { l.steered(NewWithT(t)) })
+	t.Run("rollout", func(t *testing.T) { l.rollout(t) })
 	t.Run("diff and wait", func(t *testing.T) { l.diffAndWait(NewWithT(t)) })
 	t.Run("what one may not read is said", func(t *testing.T) { l.withoutRights(NewWithT(t)) })
 }

@@ -103,7 +103,7 @@ func toneOf(s applications.State) table.Tone {
 		return table.Good
 	case applications.Failing, applications.Unscheduled, applications.Unhealthy:
 		return table.Bad
-	case applications.Stale, applications.Waiting, applications.Moving, applications.Suspended, applications.Deleting:
+	case applications.Stale, applications.Waiting, applications.Moving, applications.RollingOut, applications.Suspended, applications.Deleting:
 		return table.Warn
 	default:
 		return table.Plain

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,10 @@ func newServe(env Environment) *cobra.Command {
 // embeddedPart is which part of the memory of a container the hub itself takes where it runs the
 // embedded API beside it.
 const embeddedPart = 0.4
+
+// heapPart is which part of the memory of a machine the heap of the embedded API may fill for the
+// sake of speed.
+const heapPart = 0.25
 
 // serve runs the hub until the context ends, which is no error.
 func serve(ctx context.Context, env Environment, f serveFlags) error {
@@ -88,7 +93,8 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 		Binary: binary, DataDir: f.dataDir,
 		BindAddress: f.bindAddress, SecurePort: f.securePort,
 		AdvertiseHost: f.advertiseHost, TLSSANs: f.names(),
-		Kubeconfig: f.adminKubeconfig, Context: f.adminContext,
+		Kubeconfig: f.adminKubeconfig, Context: f.adminContext, Profiling: f.profiling,
+		HeapRoom: int64(heapPart * float64(memory.OfMachine(os.DirFS("/")))),
 		Progress: func(line string) { say(env.Err, "  %s", strings.TrimPrefix(line, "controlplane: ")) },
 		Clock:    env.Clock,
 	}.Start(ctx)
@@ -182,6 +188,11 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 	mgr, err := setup.New(ctx, cfg, o)
 	if err != nil {
 		return err
+	}
+	if f.profiling {
+		if err := mgr.Add(profiling{socket: filepath.Join(f.dataDir, profilingSocket)}); err != nil {
+			return fmt.Errorf("serving profiles: %w", err)
+		}
 	}
 	at, err := f.dashboard.addDashboard(ctx, env, mgr, cfg)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/hub/machinery/apiserver"
@@ -68,6 +69,14 @@ func TestServeOnAnAPIOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	theirs := cluster.Start(t, cluster.Options{Name: "theirs"})
+	// Nobody takes it for a hub's before it is one.
+	var early execution
+	g.Expect(early.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", theirs.Kubeconfig)).To(Equal(1))
+	g.Expect(early.lastLine()).To(HavePrefix("Error: the API server that the kubeconfig names is not a hub's"))
+	secrets := &corev1.SecretList{}
+	g.Expect(theirs.Client(t).List(t.Context(), secrets)).To(Succeed())
+	g.Expect(secrets.Items).To(BeEmpty())
+
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var first, second execution

@@ -71,6 +71,7 @@ type serveFlags struct {
 	probeAddress    string
 	dashboard       dashboardFlags
 	memoryLimit     string
+	profiling       bool
 	logFormat       string
 	verbosity       int
 	skippedPatterns []*regexp.Regexp
@@ -106,19 +107,20 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.namespaces, "propagate-namespaces", namespacesUsed, "used sends a namespace where something of it goes, all sends every namespace to every cluster, but for those that are skipped")
 	fs.StringVar(&f.skippedAPIs, "skipped-propagating-apis", "", "kinds whose objects are never propagated, separated by semicolons: group, group/version, group/version/Kind,Kind, or v1/Kind,Kind for the core group")
 	fs.StringVar(&f.approval, "approval", approvalAuto, "auto lets whoever has a join token join, manual leaves it to `hub clusters approve`")
-	fs.StringVar(&f.events, "events", eventsSummary, "summary emits what tells an author something new, all emits every event")
+	fs.StringVar(&f.events, "events", eventsSummary, "summary emits what an author does not expect, such as a warning or a move, all emits every event")
 
 	fs.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "address of the metrics; 0 for none")
 	fs.StringVar(&f.probeAddress, "health-probe-bind-address", "0", "address of /healthz and /readyz; 0 for none")
 	f.dashboard.add(fs)
 	fs.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory the hub itself should get along with, such as 2Gi, before its garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has, of which an embedded API leaves it 40 %)")
+	fs.BoolVar(&f.profiling, "profiling", false, "let administrators ask the embedded API for its profiles (GET /debug/pprof/profile), and the owner of the data directory the hub itself, at the socket profiling.sock in there")
 	fs.StringVar(&f.logFormat, "log-format", logging.FormatText, "text or json")
 	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "0 logs what changed, 1 also why something did not")
 }
 
 // embeddedOnly names the flags that say nothing about an API of somebody else's.
 func embeddedOnly() []string {
-	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary"}
+	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary", "profiling"}
 }
 
 // complete fills in what is not given, and says what is wrong.

@@ -26,7 +26,7 @@ import (
 func TestTokenCreatePrintsACommandThatWorksAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub := cluster.Start(t, cluster.Options{Name: "token"})
+	hub := cluster.Shared(t, cluster.Options{})
 	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{
 		ClusterInfo: &apiserver.ClusterInfo{Server: hub.Config.Host, CA: hub.Config.CAData},
 	})).To(Succeed())
@@ -77,17 +77,6 @@ func TestTokenCreatePrintsACommandThatWorksAtOnce(t *testing.T) {
 		g.Expect(holder.List(t.Context(), &certificatesv1.CertificateSigningRequestList{})).NotTo(Succeed())
 		g.Expect(holder.List(t.Context(), &corev1.SecretList{})).NotTo(Succeed())
 		g.Expect(holder.Delete(t.Context(), csr)).NotTo(Succeed())
-	})
-
-	t.Run("an API that is no hub's is not taken for one", func(t *testing.T) {
-		g := NewWithT(t)
-		member := cluster.Start(t, cluster.Options{Name: "bare"})
-		var e execution
-		g.Expect(e.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", member.Kubeconfig)).To(Equal(1))
-		g.Expect(e.lastLine()).To(HavePrefix("Error: the API server that the kubeconfig names is not a hub's"))
-		secrets := &corev1.SecretList{}
-		g.Expect(member.Client(t).List(t.Context(), secrets)).To(Succeed())
-		g.Expect(secrets.Items).To(BeEmpty())
 	})
 }
 

@@ -3,6 +3,7 @@ package setup
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -16,7 +17,7 @@ import (
 // have no manifests; of the leases there are those of the agents.
 func CacheOptions() cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: stripMetadata(),
 		ByObject: map[client.Object]cache.ByObject{
 			&workv1alpha1.Work{}: {Transform: stripManifests()},
 			&coordinationv1.Lease{}: {
@@ -37,6 +38,19 @@ func ClientOptions() client.Options {
 }
 
 const fieldOwner = "fairlead-hub"
+
+// stripMetadata drops what nobody reads: managed fields, and of templates, of which metadata is all that is
+// kept, the copy of the whole object that kubectl apply leaves in an annotation. A change of a template is
+// written as a difference, which leaves the annotation where it is.
+func stripMetadata() toolscache.TransformFunc {
+	strip := cache.TransformStripManagedFields()
+	return func(in any) (any, error) {
+		if template, ok := in.(*metav1.PartialObjectMetadata); ok {
+			delete(template.Annotations, corev1.LastAppliedConfigAnnotation)
+		}
+		return strip(in)
+	}
+}
 
 // stripManifests drops what is by far the most of a Work. Who needs it reads the Work
 // live; the annotation contract.ManifestHashAnnotation says what it is.

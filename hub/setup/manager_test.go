@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/machinery/apiserver"
@@ -44,7 +45,7 @@ func options() Options {
 func TestTheHubRunsAllStagesAndStops(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub := cluster.Start(t, cluster.Options{Name: "setup"})
+	hub := cluster.Shared(t, cluster.Options{Name: "stages"})
 	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{})).To(Succeed())
 	o := options()
 	ready := make(chan struct{})
@@ -92,6 +93,21 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 		}}},
 	}
 	create(work)
+	placed := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "placed"}}
+	placed.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: ns, Name: "placed"}
+	placed.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1"}}
+	placed.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: ns, Name: "web", Clusters: []workv1alpha2.TargetCluster{{Name: "edge-2"}}}}
+	placed.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "edge-3", Producer: "Test", Reason: "Test"}}
+	create(placed)
+	placed.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "edge-4"}}
+	g.Expect(hubClient.Status().Update(t.Context(), placed)).To(Succeed())
+	waits := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "waits"}, Spec: placed.Spec}
+	waits.Spec.Clusters, waits.Spec.RequiredBy, waits.Spec.GracefulEvictionTasks = nil, nil, nil
+	create(waits)
+	waits.Status.Conditions = []metav1.Condition{{
+		Type: workv1alpha2.BindingScheduled, Status: metav1.ConditionFalse, Reason: workv1alpha2.ReasonUnschedulable, LastTransitionTime: metav1.Now(),
+	}}
+	g.Expect(hubClient.Status().Update(t.Context(), waits)).To(Succeed())
 	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}})
 	create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "edge-1", Namespace: contract.ClusterNamespace}})
 	create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "of-others", Namespace: ns}})
@@ -102,7 +118,7 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 	o.Scheme = scheme
 	kept, err := cache.New(hub.Config, o)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(kube.IndexWorks(t.Context(), kept)).To(Succeed())
+	g.Expect(kube.Index(t.Context(), kept)).To(Succeed())
 	go func() { _ = kept.Start(t.Context()) }()
 
 	cached := &workv1alpha1.WorkList{}
@@ -114,6 +130,34 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 	g.Expect(cached.Items[0].ManagedFields).To(BeEmpty())
 	g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(work), work)).To(Succeed())
 	g.Expect(work.Spec.Workload.Manifests).To(HaveLen(1), "the Work itself has them")
+
+	kind := kube.ResourceBindings()
+	names := func(found []kube.Binding, err error) []string {
+		g.Expect(err).NotTo(HaveOccurred())
+		out := []string{}
+		for _, b := range found {
+			if b.GetNamespace() == ns {
+				out = append(out, b.GetName())
+			}
+		}
+		return out
+	}
+	for _, edge := range []string{"edge-1", "edge-2", "edge-3", "edge-4"} {
+		g.Expect(names(kind.Naming(t.Context(), kept, edge))).To(ConsistOf("placed"), edge)
+		g.Expect(names(kind.Naming(t.Context(), hubClient, edge))).To(ConsistOf("placed"), "who has no index looks at all of them")
+	}
+	g.Expect(names(kind.Naming(t.Context(), kept, "edge-5"))).To(BeEmpty())
+	g.Expect(names(kind.Waiting(t.Context(), kept, workv1alpha2.ReasonUnschedulable))).To(ConsistOf("waits"))
+	g.Expect(names(kind.Waiting(t.Context(), kept, workv1alpha2.ReasonNoClusterFit))).To(BeEmpty())
+	g.Expect(names(kind.Waiting(t.Context(), kept, ""))).To(ConsistOf("waits"))
+
+	large := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "large", Annotations: map[string]string{
+		corev1.LastAppliedConfigAnnotation: "all of it again", "mine": "stays",
+	}}}
+	create(large)
+	template := kube.MetadataOf(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	g.Eventually(func() error { return kept.Get(t.Context(), client.ObjectKeyFromObject(large), template) }).WithTimeout(patience).Should(Succeed())
+	g.Expect(template.Annotations).To(Equal(map[string]string{"mine": "stays"}))
 
 	leases := &coordinationv1.LeaseList{}
 	g.Expect(kept.List(t.Context(), leases)).To(Succeed())

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -59,7 +60,7 @@ func TestAHealthyHubLogsNoError(t *testing.T) {
 	logger, err := logging.New(log, logging.FormatText, 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	logging.Install(logger)
-	hub := cluster.Start(t, cluster.Options{Name: "noise", Profile: cluster.Hub})
+	hub := cluster.Shared(t, cluster.Options{Name: "stages"})
 	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{})).To(Succeed())
 	o := options()
 	o.AllEvents = true
@@ -67,7 +68,14 @@ func TestAHealthyHubLogsNoError(t *testing.T) {
 	o.Ready = func() { close(ready) }
 	mgr, err := New(t.Context(), hub.Config, o)
 	g.Expect(err).NotTo(HaveOccurred())
-	go func() { _ = mgr.Start(t.Context()) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = mgr.Start(ctx)
+	}()
+	// Others run stages on the same API then.
+	defer func() { cancel(); <-ended }()
 	g.Eventually(ready).WithTimeout(patience).Should(BeClosed())
 	c := hub.Client(t)
 	create := func(obj client.Object) {

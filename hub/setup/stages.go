@@ -27,6 +27,7 @@ import (
 	"fairlead.dev/hub/flow/binding"
 	"fairlead.dev/hub/flow/dependencies"
 	"fairlead.dev/hub/flow/detector"
+	"fairlead.dev/hub/flow/rollout"
 	"fairlead.dev/hub/flow/scheduler"
 	"fairlead.dev/hub/flow/status"
 	"fairlead.dev/hub/machinery/customizations"
@@ -42,6 +43,7 @@ type stage struct {
 func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known interpreters) []stage {
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	var placing *scheduler.Scheduler
+	deferred := kube.NewDeferredStatus(o.Clock)
 	return []stage{
 		{"interpretation", func(mgr manager.Manager, events kube.EventSink) error {
 			return customizations.Register(mgr, customizations.Deps{Compiler: known.compiler, Failures: known.failures, Events: events})
@@ -58,8 +60,14 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		}},
 		{"scheduler", func(mgr manager.Manager, events kube.EventSink) error {
 			var err error
-			placing, err = scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: o.Clock})
+			placing, err = scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: o.Clock, Deferred: deferred})
 			return err
+		}},
+		{"rollout", func(mgr manager.Manager, events kube.EventSink) error {
+			return rollout.Register(mgr, rollout.Deps{
+				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: known.kinds, Events: events, Clock: o.Clock, Registry: o.Registry,
+				Renderer: binding.NewRenderer(mgr.GetClient(), known.kinds, o.ExecutionNamespacePrefix),
+			})
 		}},
 		{"binding", func(mgr manager.Manager, events kube.EventSink) error {
 			return binding.Register(mgr, binding.Deps{
@@ -69,6 +77,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		{"status", func(mgr manager.Manager, events kube.EventSink) error {
 			return status.Register(mgr, status.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: known.kinds, Events: events, Clock: o.Clock, Registry: o.Registry,
+				Deferred: deferred,
 			})
 		}},
 		{"cluster", func(mgr manager.Manager, events kube.EventSink) error {

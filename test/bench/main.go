@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"fairlead.dev/common/logging"
+	"fairlead.dev/test/bench/meter"
 )
 
 // options are what the flags say.
@@ -28,6 +29,7 @@ type options struct {
 
 	n, writers, idle int
 	workloads        []string
+	quiet            time.Duration
 	timeout          time.Duration
 	patience         time.Duration
 	out              string
@@ -56,7 +58,8 @@ func parse() (options, error) {
 	f.IntVar(&o.clusters, "clusters", 3, "number of its members")
 	f.IntVar(&o.n, "n", 1000, "templates of each workload")
 	f.IntVar(&o.writers, "writers", 8, "how many write templates at a time, and the floor")
-	f.IntVar(&o.idle, "idle", 50, "single templates on the idle system")
+	f.IntVar(&o.idle, "idle", 25, "single templates on the idle system")
+	f.DurationVar(&o.quiet, "quiet", 2*time.Second, "for how long nothing happens before each of them")
 	f.StringSliceVar(&o.workloads, "workloads", workloadNames(), "what to run")
 	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long one workload may take")
 	f.DurationVar(&o.patience, "patience", 90*time.Second, "how long to wait for the next template to be done")
@@ -96,7 +99,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	result := Result{Machine: thisMachine(), When: time.Now().UTC(), Templates: o.n, Clusters: len(b.members), Writers: o.writers}
+	result := Result{Machine: meter.ThisMachine(), When: time.Now().UTC(), Templates: o.n, Clusters: len(b.members), Writers: o.writers}
 	for _, name := range o.workloads {
 		w, err := findWorkload(name)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,31 +17,33 @@ import (
 // settle is how long the system is left alone between two measurements.
 const settle = 3 * time.Second
 
-// measure runs one workload: single templates on the idle system, then all at once, then
-// the floor.
+// measure runs one workload: single changes on the idle system, then each change of all templates
+// at once, then the floor.
 func (b *bench) measure(ctx context.Context, w workload) (Workload, error) {
-	out := Workload{Name: w.Name}
+	out := Workload{Name: w.Name, Changes: map[change]*Change{}}
+	for _, c := range changes() {
+		out.Changes[c] = &Change{}
+	}
 	if err := b.prepare(ctx, w); err != nil {
 		return out, err
 	}
-	idle, err := b.single(ctx, w)
-	if err != nil {
+	if err := b.singles(ctx, w, out); err != nil {
 		return out, err
 	}
-	out.Idle = idle
-	if err := b.clear(ctx, w); err != nil {
-		return out, err
+	for _, c := range changes() {
+		load, err := b.load(ctx, w, c)
+		if err != nil {
+			return out, err
+		}
+		out.Changes[c].Load = load
 	}
-	if out.Load, err = b.load(ctx, w); err != nil {
-		return out, err
-	}
-	progress("%s: removing the templates", w.Name)
-	if out.RemovalSeconds, err = b.remove(ctx, w); err != nil {
+	if err := b.cleanUp(ctx, w); err != nil {
 		return out, err
 	}
 	if b.bare.client == nil {
 		return out, nil
 	}
+	var err error
 	out.Floor, err = b.measureFloor(ctx, w)
 	return out, err
 }
@@ -74,44 +75,86 @@ func hasApp() *metav1.LabelSelector {
 	}}
 }
 
-// single brings templates out one at a time.
-func (b *bench) single(ctx context.Context, w workload) (Latencies, error) {
-	progress("%s: %d single templates on the idle system", w.Name, b.idle)
-	t := newTracker(len(b.members))
-	stop, err := b.observe(ctx, w, t)
-	if err != nil {
-		return Latencies{}, err
+// singles has templates made, changed and deleted one at a time, each after the quiet.
+func (b *bench) singles(ctx context.Context, w workload, out Workload) error {
+	if b.idle == 0 {
+		return nil
 	}
-	defer stop()
+	for _, c := range changes() {
+		progress("%s: %s of %d single templates, %s of quiet before each", w.Name, c, b.idle, b.quiet)
+		t := newTracker(c, len(b.members))
+		stop, err := b.observe(ctx, w, t, true)
+		if err != nil {
+			return err
+		}
+		err = b.oneByOne(ctx, w, t)
+		stop()
+		if err != nil {
+			return err
+		}
+		out.Changes[c].Single = t.latencies()
+	}
+	return nil
+}
+
+func (b *bench) oneByOne(ctx context.Context, w workload, t *tracker) error {
 	for i := range b.idle {
+		if err := pause(ctx, b.quiet); err != nil {
+			return err
+		}
 		name := fmt.Sprintf("single-%04d", i)
-		m := t.create(name)
-		if err := b.hub.client.Create(ctx, w.object(w.namespace(), name)); err != nil {
-			return Latencies{}, fmt.Errorf("creating template %q: %w", name, err)
+		m, err := b.change(ctx, w, t, name)
+		if err != nil {
+			return err
 		}
 		select {
 		case <-m.done:
 		case <-ctx.Done():
-			return Latencies{}, ctx.Err()
+			return ctx.Err()
 		case <-time.After(time.Minute):
-			return Latencies{}, fmt.Errorf("template %q is not done after a minute", name)
-		}
-		// Events and the like shall not meet the next one.
-		if err := pause(ctx, 200*time.Millisecond); err != nil {
-			return Latencies{}, err
+			return fmt.Errorf("%s of %q is not done after a minute: %s", t.change, name, t.lacking())
 		}
 	}
-	return t.latencies(), nil
+	return nil
 }
 
-// load brings out all templates at once.
-func (b *bench) load(ctx context.Context, w workload) (Load, error) {
+// change makes, changes or deletes one template.
+func (b *bench) change(ctx context.Context, w workload, t *tracker, name string) (*mark, error) {
+	obj := w.object(w.namespace(), name)
+	write := b.hub.client.Create
+	before := ""
+	switch t.change {
+	case creation:
+	case update:
+		if err := b.hub.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return nil, fmt.Errorf("reading template %q: %w", name, err)
+		}
+		before = obj.GetResourceVersion()
+		w.change(obj)
+		write = func(ctx context.Context, obj client.Object, _ ...client.CreateOption) error {
+			return b.hub.client.Update(ctx, obj)
+		}
+	case removal:
+		write = func(ctx context.Context, obj client.Object, _ ...client.CreateOption) error {
+			return b.hub.client.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		}
+	}
+	m := t.begin(name, before)
+	if err := write(ctx, obj); err != nil {
+		return nil, fmt.Errorf("%s of template %q: %w", t.change, name, err)
+	}
+	t.seen(name, written, 0)
+	return m, nil
+}
+
+// load makes, changes or deletes all templates at once.
+func (b *bench) load(ctx context.Context, w workload, c change) (Load, error) {
 	if err := pause(ctx, settle); err != nil {
 		return Load{}, err
 	}
-	progress("%s: %d templates to %d clusters, %d writers", w.Name, b.n, len(b.members), b.writers)
-	t := newTracker(len(b.members))
-	stop, err := b.observe(ctx, w, t)
+	progress("%s: %s of %d templates in %d clusters, %d writers", w.Name, c, b.n, len(b.members), b.writers)
+	t := newTracker(c, len(b.members))
+	stop, err := b.observe(ctx, w, t, false)
 	if err != nil {
 		return Load{}, err
 	}
@@ -124,12 +167,11 @@ func (b *bench) load(ctx context.Context, w workload) (Load, error) {
 	defer cancel()
 	began := time.Now()
 	err = b.write(ctx, func(ctx context.Context, i int) error {
-		name := fmt.Sprintf("load-%05d", i)
-		t.create(name)
-		return b.hub.client.Create(ctx, w.object(w.namespace(), name))
+		_, err := b.change(ctx, w, t, fmt.Sprintf("load-%05d", i))
+		return err
 	})
 	if err != nil {
-		return Load{}, fmt.Errorf("creating templates: %w", err)
+		return Load{}, err
 	}
 	out := Load{WritersSeconds: time.Since(began).Seconds()}
 	stopProgress := b.showProgress(ctx, w, t)
@@ -147,7 +189,7 @@ func (b *bench) load(ctx context.Context, w workload) (Load, error) {
 	if out.Completed < b.n {
 		return out, fmt.Errorf("only %d of %d templates were done after %.0f s: %s", out.Completed, b.n, out.TotalSeconds, t.lacking())
 	}
-	progress("%s: done in %.1f s", w.Name, out.TotalSeconds)
+	progress("%s: %s done in %.1f s", w.Name, c, out.TotalSeconds)
 	return out, nil
 }
 
@@ -181,39 +223,15 @@ func (b *bench) showProgress(ctx context.Context, w workload, t *tracker) func()
 	return cancel
 }
 
-// remove deletes the templates and returns how long it took until no member had one.
-func (b *bench) remove(ctx context.Context, w workload) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.timeout)
-	defer cancel()
-	began := time.Now()
-	if err := b.clear(ctx, w); err != nil {
-		return 0, err
-	}
-	took := time.Since(began).Seconds()
+// cleanUp removes what prepare made.
+func (b *bench) cleanUp(ctx context.Context, w workload) error {
 	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace(), Name: "all"}}
 	if err := client.IgnoreNotFound(b.hub.client.Delete(ctx, policy)); err != nil {
-		return 0, fmt.Errorf("deleting the policy: %w", err)
+		return fmt.Errorf("deleting the policy: %w", err)
 	}
 	for _, a := range append([]api{b.hub}, b.members...) {
 		if err := a.dropNamespace(ctx, w.namespace()); err != nil {
-			return 0, err
-		}
-	}
-	return took, nil
-}
-
-// clear deletes the templates and waits until no member has one.
-func (b *bench) clear(ctx context.Context, w workload) error {
-	if err := b.deleteAll(ctx, b.hub, w.object("", ""), w.namespace()); err != nil {
-		return err
-	}
-	for _, a := range append([]api{b.hub}, b.members...) {
-		err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			list, err := a.list(ctx, w.object("", ""), w.namespace())
-			return err == nil && len(list) == 0, err
-		})
-		if err != nil {
-			return fmt.Errorf("waiting for %q to be empty: %w", a.name, err)
+			return err
 		}
 	}
 	return nil

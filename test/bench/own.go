@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"fairlead.dev/test/bench/meter"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/process"
 )
@@ -112,15 +113,15 @@ func findProcesses(f *fleet.Fleet, o *options, bare *process.Process) error {
 			o.processes[name] = strconv.Itoa(pid)
 		}
 	}
-	children, err := processTree()
+	children, err := meter.ReadTree()
 	if err != nil {
 		return err
 	}
 	for name, pid := range pids {
-		for _, child := range children.below(pid) {
-			switch component := child.component(); component {
+		for _, child := range children.Below(pid) {
+			switch component := child.Component(); component {
 			case "kube-apiserver", "etcd":
-				o.processes[name+"/"+component] = strconv.Itoa(child.pid)
+				o.processes[name+"/"+component] = strconv.Itoa(child.PID)
 			}
 		}
 	}

@@ -9,38 +9,45 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fairlead.dev/test/bench/meter"
 )
 
 // Result is what one run of the bench found. It is written as JSON.
 type Result struct {
-	Machine   Machine    `json:"machine"`
-	When      time.Time  `json:"when"`
-	Templates int        `json:"templates"`
-	Clusters  int        `json:"clusters"`
-	Writers   int        `json:"writers"`
-	Workloads []Workload `json:"workloads"`
+	Machine   meter.Machine `json:"machine"`
+	When      time.Time     `json:"when"`
+	Templates int           `json:"templates"`
+	Clusters  int           `json:"clusters"`
+	Writers   int           `json:"writers"`
+	Workloads []Workload    `json:"workloads"`
 }
 
 // Workload is what was found for one kind of template.
 type Workload struct {
 	Name string `json:"name"`
-	// Idle is of single templates on the idle system.
-	Idle Latencies `json:"idle"`
-	Load Load      `json:"load"`
-	// RemovalSeconds is from the deletion of all templates to the last member's object gone.
-	RemovalSeconds float64 `json:"removalSeconds"`
-	Floor          *Floor  `json:"floor,omitempty"`
+	// Changes are what was measured of making, changing and deleting templates.
+	Changes map[change]*Change `json:"changes"`
+	Floor   *Floor             `json:"floor,omitempty"`
+}
+
+// Change is what was found for one change.
+type Change struct {
+	// Single is of single templates on the idle system, each after some quiet.
+	Single []Step `json:"single,omitempty"`
+	Load   Load   `json:"load"`
 }
 
 // Load is what was found when all templates came at once.
 type Load struct {
-	// TotalSeconds is from the first template written to the last status back.
+	// TotalSeconds is from the first template written to the last status back, or the last
+	// binding gone.
 	TotalSeconds float64 `json:"totalSeconds"`
 	// WritersSeconds is until the last template was written.
-	WritersSeconds float64   `json:"writersSeconds"`
-	Completed      int       `json:"completed"`
-	Latencies      Latencies `json:"latencies"`
-	Usage          Usage     `json:"usage"`
+	WritersSeconds float64 `json:"writersSeconds"`
+	Completed      int     `json:"completed"`
+	Latencies      []Step  `json:"latencies"`
+	Usage          Usage   `json:"usage"`
 }
 
 // Floor is what the bare writes took.
@@ -49,15 +56,21 @@ type Floor struct {
 	Usage        Usage   `json:"usage"`
 }
 
-// Latencies are of single templates, seen through watches.
-type Latencies struct {
-	// Exists is from creation to existing in all members.
-	Exists Quantiles `json:"exists"`
-	// Status is from creation to the status of all members on the hub: on the template for
-	// Deployments, on the binding for others.
-	Status Quantiles `json:"status"`
-	// StatusAfterChange is the same from when the last member had done what was asked.
-	StatusAfterChange Quantiles `json:"statusAfterChange"`
+// Step is how long it took from the author's request until something was seen.
+type Step struct {
+	// Name says what was seen.
+	Name string `json:"name"`
+	Quantiles
+}
+
+// of returns the quantiles of a step; zero if it was not measured.
+func of(steps []Step, s step) Quantiles {
+	for _, found := range steps {
+		if found.Name == s.String() {
+			return found.Quantiles
+		}
+	}
+	return Quantiles{}
 }
 
 // Quantiles are in milliseconds.

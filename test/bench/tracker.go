@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// tracker notes when what was first seen of each template.
+// tracker notes when which step of one change was first seen of each template.
 type tracker struct {
+	change  change
 	members int
 
 	mu    sync.Mutex
@@ -23,22 +24,26 @@ type tracker struct {
 
 // mark is what was seen of one template.
 type mark struct {
-	created time.Time
-	// exists and settled are by member.
-	exists, settled []time.Time
-	reported        time.Time
+	began time.Time
+	// at is when a step was seen: once, or once for each member.
+	at map[step][]time.Time
+	// resourceVersion is what the template had before it was changed; empty if it was made.
+	resourceVersion string
 	done            chan struct{}
 }
 
-func newTracker(members int) *tracker {
-	return &tracker{members: members, marks: map[string]*mark{}, changed: make(chan struct{})}
+func newTracker(c change, members int) *tracker {
+	return &tracker{change: c, members: members, marks: map[string]*mark{}, changed: make(chan struct{})}
 }
 
-// create notes that a template is about to be created.
-func (t *tracker) create(name string) *mark {
-	m := &mark{
-		created: time.Now(), exists: make([]time.Time, t.members), settled: make([]time.Time, t.members),
-		done: make(chan struct{}),
+// begin notes that a template is about to be changed.
+func (t *tracker) begin(name, resourceVersion string) *mark {
+	m := &mark{began: time.Now(), at: map[step][]time.Time{}, resourceVersion: resourceVersion, done: make(chan struct{})}
+	for _, s := range steps(t.change) {
+		m.at[s] = make([]time.Time, 1)
+		if s.inEachMember() {
+			m.at[s] = make([]time.Time, t.members)
+		}
 	}
 	t.mu.Lock()
 	t.marks[name] = m
@@ -46,37 +51,30 @@ func (t *tracker) create(name string) *mark {
 	return m
 }
 
-// inMember notes that a member has the object, and whether it has done what it asks for.
-func (t *tracker) inMember(name string, member int, settled bool) {
-	now := time.Now()
-	t.update(name, func(m *mark) {
-		first(&m.exists[member], now)
-		if settled {
-			first(&m.settled[member], now)
-		}
-	})
-}
-
-// onHub notes that the hub shows the status from all members.
-func (t *tracker) onHub(name string) {
-	now := time.Now()
-	t.update(name, func(m *mark) { first(&m.reported, now) })
-}
-
-func first(at *time.Time, now time.Time) {
-	if at.IsZero() {
-		*at = now
-	}
-}
-
-func (t *tracker) update(name string, change func(*mark)) {
+// before returns the resourceVersion that a template had before its change, and whether it
+// is known.
+func (t *tracker) before(name string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m, ok := t.marks[name]
 	if !ok {
-		return // left over from before
+		return "", false // left over from before
 	}
-	change(m)
+	return m.resourceVersion, true
+}
+
+// seen notes a step of a template, in a member if it is one of each member.
+func (t *tracker) seen(name string, s step, member int) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m, ok := t.marks[name]
+	if !ok {
+		return
+	}
+	if at := m.at[s]; member < len(at) && at[member].IsZero() {
+		at[member] = now
+	}
 	if m.complete() && !isClosed(m.done) {
 		close(m.done)
 		t.done++
@@ -94,16 +92,29 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
+// complete says whether all was seen that counts. The steps on the way are seen, too, but
+// nobody waits for them.
 func (m *mark) complete() bool {
-	if m.reported.IsZero() {
-		return false
-	}
-	for i := range m.exists {
-		if m.exists[i].IsZero() || m.settled[i].IsZero() {
+	for s := range m.at {
+		if s.counts() && m.last(s).IsZero() {
 			return false
 		}
 	}
 	return true
+}
+
+// last returns when a step was over; zero if it is not.
+func (m *mark) last(s step) time.Time {
+	var last time.Time
+	for _, at := range m.at[s] {
+		if at.IsZero() {
+			return time.Time{}
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
 }
 
 // await waits until n templates are done, and returns how many are when the context ends
@@ -136,45 +147,31 @@ func (t *tracker) lacking() string {
 			continue
 		}
 		var lacks []string
-		for i := range m.exists {
-			switch {
-			case m.exists[i].IsZero():
-				lacks = append(lacks, fmt.Sprintf("member %d does not have it", i+1))
-			case m.settled[i].IsZero():
-				lacks = append(lacks, fmt.Sprintf("in member %d it is not ready", i+1))
+		for _, s := range steps(t.change) {
+			if s.counts() && m.last(s).IsZero() {
+				lacks = append(lacks, fmt.Sprintf("%q was not seen", s.String()))
 			}
-		}
-		if m.reported.IsZero() {
-			lacks = append(lacks, "the hub does not show its status")
 		}
 		return fmt.Sprintf("of %q for instance %s", name, strings.Join(lacks, ", "))
 	}
 	return "nothing is missing now"
 }
 
-// latencies are those of the templates that are done.
-func (t *tracker) latencies() Latencies {
+// latencies are those of the templates that are done, by step.
+func (t *tracker) latencies() []Step {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var exists, reported, after []time.Duration
-	for _, m := range t.marks {
-		if !m.complete() {
-			continue
+	var out []Step
+	for _, s := range steps(t.change) {
+		var took []time.Duration
+		for _, m := range t.marks {
+			if at := m.last(s); m.complete() && !at.IsZero() {
+				took = append(took, at.Sub(m.began))
+			}
 		}
-		exists = append(exists, latest(m.exists).Sub(m.created))
-		reported = append(reported, m.reported.Sub(m.created))
-		// The watches of hub and members are not in step; what is seen early took no time.
-		after = append(after, max(0, m.reported.Sub(latest(m.settled))))
-	}
-	return Latencies{Exists: quantiles(exists), Status: quantiles(reported), StatusAfterChange: quantiles(after)}
-}
-
-func latest(times []time.Time) time.Time {
-	var last time.Time
-	for _, at := range times {
-		if at.After(last) {
-			last = at
+		if len(took) > 0 {
+			out = append(out, Step{Name: s.String(), Quantiles: quantiles(took)})
 		}
 	}
-	return last
+	return out
 }

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 )
@@ -53,24 +56,86 @@ func (w workload) namespace() string { return "bench-" + w.Name }
 // deployments says whether the status of templates comes back onto themselves.
 func (w workload) deployments() bool { return w.kind == "Deployment" }
 
+// images and texts tell a template that was changed from one that was made.
+const (
+	image, newImage = "nginx:1.27", "nginx:1.28"
+	text, newText   = "all work and no play ", "all play and no work "
+)
+
+// change makes a template what it is after an update.
+func (w workload) change(obj client.Object) {
+	switch o := obj.(type) {
+	case *corev1.ConfigMap:
+		o.Data["text"] = strings.Repeat(newText, 10)
+	case *appsv1.Deployment:
+		o.Spec.Template.Spec.Containers[0].Image = newImage
+	}
+}
+
+// versionOf says after which change a template, or an object made of it, is as it is.
+func (w workload) versionOf(obj client.Object) change {
+	switch o := obj.(type) {
+	case *corev1.ConfigMap:
+		if strings.HasPrefix(o.Data["text"], newText) {
+			return update
+		}
+	case *appsv1.Deployment:
+		if o.Spec.Template.Spec.Containers[0].Image == newImage {
+			return update
+		}
+	}
+	return creation
+}
+
+// manifestOf returns the name of the template of a Work, and after which change it is as the
+// Work has it.
+func (w workload) manifestOf(work *workv1alpha1.Work) (string, change) {
+	if len(work.Spec.Workload.Manifests) == 0 {
+		return "", creation
+	}
+	obj := w.object("", "")
+	if err := json.Unmarshal(work.Spec.Workload.Manifests[0].Raw, obj); err != nil {
+		return "", creation
+	}
+	return obj.GetName(), w.versionOf(obj)
+}
+
+// reported says whether the agent has told that a member has done what a Work asks for.
+func (w workload) reported(work *workv1alpha1.Work) bool {
+	applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+	if applied == nil || applied.Status != metav1.ConditionTrue || applied.ObservedGeneration < work.Generation {
+		return false
+	}
+	if !w.deployments() {
+		return true
+	}
+	d := &appsv1.Deployment{}
+	for _, m := range work.Status.ManifestStatuses {
+		if m.Status != nil && json.Unmarshal(m.Status.Raw, &d.Status) == nil && d.Status.ReadyReplicas == w.replicas && d.Status.UpdatedReplicas == w.replicas {
+			return true
+		}
+	}
+	return false
+}
+
 // object returns a template.
 func (w workload) object(namespace, name string) client.Object {
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}}
+	of := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}}
 	if !w.deployments() {
 		return &corev1.ConfigMap{
-			TypeMeta: metav1.TypeMeta{APIVersion: w.apiVersion, Kind: w.kind}, ObjectMeta: meta,
-			Data: map[string]string{"name": name, "text": strings.Repeat("all work and no play ", 10)},
+			TypeMeta: metav1.TypeMeta{APIVersion: w.apiVersion, Kind: w.kind}, ObjectMeta: of,
+			Data: map[string]string{"name": name, "text": strings.Repeat(text, 10)},
 		}
 	}
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
-		TypeMeta: metav1.TypeMeta{APIVersion: w.apiVersion, Kind: w.kind}, ObjectMeta: meta,
+		TypeMeta: metav1.TypeMeta{APIVersion: w.apiVersion, Kind: w.kind}, ObjectMeta: of,
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(w.replicas),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1.27"}}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: image}}},
 			},
 		},
 	}
@@ -87,37 +152,20 @@ func (w workload) list() client.ObjectList {
 // settled says whether a member has done what the object asks for.
 func (w workload) settled(obj client.Object) bool {
 	d, ok := obj.(*appsv1.Deployment)
-	return !ok || (d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == w.replicas)
+	return !ok || (d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == w.replicas && d.Status.UpdatedReplicas == w.replicas)
 }
 
-// reportList returns an empty list of the kind that shows a template's status on the hub.
-func (w workload) reportList() client.ObjectList {
-	if w.deployments() {
-		return &appsv1.DeploymentList{}
-	}
-	return &workv1alpha2.ResourceBindingList{}
+// shows says whether a template on the hub shows the status from all members.
+func (w workload) shows(obj client.Object, members int) bool {
+	d, ok := obj.(*appsv1.Deployment)
+	all := w.replicas * int32(members)
+	return ok && d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == all && d.Status.UpdatedReplicas == all
 }
 
-// reported returns the template whose status from all members an object on the hub shows;
-// nothing if it does not yet.
-func (w workload) reported(obj client.Object, members int) string {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		if o.Status.ObservedGeneration >= o.Generation && o.Status.ReadyReplicas == w.replicas*int32(members) {
-			return o.Name
-		}
-	case *workv1alpha2.ResourceBinding:
-		if len(o.Status.AggregatedStatus) < members {
-			return ""
-		}
-		for _, item := range o.Status.AggregatedStatus {
-			if !item.Applied {
-				return ""
-			}
-		}
-		return o.Spec.Resource.Name
-	}
-	return ""
+// fullyApplied says whether a binding shows that all members have it as it is.
+func fullyApplied(b *workv1alpha2.ResourceBinding, members int) bool {
+	c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingFullyApplied)
+	return len(b.Status.AggregatedStatus) == members && c != nil && c.Status == metav1.ConditionTrue && (c.ObservedGeneration == 0 || c.ObservedGeneration == b.Generation)
 }
 
 // bindingName is what the binding of a template is called.

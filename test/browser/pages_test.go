@@ -18,6 +18,8 @@ func pages() map[string][2]string {
 		"applications":        {"/applications", "checkout"},
 		"application":         {"/applications/shop/web-deployment?cluster=hamburg&show=diff", "replicas: 3"},
 		"application-failing": {"/applications/shop/checkout-deployment", "must be between 1 and 65535"},
+		"rollouts":            {"/rollouts", "wave 1/2 north"},
+		"rollout":             {"/rollouts/shop/web-deployment?from=2&to=3", "shop/web:2.0"},
 		"policies":            {"/policies", "no-such-thing"},
 		"policy":              {"/policies/shop/pay", "What it matched"},
 		"policy-nothing":      {"/policies/lab/forgotten", "It matched nothing"},
@@ -60,6 +62,7 @@ func TestPages(t *testing.T) {
 	}
 	t.Run("live", func(t *testing.T) { b.tb = t; live(t, b) })
 	t.Run("actions", func(t *testing.T) { b.tb = t; actions(t, b) })
+	t.Run("rollout", func(t *testing.T) { b.tb = t; rollout(t, b) })
 	t.Run("joining", func(t *testing.T) { b.tb = t; joining(t, b) })
 	t.Run("signing out, and in with few rights", func(t *testing.T) {
 		b.tb = t

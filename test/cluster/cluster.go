@@ -58,11 +58,13 @@ type Cluster struct {
 	Config *rest.Config
 
 	process *process.Process
+	client  func() (client.Client, error)
 }
 
 // How long things may take on a machine that does other work too.
 const (
 	startTimeout = 2 * time.Minute
+	startPoll    = 100 * time.Millisecond // an API server that is asked whether it is ready looks at all of itself
 	poll         = 20 * time.Millisecond
 )
 
@@ -136,7 +138,7 @@ func startShared(o Options) (*Cluster, error) {
 func Main(m *testing.M) {
 	// Often enough for what people would notice; each look at an API costs it a millisecond, and at gomega's hundred a
 	// second a few tests that wait keep a core busy.
-	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	gomega.SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	code := m.Run()
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -158,18 +160,22 @@ func stopShared() error {
 }
 
 // Client returns an uncached client with the scheme of hub and agent; other kinds are
-// unstructured objects to it.
+// unstructured objects to it. All tests share it, and what it discovered.
 func (c *Cluster) Client(tb testing.TB) client.Client {
 	tb.Helper()
-	s, err := kube.NewScheme()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	api, err := client.New(c.Config, client.Options{Scheme: s})
+	api, err := c.client()
 	if err != nil {
 		tb.Fatalf("making a client of %q: %v", c.Name, err)
 	}
 	return api
+}
+
+func (c *Cluster) newClient() (client.Client, error) {
+	s, err := kube.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(c.Config, client.Options{Scheme: s})
 }
 
 // Namespace makes a namespace for this test alone and returns its name. It stays when
@@ -210,6 +216,7 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("making a data directory: %w", err)
 	}
 	c := &Cluster{Name: o.Name, Kubeconfig: filepath.Join(dir, "test.kubeconfig"), DataDir: dir}
+	c.client = sync.OnceValues(c.newClient)
 	args := []string{
 		"--profile", string(o.Profile), "--data-dir", dir, "--kubeconfig", c.Kubeconfig, "--context", o.Name,
 		"--secure-port", "0", "--unsafe-no-fsync",
@@ -232,7 +239,7 @@ func (c *Cluster) awaitReady(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var last error
-	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, startPoll, true, func(ctx context.Context) (bool, error) {
 		if c.process.Ended() {
 			return false, errors.New("it stopped by itself")
 		}

@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/test/process"
 )
@@ -39,13 +42,17 @@ type Options struct {
 // Fleet is a hub and its members.
 type Fleet struct {
 	Options
+
+	mu sync.Mutex
+	// clients are those that were made, by what they were made of.
+	clients map[string]client.Client
 }
 
 // How long things may take on a machine that does other work too.
 const (
 	startTimeout = 3 * time.Minute
 	joinTimeout  = 2 * time.Minute
-	poll         = 50 * time.Millisecond
+	poll         = 100 * time.Millisecond
 	stopGrace    = 30 * time.Second
 )
 
@@ -67,7 +74,7 @@ func New(o Options) (*Fleet, error) {
 	if o.Report == nil {
 		o.Report = func(string, ...any) {}
 	}
-	return &Fleet{Options: o}, nil
+	return &Fleet{Options: o, clients: map[string]client.Client{}}, nil
 }
 
 // Members returns the names of the members.
@@ -112,9 +119,6 @@ func (f *Fleet) Up(ctx context.Context) error {
 		if _, err := os.Stat(f.Program(program)); err != nil {
 			return fmt.Errorf("finding %q: %w; run `make build` first", program, err)
 		}
-	}
-	if err := os.MkdirAll(filepath.Join(f.Dir, "run"), 0o700); err != nil {
-		return fmt.Errorf("making the directory of the fleet: %w", err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	hub := make(chan struct{})
@@ -265,6 +269,9 @@ func (f *Fleet) remark(s service) string {
 }
 
 func (f *Fleet) start(s service) error {
+	if err := os.MkdirAll(filepath.Join(f.Dir, "run"), 0o700); err != nil {
+		return fmt.Errorf("making the directory of the fleet: %w", err)
+	}
 	p, err := process.Start(process.Spec{
 		Executable: f.Program(s.program), Args: s.args, Log: f.Log(s.name), Detached: f.Detached,
 	})

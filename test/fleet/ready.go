@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,12 +30,23 @@ func (f *Fleet) Config(name string) (*rest.Config, error) {
 }
 
 // Client returns an uncached client of the hub or a member, with the rights of an
-// administrator and the scheme of hub and agent.
+// administrator and the scheme of hub and agent. It is made once for a kubeconfig: a new one asks
+// the API for all that it serves.
 func (f *Fleet) Client(name string) (client.Client, error) {
-	config, err := f.Config(name)
+	kubeconfig, err := os.ReadFile(f.Kubeconfig(name))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the kubeconfig of %q: %w", name, err)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c, ok := f.clients[string(kubeconfig)]; ok {
+		return c, nil
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of %q: %w", name, err)
+	}
+	config.QPS = -1
 	scheme, err := kube.NewScheme()
 	if err != nil {
 		return nil, err
@@ -43,6 +55,7 @@ func (f *Fleet) Client(name string) (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %q: %w", name, err)
 	}
+	f.clients[string(kubeconfig)] = c
 	return c, nil
 }
 

@@ -2,7 +2,9 @@ package hostile
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,6 +31,10 @@ func newIntruder(t *testing.T, config *rest.Config) *intruder {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.QPS = -1
+	if len(config.CertData) == 0 {
+		// The API ends an HTTP/2 connection after a request of somebody whom it does not know.
+		config.NextProtos = []string{"http/1.1"}
+	}
 	c, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +83,11 @@ func (i *intruder) send(ctx context.Context, method, path, body string, header m
 	if err != nil {
 		return 0, fmt.Errorf("asking the hub: %w", err)
 	}
-	return response.StatusCode, response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		// A connection is used again once its last answer was read; what was allowed may be a watch, which has no end.
+		_, err = io.Copy(io.Discard, response.Body)
+	}
+	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
 // refused makes a request that must be forbidden; to somebody who is not known, with 401. Other

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 // patience is for what takes a moment on a machine that does other work too.
 const (
 	patience = time.Minute
-	poll     = 50 * time.Millisecond
+	poll     = 100 * time.Millisecond
 )
 
 func eventually(t *testing.T, check func(g Gomega)) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,15 +65,21 @@ func TestATemplateGoesOutAndItsStatusComesBack(t *testing.T) {
 	})
 }
 
-func TestTheAuthorIsToldWhatBecameOfTheTemplate(t *testing.T) {
+func TestTheAuthorIsToldWhereTheTemplateMoves(t *testing.T) {
 	t.Parallel()
+	g := NewWithT(t)
 	s := shared(t)
 	ns := s.namespace(t)
 	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
-	s.create(t, template, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj())
+	policy := builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("edge-1").Obj()
+	s.create(t, template, policy)
+	eventually(t, func(g Gomega) { s.inMember(t, g, "edge-1", template) })
 
+	move := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"placement":{"clusterAffinity":{"clusterNames":["edge-2"]}}}}`))
+	g.Expect(s.hub.Client(t).Patch(t.Context(), policy, move)).To(Succeed())
 	eventually(t, func(g Gomega) {
-		g.Expect(s.eventReasons(t, g, ns, "settings")).To(ContainElements("ApplyPolicySucceed", "ScheduleBindingSucceed", "SyncWorkSucceed"))
+		s.inMember(t, g, "edge-2", template)
+		g.Expect(s.eventReasons(t, g, ns, "settings")).To(Equal([]string{"ScheduleBindingSucceed"}), "what everybody expects is no event")
 	})
 }
 

@@ -79,7 +79,7 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 func TestMetricsOfOursSayWhatTheyAreAndAreFew(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	allowed := []string{"state", "reason", "result", "cluster"}
+	allowed := []string{"state", "phase", "reason", "result", "cluster"}
 	eventually(t, func(g Gomega) {
 		ours := 0
 		for name, family := range s.scrape(g) {

@@ -22,14 +22,15 @@ import (
 // former is a system that has filled the members before this one: what it is given, and what it
 // made of that in each member.
 type former struct {
+	namespace string
 	documents []conversion.Document
 	made      map[string][]*unstructured.Unstructured
 }
 
-// kubeFedShop is a shop of 50 objects as KubeFed has it in three members: what it is given, and by
+// kubeFedShop is a shop of 50 objects as KubeFed has it in the members: what it is given, and by
 // hand what it makes of that.
 func kubeFedShop(g Gomega, members []string) former {
-	out := former{made: map[string][]*unstructured.Unstructured{}}
+	out := former{namespace: "shop", made: map[string][]*unstructured.Unstructured{}}
 	give := func(format string, args ...any) {
 		out.documents = append(out.documents, conversion.Document{File: "kubefed.yaml", Object: parsed(g, fmt.Sprintf(format, args...))})
 	}
@@ -48,21 +49,21 @@ func kubeFedShop(g Gomega, members []string) former {
 		give(`{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: %s, namespace: kube-federation-system}, spec: {apiEndpoint: "https://%s"}}`, m, m)
 		fill(m, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
 	}
-	// Three over three clusters, of which KubeFed gave 2, 2 and 1 at some time.
-	shares := []int{2, 2, 1}
+	// Five over two clusters, of which KubeFed gave 4 and 1 at some time.
+	shares := []int{4, 1}
 	const pods = `selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: c, image: "nginx:1"}]}}`
 	for n := range 10 {
 		name := fmt.Sprintf("web-%d", n)
 		var clusters, overrides []string
 		for i, m := range members {
-			replicas := shares[(i+n)%3]
+			replicas := shares[(i+n)%2]
 			clusters = append(clusters, "{name: "+m+"}")
 			overrides = append(overrides, fmt.Sprintf("{clusterName: %s, clusterOverrides: [{path: /spec/replicas, value: %d}]}", m, replicas))
 			fill(m, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: %[1]s, namespace: shop, labels: {app: %[1]s}}, spec: {replicas: %[2]d, `+strings.ReplaceAll(pods, "%[1]s", name)+`}}`, name, replicas)
 		}
 		give(`{apiVersion: types.kubefed.io/v1beta1, kind: FederatedDeployment, metadata: {name: %[1]s, namespace: shop}, spec: {template: {metadata: {labels: {app: %[1]s}}, spec: {`+strings.ReplaceAll(pods, "%[1]s", name)+`}}, placement: {clusters: [%[2]s]}, overrides: [%[3]s]}}`,
 			name, strings.Join(clusters, ", "), strings.Join(overrides, ", "))
-		give(`{apiVersion: scheduling.kubefed.io/v1alpha1, kind: ReplicaSchedulingPreference, metadata: {name: %s, namespace: shop}, spec: {targetKind: FederatedDeployment, totalReplicas: 5, clusters: {"*": {weight: 1, maxReplicas: 3}}}}`, name)
+		give(`{apiVersion: scheduling.kubefed.io/v1alpha1, kind: ReplicaSchedulingPreference, metadata: {name: %s, namespace: shop}, spec: {targetKind: FederatedDeployment, totalReplicas: 5, clusters: {"*": {weight: 1, maxReplicas: 4}}}}`, name)
 	}
 	for n := range 40 {
 		kind := []string{"ConfigMap", "Secret", "Service", "ServiceAccount"}[n%4]
@@ -124,7 +125,7 @@ func (f *former) state(t *testing.T, g Gomega, s *system, member string) map[str
 		out[conversion.NameOf(obj)] = fmt.Sprintf("%s:\n%s", live.GetUID(), text)
 	}
 	var pods corev1.PodList
-	g.Expect(s.member(member).Client(t).List(context.WithoutCancel(t.Context()), &pods, client.InNamespace("shop"))).To(Succeed())
+	g.Expect(s.member(member).Client(t).List(context.WithoutCancel(t.Context()), &pods, client.InNamespace(f.namespace))).To(Succeed())
 	for _, p := range pods.Items {
 		restarts := int32(0)
 		for _, c := range p.Status.ContainerStatuses {
@@ -157,9 +158,9 @@ func (f *former) adopted(t *testing.T, s *system, before map[string]map[string]s
 func TestKubeFedIsLeftAndNothingMoves(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := own(t, "edge-1", "edge-2", "edge-3")
+	s := shared(t)
 	const manager = "controller-manager"
-	f := kubeFedShop(g, []string{"edge-1", "edge-2", "edge-3"})
+	f := kubeFedShop(g, []string{"edge-1", "edge-2"})
 	f.fill(t, s, manager)
 	before := map[string]map[string]string{}
 	for member := range f.made {

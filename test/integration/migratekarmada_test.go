@@ -31,22 +31,22 @@ func karmadaShop(g Gomega) (held []string, made former) {
 	const settings = `data: {a: "1", old: "2"}`
 	claim := `propagationpolicy.karmada.io/permanent-id: p1`
 	held = []string{
-		`{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`,
+		`{apiVersion: v1, kind: Namespace, metadata: {name: store}}`,
 		`{apiVersion: v1, kind: Namespace, metadata: {name: karmada-es-edge-1}}`,
 		`{apiVersion: v1, kind: Namespace, metadata: {name: karmada-es-edge-2}}`,
 		`{apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {name: edge-1}, spec: {syncMode: Pull}}`,
 		`{apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {name: edge-2}, spec: {syncMode: Pull}}`,
-		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {` + claim + `}}, spec: {replicas: 5, ` + pods + `}}`,
-		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop, labels: {` + claim + `}}, ` + settings + `}`,
-		`{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}], placement: ` + placement + `}}`,
-		`{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: settings, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: settings}], placement: ` + everywhere + `}}`,
-		`{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: web-deployment, namespace: shop, labels: {` + claim + `}}, spec: {resource: {apiVersion: apps/v1, kind: Deployment, name: web, namespace: shop}, replicas: 5, clusters: [{name: edge-1, replicas: 4}, {name: edge-2, replicas: 1}], placement: ` + placement + `}}`,
-		`{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: settings-configmap, namespace: shop, labels: {` + claim + `}}, spec: {resource: {apiVersion: v1, kind: ConfigMap, name: settings, namespace: shop}, clusters: [{name: edge-1}, {name: edge-2}], placement: ` + everywhere + `}}`,
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: store, labels: {` + claim + `}}, spec: {replicas: 5, ` + pods + `}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: store, labels: {` + claim + `}}, ` + settings + `}`,
+		`{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: store}, spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}], placement: ` + placement + `}}`,
+		`{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: settings, namespace: store}, spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: settings}], placement: ` + everywhere + `}}`,
+		`{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: web-deployment, namespace: store, labels: {` + claim + `}}, spec: {resource: {apiVersion: apps/v1, kind: Deployment, name: web, namespace: store}, replicas: 5, clusters: [{name: edge-1, replicas: 4}, {name: edge-2, replicas: 1}], placement: ` + placement + `}}`,
+		`{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: settings-configmap, namespace: store, labels: {` + claim + `}}, spec: {resource: {apiVersion: v1, kind: ConfigMap, name: settings, namespace: store}, clusters: [{name: edge-1}, {name: edge-2}], placement: ` + everywhere + `}}`,
 	}
-	made = former{made: map[string][]*unstructured.Unstructured{}}
+	made = former{namespace: "store", made: map[string][]*unstructured.Unstructured{}}
 	for member, replicas := range map[string]int{"edge-1": 4, "edge-2": 1} {
 		send := func(kind, name, format string, args ...any) {
-			namespace := "shop"
+			namespace := "store"
 			if kind == "Namespace" {
 				namespace = ""
 			}
@@ -59,9 +59,9 @@ func karmadaShop(g Gomega) (held []string, made former) {
 			g.Expect(err).NotTo(HaveOccurred())
 			held = append(held, fmt.Sprintf(`{"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work", "metadata": {"name": %q, "namespace": "karmada-es-%s"}, "spec": {"workload": {"manifests": [%s]}}}`, work, member, raw))
 		}
-		send("Namespace", "shop", `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
-		send("Deployment", "web", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: %d, `+pods+`}}`, replicas)
-		send("ConfigMap", "settings", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}, `+settings+`}`)
+		send("Namespace", "store", `{apiVersion: v1, kind: Namespace, metadata: {name: store}}`)
+		send("Deployment", "web", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: store}, spec: {replicas: %d, `+pods+`}}`, replicas)
+		send("ConfigMap", "settings", `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: store}, `+settings+`}`)
 	}
 	return held, made
 }
@@ -100,10 +100,10 @@ func TestKarmadaIsLeftAndNothingMoves(t *testing.T) {
 	g.Expect(changes).To(HaveLen(6))
 	for _, c := range changes {
 		g.Expect(c.Failed).To(BeEmpty(), c.Object)
-		g.Expect(c.Object == "Namespace shop" || c.Desired != nil).To(BeTrue(), c.Object)
+		g.Expect(c.Object == "Namespace store" || c.Desired != nil).To(BeTrue(), c.Object)
 	}
 
-	s := own(t, "edge-1", "edge-2")
+	s := shared(t)
 	f.fill(t, s, manager)
 	before := map[string]map[string]string{}
 	for member := range f.made {
@@ -119,11 +119,11 @@ func TestKarmadaIsLeftAndNothingMoves(t *testing.T) {
 	apply(migrate.Created)
 	f.adopted(t, s, before, manager)
 	apply(migrate.Present) // with all that the hub and the API server have written since
-	web := parsed(g, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}}`)
+	web := parsed(g, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: store}}`)
 	g.Expect(s.binding(t, g, web).Spec.Clusters).To(ConsistOf(
 		And(HaveField("Name", "edge-1"), HaveField("Replicas", int32(4))), And(HaveField("Name", "edge-2"), HaveField("Replicas", int32(1)))))
 
-	settings := parsed(g, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}}`)
+	settings := parsed(g, `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: store}}`)
 	s.update(t, settings, func(obj *unstructured.Unstructured) { unstructured.RemoveNestedField(obj.Object, "data", "old") })
 	for member := range f.made {
 		eventually(t, func(g Gomega) {

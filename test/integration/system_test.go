@@ -31,7 +31,7 @@ import (
 const (
 	patience = time.Minute
 	quiet    = 2 * time.Second
-	poll     = 50 * time.Millisecond
+	poll     = 100 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -60,49 +60,62 @@ type running struct {
 
 const hubName = "hub"
 
-var sharedSystem struct {
+// kept is a system that several tests use: the first that asks for it starts it.
+type kept struct {
 	sync.Mutex
 	system *system
 }
 
+var all, stopped, shops, stores kept
+
 // shared returns the system that tests use which stop nothing.
 func shared(t *testing.T) *system {
 	t.Helper()
-	sharedSystem.Lock()
-	defer sharedSystem.Unlock()
-	if sharedSystem.system != nil {
-		return sharedSystem.system
+	all.Lock()
+	defer all.Unlock()
+	return all.get(t, "", cluster.Options{Name: "edge-1", Nodes: 2}, cluster.Options{Name: "edge-2", Nodes: 2})
+}
+
+// alone returns a system with one member of which a test may stop parts, and has to start them
+// again: no other test uses it before this one ends.
+func alone(t *testing.T) *system {
+	t.Helper()
+	stopped.Lock()
+	t.Cleanup(stopped.Unlock)
+	return stopped.get(t, "-alone", cluster.Options{Name: "edge-1"})
+}
+
+// rolling returns a system with three members of which a test may stop parts, as alone does.
+func rolling(t *testing.T) *system {
+	t.Helper()
+	shops.Lock()
+	t.Cleanup(shops.Unlock)
+	return shops.get(t, "-rolling", cluster.Options{Name: "shop-1"}, cluster.Options{Name: "shop-2"}, cluster.Options{Name: "shop-3"})
+}
+
+// bounded returns a system with two members in which no other test has pods: how many fit counts.
+func bounded(t *testing.T) *system {
+	t.Helper()
+	stores.Lock()
+	t.Cleanup(stores.Unlock)
+	return stores.get(t, "-bounded", cluster.Options{Name: "store-1", Nodes: 2}, cluster.Options{Name: "store-2", Nodes: 2})
+}
+
+// get starts a system of these members if there is none yet. Their options, and the suffix of the
+// hub's name, are those of no other system, or they would be of both.
+func (k *kept) get(t *testing.T, suffix string, members ...cluster.Options) *system {
+	t.Helper()
+	if k.system != nil {
+		return k.system
 	}
-	s := &system{
-		hub: cluster.Shared(t, cluster.Options{Profile: cluster.Hub}),
-		members: []*cluster.Cluster{
-			cluster.Shared(t, cluster.Options{Profile: cluster.Member, Name: "edge-1", Nodes: 2}),
-			cluster.Shared(t, cluster.Options{Profile: cluster.Member, Name: "edge-2", Nodes: 2}),
-		},
+	s := &system{hub: cluster.Shared(t, cluster.Options{Profile: cluster.Hub, Name: hubName + suffix})}
+	for _, m := range members {
+		m.Profile = cluster.Member
+		s.members = append(s.members, cluster.Shared(t, m))
 	}
 	// It outlives the test that happens to come first.
 	s.start(context.WithoutCancel(t.Context()), t)
-	sharedSystem.system = s
-	return s
-}
-
-// own returns a system of this test's own, of which parts may be stopped, with one member or
-// those that are named.
-func own(t *testing.T, members ...string) *system {
-	t.Helper()
-	s := &system{hub: cluster.Start(t, cluster.Options{Profile: cluster.Hub})}
-	if len(members) == 0 {
-		members = []string{"edge-1"}
-	}
-	for _, name := range members {
-		s.members = append(s.members, cluster.Start(t, cluster.Options{Profile: cluster.Member, Name: name}))
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	s.start(ctx, t)
-	t.Cleanup(func() {
-		cancel()
-		s.stopAll(t)
-	})
+	k.system = s
 	return s
 }
 
@@ -151,19 +164,6 @@ func (s *system) stop(t *testing.T, name string) {
 		}
 	case <-time.After(patience):
 		t.Fatalf("%s does not stop", name)
-	}
-}
-
-func (s *system) stopAll(t *testing.T) {
-	t.Helper()
-	s.mu.Lock()
-	names := []string{}
-	for name := range s.running {
-		names = append(names, name)
-	}
-	s.mu.Unlock()
-	for _, name := range names {
-		s.stop(t, name)
 	}
 }
 

@@ -107,6 +107,20 @@ func TestEachAlertFires(t *testing.T) {
 		"FairleadApplicationsUnhealthy": {
 			fires: []series{metric("fairlead_hub_applications", always(2), "state", "Unhealthy")}, quiet: calm, text: "2 applications",
 		},
+		"FairleadRolloutHalted": {
+			fires: []series{metric("fairlead_hub_rollout_rollouts", always(2), "phase", "Halted")},
+			quiet: []series{metric("fairlead_hub_rollout_rollouts", always(0), "phase", "Halted"), metric("fairlead_hub_rollout_rollouts", always(3), "phase", "Soaking")},
+			text:  "2 rollouts",
+		},
+		"FairleadRolloutWaits": {
+			fires: []series{metric("fairlead_hub_rollout_rollouts", always(1), "phase", "Waiting")},
+			quiet: []series{metric("fairlead_hub_rollout_rollouts", always(0), "phase", "Waiting"), metric("fairlead_hub_rollout_rollouts", always(3), "phase", "Progressing")},
+			text:  "1 rollouts have waited",
+		},
+		"FairleadClusterLongBehind": {
+			fires: []series{metric("fairlead_hub_rollout_set_aside_oldest_seconds", always(8*day))},
+			quiet: []series{metric("fairlead_hub_rollout_set_aside_oldest_seconds", always(day))}, text: "8d",
+		},
 		"FairleadDriftFought": {
 			fires: []series{metric("fairlead_agent_execution_drift_total", growing(1), "instance", "edge-1")},
 			quiet: []series{metric("fairlead_agent_execution_drift_total", growing(0.001), "instance", "edge-1")}, text: "1 changes a second",

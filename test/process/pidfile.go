@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -84,18 +86,28 @@ func (f PIDFile) Stop(ctx context.Context, grace time.Duration) error {
 	return fmt.Errorf("the process of %q does not end", string(f))
 }
 
-// Kill ends the process at once, as a crash would, and leaves the file.
+// Kill ends the process at once, as a crash would, and leaves the file. It returns when those that
+// the process had started are gone, too: until the kernel has ended them they answer as if nothing had happened.
 func (f PIDFile) Kill(ctx context.Context) error {
 	pid, err := f.PID()
 	if err != nil || pid == 0 {
 		return err
 	}
+	all := map[int]string{}
+	for _, pid := range append(descendants(pid), pid) {
+		if started, err := startTime(pid); err == nil {
+			all[pid] = started
+		}
+	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("killing process %d: %w", pid, err)
 	}
-	return wait.PollUntilContextTimeout(ctx, stopPoll, 10*time.Second, true, func(context.Context) (bool, error) {
-		pid, err := f.PID()
-		return pid == 0, err
+	return wait.PollUntilContextTimeout(ctx, stopPoll, time.Minute, true, func(context.Context) (bool, error) {
+		maps.DeleteFunc(all, func(pid int, before string) bool {
+			started, err := startTime(pid)
+			return err != nil || started != before
+		})
+		return len(all) == 0, nil
 	})
 }
 
@@ -123,6 +135,28 @@ func startTime(pid int) (string, error) {
 		return "", errGone
 	}
 	return fields[19], nil
+}
+
+// descendants returns the processes that a process has started, and those that these have; none on systems without
+// /proc.
+func descendants(pid int) []int {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, list := range lists {
+		data, err := os.ReadFile(list)
+		if err != nil {
+			continue // that thread has ended
+		}
+		for field := range strings.FieldsSeq(string(data)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				out = append(append(out, child), descendants(child)...)
+			}
+		}
+	}
+	return out
 }
 
 // psStartTime is for systems without /proc.

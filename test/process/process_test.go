@@ -1,9 +1,11 @@
 package process
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -73,4 +75,25 @@ func TestTailNamesWhatItShows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	g.Expect(os.WriteFile(path, []byte("one\ntwo\n"), 0o600)).To(Succeed())
 	g.Expect(Tail(path)).To(Equal("--- end of a.log\none\ntwo\n"))
+}
+
+func TestKillWaitsForWhatTheProcessStarted(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p := start(t, true, "sleep 60 & sleep 60 & wait")
+	file := PIDFile(filepath.Join(t.TempDir(), "p.pid"))
+	g.Expect(file.Write(p.PID())).To(Succeed())
+	var children []int
+	g.Eventually(func() []int {
+		children = descendants(p.PID())
+		return children
+	}).WithTimeout(10 * time.Second).Should(HaveLen(2))
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	g.Expect(file.Kill(short)).To(MatchError(context.DeadlineExceeded), "these two are not bound to it")
+	for _, child := range children {
+		g.Expect(syscall.Kill(child, syscall.SIGKILL)).To(Succeed())
+	}
+	g.Expect(file.PID()).To(BeZero())
+	g.Expect(file.Kill(t.Context())).To(Succeed())
 }

@@ -3,7 +3,7 @@
 //
 // The world of a story has a clock of its own, members that run what their agents apply,
 // and a hub that decides with the same packages as the real one: cluster/health,
-// cluster/taint, failover/disruption and evict, scheduler/decide,
+// cluster/taint, common/disruption, failover/evict, scheduler/decide,
 // binding/render and fanout, status/aggregate. Only what reads and writes is its own.
 // The stages take turns in an order that chance decides, until none has anything to do.
 //

@@ -12,7 +12,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/hub/flow/scheduler/decide"
 )

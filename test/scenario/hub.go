@@ -12,7 +12,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/hub/fleet/cluster/health"
 	"fairlead.dev/hub/fleet/cluster/taint"

@@ -191,6 +191,7 @@ func fill(tb testing.TB, c client.Client) {
 		Put(tb, c, b)
 	}
 	fillWorks(tb, c)
+	fillRollout(tb, c)
 }
 
 // fillWorks writes the template of the web shop and what two clusters were sent of it.

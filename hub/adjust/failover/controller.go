@@ -74,11 +74,11 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Workers == 0 {
 		deps.Workers = defaultWorkers
 	}
-	limiter := newRateLimiter(deps.Rate)
+	limiter, shared := newRateLimiter(deps.Rate), &verdicts{hubClient: mgr.GetClient()}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
-			scheduler: deps.Scheduler, hasHealthRule: deps.HasHealthRule, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter,
+			scheduler: deps.Scheduler, hasHealthRule: deps.HasHealthRule, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter, verdicts: shared,
 			memories: map[types.NamespacedName]evict.Memory{},
 		}
 		err := kube.NewController(mgr, "failover-"+strings.ToLower(kind.Kind), deps.Workers).
@@ -107,6 +107,7 @@ type reconciler struct {
 	prefix        string
 	options       evict.Options
 	rateLimiter   *rateLimiter
+	verdicts      *verdicts
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]evict.Memory

@@ -10,8 +10,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/adjust/failover/disruption"
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 

@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
@@ -69,6 +69,9 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 		s.err = errors.Join(s.err, err)
 		return ok
 	}
+	if err := r.readRollout(ctx, b, s); err != nil {
+		return nil, err
+	}
 	for _, target := range spec.Clusters {
 		if err := r.readCluster(ctx, target.Name, s.Clusters); err != nil {
 			return nil, err
@@ -90,6 +93,23 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 	return s, nil
 }
 
+// readRollout reads from the cache which clusters have a revision that is not stable yet.
+func (r *reconciler) readRollout(ctx context.Context, b kube.Binding, s *scope) error {
+	if strategy := b.GetAnnotations()[contract.RolloutStrategyAnnotation]; strategy == "" || strategy == contract.RolloutStrategyNone {
+		return nil
+	}
+	kind := kube.RolloutsIn(b.GetNamespace())
+	rollout := kind.New()
+	err := r.hubClient.Get(ctx, client.ObjectKeyFromObject(b), rollout, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading %s %q: %w", kind.Kind, b.GetName(), err)
+	}
+	if err == nil {
+		s.Unproven = revision.NewPlan(rollout.RolloutStatus()).Unproven
+	}
+	return nil
+}
+
 // tainted says whether a cluster of the binding has a taint that may drive it out: only
 // then it matters who put it there, and whether evictions are suspended.
 func tainted(s *scope) bool {
@@ -103,18 +123,16 @@ func tainted(s *scope) bool {
 
 // readSuspensions reads what speaks against moving because of a taint.
 func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
-	var list policyv1alpha1.ClusterTaintPolicyList
-	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ClusterTaintPolicies: %w", err)
-	}
-	policies := evict.CompileTaintPolicies(list.Items)
-	s.ByCondition, s.BySilence, s.Expiring = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
-	s.Suspended = map[string]evict.Suspension{}
-	clusters, err := allClusters(ctx, r.hubClient)
+	policies, err := r.verdicts.taintPolicies(ctx)
 	if err != nil {
 		return err
 	}
-	verdict := disruption.Decide(clusters, s.Now)
+	s.ByCondition, s.BySilence, s.Expiring = policies.Keys(), policies.BySilence(), map[string]sets.Set[string]{}
+	s.Suspended = map[string]evict.Suspension{}
+	verdict, err := r.verdicts.now(ctx, s.Now)
+	if err != nil {
+		return err
+	}
 	for name, c := range s.Clusters {
 		s.Expiring[name] = policies.Expiring(c)
 		if verdict.Suspended(name) {

@@ -21,8 +21,8 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/adjust/failover/disruption"
 )
 
 // fleet is the only request of the controller of condition EvictionSuspended, which is about

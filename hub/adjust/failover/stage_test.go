@@ -23,8 +23,8 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/adjust/failover/disruption"
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
@@ -58,7 +58,7 @@ func start(t *testing.T, rate float64) *stage {
 	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub, Name: t.Name()})
 	s := &stage{Client: hub.Client(t), namespace: hub.Namespace(t), g: NewWithT(t), clock: &ahead{}}
 	mgr := stagetest.Manager(t, hub.Config)
-	s.g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	s.g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	s.g.Expect(Register(mgr, Deps{
 		Clock: s.clock, Rate: rate, ExecutionNamespacePrefix: "karmada-es-",
 		HasHealthRule: func(schema.GroupVersionKind) bool { return true },

@@ -102,14 +102,26 @@ func (r *reconciler) leaves(ctx context.Context, key types.NamespacedName) bool 
 // changes in a way that decides about that.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
+		CreateFunc: func(context.Context, event.CreateEvent, requests) { r.verdicts.outdate() },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && decides(before, after) {
+			if !ok || !ok2 {
+				return
+			}
+			// A little more than what decides: also when it was said.
+			if before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				!equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions) {
+				r.verdicts.outdate()
+			}
+			if decides(before, after) {
 				r.ask(ctx, after, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) { r.ask(ctx, e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
+			r.verdicts.outdate()
+			r.ask(ctx, e.Object, q)
+		},
 	}
 }
 
@@ -132,7 +144,7 @@ func decides(before, after *clusterv1alpha1.Cluster) bool {
 }
 
 func (r *reconciler) ask(ctx context.Context, c client.Object, q requests) {
-	bindings, err := r.kind.List(ctx, r.hubClient)
+	bindings, err := r.kind.Naming(ctx, r.hubClient, c.GetName())
 	if err != nil {
 		// The cache answers once it has started, and this is called after that.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")

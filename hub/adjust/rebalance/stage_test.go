@@ -47,6 +47,7 @@ func start(t *testing.T) *world {
 	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t)}
 	mgr := stagetest.Manager(t, hub.Config)
+	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	_, err := scheduler.Register(mgr, scheduler.Deps{Events: func(kube.Event) {}, Clock: clock.RealClock{}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rebalance.Register(mgr, rebalance.Deps{Clock: clock.RealClock{}, Events: w.events.Record})).To(Succeed())

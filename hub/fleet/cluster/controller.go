@@ -100,22 +100,27 @@ func Register(mgr manager.Manager, deps Deps) error {
 // what is seen goes into one patch of the Cluster (and one of its status, when the
 // member fell silent); then the execution namespace is made, or unmade.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	cluster := &clusterv1alpha1.Cluster{}
-	if err := r.hubClient.Get(ctx, req.NamespacedName, cluster); err != nil {
+	shared := &clusterv1alpha1.Cluster{}
+	if err := r.hubClient.Get(ctx, req.NamespacedName, shared, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.states.forget(req.Name)
 			r.warned.Forget(req.Name)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	decision, err := r.judge(ctx, cluster)
+	decision, err := r.judge(ctx, shared)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	result := ctrl.Result{RequeueAfter: decision.RecheckAfter}
+	if r.onlyAlive(ctx, shared, decision) {
+		r.states.keep(shared, decision.Memory)
+		return result, nil
+	}
+	cluster := shared.DeepCopy()
 	if err := r.record(ctx, cluster, decision); err != nil {
 		return ctrl.Result{}, err
 	}
-	result := ctrl.Result{RequeueAfter: decision.RecheckAfter}
 	next := r.ensureNamespace
 	if !cluster.DeletionTimestamp.IsZero() {
 		next = r.remove
@@ -125,6 +130,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		result.RequeueAfter = wait
 	}
 	return result, err
+}
+
+// onlyAlive says whether there is nothing to do but to remember that the agent lives: that is all that a
+// heartbeat says, and thousands of agents have one every few seconds. Everything that record goes by is as
+// it was when it found nothing to write, and the execution namespace is there.
+func (r *Reconciler) onlyAlive(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) bool {
+	if decision.Ready != nil || decision.Settling || !cluster.DeletionTimestamp.IsZero() {
+		return false
+	}
+	policies, err := r.policyVersions(ctx)
+	if err != nil || !r.states.recordedLately(cluster, policies, r.clock.Now()) {
+		return false
+	}
+	namespace := &corev1.Namespace{}
+	err = r.hubClient.Get(ctx, client.ObjectKey{Name: r.namespace(cluster)}, namespace, client.UnsafeDisableDeepCopy)
+	return err == nil && namespace.DeletionTimestamp.IsZero()
 }
 
 // judge decides whether the member is heard from. Before it is called silent, the
@@ -179,6 +200,10 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	if ready != nil {
 		ready = ready.DeepCopy() // the write returns the object as a whole
 	}
+	versions, err := r.policyVersions(ctx)
+	if err != nil {
+		return err
+	}
 	policies, err := r.taintPolicies(ctx)
 	if err != nil {
 		return err
@@ -203,6 +228,11 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return fmt.Errorf("recording the state of cluster %q: %w", cluster.Name, err)
 	}
 	r.states.keep(cluster, decision.Memory)
+	if !wrote && !decision.Settling {
+		r.states.recorded(cluster, versions, r.clock.Now())
+	} else {
+		r.states.recorded(cluster, "", time.Time{})
+	}
 	if returns {
 		ctrl.LoggerFrom(ctx).Info("Believing later in a cluster that comes and goes", "until", decision.Memory.Settled)
 		r.events(settling(cluster, len(decision.Memory.Silences), decision.Memory.Settled))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -37,6 +38,20 @@ func (r *Reconciler) renewed(ctx context.Context, reader client.Reader, cluster 
 	}
 }
 
+// policyVersions tells whether a ClusterTaintPolicy has changed.
+func (r *Reconciler) policyVersions(ctx context.Context) (string, error) {
+	var list policyv1alpha1.ClusterTaintPolicyList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing ClusterTaintPolicies: %w", err)
+	}
+	versions := make([]string, len(list.Items))
+	for i := range list.Items {
+		versions[i] = string(list.Items[i].UID) + "/" + list.Items[i].ResourceVersion
+	}
+	slices.Sort(versions)
+	return strings.Join(versions, " "), nil
+}
+
 // taintPolicies returns the policies that can be acted on, ready to be. Of the others
 // their author is told once for each generation.
 func (r *Reconciler) taintPolicies(ctx context.Context) ([]taint.Policy, error) {
@@ -56,7 +71,7 @@ func (r *Reconciler) taintPolicies(ctx context.Context) ([]taint.Policy, error) 
 // targeting returns a binding of which a cluster is still a target, and how many there are.
 func (r *Reconciler) targeting(ctx context.Context, cluster string) (example string, count int, err error) {
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
-		bindings, err := kind.List(ctx, r.hubClient)
+		bindings, err := kind.Naming(ctx, r.hubClient, cluster)
 		if err != nil {
 			return "", 0, err
 		}

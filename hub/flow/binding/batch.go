@@ -2,17 +2,21 @@ package binding
 
 import "sync"
 
-// maxBatch is the most requests for one binding under way at a time.
-const maxBatch = 32
+// Sizes of batches. Most bindings have a few clusters, and all are served at once; no more requests for one
+// binding are under way at a time than the largest.
+const (
+	firstBatch = 4
+	maxBatch   = 32
+)
 
-// inBatches calls do for each item, in batches that double from one, each batch at a
+// inBatches calls do for each item, in batches that double from the first, each batch at a
 // time, and returns the errors by the index of the item. It stops after the first
 // batch in which an error is fatal, that is, one that the items after it will meet as
-// well: so a template that no server accepts costs a request or a handful, not one for
+// well: so a template that no server accepts costs a handful of requests, not one for
 // each cluster. It returns how many items were tried.
 func inBatches[T any](items []T, do func(T) error, fatal func(error) bool) (errs []error, tried int) {
 	errs = make([]error, len(items))
-	for size := 1; tried < len(items); size = min(2*size, maxBatch) {
+	for size := firstBatch; tried < len(items); size = min(2*size, maxBatch) {
 		end := min(tried+size, len(items))
 		var group sync.WaitGroup
 		for i := tried; i < end; i++ {

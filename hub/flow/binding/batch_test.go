@@ -26,9 +26,9 @@ func TestInBatches(t *testing.T) {
 	}{
 		"nothing to do":                            {0, fail(-1, nil), 0},
 		"all succeed":                              {100, fail(-1, nil), 100},
-		"the first fails and no other is tried":    {100, fail(0, errFatal), 1},
-		"the batch of the one that fails ends":     {100, fail(4, errFatal), 7},
-		"batches grow up to the limit":             {1000, fail(64, errFatal), 1 + 2 + 4 + 8 + 16 + 32 + maxBatch},
+		"the first batch is tried as a whole":      {100, fail(0, errFatal), firstBatch},
+		"the batch of the one that fails ends":     {100, fail(4, errFatal), 4 + 8},
+		"batches grow up to the limit":             {1000, fail(64, errFatal), 4 + 8 + 16 + 32 + maxBatch},
 		"an error of one alone does not stop":      {100, fail(0, errOwn), 100},
 		"the last fails":                           {3, fail(2, errFatal), 3},
 		"a batch is not larger than what is there": {2, fail(-1, nil), 2},

@@ -19,8 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
@@ -47,7 +49,7 @@ type Deps struct {
 }
 
 // Register adds the stage to a manager: one controller for each kind of binding. Works
-// must be indexed by kube.IndexWorks.
+// must be indexed by kube.Index.
 func Register(mgr manager.Manager, deps Deps) error {
 	if deps.ExecutionNamespacePrefix == "" || deps.Interpreter == nil || deps.Events == nil || deps.Clock == nil {
 		return errors.New("the binding stage needs the prefix of execution namespaces, an interpreter, a sink for events and a clock")
@@ -63,6 +65,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 			prefix:       deps.ExecutionNamespacePrefix,
 			interpreter:  deps.Interpreter,
 			events:       deps.Events,
+			clock:        deps.Clock,
+			contents:     newContents(mgr.GetAPIReader()),
 			expectations: newExpectations(deps.Clock),
 		}
 		b := kube.NewController(mgr, "binding-"+strings.ToLower(kind.Kind), deps.Workers).
@@ -70,7 +74,11 @@ func Register(mgr manager.Manager, deps Deps) error {
 			Watches(&workv1alpha1.Work{}, r.onWork()).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster(), builder.WithPredicates(clusterChanged())).
 			Watches(&corev1.Namespace{}, r.onNamespace(), builder.WithPredicates(comes())).
-			Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged()))
+			Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged())).
+			Watches(&fairleadv1alpha1.StagedRollout{}, r.onRollout(), builder.WithPredicates(rolloutChanged())).
+			Watches(&fairleadv1alpha1.ClusterStagedRollout{}, r.onRollout(), builder.WithPredicates(rolloutChanged())).
+			Watches(&workv1alpha2.ResourceBinding{}, r.onStaged(), builder.WithPredicates(stagedChanged())).
+			Watches(&workv1alpha2.ClusterResourceBinding{}, r.onStaged(), builder.WithPredicates(stagedChanged()))
 		b = b.WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged))
 		if r.namespaced() {
 			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged()))
@@ -90,6 +98,8 @@ type reconciler struct {
 	prefix       string
 	interpreter  interpreter.Interpreter
 	events       kube.EventSink
+	clock        clock.PassiveClock
+	contents     *contents
 	expectations *expectations
 	warned       kube.WarnOnce[types.NamespacedName]
 }
@@ -117,7 +127,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering what %q is rendered from: %w", binding.GetName(), err)
 	}
-	desired := r.render(ctx, s)
+	desired, err := r.render(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("rendering %q: %w", binding.GetName(), err)
+	}
 	plan := fanout.Decide(fanout.Input{
 		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect, Reasons: s.reasons,
 	})

@@ -83,7 +83,7 @@ func start(t *testing.T) *stage {
 	cfg := rest.CopyConfig(api.Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next: next, stage: s} })
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
-	g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 		Interpreter:              &flaky{Interpreter: native.New()}, Events: s.events.Record, Clock: clock.RealClock{},
@@ -217,12 +217,12 @@ func (w *world) wrote() []string {
 	return out
 }
 
-// told returns the events about a template of this world.
+// told returns the events about a template of this world, without details but that its Works were written.
 func (w *world) told(template string) []string {
 	var out []string
 	for _, e := range w.events.All() {
 		ref, ok := e.Regarding.(*corev1.ObjectReference)
-		if ok && ref.Name == template && !e.Detail && (ref.Namespace == "" || ref.Namespace == w.namespace) {
+		if ok && ref.Name == template && (!e.Detail || e.Reason == "SyncWorkSucceed") && (ref.Namespace == "" || ref.Namespace == w.namespace) {
 			out = append(out, e.Type+" "+e.Reason+": "+e.Note)
 		}
 	}

@@ -1,7 +1,8 @@
 // Package binding renders the Works of every binding: one for each of its clusters.
 //
 //   - Reads: bindings, the template (live, whole), Clusters, OverridePolicies and
-//     ClusterOverridePolicies, FederatedResourceQuotas, Works without their manifests.
+//     ClusterOverridePolicies, FederatedResourceQuotas, Works without their manifests;
+//     of what is rolled out in waves StagedRollouts and the Secrets of their revisions.
 //   - Writes: Works in the execution namespaces, but for their status; removes its
 //     finalizer from a binding that is being deleted; gives one that somebody made
 //     by hand its permanent id and that finalizer. Events on the template and the
@@ -13,5 +14,10 @@
 //     before (contract.DeletionIntentAnnotation). One that somebody else deleted is made
 //     again. A Work of another binding is not touched. Where there is a quota, no Work
 //     requests more than the scheduler has admitted; until it does, the Work stays as it is.
+//     Where changes are rolled out in waves, a cluster gets the content of the revision
+//     that the status of the rollout says, of the template as well as of its overrides and
+//     of what it needs, and never what is newer: without a status, or if the content cannot
+//     be read, its Work keeps what is in it. Replicas, suspension and moves do not wait.
+//     Labels of Clusters are no content: they pick among the rules of that revision.
 //   - Next: the agent of the cluster applies what the Work carries.
 package binding

@@ -71,7 +71,9 @@ func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan 
 		r.warn(s.binding, failed, notes)
 	}
 	if len(failed) == 0 && len(done.written) > 0 {
-		r.tell(s.binding, kube.Event{Type: corev1.EventTypeNormal, Reason: reasonSynced, Action: actionSync, Note: r.syncedNote(s.binding)}, true)
+		r.tell(s.binding, kube.Event{
+			Type: corev1.EventTypeNormal, Reason: reasonSynced, Action: actionSync, Note: r.syncedNote(s.binding), Detail: true,
+		})
 	}
 	return failed, notes
 }
@@ -85,10 +87,10 @@ func (r *reconciler) warn(b kube.Binding, failed []failure, notes []string) {
 			others = append(others, notes[i])
 			continue
 		}
-		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonOverrideFailed, Action: actionOverride, Note: notes[i]}, false)
+		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonOverrideFailed, Action: actionOverride, Note: notes[i]})
 	}
 	if len(others) > 0 {
-		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: strings.Join(others, " ")}, false)
+		r.tell(b, kube.Event{Type: corev1.EventTypeWarning, Reason: reasonSyncFailed, Action: actionSync, Note: strings.Join(others, " ")})
 	}
 }
 
@@ -122,11 +124,11 @@ func (r *reconciler) reportCleanUp(ctx context.Context, b kube.Binding, err erro
 	}
 }
 
-// tell emits an event on the template and on the binding, there as a detail or not.
-func (r *reconciler) tell(b kube.Binding, e kube.Event, detail bool) {
+// tell emits an event on the template and on the binding.
+func (r *reconciler) tell(b kube.Binding, e kube.Event) {
 	e.Regarding = bindings.TemplateRef(b)
 	r.events(e)
-	e.Regarding, e.Detail = b, detail
+	e.Regarding = b
 	r.events(e)
 }
 

@@ -21,9 +21,11 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
 	"fairlead.dev/common/quota"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/binding/fanout"
-	"fairlead.dev/hub/flow/binding/override"
 )
 
 // scope is what one binding is rendered from.
@@ -37,6 +39,8 @@ type scope struct {
 	// clusters are the Clusters of the targets that exist and stay.
 	clusters map[string]*clusterv1alpha1.Cluster
 	policies override.Policies
+	// rollouts say which content the clusters get; none if all get the template as it is.
+	rollouts []*followed
 	// quotas bound what the Works may request together.
 	quotas  []quota.Quota
 	works   []*workv1alpha1.Work
@@ -93,6 +97,9 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 		return nil, err
 	}
 	if err := r.readQuotas(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.readRollouts(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, r.readPolicies(ctx, s)
@@ -153,13 +160,19 @@ func (r *reconciler) followEvictions(ctx context.Context, b kube.Binding, to *fa
 }
 
 // live returns the Works that there are, by namespace.
-func (s *scope) live() map[string]*workv1alpha1.Work {
-	out := make(map[string]*workv1alpha1.Work, len(s.works))
-	for _, w := range s.works {
+func (s *scope) live() map[string]*workv1alpha1.Work { return byNamespace(s.works) }
+
+func byNamespace(works []*workv1alpha1.Work) map[string]*workv1alpha1.Work {
+	out := make(map[string]*workv1alpha1.Work, len(works))
+	for _, w := range works {
 		out[w.Namespace] = w
 	}
 	return out
 }
+
+// target is what policies select the template by, and ref what a revision has it as.
+func (s *scope) target() selector.Target { return selector.TargetOf(s.template) }
+func (s *scope) ref() revision.Ref       { return revision.Part{Object: s.template}.Ref() }
 
 // worksOf lists the Works of a binding.
 func (r *reconciler) worksOf(ctx context.Context, id string) ([]*workv1alpha1.Work, error) {

@@ -53,7 +53,11 @@ func (r *reconciler) withinQuotas(ctx context.Context, s *scope, target workv1al
 		return true, nil
 	}
 	if beyond := quota.Beyond(s.quotas, quota.Usage(asked, targets), requested); beyond != "" {
-		return false, fmt.Errorf("%w: %s. Overrides may not raise what the template requests where there is a quota", errOverQuota, beyond)
+		why := "Overrides may not raise what the template requests where there is a quota"
+		if work.Annotations[contract.RevisionAnnotation] != "" {
+			why = "Neither its revision nor overrides may request more than the template does now where there is a quota"
+		}
+		return false, fmt.Errorf("%w: %s. %s", errOverQuota, beyond, why)
 	}
 	return false, nil
 }

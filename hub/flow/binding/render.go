@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/flow/binding/override"
 	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/hub/flow/binding/staging"
 )
 
 // rendering is what came of rendering a binding for its targets.
@@ -34,11 +35,11 @@ type failure struct {
 }
 
 // err joins what is to be tried again. Most is not: all that goes into a rendering is
-// watched, but for what a webhook answers.
+// watched, but for what a webhook answers, and the contents of revisions.
 func (r rendering) err() error {
 	var errs []error
 	for _, f := range r.failures {
-		if errors.Is(f.err, render.ErrRevise) {
+		if errors.Is(f.err, render.ErrRevise) || errors.Is(f.err, errNoContent) {
 			errs = append(errs, fmt.Errorf("rendering for cluster %q: %w", f.cluster, f.err))
 		}
 	}
@@ -47,58 +48,97 @@ func (r rendering) err() error {
 
 // render makes the Works of all targets. A cluster that fails keeps what it has; the
 // others are served.
-func (r *reconciler) render(ctx context.Context, s *scope) rendering {
+func (r *reconciler) render(ctx context.Context, s *scope) (rendering, error) {
 	out := rendering{keep: s.keep.Clone()}
 	if s.template == nil {
 		for _, target := range s.targets {
 			out.keep.Insert(contract.ExecutionNamespace(r.prefix, target.Name))
 		}
-		return out
+		return out, nil
 	}
-	overrides := override.Select(s.policies, selector.TargetOf(s.template))
-	revise := r.revise(ctx, s.template.GroupVersionKind())
-	live := s.live()
+	made, live := r.materials(ctx, s), s.live()
 	purging := render.Purging(s.binding.BindingSpec(), func(cluster string) bool {
 		return live[contract.ExecutionNamespace(r.prefix, cluster)] != nil
 	})
 	for _, target := range s.targets {
 		namespace := contract.ExecutionNamespace(r.prefix, target.Name)
-		cluster := s.clusters[target.Name]
-		if cluster == nil {
+		if s.clusters[target.Name] == nil {
 			// It is unknown, or being removed: the scheduler will drop it.
 			out.keep.Insert(namespace)
 			continue
 		}
 		target.Replicas = render.Hold(target.Replicas, live[namespace], purging)
-		work, err := render.Work(render.Input{
-			Template: s.template, Binding: s.binding, Target: target, Cluster: cluster, Revise: revise,
-			Overrides: overrides, ExecutionNamespacePrefix: r.prefix,
-		})
+		work, failed, err := r.renderFor(ctx, s, made, target, live[namespace])
 		if err != nil {
-			_, overrideErr := overrides.Apply(s.template.DeepCopy(), cluster)
-			out.failures = append(out.failures, failure{cluster: target.Name, err: err, override: overrideErr != nil})
-			out.keep.Insert(namespace)
-			continue
+			return out, err
 		}
-		switch within, err := r.withinQuotas(ctx, s, target, work); {
-		case within:
+		within := false
+		if work != nil {
+			if within, err = r.withinQuotas(ctx, s, target, work); err != nil && failed == nil {
+				failed = &failure{cluster: target.Name, err: err}
+			}
+		}
+		if failed != nil {
+			out.failures = append(out.failures, *failed)
+		}
+		if within {
 			out.works = append(out.works, work)
-		case err != nil:
-			out.failures = append(out.failures, failure{cluster: target.Name, err: err})
-			fallthrough
-		default:
+		} else {
 			out.keep.Insert(namespace)
 		}
 	}
-	return out
+	return out, nil
+}
+
+// renderFor makes the Work of one target, given the one that it has; nil if that is to stay as it
+// is. The error is one that has nothing to do with that cluster.
+func (r *reconciler) renderFor(
+	ctx context.Context, s *scope, made *materials, target workv1alpha2.TargetCluster, own *workv1alpha1.Work,
+) (*workv1alpha1.Work, *failure, error) {
+	in := render.Input{
+		Template: made.unstaged.template, Binding: s.binding, Target: target, Cluster: s.clusters[target.Name], Revise: made.revise,
+		Overrides: made.unstaged.overrides, ExecutionNamespacePrefix: r.prefix,
+	}
+	verdict, opinion, err := r.choose(ctx, s, target)
+	if err != nil && !errors.Is(err, errNoContent) {
+		return nil, nil, err
+	}
+	fails := func(err error) *failure {
+		if err == nil {
+			return nil
+		}
+		return &failure{cluster: target.Name, err: err}
+	}
+	if err != nil || verdict == staging.Stay {
+		work, revised := r.inPlace(ctx, s, in, own)
+		return work, fails(cmp.Or(err, revised)), nil
+	}
+	if verdict == staging.Send {
+		from, err := made.of(s, opinion)
+		if err != nil {
+			return nil, fails(fmt.Errorf("revision %d: %w", opinion.ID.Number, err)), nil
+		}
+		if in, err = r.stagedInput(ctx, s, in, from, opinion, own); err != nil {
+			return nil, nil, err
+		}
+	}
+	work, err := render.Work(in)
+	if err != nil {
+		_, overrideErr := in.Overrides.Apply(in.Template.DeepCopy(), in.Cluster)
+		return nil, &failure{cluster: target.Name, err: err, override: overrideErr != nil}, nil //nolint:nilerr // The failure has it.
+	}
+	if verdict == staging.Send && opinion.ID == s.rolloutNamed(opinion.Rollout).adopted {
+		unwritten(work, own)
+	}
+	return work, nil, nil
 }
 
 // revise returns what sets the replicas of objects of a kind; nil if nothing does.
-func (r *reconciler) revise(ctx context.Context, kind schema.GroupVersionKind) render.Revise {
-	if !r.interpreter.Has(kind, interpreter.ReviseReplica) {
+func revise(ctx context.Context, kinds interpreter.Interpreter, kind schema.GroupVersionKind) render.Revise {
+	if !kinds.Has(kind, interpreter.ReviseReplica) {
 		return nil
 	}
 	return func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
-		return r.interpreter.ReviseReplicas(ctx, obj, replicas)
+		return kinds.ReviseReplicas(ctx, obj, replicas)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/bindings"
@@ -33,6 +35,7 @@ func bindingChanged() predicate.Predicate {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
 				e.ObjectOld.GetAnnotations()[contract.AdmittedRequestsAnnotation] != e.ObjectNew.GetAnnotations()[contract.AdmittedRequestsAnnotation] ||
+				staged(e.ObjectOld) != staged(e.ObjectNew) ||
 				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -120,10 +123,10 @@ func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.IsTarget(b.BindingSpec(), e.Object.GetName()) })
+			r.enqueueTargeting(ctx, q, e.Object.GetName())
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.IsTarget(b.BindingSpec(), e.ObjectNew.GetName()) })
+			r.enqueueTargeting(ctx, q, e.ObjectNew.GetName())
 		},
 	}
 }
@@ -143,7 +146,7 @@ func comes() predicate.Predicate {
 func (r *reconciler) onNamespace() handler.EventHandler {
 	return handler.Funcs{CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 		if cluster, ok := contract.ClusterOf(r.prefix, e.Object.GetName()); ok {
-			r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.IsTarget(b.BindingSpec(), cluster) })
+			r.enqueueTargeting(ctx, q, cluster)
 		}
 	}}
 }
@@ -194,6 +197,70 @@ func concerns(policy client.Object, b kube.Binding) bool {
 	})
 }
 
+// rolloutChanged lets through what says which content clusters get.
+func rolloutChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(fairleadv1alpha1.Rollout)
+			after, ok2 := e.ObjectNew.(fairleadv1alpha1.Rollout)
+			if !ok || !ok2 {
+				return true
+			}
+			old, now := before.RolloutStatus(), after.RolloutStatus()
+			return old.Stable != now.Stable || !apiequality.Semantic.DeepEqual(old.Revisions, now.Revisions) ||
+				!apiequality.Semantic.DeepEqual(old.Clusters, now.Clusters)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// onRollout has the binding looked at again whose rollout it is, and those of what its workload needs.
+func (r *reconciler) onRollout() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
+		var out []reconcile.Request
+		if key := client.ObjectKeyFromObject(obj); (key.Namespace != "") == r.namespaced() {
+			out = append(out, reconcile.Request{NamespacedName: key})
+		}
+		return append(out, r.neededBy(ctx, obj)...)
+	})
+}
+
+// stagedChanged lets through that a binding goes by a strategy now, or does not any more.
+func stagedChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return staged(e.ObjectOld) != staged(e.ObjectNew) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return staged(e.Object) },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// onStaged has the bindings looked at again of what the workload of a binding needs.
+func (r *reconciler) onStaged() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(r.neededBy)
+}
+
+// neededBy returns the bindings of what the workload of a binding, whose name obj has, needs.
+func (r *reconciler) neededBy(ctx context.Context, obj client.Object) []reconcile.Request {
+	name := obj.GetName()
+	if obj.GetNamespace() != "" {
+		name = obj.GetNamespace() + "/" + name
+	}
+	found, err := r.kind.List(ctx, r.hubClient, client.HasLabels{contract.DependedByLabelPrefix + contract.Hash(name)})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for the bindings that follow a rollout")
+		return nil
+	}
+	var out []reconcile.Request
+	for _, b := range found {
+		if requires(b, client.ObjectKeyFromObject(obj)) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		}
+	}
+	return out
+}
+
 // rulesChanged has the bindings looked at again whose templates mean something else now.
 func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q queue) {
 	r.enqueue(ctx, q, func(b kube.Binding) bool {
@@ -205,6 +272,16 @@ func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.Group
 // enqueue has bindings looked at again, behind those that somebody changed.
 func (r *reconciler) enqueue(ctx context.Context, q queue, which func(kube.Binding) bool) {
 	found, err := r.kind.List(ctx, r.hubClient)
+	enqueueThose(ctx, q, found, err, which)
+}
+
+// enqueueTargeting does so with the bindings that have a cluster as a target.
+func (r *reconciler) enqueueTargeting(ctx context.Context, q queue, cluster string) {
+	found, err := r.kind.Naming(ctx, r.hubClient, cluster)
+	enqueueThose(ctx, q, found, err, func(b kube.Binding) bool { return bindings.IsTarget(b.BindingSpec(), cluster) })
+}
+
+func enqueueThose(ctx context.Context, q queue, found []kube.Binding, err error, which func(kube.Binding) bool) {
 	if err != nil {
 		// The cache answers once it has started, and this is called after that.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the bindings that a change concerns")

@@ -171,6 +171,11 @@ func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1
 		return fmt.Errorf("%w: %q in %q belongs to %s, whose template has the same kind, namespace and name; rename one of the templates",
 			errTaken, desired.Name, desired.Namespace, fanout.OwnerName(live))
 	}
+	if live.Annotations[contract.RevisionAnnotation] != desired.Annotations[contract.RevisionAnnotation] {
+		// What it may be given depends on what it has, which the cache will show.
+		return apierrors.NewConflict(schema.GroupResource{Group: workv1alpha1.GroupVersion.Group, Resource: "works"}, desired.Name,
+			errors.New("the Work has a revision that the cache does not show"))
+	}
 	plan := fanout.Decide(fanout.Input{ID: id, Desired: []*workv1alpha1.Work{desired}, Live: []*workv1alpha1.Work{live}})
 	for _, u := range plan.Update {
 		return r.update(ctx, id, u)

@@ -116,7 +116,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err := r.wants.Set(req, refs); err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
-	if err := r.mark(ctx, b, refs); err != nil {
+	// What goes out in waves goes out with what it needs: that is noted once all of it is attached.
+	if inWaves(b) && !marked(b) {
+		err = r.keep(ctx, b)
+	} else if !inWaves(b) {
+		err = r.mark(ctx, b, refs)
+	}
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	found, err := r.find(ctx, refs)
@@ -131,6 +137,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	r.warned.Resolved(req, reasonSyncFailed)
+	if inWaves(b) {
+		if err := r.mark(ctx, b, refs); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	if len(found.unserved) > 0 {
 		return reconcile.Result{RequeueAfter: untilServed}, nil
 	}
@@ -148,10 +159,23 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f 
 	if err != nil {
 		return err
 	}
-	var failures []error
+	var unneeded []kube.Binding
 	for _, other := range attached {
 		kind := kindOf(other)
 		if o, still := needed[client.ObjectKeyFromObject(other)]; (!still || o.kind != kind) && !slices.Contains(f.unserved, kind) {
+			unneeded = append(unneeded, other)
+		}
+	}
+	var failures []error
+	if len(unneeded) > 0 {
+		inUse, all, err := r.inUse(ctx, b)
+		if err != nil {
+			failures = append(failures, err)
+		}
+		for _, other := range unneeded {
+			if _, needs := inUse[client.ObjectKeyFromObject(other)]; needs || all || err != nil {
+				continue // some cluster may have a revision that needs it
+			}
 			failures = append(failures, r.detach(ctx, other, req))
 		}
 	}

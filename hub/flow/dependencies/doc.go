@@ -5,13 +5,16 @@
 //   - Reads: bindings with propagateDeps, their templates (live, whole), the metadata of the
 //     kinds that those name, and of namespaces; FederatedResourceQuotas, and which Clusters
 //     there are.
+//     Of workloads whose changes are rolled out in waves StagedRollouts, and the revision that
+//     is stable.
 //   - Writes: the bindings of such objects where no policy selects them, and requiredBy and
 //     the label depended-by of all of them; on the binding of the workload a finalizer and
 //     the annotation with its dependencies. Events on the template and the binding.
 //   - Owns: bindings that have no placement, and condition DependencyPolicyConflict.
 //   - Invariant: requiredBy of a binding names exactly the bindings whose workloads need its
 //     object, with the clusters that those are in; an entry without a name is all that is in a
-//     namespace. A binding that nothing needs and no policy
+//     namespace. What a revision needs that some cluster may still have stays attached, though the
+//     template does not name it any more. A binding that nothing needs and no policy
 //     ever selected is deleted, and with it what it brought.
 //   - Next: the binding stage renders them like any other.
 package dependencies

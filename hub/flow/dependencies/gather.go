@@ -245,6 +245,17 @@ func (r *Reconciler) mark(ctx context.Context, b kube.Binding, refs []configv1al
 	return err
 }
 
+// keep has the binding of a workload stay until others do not follow it any more.
+func (r *Reconciler) keep(ctx context.Context, b kube.Binding) error {
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	controllerutil.AddFinalizer(b, contract.DependenciesFinalizer)
+	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
+	return err
+}
+
 // unmark lets the binding of a workload go.
 func (r *Reconciler) unmark(ctx context.Context, b kube.Binding) error {
 	edit, err := kube.Begin(b)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -39,6 +41,9 @@ type namespaces struct {
 	all bool
 }
 
+// untilLeft is after which time a namespace is looked at of which something left a cluster: much may leave at once.
+const untilLeft = time.Second
+
 func namespaceKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Namespace") }
 
 func registerNamespaces(mgr manager.Manager, r *Reconciler, deps Deps) error {
@@ -52,12 +57,12 @@ func registerNamespaces(mgr manager.Manager, r *Reconciler, deps Deps) error {
 	for _, src := range []source.TypedSource[string]{
 		source.TypedFunc[string](func(ctx context.Context, q namespaceQueue) error { return watchNamespaces(ctx, deps.Informers, q) }),
 		source.TypedKind(mgr.GetCache(), &workv1alpha2.ResourceBinding{}, handler.TypedFuncs[*workv1alpha2.ResourceBinding, string]{
-			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*workv1alpha2.ResourceBinding], q namespaceQueue) {
-				q.Add(e.Object.Namespace)
+			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*workv1alpha2.ResourceBinding], q namespaceQueue) {
+				n.ask(ctx, nil, targetsOf(e.Object), e.Object.Namespace, q)
 			},
-			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha2.ResourceBinding], q namespaceQueue) {
+			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*workv1alpha2.ResourceBinding], q namespaceQueue) {
 				if e.ObjectOld.Generation != e.ObjectNew.Generation {
-					q.Add(e.ObjectNew.Namespace)
+					n.ask(ctx, targetsOf(e.ObjectOld), targetsOf(e.ObjectNew), e.ObjectNew.Namespace, q)
 				}
 			},
 		}),
@@ -101,6 +106,49 @@ func registerNamespaces(mgr manager.Manager, r *Reconciler, deps Deps) error {
 	return nil
 }
 
+// ask asks for the namespace of a binding that was, and is to be, in some clusters: at once if it is missing in one,
+// and a little later, together with others, if the binding left one. To see where a namespace is to be takes a look at
+// all that is in it, which is nothing to do for each of thousands that go where others of the namespace are.
+func (n *namespaces) ask(ctx context.Context, was, is sets.Set[string], namespace string, q namespaceQueue) {
+	if !is.IsSuperset(was) {
+		q.AddAfter(namespace, untilLeft)
+	}
+	if !n.follows(ctx, namespace, is) {
+		q.Add(namespace)
+	}
+}
+
+// follows says whether a namespace is sent to clusters already, as far as the cache knows. When somebody changes that,
+// its binding asks for it.
+func (n *namespaces) follows(ctx context.Context, namespace string, to sets.Set[string]) bool {
+	b := kube.ClusterResourceBindings().New()
+	key := client.ObjectKey{Name: contract.BindingName(namespaceKind().Kind, namespace)}
+	if to.Len() > 0 {
+		if err := n.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil || b.GetDeletionTimestamp() != nil {
+			return false
+		}
+	}
+	return targetsOf(b).IsSuperset(to)
+}
+
+// targetsOf returns the clusters where a binding is to be, for its own sake or that of others; none if it is going.
+func targetsOf(b kube.Binding) sets.Set[string] {
+	out := sets.Set[string]{}
+	if b.GetDeletionTimestamp() != nil {
+		return out
+	}
+	spec := b.BindingSpec()
+	for i := range spec.Clusters {
+		out.Insert(spec.Clusters[i].Name)
+	}
+	for i := range spec.RequiredBy {
+		for _, target := range spec.RequiredBy[i].Clusters {
+			out.Insert(target.Name)
+		}
+	}
+	return out
+}
+
 // askForNamespace asks for the namespace of a binding that somebody changed or removed.
 func askForNamespace(b *workv1alpha2.ClusterResourceBinding, q namespaceQueue) {
 	if kindOf(b) == namespaceKind() {
@@ -140,7 +188,7 @@ func (n *namespaces) askForAll(ctx context.Context, q namespaceQueue) {
 // askForFollowers asks for the namespaces that followed what is in them to a cluster that is
 // gone.
 func (r *Reconciler) askForFollowers(ctx context.Context, cluster string, q namespaceQueue) {
-	found, err := kube.ClusterResourceBindings().List(ctx, r.hubClient)
+	found, err := kube.ClusterResourceBindings().Naming(ctx, r.hubClient, cluster)
 	if err != nil {
 		// The cache answers once it has started, and this is called after that.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the namespaces in a Cluster that is gone")
@@ -252,17 +300,8 @@ func (n *namespaces) clusters(ctx context.Context, namespace string) (map[string
 	}
 	out := map[string]struct{}{}
 	for _, b := range found {
-		if b.GetDeletionTimestamp() != nil {
-			continue
-		}
-		spec := b.BindingSpec()
-		for i := range spec.Clusters {
-			out[spec.Clusters[i].Name] = struct{}{}
-		}
-		for i := range spec.RequiredBy {
-			for _, target := range spec.RequiredBy[i].Clusters {
-				out[target.Name] = struct{}{}
-			}
+		for name := range targetsOf(b) {
+			out[name] = struct{}{}
 		}
 	}
 	return out, n.addQuotas(ctx, namespace, out)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -42,6 +43,8 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 		}),
 		bindingSource(c, r, &workv1alpha2.ResourceBinding{}),
 		bindingSource(c, r, &workv1alpha2.ClusterResourceBinding{}),
+		rolloutSource(c, &fairleadv1alpha1.StagedRollout{}),
+		rolloutSource(c, &fairleadv1alpha1.ClusterStagedRollout{}),
 		kube.RulesChanged(r.interpreter, r.reread),
 	}
 }

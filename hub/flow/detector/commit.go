@@ -82,7 +82,10 @@ func (r *Reconciler) commitClaim(ctx context.Context, in *gathered, p plan.Plan)
 func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Plan) (created, wrote bool, err error) {
 	switch {
 	case p.BindingClaim != nil:
-		wrote, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) { claim.Set(b, *p.BindingClaim) })
+		wrote, err = r.writeBinding(ctx, in.binding, func(b kube.Binding) {
+			claim.Set(b, *p.BindingClaim)
+			p.Strategy.Set(b)
+		})
 		return false, wrote, err
 	case p.Binding == nil:
 		return false, false, nil

@@ -1,8 +1,8 @@
 // Package detector finds the policy of every template and keeps a binding for it.
 //
 // Reads: PropagationPolicies, ClusterPropagationPolicies, override policies (whether
-// they exist), the metadata of the templates of the kinds that policies name, and the
-// whole template of a workload.
+// they exist), RolloutStrategies, the metadata of the templates of the kinds that
+// policies name, and the whole template of a workload.
 // Writes: bindings, the claim on templates, the permanent id and the finalizer of
 // policies.
 // Owns: the claim; of a binding the metadata and the spec but for clusters,

@@ -132,7 +132,8 @@ func (r *Reconciler) tellAuthor(p policyv1alpha1.Policy, key string, e kube.Even
 func applied(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy) kube.Event {
 	return kube.Event{
 		Regarding: reference(t), Type: corev1.EventTypeNormal, Reason: reasonApplyPolicySucceed, Action: actionApplyPolicy,
-		Note: "Apply " + nameOf(p) + " succeed",
+		Note:   "Apply " + nameOf(p) + " succeed",
+		Detail: true,
 	}
 }
 

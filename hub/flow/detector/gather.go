@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -158,6 +159,9 @@ func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error)
 			return err
 		}
 	}
+	if in.Strategies, err = r.strategies(ctx); err != nil {
+		return err
+	}
 	in.Priority, in.MissingClass, err = r.priority(ctx, in.Winner)
 	return err
 }
@@ -261,6 +265,19 @@ func (r *Reconciler) missingOverrides(ctx context.Context, p policyv1alpha1.Poli
 		}
 	}
 	return missing, nil
+}
+
+// strategies lists all RolloutStrategies, not to be changed.
+func (r *Reconciler) strategies(ctx context.Context) ([]*fairleadv1alpha1.RolloutStrategy, error) {
+	var list fairleadv1alpha1.RolloutStrategyList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing RolloutStrategies: %w", err)
+	}
+	var out []*fairleadv1alpha1.RolloutStrategy
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return out, nil
 }
 
 // gatherDemand reads what the template asks for. The error is errGone if the template is

@@ -58,7 +58,7 @@ func TestWhatIsReservedOutlivesARestartAndNotItsOwner(t *testing.T) {
 	w.stop = w.run(t)
 	g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
 	g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("Unschedulable"))
-	g.Expect(w.told("second")).To(HaveLen(1))
+	g.Eventually(func() []string { return w.told("second") }, soon, often).Should(HaveLen(1), "it is told after it is written")
 
 	// How much is lacking is no news.
 	w.reports(t, c, "3500m")

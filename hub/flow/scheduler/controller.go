@@ -23,7 +23,6 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
@@ -34,10 +33,10 @@ import (
 // microseconds; the workers wait for the API server.
 const defaultWorkers = 8
 
-// lookAgain is how long a binding waits for room, or for room where it would rather be,
+// retryAfter is how long a binding waits for room, or for room where it would rather be,
 // before it is looked at without any news: reservations that no report ever confirmed have
 // ended by then.
-const lookAgain = reserve.Lifetime
+const retryAfter = reserve.Lifetime
 
 // DefaultSettle is for how long there must have been a better place for an application: room
 // comes and goes while others are rolled out.
@@ -52,6 +51,11 @@ type Deps struct {
 	// Settle is for how long there must have been a better place for an application before it
 	// goes there; 0 is a sensible time.
 	Settle time.Duration
+	// Deferred takes what nobody waits for in the status of bindings; if it is nil, all is
+	// written at once.
+	Deferred *kube.DeferredStatus
+	// DeferFor is how long that may wait for somebody else's write; 0 is a sensible time.
+	DeferFor time.Duration
 	// Workers is how many bindings are placed at a time; 0 is a sensible number.
 	Workers int
 }
@@ -72,7 +76,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 		// bindings. Only namespaced templates have replicas to reserve anything for.
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
-			snapshot: &snapshot{}, ledger: reserve.New(), settle: deps.Settle,
+			snapshot: &snapshot{}, ledger: reserve.New(), settle: deps.Settle, deferred: deps.Deferred, deferFor: cmp.Or(deps.DeferFor, defaultDeferFor),
 			assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, notPreferred: sets.Set[types.NamespacedName]{}, failbackSince: map[types.NamespacedName]time.Time{},
 		}
 		c := kube.NewController(mgr, name, deps.Workers).
@@ -101,6 +105,8 @@ type reconciler struct {
 	snapshot *snapshot
 	ledger   *reserve.Ledger
 	settle   time.Duration
+	deferred *kube.DeferredStatus
+	deferFor time.Duration
 	// deciding lets one decision after the other see what those before it assigned.
 	deciding sync.Mutex
 	// The lock deciding guards what follows, by binding.
@@ -119,6 +125,7 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	binding := r.kind.New()
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
+		r.written(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !hints.Responsible(binding) {
@@ -133,12 +140,15 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	generation := binding.GetGeneration()
+	generation, was := binding.GetGeneration(), binding.BindingStatus().DeepCopy()
 	change, err := record(binding, decision, metav1.NewTime(r.clock.Now()))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerScheduler)
+	if change.first {
+		edit.Untracked()
+	}
+	wrote, later, err := r.commit(ctx, edit, binding, was, change)
 	if err != nil {
 		if binding.GetGeneration() == generation { // else the targets were written, and only the status was not
 			r.undo(req.NamespacedName, before, decision)
@@ -151,14 +161,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.arrived(req.NamespacedName)
 	}
 	r.report(ctx, binding, decision, change, wrote)
-	return reconcile.Result{RequeueAfter: recheck(decision, wait)}, nil
+	return reconcile.Result{RequeueAfter: soonest(recheck(decision, wait), later)}, nil
 }
 
 // recheck returns after how long a binding is looked at without any news, if a better place
 // will have settled after wait; 0 is never.
 func recheck(d decide.Decision, wait time.Duration) time.Duration {
 	if d.Outcome == decide.Unschedulable || d.NotPreferred && wait == 0 {
-		return lookAgain
+		return retryAfter
 	}
 	return wait
 }

@@ -21,6 +21,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler"
 	"fairlead.dev/hub/setup"
 	"fairlead.dev/test/builder"
@@ -45,6 +46,9 @@ type world struct {
 	config    *rest.Config
 	stop      func()
 	scheduler *scheduler.Scheduler
+	// deferred and deferFor are given to the scheduler.
+	deferred *kube.DeferredStatus
+	deferFor time.Duration
 
 	events stagetest.Events
 }
@@ -62,8 +66,11 @@ func (w *world) run(t *testing.T) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
 	mgr := stagetest.Manager(t, w.config, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	var err error
-	w.scheduler, err = scheduler.Register(mgr, scheduler.Deps{Events: w.events.Record, Clock: clock.RealClock{}, Settle: settle})
+	w.scheduler, err = scheduler.Register(mgr, scheduler.Deps{
+		Events: w.events.Record, Clock: clock.RealClock{}, Settle: settle, Deferred: w.deferred, DeferFor: w.deferFor,
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	return stagetest.Run(t, mgr)
 }
@@ -162,6 +169,7 @@ func TestScheduler(t *testing.T) {
 		g.Expect(b.Annotations[contract.AppliedPlacementAnnotation]).To(MatchJSON(`{"clusterAffinity":{"labelSelector":{"matchLabels":{"site":"shop"}}}}`))
 		g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(b.Generation), "of the binding as it is after the decision")
 		g.Expect(b.Status.LastScheduledTime).NotTo(BeNil())
+		g.Expect(b.ManagedFields).To(BeEmpty(), "nobody else writes it")
 		g.Eventually(func() []string { return w.told("web") }, soon, often).Should(ConsistOf("Normal ScheduleBindingSucceed: Binding has been scheduled successfully. Result: {shop-1:2, shop-2:2}"))
 
 		before := b.ResourceVersion

@@ -5,7 +5,9 @@
 //     their namespaces use.
 //   - Writes: spec.clusters and the annotation applied-placement of the binding in one
 //     patch, with admitted-requests where there are quotas, then in its status the condition Scheduled, schedulerObservedGeneration,
-//     schedulerObservingAffinityName and lastScheduledTime in another. Events on the
+//     schedulerObservingAffinityName and lastScheduledTime in another. Where that is routine (a
+//     new binding got clusters, a changed one keeps them) it waits up to ten seconds for the status
+//     stage, which writes it together with what the clusters report. Events on the
 //     template and the binding.
 //     A cluster that it leaves although the application could stay (a preferred one has
 //     room again, or a decision from scratch was asked for) gets an eviction task in the

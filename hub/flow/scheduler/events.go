@@ -23,7 +23,8 @@ const (
 )
 
 // eventsOf returns what there is to tell about a decision, on the template and on the
-// binding: nothing if it changed nothing.
+// binding: nothing if it changed nothing. That a new template got clusters is what everybody
+// expects, and a detail.
 func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.Event {
 	template := bindings.TemplateRef(b)
 	var out []kube.Event
@@ -46,7 +47,7 @@ func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.E
 		}
 		e := kube.Event{
 			Regarding: template, Related: b, Type: corev1.EventTypeNormal, Reason: reasonSucceeded, Action: action,
-			Note: successNote(kind, d.Targets),
+			Note: successNote(kind, d.Targets), Detail: c.first,
 		}
 		detail := e
 		detail.Regarding, detail.Related, detail.Detail = b, nil, true

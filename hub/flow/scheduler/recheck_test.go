@@ -13,7 +13,7 @@ func TestWhatWaitsForRoomIsLookedAtWithoutNews(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(recheck(decide.Decision{Outcome: decide.Scheduled}, 0)).To(BeZero(), "it is where it should be")
-	g.Expect(recheck(decide.Decision{Outcome: decide.Unschedulable}, 0)).To(Equal(lookAgain))
-	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, NotPreferred: true}, 0)).To(Equal(lookAgain))
+	g.Expect(recheck(decide.Decision{Outcome: decide.Unschedulable}, 0)).To(Equal(retryAfter))
+	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, NotPreferred: true}, 0)).To(Equal(retryAfter))
 	g.Expect(recheck(decide.Decision{Outcome: decide.Keep, NotPreferred: true, FailbackReason: "There is room."}, time.Second)).To(Equal(time.Second))
 }

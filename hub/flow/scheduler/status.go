@@ -29,6 +29,11 @@ type change struct {
 	// verdict says that the condition is: it became true or false, or is false for
 	// another reason.
 	verdict bool
+	// first says that nothing was ever decided about the binding before.
+	first bool
+	// routine says that nobody waits for what the status says of it: a new binding got clusters,
+	// or one that changed keeps them.
+	routine bool
 }
 
 // record sets on a binding what a decision says, and returns what that changed.
@@ -37,7 +42,8 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 	// What the status says is about the binding as it will be: whoever changes the
 	// targets changes the generation, by one.
 	generation := b.GetGeneration()
-	c := change{}
+	unsaid := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled) == nil
+	c := change{first: unsaid && len(spec.Clusters) == 0}
 	placed := false
 	if d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit {
 		if !sameTargets(spec.Clusters, d.Targets) {
@@ -56,6 +62,10 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 	if d.Outcome == decide.Scheduled || d.Outcome == decide.Keep {
 		status.SchedulerObservedGeneration = generation
 		status.SchedulerObservedAffinityName = affinityName(spec, d)
+		if unsaid && !c.first {
+			c.verdict = false // it was decided before, and is told
+		}
+		c.routine = unsaid || !c.targets && !c.verdict && d.Trigger != decide.TriggerRequested
 		if c.targets || c.verdict || placed || d.Trigger == decide.TriggerRequested || status.LastScheduledTime == nil {
 			status.LastScheduledTime = later(now, spec.RescheduleTriggeredAt)
 		}

@@ -43,6 +43,9 @@ type Deps struct {
 	Clock clock.PassiveClock
 	// Registry gets the metrics; that of the process if nil.
 	Registry prometheus.Registerer
+	// Deferred has what the scheduler says of routine, which is written together with what the
+	// clusters report; nil if it writes all itself.
+	Deferred *kube.DeferredStatus
 	// Workers is the number of concurrent reconciles; 0 is a sensible default.
 	Workers int
 }
@@ -61,6 +64,8 @@ type Reconciler struct {
 	pending  *pendingTemplates
 	partial  *partial
 	awaited  *awaited
+	renders  *renders
+	deferred *kube.DeferredStatus
 }
 
 // Register adds the stage to a manager.
@@ -90,6 +95,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 		pending:     newPendingTemplates(),
 		partial:     newPartial(),
 		awaited:     newAwaited(newAggregation(deps.Registry)),
+		renders:     newRenders(),
+		deferred:    deps.Deferred,
 	}
 	if err := r.watch(kube.NewController(mgr, "status", workers)).Complete(kube.QuietConflicts(r)); err != nil {
 		return fmt.Errorf("registering the status stage: %w", err)
@@ -107,6 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.pending.forget(req.NamespacedName)
 		r.partial.forget(req.NamespacedName)
 		r.awaited.drop(req.NamespacedName)
+		r.renders.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	reports, err := r.reports(ctx, b)
@@ -117,9 +125,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	unrendered := r.renders.wait(req.NamespacedName, len(reports), r.clock.Now())
 	out := aggregate.Decide(aggregate.Input{
 		Generation: b.GetGeneration(), Created: b.GetCreationTimestamp().Time, Spec: b.BindingSpec(), Status: b.BindingStatus(),
-		Reports: reports, Silent: silent, Now: r.clock.Now(),
+		Reports: reports, Silent: silent, Unrendered: unrendered > 0, Now: r.clock.Now(),
 	})
 	if out.Early {
 		return reconcile.Result{RequeueAfter: out.Wait}, nil
@@ -129,7 +138,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if !out.Changed && !r.pending.has(req.NamespacedName) {
 		r.awaited.drop(req.NamespacedName)
-		return reconcile.Result{}, nil
+		return reconcile.Result{RequeueAfter: unrendered}, nil
 	}
 
 	// The template first: should we stop in between, the binding is still to be
@@ -148,7 +157,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if templateErr == nil {
 		r.awaited.end(req.NamespacedName, r.clock.Now())
 	}
-	return reconcile.Result{}, templateErr
+	return reconcile.Result{RequeueAfter: unrendered}, templateErr
 }
 
 // updateBinding writes what was decided, and tells of it.
@@ -171,6 +180,9 @@ func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName
 			c.LastTransitionTime = before.LastTransitionTime
 		}
 		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	if r.deferred != nil {
+		r.deferred.Include(b)
 	}
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus)
 	if !wrote || err != nil {

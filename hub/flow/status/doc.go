@@ -2,7 +2,8 @@
 //
 // Reads: Works, bindings, Clusters (who is silent), the whole template of a kind whose status can be added up.
 // Writes: of a binding status.aggregatedStatus and the conditions FullyApplied
-// and Stale; the status of the template.
+// and Stale, and in the same patch what the scheduler has to say there of routine; the status
+// of the template.
 // Owns: all that it writes.
 // Invariant: an item says what its cluster reported last and nothing else; the
 // template's status is written before the binding's, so that a binding that is up to

@@ -17,6 +17,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/status/aggregate"
 )
@@ -70,7 +71,7 @@ func (r *Reconciler) silent(ctx context.Context, reports []aggregate.Report) (ma
 		if err != nil {
 			return nil, fmt.Errorf("reading cluster %q: %w", reports[i].Cluster, err)
 		}
-		if since := aggregate.SilentSince(c); !since.IsZero() {
+		if since := disruption.SilentSince(c); !since.IsZero() {
 			out[c.Name] = since
 		}
 	}

@@ -101,7 +101,7 @@ func (s *stage) run(t *testing.T, to *rest.Config) {
 	cfg := kube.BoundDepth(to)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, to: s.seen} })
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
-	g.Expect(kube.IndexWorks(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	g.Expect(Register(mgr, Deps{
 		ExecutionNamespacePrefix: s.prefix,
 		Interpreter:              native.New(),

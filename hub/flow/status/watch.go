@@ -19,6 +19,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/status/aggregate"
 )
@@ -28,6 +29,10 @@ const (
 	// batchDelay lets the reports of several clusters become one write. The first report
 	// sets the time: those that follow do not put it off.
 	batchDelay = 15 * time.Millisecond
+	// batchMore is how much longer that is for each cluster of a binding, up to batchMost: what is written
+	// is as long as there are clusters, and must not be written as often, too.
+	batchMore = 500 * time.Microsecond
+	batchMost = 2 * time.Second
 	// settleDown lets the clusters report on a change of the binding, so that one
 	// write says both that it was seen and what came of it.
 	settleDown = 500 * time.Millisecond
@@ -70,11 +75,11 @@ func (r *Reconciler) clusterHandler() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 		before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 		after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-		if !ok || !ok2 || aggregate.SilentSince(before).Equal(aggregate.SilentSince(after)) {
+		if !ok || !ok2 || disruption.SilentSince(before).Equal(disruption.SilentSince(after)) {
 			return
 		}
 		for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
-			found, err := kind.List(ctx, r.hubClient)
+			found, err := kind.Naming(ctx, r.hubClient, after.Name)
 			if err != nil {
 				return // the cache is stopping
 			}
@@ -96,12 +101,12 @@ func reported(b kube.Binding, cluster string) bool {
 // the Work is gone. A Work that was just made says nothing yet.
 func (r *Reconciler) workHandler() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
 			if work, ok := e.Object.(*workv1alpha1.Work); ok && len(work.Status.Conditions) > 0 {
-				ask(q, work) // reported before this hub began to look: since when is not known
+				r.ask(ctx, q, work) // reported before this hub began to look: since when is not known
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 			before, ok := e.ObjectOld.(*workv1alpha1.Work)
 			if !ok {
 				return
@@ -110,13 +115,16 @@ func (r *Reconciler) workHandler() handler.EventHandler {
 			if !ok {
 				return
 			}
+			if key, ok := bindings.KeyOf(after); ok && before.Generation != after.Generation {
+				r.renders.work(key, r.clock.Now())
+			}
 			if !apiequality.Semantic.DeepEqual(before.Status, after.Status) ||
 				(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) {
 				r.begin(after)
-				ask(q, after)
+				r.ask(ctx, q, after)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { ask(q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) { r.ask(ctx, q, e.Object) },
 	}
 }
 
@@ -128,10 +136,22 @@ func (r *Reconciler) begin(work *workv1alpha1.Work) {
 }
 
 // ask asks for the binding of a Work.
-func ask(q requests, work client.Object) {
-	if key, ok := bindings.KeyOf(work); ok {
-		q.AddAfter(reconcile.Request{NamespacedName: key}, batchDelay)
+func (r *Reconciler) ask(ctx context.Context, q requests, work client.Object) {
+	key, ok := bindings.KeyOf(work)
+	if !ok {
+		return
 	}
+	b, clusters := kube.BindingsIn(key.Namespace).New(), 0
+	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err == nil {
+		clusters = max(len(b.BindingSpec().Clusters), len(b.BindingStatus().AggregatedStatus))
+	}
+	q.AddAfter(reconcile.Request{NamespacedName: key}, gathering(clusters))
+}
+
+// gathering is for how long the reports on a binding to so many clusters are gathered. Reports of thousands of
+// clusters come over seconds, and each write tells of all of them.
+func gathering(clusters int) time.Duration {
+	return min(batchDelay+time.Duration(clusters)*batchMore, batchMost)
 }
 
 // bindingHandler asks for a binding when its targets change, and later when anything
@@ -163,6 +183,7 @@ func (r *Reconciler) bindingHandler() handler.EventHandler {
 			case !slices.Equal(bindings.Places(before.BindingSpec()), bindings.Places(after.BindingSpec())):
 				q.AddAfter(requestFor(after), batchDelay)
 			case before.GetGeneration() != after.GetGeneration():
+				r.renders.begin(client.ObjectKeyFromObject(after), r.clock.Now())
 				q.AddAfter(requestFor(after), settleDown)
 			}
 		},

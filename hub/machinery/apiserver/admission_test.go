@@ -56,7 +56,7 @@ func (a admission) object(t *testing.T, apiVersion, kind, spec string) *unstruct
 	u.SetKind(kind)
 	u.SetGenerateName("p-")
 	switch kind {
-	case "PropagationPolicy", "OverridePolicy", "FederatedResourceQuota", "ResourceBinding", "CronFederatedHPA":
+	case "PropagationPolicy", "OverridePolicy", "FederatedResourceQuota", "ResourceBinding", "CronFederatedHPA", "StagedRollout":
 		u.SetNamespace(a.namespace)
 	}
 	return u

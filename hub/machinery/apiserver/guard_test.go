@@ -34,6 +34,7 @@ func TestWhatTheHubDependsOnIsDeletedOnPurposeOnly(t *testing.T) {
 			contract.DeletionAllowedAnnotation + "=true`"},
 		{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}, "the leases and rights of all agents are in it"},
 		{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "works.work.karmada.io"}}, "all objects of its kind on the hub go with it"},
+		{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "stagedrollouts.fairlead.dev"}}, "all objects of its kind on the hub go with it"},
 	} {
 		g.Expect(a.client.Delete(t.Context(), tt.obj, client.DryRunAll)).
 			To(And(Satisfy(apierrors.IsForbidden), MatchError(ContainSubstring(tt.want))))

@@ -15,6 +15,8 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 )
 
@@ -56,6 +58,7 @@ type probe struct {
 func (i *installer) probes() []probe {
 	meta := metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: "fairlead-probe"}
 	global := metav1.ObjectMeta{Name: meta.Name}
+	nothing := workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Secret", Name: meta.Name}
 	secrets := []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Secret"}}
 	refused := probe{
 		object: func() client.Object {
@@ -82,6 +85,12 @@ func (i *installer) probes() []probe {
 			func(p *policyv1alpha1.OverridePolicy) bool { return p.Spec.ResourceSelectors[0].Namespace != "" }),
 		changed(&clusterv1alpha1.Cluster{ObjectMeta: global, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull, Zone: meta.Name}},
 			func(c *clusterv1alpha1.Cluster) bool { return c.Spec.Zone == "" }),
+		changed(&workv1alpha1.Work{ObjectMeta: meta, Spec: workv1alpha1.WorkSpec{SuspendDispatching: new(true)}},
+			func(w *workv1alpha1.Work) bool { return len(w.ManagedFields) == 0 }),
+		changed(&workv1alpha2.ResourceBinding{ObjectMeta: meta, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
+			func(b *workv1alpha2.ResourceBinding) bool { return len(b.ManagedFields) == 0 }),
+		changed(&workv1alpha2.ClusterResourceBinding{ObjectMeta: global, Spec: workv1alpha2.ResourceBindingSpec{Resource: nothing}},
+			func(b *workv1alpha2.ClusterResourceBinding) bool { return len(b.ManagedFields) == 0 }),
 		refused,
 	}
 }

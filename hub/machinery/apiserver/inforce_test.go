@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -16,6 +17,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
@@ -43,6 +45,7 @@ func TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies(t *testing.T) 
 					}
 					switch asked[kind]++; {
 					case asked[kind] == 1:
+						obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: contract.FieldManagerInstall}})
 						return nil // the policy is not there yet, so that all is taken as it is
 					case asked[kind] <= tries:
 						return apierrors.NewServiceUnavailable("Resource kind " + kind + " not found")
@@ -57,7 +60,9 @@ func TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies(t *testing.T) 
 				for _, kind := range []string{"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy"} {
 					want["*v1alpha1."+kind] = tries + 1
 				}
-				want["*v1alpha1.Cluster"] = tries + 1
+				for _, kind := range []string{"*v1alpha1.Cluster", "*v1alpha1.Work", "*v1alpha2.ResourceBinding", "*v1alpha2.ClusterResourceBinding"} {
+					want[kind] = tries + 1
+				}
 			}
 			g.Expect(asked).To(Equal(want))
 		})
@@ -75,5 +80,7 @@ func fillIn(obj client.Object) {
 		o.Spec.ResourceSelectors[0].Namespace = o.Namespace
 	case *clusterv1alpha1.Cluster:
 		o.Spec.Zones, o.Spec.Zone = []string{o.Spec.Zone}, ""
+	default:
+		o.SetManagedFields(nil)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)
 	}
 	i := &installer{hubClient: hubClient, mutates: true}
-	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.policies, i.retire, i.inForce} {
+	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.flow, i.policies, i.retire, i.inForce} {
 		if err := phase(ctx); err != nil {
 			return err
 		}
@@ -157,6 +158,27 @@ func (i *installer) rbac(ctx context.Context) error {
 		return err
 	}
 	return i.applyAll(ctx, objects)
+}
+
+// flow gives agents a share of the API server of their own. An API server that serves no such kinds, or only
+// older versions of them, shares among all.
+func (i *installer) flow(ctx context.Context) error {
+	objects, err := manifests.Flow()
+	if err != nil {
+		return err
+	}
+	slices.Reverse(objects) // a level is there before what names it
+	for _, obj := range objects {
+		err := i.apply(ctx, obj)
+		if meta.IsNoMatchError(err) {
+			ctrl.LoggerFrom(ctx).V(1).Info("Leaving the requests of agents among all others, the API server is of before Kubernetes 1.29", "name", obj.GetName())
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (i *installer) policies(ctx context.Context) error {
@@ -267,5 +289,5 @@ func isDiscovery(err error) bool {
 // come by waiting.
 func isBuiltIn(err error) bool {
 	kind := &meta.NoKindMatchError{}
-	return errors.As(err, &kind) && kind.GroupKind.Group == "admissionregistration.k8s.io"
+	return errors.As(err, &kind) && (kind.GroupKind.Group == "admissionregistration.k8s.io" || kind.GroupKind.Group == "flowcontrol.apiserver.k8s.io")
 }

@@ -3,7 +3,10 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -50,6 +53,37 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 		g.Expect(get("/apis/work.karmada.io/v1alpha1/works")).NotTo(Succeed())
 	})
 
+	t.Run("agents have a share of the API server of their own", func(t *testing.T) {
+		g := NewWithT(t)
+		schemas := map[string]string{}
+		for _, name := range []string{"fairlead-agents", "fairlead-heartbeats"} {
+			flow := &metav1.PartialObjectMetadata{}
+			flow.SetGroupVersionKind(schemaKind())
+			g.Expect(hubClient.Get(t.Context(), types.NamespacedName{Name: name}, flow)).To(Succeed())
+			schemas[string(flow.UID)] = name
+		}
+		as := rest.CopyConfig(hub.Config)
+		as.Impersonate = rest.ImpersonationConfig{UserName: contract.AgentUser("edge-1"), Groups: []string{contract.AgentGroup, "system:authenticated"}}
+		agent, err := rest.HTTPClientFor(as)
+		g.Expect(err).NotTo(HaveOccurred())
+		for request, want := range map[string]string{
+			"PATCH /apis/coordination.k8s.io/v1/namespaces/karmada-cluster/leases/edge-1": "fairlead-heartbeats",
+			"PATCH /apis/cluster.karmada.io/v1alpha1/clusters/edge-1/status":              "fairlead-heartbeats",
+			"GET /apis/work.karmada.io/v1alpha1/namespaces/karmada-es-edge-1/works":       "fairlead-agents",
+			"GET /apis/cluster.karmada.io/v1alpha1/clusters":                              "fairlead-agents",
+		} {
+			method, path, _ := strings.Cut(request, " ")
+			g.Eventually(func(g Gomega) {
+				req, err := http.NewRequestWithContext(t.Context(), method, hub.Config.Host+path, http.NoBody)
+				g.Expect(err).NotTo(HaveOccurred())
+				answer, err := agent.Do(req)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(answer.Body.Close()).To(Succeed())
+				g.Expect(schemas[answer.Header.Get("X-Kubernetes-Pf-Flowschema-Uid")]).To(Equal(want), request)
+			}).WithTimeout(time.Minute).Should(Succeed(), "it takes effect a moment later")
+		}
+	})
+
 	t.Run("what a former version installed goes", func(t *testing.T) {
 		g := NewWithT(t)
 		old := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -87,29 +121,30 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(told.Server).To(Equal(moved.Server))
 	})
+
+	t.Run("that of others is left alone, unless it is to be taken over", func(t *testing.T) {
+		g := NewWithT(t)
+		theirs := &ClusterInfo{Server: "https://kubeadm.example.com:6443", CA: hub.Config.CAData}
+		cm, err := theirs.render()
+		g.Expect(err).NotTo(HaveOccurred())
+		cm.SetLabels(nil)
+		g.Expect(hubClient.Delete(t.Context(), cm.DeepCopy())).To(Succeed())
+		g.Expect(hubClient.Create(t.Context(), cm)).To(Succeed())
+
+		g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: info})).To(Succeed())
+		told, err := GetClusterInfo(t.Context(), hubClient)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(told.Server).To(Equal(theirs.Server))
+
+		g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: info, AdoptClusterInfo: true})).To(Succeed())
+		told, err = GetClusterInfo(t.Context(), hubClient)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(told.Server).To(Equal(info.Server))
+	})
 }
 
-func TestInstallLeavesTheClusterInfoOfOthersAlone(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	hub := cluster.Start(t, cluster.Options{Name: "foreign"})
-	hubClient := hub.Client(t)
-	theirs := &ClusterInfo{Server: "https://kubeadm.example.com:6443", CA: hub.Config.CAData}
-	cm, err := theirs.render()
-	g.Expect(err).NotTo(HaveOccurred())
-	cm.SetLabels(nil)
-	g.Eventually(func() error { return hubClient.Create(t.Context(), cm.DeepCopy()) }).Should(Succeed(), "kube-public comes a moment after the API is ready")
-	ours := &ClusterInfo{Server: "https://hub.example.com:6443", CA: hub.Config.CAData}
-
-	g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: ours})).To(Succeed())
-	told, err := GetClusterInfo(t.Context(), hubClient)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(told.Server).To(Equal(theirs.Server))
-
-	g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: ours, AdoptClusterInfo: true})).To(Succeed())
-	told, err = GetClusterInfo(t.Context(), hubClient)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(told.Server).To(Equal(ours.Server))
+func schemaKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "FlowSchema"}
 }
 
 func TestAnInstallationThatIsAbortedSaysWhatItWaitedFor(t *testing.T) {
@@ -126,7 +161,7 @@ func versions(t *testing.T, hubClient client.Client) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
 	all := []*unstructured.Unstructured{}
-	for _, read := range []func() ([]*unstructured.Unstructured, error){manifests.CRDs, manifests.RBAC, manifests.Policies} {
+	for _, read := range []func() ([]*unstructured.Unstructured, error){manifests.CRDs, manifests.RBAC, manifests.Policies, manifests.Flow} {
 		objects, err := read()
 		g.Expect(err).NotTo(HaveOccurred())
 		all = append(all, objects...)

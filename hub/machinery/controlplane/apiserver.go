@@ -15,6 +15,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/heap"
 	"fairlead.dev/hub/machinery/controlplane/revocation"
 )
 
@@ -22,10 +24,17 @@ import (
 func newAPIServer() *cobra.Command {
 	o := options.NewServerRunOptions()
 	ctx := server.SetupSignalContext()
+	var room uint64
 	cmd := &cobra.Command{
 		Use: "kube-apiserver", Short: "Serve the API of Kubernetes", SilenceUsage: true, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runAPIServer(ctx, o) },
+		RunE: func(*cobra.Command, []string) error {
+			if room > 0 {
+				go heap.Follow(ctx, room)
+			}
+			return runAPIServer(ctx, o)
+		},
 	}
+	cmd.Flags().Uint64Var(&room, args.HeapFlag, 0, "bytes that the heap may fill before garbage is searched as often as by default")
 	flags := o.Flags()
 	for _, set := range flags.FlagSets {
 		cmd.Flags().AddFlagSet(set)

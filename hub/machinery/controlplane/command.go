@@ -63,7 +63,9 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Kubeconfig, "kubeconfig", "", "where to write the kubeconfig of the administrator (default: DIR/admin.kubeconfig)")
 	fs.StringVar(&c.Context, "context", "", "name of the context in that kubeconfig (default: hub or member)")
 	fs.StringVar(&c.ServiceCIDR, "service-cidr", "10.96.0.0/16", "range of the addresses of services")
+	fs.Int64Var(&c.HeapRoom, "heap-room", 0, "how many bytes the heap of kube-apiserver may fill before it searches garbage as often as by default")
 	fs.BoolVar(&c.UnsafeNoFsync, "unsafe-no-fsync", false, "let etcd not wait for the disk; for throwaway clusters")
+	fs.BoolVar(&c.Profiling, "profiling", false, "let administrators ask kube-apiserver for its profiles, below /debug/pprof")
 
 	fs.IntVar(&c.Nodes.Count, "nodes", 3, "number of KWOK nodes of a cluster")
 	fs.StringVar(&f.cpu, "node-cpu", "8", "CPU of each node")

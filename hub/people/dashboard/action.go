@@ -51,6 +51,13 @@ func (s *Server) actions() map[string]action {
 		"/policies/{namespace}/{name}/suspend":       {s.askSuspend(true), s.doSuspend(true)},
 		"/policies/{namespace}/{name}/resume":        {s.askSuspend(false), s.doSuspend(false)},
 		"/applications/{namespace}/{name}/rebalance": {s.askRebalance, s.doRebalance},
+		"/rollouts/{namespace}/{name}/pause":         {s.askPause(true), s.doPause(true)},
+		"/rollouts/{namespace}/{name}/resume":        {s.askPause(false), s.doPause(false)},
+		"/rollouts/{namespace}/{name}/approve":       {s.askApproveWave, s.doApproveWave},
+		"/rollouts/{namespace}/{name}/undo":          {s.askUndo, s.doUndo},
+		"/rollouts/{namespace}/{name}/abort":         {s.askAbort, s.doAbort},
+		"/rollouts/{namespace}/{name}/retry":         {s.askRetry, s.doRetry},
+		"/rollouts/{namespace}/{name}/skip":          {s.askSkip, s.doSkip},
 	}
 }
 

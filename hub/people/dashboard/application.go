@@ -83,6 +83,9 @@ func (s *Server) application(ctx context.Context, v *visit) (*page, error) {
 	if may && a.Policy.Name != "" {
 		p.heading.Actions = []link{{Text: "Rebalance", To: appPath(a.Namespace, a.Binding) + "/rebalance"}}
 	}
+	if _, staged := s.index.Rollout(index.Key{Namespace: a.Namespace, Name: a.Binding}); staged {
+		p.heading.Actions = append(p.heading.Actions, link{Text: "Rollout", To: rolloutPath(a.Namespace, a.Binding)})
+	}
 	order := applications.States()
 	places := slices.Clone(a.Places)
 	slices.SortStableFunc(places, func(x, y applications.Place) int { return slices.Index(order, x.State) - slices.Index(order, y.State) })

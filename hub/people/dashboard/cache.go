@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -34,6 +35,7 @@ func NewCache(cfg *rest.Config, mapper meta.RESTMapper, namespace string) (cache
 	if namespace != "" {
 		here := map[string]cache.Config{namespace: {Transform: strip}}
 		o.ByObject[&workv1alpha2.ResourceBinding{}] = cache.ByObject{Namespaces: here}
+		o.ByObject[&fairleadv1alpha1.StagedRollout{}] = cache.ByObject{Namespaces: here}
 		o.ByObject[&policyv1alpha1.PropagationPolicy{}] = cache.ByObject{Namespaces: here}
 	}
 	c, err := cache.New(kube.BoundDepth(cfg), o)

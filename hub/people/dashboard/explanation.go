@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"fairlead.dev/hub/flow/binding/override"
+	"fairlead.dev/common/override"
 	"fairlead.dev/hub/people/explain"
 	"fairlead.dev/hub/people/view"
 	"fairlead.dev/hub/people/view/applications"

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -34,6 +36,8 @@ func (s *Server) follow(ctx context.Context) error {
 		{&coordinationv1.Lease{}, s.putLease, s.dropLease},
 		{&workv1alpha2.ResourceBinding{}, s.putBinding, s.dropBinding},
 		{&workv1alpha2.ClusterResourceBinding{}, s.putBinding, s.dropBinding},
+		{&fairleadv1alpha1.StagedRollout{}, s.putRollout, s.dropRollout},
+		{&fairleadv1alpha1.ClusterStagedRollout{}, s.putRollout, s.dropRollout},
 		{&policyv1alpha1.PropagationPolicy{}, s.putPolicy, s.dropPolicy},
 		{&policyv1alpha1.ClusterPropagationPolicy{}, s.putPolicy, s.dropPolicy},
 	} {
@@ -48,6 +52,10 @@ func (s *Server) follow(ctx context.Context) error {
 			}
 		}
 		informer, err := s.Cache.GetInformer(ctx, kind.of)
+		if meta.IsNoMatchError(err) { // a hub of before does not know it
+			s.log.Info("Leaving out what this hub does not know", "kind", fmt.Sprintf("%T", kind.of))
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("following %T: %w", kind.of, err)
 		}
@@ -110,6 +118,20 @@ func (s *Server) dropBinding(obj any) {
 	if b, ok := obj.(workv1alpha2.Binding); ok {
 		s.index.DropBinding(index.Key{Namespace: b.GetNamespace(), Name: b.GetName()}, s.clock.Now())
 		s.topics.Publish(live.Topic{Kind: live.Application, Key: b.GetNamespace() + "/" + b.GetName()})
+	}
+}
+
+func (s *Server) putRollout(obj any) {
+	if ro, ok := obj.(fairleadv1alpha1.Rollout); ok {
+		s.index.PutRollout(ro)
+		s.topics.Publish(live.Topic{Kind: live.Rollout, Key: ro.GetNamespace() + "/" + ro.GetName()})
+	}
+}
+
+func (s *Server) dropRollout(obj any) {
+	if ro, ok := obj.(fairleadv1alpha1.Rollout); ok {
+		s.index.DropRollout(index.Key{Namespace: ro.GetNamespace(), Name: ro.GetName()})
+		s.topics.Publish(live.Topic{Kind: live.Rollout, Key: ro.GetNamespace() + "/" + ro.GetName()})
 	}
 }
 

@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/hub/people/dashboard/index"
 	"fairlead.dev/hub/people/view"
 	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/clusters"
+	"fairlead.dev/hub/people/view/rollouts"
 )
 
 // functions are what templates call.
@@ -25,6 +27,7 @@ func (s *Server) functions() template.FuncMap {
 		"appPath":     func(a *applications.Application) string { return appPath(a.Namespace, a.Binding) },
 		"keyPath":     func(k index.Key) string { return appPath(k.Namespace, k.Name) },
 		"policyPath":  policyPath,
+		"rolloutPath": rolloutPath,
 		"tone":        tone,
 		"mark":        mark,
 		"at":          at,
@@ -49,6 +52,10 @@ func clusterPath(name string) string { return "/clusters/" + url.PathEscape(name
 
 func appPath(namespace, name string) string {
 	return "/applications/" + orNone(namespace) + "/" + url.PathEscape(name)
+}
+
+func rolloutPath(namespace, name string) string {
+	return "/rollouts/" + orNone(namespace) + "/" + url.PathEscape(name)
 }
 
 func policyPath(p applications.PolicyKey) string {
@@ -76,13 +83,18 @@ const refusedCount = "Refused"
 // tone returns the class by which a state is coloured.
 func tone(state any) string {
 	switch fmt.Sprint(state) {
-	case string(applications.Healthy), string(clusters.Ready), "True", "Normal", "done":
+	case string(applications.Healthy), string(clusters.Ready), "True", "Normal", "done",
+		string(fairleadv1alpha1.RolloutCompleted), string(rollouts.ClusterStable):
 		return "ok"
-	case string(applications.Failing), string(applications.Unscheduled), string(clusters.NotReady), string(clusters.Silent), "False", "failed", refusedCount:
+	case string(applications.Failing), string(applications.Unscheduled), string(clusters.NotReady), string(clusters.Silent), "False", "failed", refusedCount,
+		string(fairleadv1alpha1.RolloutHalted), string(fairleadv1alpha1.ClusterFailed), string(fairleadv1alpha1.ClusterLost):
 		return "bad"
-	case string(applications.Unhealthy), string(applications.Stale), string(clusters.Cordoned), "Unknown", "Warning":
+	case string(applications.Unhealthy), string(applications.Stale), string(clusters.Cordoned), "Unknown", "Warning",
+		string(fairleadv1alpha1.RolloutPaused), rollouts.StateText(fairleadv1alpha1.ClusterSetAside):
 		return "warn"
-	case string(applications.Waiting), string(applications.Moving), string(clusters.Joining), "now":
+	case string(applications.Waiting), string(applications.Moving), string(applications.RollingOut), string(clusters.Joining), "now",
+		string(fairleadv1alpha1.RolloutProgressing), string(fairleadv1alpha1.RolloutSoaking), string(fairleadv1alpha1.ClusterReturning),
+		rollouts.StateText(fairleadv1alpha1.ClusterInFlight), rollouts.StateText(fairleadv1alpha1.ClusterCatchingUp):
 		return "busy"
 	default:
 		return "idle"
@@ -92,19 +104,24 @@ func tone(state any) string {
 // mark returns a sign of a state for those who do not see colours.
 func mark(state any) string {
 	switch fmt.Sprint(state) {
-	case string(applications.Healthy), string(clusters.Ready), "True", "done":
+	case string(applications.Healthy), string(clusters.Ready), "True", "done",
+		string(fairleadv1alpha1.RolloutCompleted), string(rollouts.ClusterStable):
 		return "✓"
-	case string(applications.Failing), string(applications.Unscheduled), string(clusters.NotReady), "False", "failed":
+	case string(applications.Failing), string(applications.Unscheduled), string(clusters.NotReady), "False", "failed",
+		string(fairleadv1alpha1.RolloutHalted), string(fairleadv1alpha1.ClusterFailed):
 		return "✕"
 	case string(applications.Unhealthy), "Warning":
 		return "!"
-	case string(applications.Stale), string(clusters.Silent), "Unknown":
+	case string(applications.Stale), string(clusters.Silent), "Unknown",
+		string(fairleadv1alpha1.ClusterLost), rollouts.StateText(fairleadv1alpha1.ClusterSetAside):
 		return "?"
-	case string(applications.Waiting), string(clusters.Joining), "now":
+	case string(applications.Waiting), string(clusters.Joining), "now",
+		string(fairleadv1alpha1.RolloutSoaking), rollouts.StateText(fairleadv1alpha1.ClusterInFlight), string(fairleadv1alpha1.ClusterReturning):
 		return "…"
-	case string(applications.Moving), string(applications.Deleting), string(clusters.Removing):
+	case string(applications.Moving), string(applications.RollingOut), string(applications.Deleting), string(clusters.Removing),
+		string(fairleadv1alpha1.RolloutProgressing), rollouts.StateText(fairleadv1alpha1.ClusterCatchingUp):
 		return "→"
-	case string(applications.Suspended), string(clusters.Cordoned):
+	case string(applications.Suspended), string(clusters.Cordoned), string(fairleadv1alpha1.RolloutPaused):
 		return "‖"
 	default:
 		return "·"

@@ -144,6 +144,8 @@ func (s *Server) pages() map[string]pageFunc {
 		"/clusters/{cluster}":              s.cluster,
 		"/applications":                    s.applications,
 		"/applications/{namespace}/{name}": s.application,
+		"/rollouts":                        s.rollouts,
+		"/rollouts/{namespace}/{name}":     s.rollout,
 		"/policies":                        s.policies,
 		"/policies/{namespace}/{name}":     s.policy,
 		"/join":                            s.join,

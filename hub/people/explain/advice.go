@@ -20,6 +20,8 @@ func Advise(r *Report) string {
 		return "The hub has made no binding yet. If that stays so, look at the Warning events of the object and of its policy."
 	case r.Scheduled.Status != "True":
 		return adviseOnScheduling(r)
+	case r.Rollout != nil && r.Rollout.Next != "":
+		return r.Rollout.Next
 	}
 	for _, m := range r.Members {
 		switch {

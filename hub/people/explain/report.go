@@ -1,6 +1,10 @@
 package explain
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/hub/people/view/rollouts"
+)
 
 // Report is the whole explanation of one template.
 type Report struct {
@@ -23,6 +27,8 @@ type Report struct {
 	Better string `json:"better,omitempty"`
 	// Moves are the clusters that it left, the newest first.
 	Moves []Move `json:"moves,omitempty"`
+	// Rollout is how its changes reach the clusters in waves; nil if they go to all at once.
+	Rollout *rollouts.Rollout `json:"rollout,omitempty"`
 	// Members are the clusters that have it, or should.
 	Members []Member `json:"members,omitempty"`
 	// Advice is what to do next; empty if all is well.
@@ -123,6 +129,9 @@ type Member struct {
 	Applied string `json:"applied,omitempty"`
 	Message string `json:"message,omitempty"`
 	Health  string `json:"health,omitempty"`
+	// Rollout is the revision that it has, the one that it is to have, and why; nil if the changes
+	// go to all clusters at once.
+	Rollout *rollouts.Cluster `json:"rollout,omitempty"`
 	// Suspended says that nothing is sent there for now.
 	Suspended bool `json:"suspended,omitempty"`
 	// Reported is since when Applied is what it is.

@@ -12,6 +12,7 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/prose"
+	"fairlead.dev/hub/people/view/rollouts"
 )
 
 // Write writes a report for people. The time is now.
@@ -24,6 +25,7 @@ func Write(w io.Writer, r *Report, now time.Time) error {
 	p.policies(r)
 	p.clusters(r)
 	p.moves(r)
+	p.rollout(r)
 	p.members(r)
 	if r.Advice != "" {
 		p.line("")
@@ -213,6 +215,20 @@ func (p *printer) clock(t metav1.Time) string {
 	return at.Format("2006-01-02 15:04")
 }
 
+// rollout says how the changes reach the clusters, if they do in waves.
+func (p *printer) rollout(r *Report) {
+	if r.Rollout == nil {
+		return
+	}
+	p.line("")
+	p.line("Rollout by the strategy %s: %s", r.Rollout.Strategy, r.Rollout.Line)
+	for _, sentence := range []string{r.Rollout.Waits, r.Rollout.Behind} {
+		if sentence != "" {
+			p.line("  %s", sentence)
+		}
+	}
+}
+
 func (p *printer) members(r *Report) {
 	if len(r.Members) == 0 {
 		return
@@ -225,8 +241,23 @@ func (p *printer) members(r *Report) {
 		if m.Suspended {
 			message = strings.TrimSpace("dispatching is suspended. " + message)
 		}
+		if m.Rollout != nil {
+			message = strings.TrimSpace(revisionOf(m.Rollout) + message)
+		}
 		p.row(m.Cluster, m.Ready, m.Work, m.Applied, m.Health, p.since(m.Reported), strings.Join(m.Overrides, ", "), message)
 	}
+}
+
+// revisionOf says which revision a cluster has, and what holds it there.
+func revisionOf(c *rollouts.Cluster) string {
+	said := "it has no revision. "
+	if c.Has > 0 {
+		said = fmt.Sprintf("it has r%d. ", c.Has)
+	}
+	if c.Why != "" {
+		said += c.Why + " "
+	}
+	return said
 }
 
 func (p *printer) since(t *metav1.Time) string {

@@ -18,6 +18,7 @@ const (
 	Lease       = "lease"
 	Application = "application"
 	Policy      = "policy"
+	Rollout     = "rollout"
 )
 
 // Bounds of how many streams are open.

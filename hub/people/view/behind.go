@@ -9,6 +9,9 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/people/view/rollouts"
 )
 
 // Behind says in a sentence what has not caught up yet with what the author of an application
@@ -21,6 +24,9 @@ func (r *Reader) Behind(ctx context.Context, ref Ref) (string, error) {
 	if seen := b.BindingStatus().SchedulerObservedGeneration; seen < b.GetGeneration() && b.BindingSpec().Placement != nil {
 		return "The scheduler has not looked at the latest change yet.", nil
 	}
+	if b.GetAnnotations()[contract.RolloutStrategyAnnotation] != "" {
+		return r.behindRollout(ctx, ref, b)
+	}
 	rows, err := r.Rendered(ctx, ref)
 	if err != nil {
 		return "", err
@@ -28,6 +34,48 @@ func (r *Reader) Behind(ctx context.Context, ref Ref) (string, error) {
 	for _, row := range rows {
 		if said := behind(row); said != "" {
 			return said, nil
+		}
+	}
+	return "", nil
+}
+
+// behindRollout says what has not caught up of an application whose changes go out in waves: what is
+// live is no measure there, since a person may have gone back to an older revision.
+func (r *Reader) behindRollout(ctx context.Context, ref Ref, b kube.Binding) (string, error) {
+	ro, err := r.rollout(ctx, b)
+	switch {
+	case err != nil:
+		return "", err
+	case ro == nil:
+		return "The hub has not begun its rollout yet.", nil
+	}
+	template, err := r.Template(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	staged := rollouts.Of(ro, templateOf(b), r.clock.Now())
+	if !staged.Done {
+		return "Its rollout is not over: " + staged.Line + ".", nil
+	}
+	if edited, err := r.edited(ctx, template, b, ro); err != nil || edited {
+		return "The hub has not made a revision of the latest change yet.", err
+	}
+	works, err := r.Works(ctx, b)
+	if err != nil {
+		return "", err
+	}
+	clusters, err := r.clusters(ctx)
+	if err != nil {
+		return "", err
+	}
+	plan, names := revision.NewPlan(ro.RolloutStatus()), executionNamespaces(clusters)
+	for i := range works {
+		w, name := &works[i], names[works[i].Namespace]
+		if have := sentOf(w).ID; have.Hash != plan.Wanted(name, have).Hash {
+			return name + " was not sent its revision yet.", nil
+		}
+		if !reported(w) {
+			return name + " has not reported on the latest change yet.", nil
 		}
 	}
 	return "", nil
@@ -45,9 +93,14 @@ func behind(row Rendered) string {
 	case row.Sent.Annotations[contract.ManifestHashAnnotation] != row.Desired.Annotations[contract.ManifestHashAnnotation]:
 		return row.Cluster + " was not sent the latest change yet."
 	}
-	applied := meta.FindStatusCondition(row.Sent.Status.Conditions, workv1alpha1.WorkApplied)
-	if applied == nil || applied.Status != metav1.ConditionTrue || (applied.ObservedGeneration > 0 && applied.ObservedGeneration < row.Sent.Generation) {
+	if !reported(row.Sent) {
 		return row.Cluster + " has not reported on the latest change yet."
 	}
 	return ""
+}
+
+// reported says whether an agent has applied a Work as it is now.
+func reported(w *workv1alpha1.Work) bool {
+	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	return applied != nil && applied.Status == metav1.ConditionTrue && (applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation)
 }

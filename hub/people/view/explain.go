@@ -18,12 +18,13 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/flow/binding/override"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/people/explain"
+	"fairlead.dev/hub/people/view/rollouts"
 )
 
 // Explain says why an object that is on the hub is where it is, or why it is not.
@@ -187,6 +188,10 @@ func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Bin
 	if err != nil {
 		return err
 	}
+	staged, err := r.stagedIn(ctx, report, b, clusters, list)
+	if err != nil {
+		return err
+	}
 	works := map[string]*workv1alpha1.Work{}
 	for i := range list {
 		works[list[i].Namespace] = &list[i]
@@ -201,12 +206,39 @@ func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Bin
 			continue
 		}
 		delete(wanted, c.Name)
-		report.Members = append(report.Members, member(c, work, items[c.Name]))
+		m := member(c, work, items[c.Name])
+		m.Rollout = staged[c.Name]
+		report.Members = append(report.Members, m)
 	}
 	for _, gone := range slices.Sorted(maps.Keys(wanted)) {
 		report.Members = append(report.Members, explain.Member{Cluster: gone, Ready: "gone", Message: "the hub has no such Cluster any more"})
 	}
 	return nil
+}
+
+// stagedIn adds to a report how its changes go out in waves, and returns how each cluster is in that.
+func (r *Reader) stagedIn(
+	ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster, works []workv1alpha1.Work,
+) (map[string]*rollouts.Cluster, error) {
+	if b.GetAnnotations()[contract.RolloutStrategyAnnotation] == "" {
+		return nil, nil
+	}
+	ro, err := r.rollout(ctx, b)
+	if ro == nil || err != nil {
+		return nil, err
+	}
+	staged := rollouts.Of(ro, templateOf(b), r.clock.Now())
+	report.Rollout = &staged
+	names := executionNamespaces(clusters)
+	sent := map[string]rollouts.Sent{}
+	for i := range works {
+		sent[names[works[i].Namespace]] = sentOf(&works[i])
+	}
+	out := map[string]*rollouts.Cluster{}
+	for _, c := range rollouts.Clusters(ro.RolloutStatus(), targetNames(b), sent) {
+		out[c.Name] = &c
+	}
+	return out, nil
 }
 
 func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alpha2.AggregatedStatusItem) explain.Member {

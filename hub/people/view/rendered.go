@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/flow/binding/override"
 	"fairlead.dev/hub/flow/binding/render"
 )
 

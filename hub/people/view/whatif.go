@@ -142,6 +142,7 @@ func (r *Reader) supposedBinding(ctx context.Context, t *unstructured.Unstructur
 	}
 	plan.Desired{
 		Kind: t.GroupVersionKind(), Demand: *demand, Claim: claim.By(winner), Policy: winner.PropagationSpec(),
+		Strategy:          plan.StrategyOn(b),
 		ReturnToPreferred: winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
 	}.Update(b)
 	if resource != nil {

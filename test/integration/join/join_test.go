@@ -90,6 +90,7 @@ func (h *hub) serve() func() {
 		Controller: config.Controller{SkipNameValidation: new(true)}, // every test has a hub
 	})
 	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(kube.Index(h.t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	nobody := func(kube.Event) {}
 	h.g.Expect(cluster.Register(mgr, cluster.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: nobody, Clock: clock.RealClock{},
@@ -125,7 +126,7 @@ func (h *hub) options(name, token string) registration.Options {
 		Flags:    discovery.Flags{Hub: h.address, Token: token, CACertHashes: h.hashes, Cluster: name},
 		StateDir: filepath.Join(h.t.TempDir(), "state"),
 		Member:   testcluster.Shared(h.t, testcluster.Options{Profile: testcluster.Hub}).Config,
-		Deadline: time.Minute,
+		Deadline: registration.DefaultDeadline,
 		Progress: func(s string) { h.t.Log(s) },
 	}
 }
@@ -256,7 +257,7 @@ func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
 	h.g.Expect(err).To(MatchError(registration.ErrNotJoined))
 
 	h.serve()
-	o.Deadline = time.Minute
+	o.Deadline = registration.DefaultDeadline
 	_, err = registration.Join(ctx, o)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	var csrs certificatesv1.CertificateSigningRequestList

@@ -390,6 +390,9 @@ const (
 	// BindingEvicting says that the application is leaving a cluster, or should and
 	// cannot, and why; it is absent otherwise. Written by failover. It is ours.
 	BindingEvicting = "Evicting"
+	// BindingRollingOut says that a revision is on its way to the clusters in waves, or is held up,
+	// and what it waits for; it is absent otherwise. Written by the rollout stage. It is ours.
+	BindingRollingOut = "RollingOut"
 	// BindingStale says which clusters are silent, so that what is shown of them is what
 	// they said last; it is absent otherwise. Written by the status stage. It is ours.
 	BindingStale = "Stale"
@@ -448,6 +451,9 @@ const (
 	// ReasonNowhereToGo : the application is not healthy where it is, and no other
 	// cluster would take it.
 	ReasonNowhereToGo = "NowhereToGo"
+	// ReasonRolloutJudges : the application is not healthy on a revision that is being rolled out,
+	// so that the rollout counts it as failed there, and it does not move.
+	ReasonRolloutJudges = "RolloutJudges"
 	// ReasonStateNotPreserved : the state that is to go along cannot be read.
 	ReasonStateNotPreserved = "StateNotPreserved"
 	// ReasonOptionsDiffer : the policies of those that need an object differ.

@@ -225,6 +225,8 @@ func TestWhatIsLeft(t *testing.T) {
 		"an application that was not applied, never":              {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.Status.AggregatedStatus[0].Applied = false })},
 		"an unhealthy application of a silent cluster, never":     {in: given(failover(nil), unhealthySince("edge-1", 0), ready("edge-1", "Unknown"), now(60))},
 		"an unhealthy application that has nowhere to go, never":  {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.CouldPlaceWithout = func([]string) bool { return false } }), wantReason: "NowhereToGo", wantRecheck: time.Minute},
+		"an application that a rollout made unhealthy, never":     {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.Unproven = func(cluster string) bool { return cluster == "edge-1" } }), wantReason: "RolloutJudges", wantRecheck: time.Minute},
+		"what is unhealthy on a revision that is stable":          {in: given(failover(nil), unhealthySince("edge-1", 0), now(60), func(in *Input) { in.Unproven = func(cluster string) bool { return cluster == "edge-2" } }), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
 		"every cluster in which it is unhealthy, together":        {in: given(failover(nil), unhealthySince("edge-1", 0), unhealthySince("edge-2", 0), now(60)), want: []string{"edge-1", "edge-2"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
 	}
 	for name, tc := range tests {

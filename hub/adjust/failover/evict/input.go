@@ -59,6 +59,9 @@ type Input struct {
 	// WouldReturn says whether the scheduler would choose a cluster again that is being left: then
 	// it takes back the eviction itself.
 	WouldReturn func(cluster string) bool
+	// Unproven says whether a cluster has a revision that is being rolled out and is not stable: how the
+	// application fares there is for the rollout to judge, or failures would move rather than count.
+	Unproven func(cluster string) bool
 	// RateLimit says how long the rate limit of its zone makes the application wait before it
 	// leaves a cluster because of a taint; 0 is not at all.
 	RateLimit func(cluster string) time.Duration

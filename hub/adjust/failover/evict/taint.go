@@ -11,7 +11,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/hub/adjust/failover/disruption"
+	"fairlead.dev/common/disruption"
 )
 
 // byTaint finds the targets that have to be left because of their taints, or because the

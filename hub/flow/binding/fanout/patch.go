@@ -13,7 +13,10 @@ import (
 // longer apply: also the intent to delete one, if we were stopped before we did and the Work
 // is wanted again. All others that we do not set are somebody else's.
 func removable() []string {
-	return []string{contract.AppliedOverridesAnnotation, contract.AppliedClusterOverridesAnnotation, contract.DeletionIntentAnnotation}
+	return []string{
+		contract.AppliedOverridesAnnotation, contract.AppliedClusterOverridesAnnotation, contract.DeletionIntentAnnotation,
+		contract.RevisionAnnotation, contract.RevisionOfAnnotation, contract.RevisionGenerationAnnotation, contract.RevisionSinceAnnotation,
+	}
 }
 
 // metadataDiffers says whether a Work lacks a label, an annotation or the finalizer.
@@ -24,9 +27,13 @@ func metadataDiffers(live, desired *workv1alpha1.Work) bool {
 }
 
 // Patch returns the JSON merge patch that makes the live Work what it should be. It
-// fails on the server if somebody wrote the Work in the meantime.
+// fails on the server if somebody wrote the Work in the meantime. It ends the record of who set
+// which field, as kube.Edit's Untracked does: only hub and agent write Works.
 func (u Update) Patch() ([]byte, error) {
-	metadata := map[string]any{"resourceVersion": u.Live.ResourceVersion}
+	metadata := map[string]any{
+		"resourceVersion": u.Live.ResourceVersion,
+		"managedFields":   []any{map[string]any{}}, // one empty entry means none
+	}
 	if labels := changed(u.Live.Labels, u.Desired.Labels); len(labels) > 0 {
 		metadata["labels"] = labels
 	}

@@ -224,12 +224,12 @@ func TestPatch(t *testing.T) {
 	}{
 		"the whole spec, and of the metadata what changes": {
 			spec: true,
-			want: `{"metadata":{"resourceVersion":"7","labels":{"ours":"new"},"finalizers":["theirs/x","karmada.io/execution-controller"],
+			want: `{"metadata":{"resourceVersion":"7","managedFields":[{}],"labels":{"ours":"new"},"finalizers":["theirs/x","karmada.io/execution-controller"],
 				"annotations":{"fairlead.dev/manifest-hash":"hash","policy.karmada.io/applied-cluster-overrides":null}},
 				"spec":{"suspendDispatching":true,"workload":{"manifests":[{"kind":"ConfigMap"}]}}}`,
 		},
 		"no spec where only metadata changes": {
-			want: `{"metadata":{"resourceVersion":"7","labels":{"ours":"new"},"finalizers":["theirs/x","karmada.io/execution-controller"],
+			want: `{"metadata":{"resourceVersion":"7","managedFields":[{}],"labels":{"ours":"new"},"finalizers":["theirs/x","karmada.io/execution-controller"],
 				"annotations":{"fairlead.dev/manifest-hash":"hash","policy.karmada.io/applied-cluster-overrides":null}}}`,
 		},
 	}

@@ -23,7 +23,8 @@ import (
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/jsondepth"
-	"fairlead.dev/hub/flow/binding/override"
+	"fairlead.dev/common/override"
+	"fairlead.dev/common/prune"
 )
 
 // workIDSpace is the name space of the permanent ids of Works, which are derived.
@@ -46,6 +47,8 @@ type Input struct {
 	Revise Revise
 	// Overrides are the override policies that are about the template.
 	Overrides override.Plan
+	// Annotations are those that the Work has beside its own, and the manifest has not.
+	Annotations map[string]string
 	// ExecutionNamespacePrefix is followed by the name of the cluster.
 	ExecutionNamespacePrefix string
 }
@@ -71,7 +74,7 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 		return nil, err
 	}
 	obj = overridden.Object
-	Prune(obj)
+	prune.Object(obj)
 
 	// 2. Where it goes, and under which name.
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
@@ -96,6 +99,7 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 		return nil, err
 	}
 	maps.Copy(work.Annotations, applied)
+	maps.Copy(work.Annotations, in.Annotations)
 	if in.Revise != nil && bindings.Divided(in.Binding.BindingSpec()) {
 		work.Annotations[contract.ReplicasAnnotation] = strconv.FormatInt(int64(in.Target.Replicas), 10)
 	}

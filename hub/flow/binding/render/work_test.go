@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/override"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/flow/binding/override"
 	"fairlead.dev/hub/flow/binding/render"
 )
 

@@ -22,8 +22,16 @@ type Wants struct {
 	mu sync.RWMutex
 	// of has the references of each binding.
 	of map[types.NamespacedName][]want
-	// byKind has the bindings that need something of a kind, and how often.
+	// byKind has the bindings that need something of a kind.
 	byKind map[schema.GroupVersionKind]map[types.NamespacedName]struct{}
+	// byPlace has the bindings that need an object by its name, or, under the empty name, by labels.
+	byPlace map[place]map[types.NamespacedName]struct{}
+}
+
+// place is where an object is looked for.
+type place struct {
+	kind            schema.GroupVersionKind
+	namespace, name string
 }
 
 // want is a reference that was read.
@@ -60,12 +68,11 @@ func (w *Wants) Set(binding types.NamespacedName, refs []configv1alpha1.Dependen
 	if w.of == nil {
 		w.of = map[types.NamespacedName][]want{}
 		w.byKind = map[schema.GroupVersionKind]map[types.NamespacedName]struct{}{}
+		w.byPlace = map[place]map[types.NamespacedName]struct{}{}
 	}
 	for _, old := range w.of[binding] {
-		delete(w.byKind[old.kind], binding)
-		if len(w.byKind[old.kind]) == 0 {
-			delete(w.byKind, old.kind)
-		}
+		remove(w.byKind, old.kind, binding)
+		remove(w.byPlace, old.place(), binding)
 	}
 	if len(wants) == 0 {
 		delete(w.of, binding)
@@ -73,13 +80,27 @@ func (w *Wants) Set(binding types.NamespacedName, refs []configv1alpha1.Dependen
 	}
 	w.of[binding] = wants
 	for _, next := range wants {
-		if w.byKind[next.kind] == nil {
-			w.byKind[next.kind] = map[types.NamespacedName]struct{}{}
-		}
-		w.byKind[next.kind][binding] = struct{}{}
+		insert(w.byKind, next.kind, binding)
+		insert(w.byPlace, next.place(), binding)
 	}
 	return nil
 }
+
+func insert[K comparable](to map[K]map[types.NamespacedName]struct{}, key K, binding types.NamespacedName) {
+	if to[key] == nil {
+		to[key] = map[types.NamespacedName]struct{}{}
+	}
+	to[key][binding] = struct{}{}
+}
+
+func remove[K comparable](from map[K]map[types.NamespacedName]struct{}, key K, binding types.NamespacedName) {
+	delete(from[key], binding)
+	if len(from[key]) == 0 {
+		delete(from, key)
+	}
+}
+
+func (w want) place() place { return place{kind: w.kind, namespace: w.namespace, name: w.name} }
 
 func newWant(ref configv1alpha1.DependentObjectReference) (want, error) {
 	out := want{kind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), namespace: ref.Namespace, name: ref.Name}
@@ -98,7 +119,12 @@ func (w *Wants) By(kind schema.GroupVersionKind, obj metav1.Object) []types.Name
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	var out []types.NamespacedName
-	for binding := range w.byKind[kind] {
+	at := place{kind: kind, namespace: obj.GetNamespace(), name: obj.GetName()}
+	for binding := range w.byPlace[at] {
+		out = append(out, binding)
+	}
+	at.name = ""
+	for binding := range w.byPlace[at] {
 		if slices.ContainsFunc(w.of[binding], func(wanted want) bool { return wanted.kind == kind && wanted.matches(obj) }) {
 			out = append(out, binding)
 		}
@@ -106,7 +132,7 @@ func (w *Wants) By(kind schema.GroupVersionKind, obj metav1.Object) []types.Name
 	slices.SortFunc(out, func(a, b types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return out
+	return slices.Compact(out)
 }
 
 // Of returns the bindings that need anything of a kind, in no order.

@@ -47,6 +47,9 @@ type Plan struct {
 	// BindingClaim is the claim that the binding is to carry where the rest of it stays as
 	// it is. The zero value is no claim; nil leaves it as it is.
 	BindingClaim *claim.Claim
+	// Strategy is what the binding is to say of it where BindingClaim is to be written for a policy
+	// that has the template.
+	Strategy Strategy
 	// Why says what somebody must do before the policy can be applied.
 	Why string
 }
@@ -113,7 +116,7 @@ func apply(in Input) Plan {
 	case !activation.Bind:
 		p.Outcome = Postponed
 		if in.Binding != nil && Owned(in.Binding, in.Template) && in.Binding.GetDeletionTimestamp() == nil {
-			p.BindingClaim = &c
+			p.BindingClaim, p.Strategy = &c, strategyOf(in) // a lazy policy does not put off how edits are rolled out
 		}
 	case in.Binding != nil && !Owned(in.Binding, in.Template):
 		ref := in.Binding.BindingSpec().Resource
@@ -135,7 +138,7 @@ func (p *Plan) bind(in Input, c claim.Claim) {
 	p.Binding = &Desired{
 		Kind: in.Template.GroupVersionKind(), Demand: Demand{Meta: in.Template},
 		Rules: in.Rules, Priority: in.Priority, ReturnToPreferred: in.Winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
-		Claim: c, Policy: in.Winner.PropagationSpec(),
+		Strategy: strategyOf(in), Claim: c, Policy: in.Winner.PropagationSpec(),
 	}
 	// A new claim changes the template, and so what the binding was made of.
 	current := p.Claim == nil && in.Binding != nil && Current(in.Binding, in.Template, in.Rules)

@@ -27,6 +27,8 @@ type Desired struct {
 	// ReturnToPreferred is what the policy's annotation of this name says; empty if it has
 	// none.
 	ReturnToPreferred string
+	// Strategy is the one by which changes reach clusters.
+	Strategy Strategy
 	// Claim is that of the policy.
 	Claim claim.Claim
 	// Policy is what the policy asks for.
@@ -72,6 +74,7 @@ func (d Desired) Update(b workv1alpha2.Binding) {
 		annotations[contract.ReturnToPreferredAnnotation] = d.ReturnToPreferred
 	}
 	b.SetAnnotations(annotations)
+	d.Strategy.Set(b)
 	claim.Set(b, d.Claim)
 	fromPolicy(spec, d.Policy)
 	spec.WorkloadAffinityGroups = groups(d.Policy.Placement.WorkloadAffinity, d.Meta.GetLabels())

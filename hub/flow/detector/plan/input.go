@@ -3,6 +3,7 @@ package plan
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/flow/detector/claim"
@@ -22,6 +23,8 @@ type Input struct {
 	// Winner is the policy that the template is to have, and Victim the one that it is taken
 	// from: see match.Policy. Either may be nil.
 	Winner, Victim policyv1alpha1.Policy
+	// Strategies are all RolloutStrategies.
+	Strategies []*fairleadv1alpha1.RolloutStrategy
 	// Missing are the override policies that the winner depends on and that do not exist.
 	Missing []string
 	// Priority is that of the PriorityClass that the winner names; nil if it names none.

@@ -68,8 +68,8 @@ type Candidate struct {
 	Tier int
 }
 
-// room is how many replicas it can have, with those that it has.
-func (c *Candidate) room() int64 { return int64(c.Available) + int64(c.Assigned) }
+// capacity is how many replicas it can have, with those that it has.
+func (c *Candidate) capacity() int64 { return int64(c.Available) + int64(c.Assigned) }
 
 // Request says what to share.
 type Request struct {

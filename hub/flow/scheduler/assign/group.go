@@ -19,7 +19,7 @@ type group struct {
 	// for what each of them would get.
 	clusters int
 	fitting  int64
-	room     int64
+	capacity int64
 
 	scores int64
 	taken  int
@@ -58,7 +58,7 @@ func (d *dimension) collect(r SelectRequest, clusters span, s *policyv1alpha1.Sp
 
 func (g *group) add(r SelectRequest, c *Candidate, need int, part int64) {
 	g.clusters++
-	g.room += c.room()
+	g.capacity += c.capacity()
 	if !r.Fresh {
 		g.held += int64(c.Assigned)
 		if r.Need == 0 && c.Target {
@@ -69,13 +69,13 @@ func (g *group) add(r SelectRequest, c *Candidate, need int, part int64) {
 	// where each gets the same.
 	take := g.taken < need || g.filled < part
 	if r.Need == 0 {
-		if take = c.room() >= r.Each; take {
+		if take = c.capacity() >= r.Each; take {
 			g.fitting++
 		}
 	}
 	if take {
 		g.taken++
-		g.filled += c.room()
+		g.filled += c.capacity()
 		g.scores += c.Score
 	}
 }

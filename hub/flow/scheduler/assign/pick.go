@@ -8,11 +8,11 @@ import (
 // pick picks clusters of the chosen groups, or none if they do not do.
 func (s *search) pick() []bool {
 	allowed := make([]int, 0, len(s.order))
-	var room int64
+	var capacity int64
 	for _, i := range s.order {
 		if s.allows(i) {
 			allowed = append(allowed, i)
-			room += s.candidates[i].room()
+			capacity += s.candidates[i].capacity()
 		}
 	}
 	s.most = max(s.most, len(allowed))
@@ -29,11 +29,11 @@ func (s *search) pick() []bool {
 	if !p.spread() || p.n > s.clusters.max {
 		return nil
 	}
-	if p.room < s.request.Need && room > p.room {
+	if p.capacity < s.request.Need && capacity > p.capacity {
 		p.swap(allowed)
 	}
-	s.best = max(s.best, p.room)
-	if p.room < s.request.Need {
+	s.best = max(s.best, p.capacity)
+	if p.capacity < s.request.Need {
 		return nil
 	}
 	return p.in
@@ -68,7 +68,7 @@ func (s *search) stay() []bool {
 			p.change(i, true)
 		}
 	}
-	if p.n < s.clusters.min || p.room < s.request.Need {
+	if p.n < s.clusters.min || p.capacity < s.request.Need {
 		return nil
 	}
 	return p.in
@@ -86,9 +86,9 @@ func (s *search) allows(i int) bool {
 // picked are the clusters that were picked so far.
 type picked struct {
 	*search
-	in   []bool
-	n    int
-	room int64
+	in       []bool
+	n        int
+	capacity int64
 	// counts says how many clusters each group has, and covered how many groups have
 	// any.
 	counts  [][]int
@@ -112,7 +112,7 @@ func (p *picked) change(i int, in bool) {
 		step = -1
 	}
 	p.n += step
-	p.room += int64(step) * p.candidates[i].room()
+	p.capacity += int64(step) * p.candidates[i].capacity()
 	for at := range p.dims {
 		for _, g := range p.dims[at].of[i] {
 			before := p.counts[at][g]
@@ -184,14 +184,14 @@ func (p *picked) swap(allowed []int) {
 			larger = append(larger, i)
 		}
 	}
-	slices.SortStableFunc(larger, func(i, j int) int { return cmp.Compare(p.candidates[j].room(), p.candidates[i].room()) })
-	for at := len(allowed) - 1; at >= 0 && p.room < p.request.Need; at-- {
+	slices.SortStableFunc(larger, func(i, j int) int { return cmp.Compare(p.candidates[j].capacity(), p.candidates[i].capacity()) })
+	for at := len(allowed) - 1; at >= 0 && p.capacity < p.request.Need; at-- {
 		out := allowed[at]
 		if !p.in[out] {
 			continue
 		}
 		for k, in := range larger {
-			if p.candidates[in].room() <= p.candidates[out].room() {
+			if p.candidates[in].capacity() <= p.candidates[out].capacity() {
 				break
 			}
 			p.change(out, false)

@@ -51,8 +51,8 @@ func (s *search) run() (Selection, error) {
 }
 
 // short says that the clusters that may be selected have too little room.
-func (s *search) short(room, need int64) error {
-	return fmt.Errorf("no enough resource when selecting %s: they have room for %d of %d replicas", s.bound(), room, need)
+func (s *search) short(capacity, need int64) error {
+	return fmt.Errorf("no enough resource when selecting %s: they have room for %d of %d replicas", s.bound(), capacity, need)
 }
 
 // bound says how many clusters may be selected.
@@ -75,7 +75,7 @@ func (s *search) try(at int) []bool {
 		// the most clusters, then every set.
 		for _, by := range []func(a, b *group) int{
 			nil,
-			func(a, b *group) int { return cmp.Compare(b.room, a.room) },
+			func(a, b *group) int { return cmp.Compare(b.capacity, a.capacity) },
 			func(a, b *group) int { return cmp.Compare(b.clusters, a.clusters) },
 		} {
 			clear(s.chosen[at])

@@ -92,8 +92,8 @@ func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
 	s := search{request: r, clusters: clusters, candidates: candidates, order: order(candidates), dims: dims, tries: maxTries}
 	// What no search can find is not searched for: it is asked for with every report of
 	// a cluster.
-	if room := mostRoom(rooms(candidates), clusters.max); room < r.Need {
-		return Selection{}, s.short(room, r.Need)
+	if capacity := mostCapacity(capacities(candidates), clusters.max); capacity < r.Need {
+		return Selection{}, s.short(capacity, r.Need)
 	}
 	for i := range r.Constraints {
 		c := &r.Constraints[i]
@@ -102,40 +102,40 @@ func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
 			if n := len(s.dims[at].groups); n < s.dims[at].min {
 				return Selection{}, fmt.Errorf("the number of feasible %s is less than spreadConstraint.MinGroups: %d of %d", s.dims[at].name, n, s.dims[at].min)
 			}
-			if room := s.dims[at].mostRoom(); room < r.Need {
-				return Selection{}, s.short(room, r.Need)
+			if capacity := s.dims[at].mostCapacity(); capacity < r.Need {
+				return Selection{}, s.short(capacity, r.Need)
 			}
 		}
 	}
 	return s.run()
 }
 
-func rooms(candidates []Candidate) []int64 {
+func capacities(candidates []Candidate) []int64 {
 	out := make([]int64, len(candidates))
 	for i := range candidates {
-		out[i] = candidates[i].room()
+		out[i] = candidates[i].capacity()
 	}
 	return out
 }
 
-// mostRoom is the room of as many groups as may be selected, whichever they are.
-func (d *dimension) mostRoom() int64 {
-	rooms := make([]int64, len(d.groups))
+// mostCapacity is the capacity of as many groups as may be selected, whichever they are.
+func (d *dimension) mostCapacity() int64 {
+	capacities := make([]int64, len(d.groups))
 	for i := range d.groups {
-		rooms[i] = d.groups[i].room
+		capacities[i] = d.groups[i].capacity
 	}
-	return mostRoom(rooms, d.max)
+	return mostCapacity(capacities, d.max)
 }
 
 // mostRoom adds up the largest, so many at most. It sorts what it is given.
-func mostRoom(rooms []int64, most int) int64 {
-	if most < len(rooms) {
-		slices.SortFunc(rooms, func(a, b int64) int { return cmp.Compare(b, a) })
-		rooms = rooms[:most]
+func mostCapacity(capacities []int64, most int) int64 {
+	if most < len(capacities) {
+		slices.SortFunc(capacities, func(a, b int64) int { return cmp.Compare(b, a) })
+		capacities = capacities[:most]
 	}
 	var sum int64
-	for _, room := range rooms {
-		sum += room
+	for _, capacity := range capacities {
+		sum += capacity
 	}
 	return sum
 }
@@ -155,7 +155,7 @@ func order(candidates []Candidate) []int {
 	}
 	slices.SortFunc(out, func(i, j int) int {
 		a, b := &candidates[i], &candidates[j]
-		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(b.Score, a.Score), cmp.Compare(b.room(), a.room()), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(b.Score, a.Score), cmp.Compare(b.capacity(), a.capacity()), cmp.Compare(i, j))
 	})
 	return out
 }

@@ -185,13 +185,13 @@ func TestSelectionsKeepEveryBound(t *testing.T) {
 			continue
 		}
 		found++
-		var room int64
+		var capacity int64
 		for i, in := range got.Selected {
 			if in {
-				room += int64(candidates[i].Available)
+				capacity += int64(candidates[i].Available)
 			}
 		}
-		g.Expect(room).To(BeNumerically(">=", need))
+		g.Expect(capacity).To(BeNumerically(">=", need))
 		for _, s := range constraints {
 			n, most := len(values(s, candidates, got.Selected)), s.MaxGroups
 			if s.SpreadByField == "cluster" {

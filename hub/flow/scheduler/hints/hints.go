@@ -36,6 +36,9 @@ const (
 	None Event = iota
 	// Capacity : the cluster may have room for more. That helps who waits for room.
 	Capacity
+	// Worse : the cluster takes less than before: it has more taints, or is about to go. That
+	// concerns who has it.
+	Worse
 	// Feasibility : what filters look at. A binding may fit now, or no longer.
 	Feasibility
 )
@@ -52,6 +55,8 @@ type Change struct {
 func Of(before, after *clusterv1alpha1.Cluster) Change {
 	c := Change{Before: before, After: after}
 	switch {
+	case worse(before, after):
+		c.Event = Worse
 	case before.Generation != after.Generation,
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero(),
 		!maps.Equal(before.Labels, after.Labels),
@@ -63,6 +68,27 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 		c.Event = Capacity
 	}
 	return c
+}
+
+// worse says whether all that changed of a cluster is that it has more taints, or is about to go, so that nothing
+// fits there that did not before. When a region is lost this happens to all of its clusters at once.
+func worse(before, after *clusterv1alpha1.Cluster) bool {
+	goes := before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero()
+	if !goes && (before.Generation == after.Generation || !before.DeletionTimestamp.IsZero()) {
+		return false
+	}
+	was, is := before.Spec, after.Spec
+	for i := range was.Taints {
+		same := func(t corev1.Taint) bool {
+			return t.Key == was.Taints[i].Key && t.Value == was.Taints[i].Value && t.Effect == was.Taints[i].Effect
+		}
+		if !slices.ContainsFunc(is.Taints, same) {
+			return false
+		}
+	}
+	was.Taints, is.Taints = nil, nil
+	return equality.Semantic.DeepEqual(was, is) && maps.Equal(before.Labels, after.Labels) && complete(before) == complete(after) &&
+		equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
 // BindingState is where a binding stands by its last decision, which may not be in the cache
@@ -99,6 +125,8 @@ func (c Change) Concerns(spec *workv1alpha2.ResourceBindingSpec, at BindingState
 		return false
 	case Capacity:
 		return at.Waits == workv1alpha2.ReasonUnschedulable || at.NotPreferred && c.picked(spec.Placement)
+	case Worse:
+		return at.Waits != "" || at.NotPreferred || slices.ContainsFunc(at.Targets, c.is)
 	case Feasibility:
 	}
 	if at.Waits != "" || spec.Placement == nil || slices.ContainsFunc(at.Targets, c.is) {

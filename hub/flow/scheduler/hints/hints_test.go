@@ -40,11 +40,26 @@ func TestOf(t *testing.T) {
 			c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{Namespace: "shop", Free: cpus("2")}}
 		}, hints.Capacity},
 		"a label": {func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"a": "b"} }, hints.Feasibility},
-		"a taint": {func(c *clusterv1alpha1.Cluster) { c.Generation++ }, hints.Feasibility},
-		"its removal": {func(c *clusterv1alpha1.Cluster) {
-			c.DeletionTimestamp = &metav1.Time{}
-			*c.DeletionTimestamp = metav1.Now()
+		"a taint": {func(c *clusterv1alpha1.Cluster) {
+			c.Generation++
+			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
+		}, hints.Worse},
+		"a taint that goes": {func(c *clusterv1alpha1.Cluster) { c.Generation++; c.Spec.Taints = nil }, hints.Feasibility},
+		"a taint that is milder": {func(c *clusterv1alpha1.Cluster) {
+			c.Generation++
+			c.Spec.Taints = []corev1.Taint{{Key: "old", Effect: corev1.TaintEffectPreferNoSchedule}}
 		}, hints.Feasibility},
+		"a taint, and another region": {func(c *clusterv1alpha1.Cluster) {
+			c.Generation++
+			c.Spec.Region = "south"
+			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
+		}, hints.Feasibility},
+		"a taint, and a label": {func(c *clusterv1alpha1.Cluster) {
+			c.Generation++
+			c.Labels = map[string]string{"a": "b"}
+			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
+		}, hints.Feasibility},
+		"its removal": {func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = new(metav1.Now()) }, hints.Worse},
 		"another API": {func(c *clusterv1alpha1.Cluster) {
 			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}
 		}, hints.Feasibility},
@@ -55,7 +70,7 @@ func TestOf(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := builder.MakeCluster("m").Obj()
+			before := builder.MakeCluster("m").Taint("old", corev1.TaintEffectNoSchedule).Obj()
 			before.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: cpus("4"), Allocated: cpus("1")}
 			before.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{Namespace: "shop", Free: cpus("1")}}
 			after := before.DeepCopy()
@@ -88,6 +103,7 @@ func TestConcerns(t *testing.T) {
 		s.Placement.ReplicaScheduling.ReplicaBounds = []policyv1alpha1.ClusterReplicaBounds{{MaxReplicas: new(int32(1))}}
 	}
 	room := hints.Change{Event: hints.Capacity, After: builder.MakeCluster("m").Obj()}
+	worse := hints.Change{Event: hints.Worse, Before: builder.MakeCluster("m").Label("site", "south").Obj(), After: builder.MakeCluster("m").Label("site", "south").Obj()}
 	tests := map[string]struct {
 		change  hints.Change
 		spec    func(*workv1alpha2.ResourceBindingSpec)
@@ -96,25 +112,29 @@ func TestConcerns(t *testing.T) {
 		targets []string
 		want    bool
 	}{
-		"nothing is news to nobody":                       {change: hints.Change{}, waits: workv1alpha2.ReasonUnschedulable},
-		"room to who waits for it":                        {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
-		"room to who waits for something else":            {change: room, waits: workv1alpha2.ReasonNoClusterFit},
-		"room to who is placed":                           {change: room, waits: placed, targets: []string{"m"}},
-		"room somewhere to who would rather be elsewhere": {change: hints.Change{Event: hints.Capacity}, away: true, targets: []string{"a"}, want: true},
-		"room where it would rather be":                   {change: hints.Change{Event: hints.Capacity, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
-		"room where it does not go":                       {change: room, away: true, targets: []string{"a"}},
-		"room in what takes what overflows":               {change: room, away: true, targets: []string{"a"}, want: true, spec: overflowing},
-		"a cluster to what overflowed":                    {change: moved("x", "south"), away: true, targets: []string{"a"}, want: true, spec: overflowing},
-		"a cluster that fits to who has none":             {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
-		"whatever changes to who waits":                   {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
-		"a target to who has it":                          {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
-		"a cluster to what is divided among others":       {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
-		"a cluster to what no maximum takes":              {change: moved("x", "south"), spec: bounded, targets: []string{"a"}, want: true},
-		"a cluster that it does not pick to the same":     {change: moved("x", "y"), spec: bounded, targets: []string{"a"}},
-		"a cluster to what is divided within bounds":      {change: moved("x", "south"), spec: bounded, targets: []string{"a", "b"}},
-		"a cluster that is picked now":                    {change: moved("x", "south"), targets: []string{"a"}, want: true},
-		"a cluster that was picked":                       {change: moved("south", "x"), targets: []string{"a"}, want: true},
-		"a cluster that nobody picks":                     {change: moved("x", "y"), targets: []string{"a"}},
+		"nothing is news to nobody":                        {change: hints.Change{}, waits: workv1alpha2.ReasonUnschedulable},
+		"a worse cluster to who has it":                    {change: worse, targets: []string{"m"}, want: true},
+		"a worse cluster to who has others":                {change: worse, targets: []string{"a"}},
+		"a worse cluster to who waits":                     {change: worse, waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"a worse cluster to who would rather be elsewhere": {change: worse, targets: []string{"a"}, away: true, want: true},
+		"room to who waits for it":                         {change: room, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"room to who waits for something else":             {change: room, waits: workv1alpha2.ReasonNoClusterFit},
+		"room to who is placed":                            {change: room, waits: placed, targets: []string{"m"}},
+		"room somewhere to who would rather be elsewhere":  {change: hints.Change{Event: hints.Capacity}, away: true, targets: []string{"a"}, want: true},
+		"room where it would rather be":                    {change: hints.Change{Event: hints.Capacity, After: moved("x", "south").After}, away: true, targets: []string{"a"}, want: true},
+		"room where it does not go":                        {change: room, away: true, targets: []string{"a"}},
+		"room in what takes what overflows":                {change: room, away: true, targets: []string{"a"}, want: true, spec: overflowing},
+		"a cluster to what overflowed":                     {change: moved("x", "south"), away: true, targets: []string{"a"}, want: true, spec: overflowing},
+		"a cluster that fits to who has none":              {change: moved("x", "south"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"whatever changes to who waits":                    {change: moved("x", "y"), spec: divided, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a target to who has it":                           {change: moved("x", "y"), spec: divided, targets: []string{"a", "m"}, want: true},
+		"a cluster to what is divided among others":        {change: moved("x", "south"), spec: divided, targets: []string{"a"}},
+		"a cluster to what no maximum takes":               {change: moved("x", "south"), spec: bounded, targets: []string{"a"}, want: true},
+		"a cluster that it does not pick to the same":      {change: moved("x", "y"), spec: bounded, targets: []string{"a"}},
+		"a cluster to what is divided within bounds":       {change: moved("x", "south"), spec: bounded, targets: []string{"a", "b"}},
+		"a cluster that is picked now":                     {change: moved("x", "south"), targets: []string{"a"}, want: true},
+		"a cluster that was picked":                        {change: moved("south", "x"), targets: []string{"a"}, want: true},
+		"a cluster that nobody picks":                      {change: moved("x", "y"), targets: []string{"a"}},
 		"a cluster of another group than the first": {change: moved("x", "south"), targets: []string{"a"}, want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement = &policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
 				{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}, {ClusterAffinity: *south},

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -24,10 +25,14 @@ const Lifetime = 5 * time.Minute
 type Ledger struct {
 	mu       sync.Mutex
 	accounts map[string]*account
+	// at has the clusters where something was reserved for a binding; some may have let go of it since.
+	at map[types.NamespacedName]sets.Set[string]
 }
 
 // New returns a ledger with nothing in it.
-func New() *Ledger { return &Ledger{accounts: map[string]*account{}} }
+func New() *Ledger {
+	return &Ledger{accounts: map[string]*account{}, at: map[types.NamespacedName]sets.Set[string]{}}
+}
 
 // account is what is reserved in one cluster.
 type account struct {
@@ -62,6 +67,10 @@ func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alph
 	for cluster, n := range gained {
 		switch a := l.accounts[cluster]; {
 		case n > 0:
+			if l.at[binding] == nil {
+				l.at[binding] = sets.Set[string]{}
+			}
+			l.at[binding].Insert(cluster)
 			l.account(cluster).add(entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
 		case n < 0 && a != nil:
 			a.release(-n, func(e *entry) bool { return e.binding == binding })
@@ -92,11 +101,16 @@ func (l *Ledger) Forget(binding types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	freed := false
-	for _, a := range l.accounts {
+	for cluster := range l.at[binding] {
+		a := l.accounts[cluster]
+		if a == nil {
+			continue
+		}
 		before := a.sum.Pods
 		a.release(math.MaxInt64, func(e *entry) bool { return e.binding == binding })
 		freed = freed || a.sum.Pods < before
 	}
+	delete(l.at, binding)
 	return freed
 }
 

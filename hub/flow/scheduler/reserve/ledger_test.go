@@ -198,3 +198,17 @@ func TestWhatIsReservedInANamespace(t *testing.T) {
 	l.Forget(api)
 	g.Expect(l.All(now)).To(BeEmpty())
 }
+
+// BenchmarkForget is what the deletion of a binding costs when many clusters have reservations of others.
+func BenchmarkForget(b *testing.B) {
+	l := reserve.New()
+	for i := range 20_000 {
+		l.Assign(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("app-", i)}, nil, []workv1alpha2.TargetCluster{{Name: fmt.Sprint("edge-", i%2000), Replicas: 1}}, nil, now)
+	}
+	for b.Loop() {
+		l.Assign(web, nil, on(4), nil, now)
+		if !l.Forget(web) {
+			b.Fatal("nothing was reserved")
+		}
+	}
+}

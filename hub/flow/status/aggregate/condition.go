@@ -22,8 +22,8 @@ const (
 )
 
 // fullyApplied is True if every target, and no other cluster, has the object as asked
-// for. It stays as it is while all are well and some have yet to report on the latest
-// change.
+// for. It stays as it is while all are well and some have yet to be given the latest change, or
+// to report on it.
 func fullyApplied(
 	in Input, reports []Report, items []workv1alpha2.AggregatedStatusItem, before *metav1.Condition,
 ) metav1.Condition {
@@ -39,7 +39,7 @@ func fullyApplied(
 	switch {
 	case len(targets) == 0 && len(v.leaving) == 0:
 		condition.Message = "No cluster is chosen; see condition Scheduled."
-	case v.complete() && len(v.outdated) > 0 && before != nil && before.Status == metav1.ConditionTrue:
+	case v.complete() && (len(v.outdated) > 0 || in.Unrendered) && before != nil && before.Status == metav1.ConditionTrue:
 		return *before
 	case v.complete() && len(v.outdated) == 0:
 		condition.Status = metav1.ConditionTrue

@@ -38,6 +38,8 @@ type Input struct {
 	Reports []Report
 	// Silent is since when clusters are silent, by name.
 	Silent map[string]time.Time
+	// Unrendered says that the binding changed and its Works do not show that yet.
+	Unrendered bool
 	// Now is the time.
 	Now time.Time
 }

@@ -175,6 +175,8 @@ func TestFullyApplied(t *testing.T) {
 		want    metav1.ConditionStatus
 		message string
 		old     bool // the condition of before stays
+		// unrendered says that the Works do not show the change yet.
+		unrendered bool
 	}{
 		"all clusters have it": {
 			spec: to("a", "b"), reports: []Report{well("a"), well("b")},
@@ -225,7 +227,11 @@ func TestFullyApplied(t *testing.T) {
 			spec: to("a"), reports: []Report{outdated}, before: isTrue,
 			want: metav1.ConditionTrue, message: "All works have been successfully applied", old: true,
 		},
-		"nor does it make anything true": {
+		"nor does a change that the Works do not show yet": {
+			spec: to("a"), reports: []Report{well("a")}, before: isTrue, unrendered: true,
+			want: metav1.ConditionTrue, message: "All works have been successfully applied", old: true,
+		},
+		"an outdated report does not make anything true": {
 			spec: to("a"), reports: []Report{outdated},
 			want: metav1.ConditionFalse, message: "Waiting for a to report on the latest change.",
 		},
@@ -234,7 +240,7 @@ func TestFullyApplied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			in := Input{Generation: 7, Spec: tc.spec, Status: &workv1alpha2.ResourceBindingStatus{}, Reports: tc.reports, Now: now()}
+			in := Input{Generation: 7, Spec: tc.spec, Status: &workv1alpha2.ResourceBindingStatus{}, Reports: tc.reports, Unrendered: tc.unrendered, Now: now()}
 			in.Status.LastScheduledTime = &metav1.Time{Time: now().Add(-time.Hour)}
 			// Something was said before, so this is not too early.
 			in.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "z"}}

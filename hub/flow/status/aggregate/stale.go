@@ -4,24 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
-
-// SilentSince says since when nothing new is heard of what is in a cluster: its agent is
-// silent, or does not reach the API there; zero if neither. A Cluster that is no more has
-// been silent for ever.
-func SilentSince(c *clusterv1alpha1.Cluster) time.Time {
-	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
-	if ready == nil || ready.Status == metav1.ConditionTrue ||
-		ready.Status == metav1.ConditionFalse && ready.Reason != clusterv1alpha1.ReasonClusterNotReachable {
-		return time.Time{}
-	}
-	return ready.LastTransitionTime.Time
-}
 
 // age marks the items of clusters that are silent.
 func age(items []workv1alpha2.AggregatedStatusItem, silent map[string]time.Time) {
@@ -97,8 +83,16 @@ func MarkTemplate(kind, apiVersion string, status map[string]any, items []workv1
 		had, ok := entry.(map[string]any)
 		if !ok || had["type"] != condition["type"] {
 			after = append(after, entry)
-		} else if had["status"] == condition["status"] && had["lastTransitionTime"] != nil {
+			continue
+		}
+		if had["status"] == condition["status"] && had["lastTransitionTime"] != nil {
 			condition["lastTransitionTime"] = had["lastTransitionTime"]
+		}
+		// What the API adds to a condition of this kind, such as an empty lastUpdateTime, is no difference.
+		for field, value := range had {
+			if _, ours := condition[field]; !ours {
+				condition[field] = value
+			}
 		}
 	}
 	if len(items) > 0 {

@@ -21,6 +21,9 @@ func hubDisabledAdmission() []string {
 	}
 }
 
+// HeapFlag is a flag of kube-apiserver that is ours.
+const HeapFlag = "heap-room"
+
 // APIServer renders the command line of kube-apiserver.
 func APIServer(in Input) []string {
 	p := in.PKI
@@ -52,11 +55,14 @@ func APIServer(in Input) []string {
 		"--authorization-mode=RBAC",
 		"--enable-bootstrap-token-auth=true",
 		"--allow-privileged=true",
-		"--profiling=false",
+		"--profiling=" + strconv.FormatBool(in.Profiling),
 
 		// End watches and connections within moments of SIGTERM; a minute is the default.
 		"--shutdown-send-retry-after=true",
 		"--shutdown-watch-termination-grace-period=1s",
+	}
+	if in.HeapRoom > 0 {
+		out = append(out, "--"+HeapFlag+"="+strconv.FormatInt(in.HeapRoom, 10))
 	}
 	if in.Profile == Hub {
 		out = append(out,

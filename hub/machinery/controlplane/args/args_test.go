@@ -140,6 +140,18 @@ func TestProfiles(t *testing.T) {
 		}
 	})
 
+	t.Run("kube-apiserver tells its profiles only when asked to", func(t *testing.T) {
+		t.Parallel()
+		in := input(args.Hub)
+		if got := value(t, args.APIServer(in), "profiling"); got != "false" {
+			t.Errorf("--profiling = %s by default", got)
+		}
+		in.Profiling = true
+		if got := value(t, args.APIServer(in), "profiling"); got != "true" {
+			t.Errorf("--profiling = %s although it was asked for", got)
+		}
+	})
+
 	t.Run("etcd gives up durability only when asked", func(t *testing.T) {
 		t.Parallel()
 		in := input(args.Hub)

@@ -33,13 +33,18 @@ type Input struct {
 	Profile       Profile
 	EtcdDir       string
 	UnsafeNoFsync bool
-	PKI           *pki.Bundle
+	// Profiling lets administrators ask kube-apiserver for its profiles.
+	Profiling bool
+	PKI       *pki.Bundle
 	// Kubeconfig says where a component finds its kubeconfig.
 	Kubeconfig    func(component string) string
 	BindAddress   string
 	Port          int
 	AdvertiseHost string
 	ServiceCIDR   netip.Prefix
+	// HeapRoom is how many bytes the heap of kube-apiserver may fill before it searches garbage as often as Go does by
+	// default; 0 is none.
+	HeapRoom int64
 }
 
 // LocalHost is the address at which the components of the same machine reach kube-apiserver.

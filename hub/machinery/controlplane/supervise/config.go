@@ -29,6 +29,9 @@ type Config struct {
 	Context       string
 	ServiceCIDR   string
 	UnsafeNoFsync bool
+	// HeapRoom is how many bytes the heap of kube-apiserver may fill for the sake of speed; 0 is as Go does by default.
+	HeapRoom  int64
+	Profiling bool
 }
 
 // Range of sizes that kube-apiserver takes for IPv4 and IPv6 service ranges.
@@ -61,6 +64,9 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	}
 	if bits := cidr.Addr().BitLen() - cidr.Bits(); bits > maxServiceBits || bits < minServiceBits {
 		return c, none, fmt.Errorf("--service-cidr %q must leave between %d and %d bits for services", c.ServiceCIDR, minServiceBits, maxServiceBits)
+	}
+	if c.HeapRoom < 0 {
+		return c, none, fmt.Errorf("--heap-room %d is negative", c.HeapRoom)
 	}
 	if c.Nodes.Count < 0 {
 		return c, none, fmt.Errorf("--nodes %d is negative", c.Nodes.Count)

@@ -30,6 +30,7 @@ func TestComplete(t *testing.T) {
 		"a service range without room":             func(c *Config) { c.ServiceCIDR = "10.96.0.0/31" },
 		"a service range that kube would not take": func(c *Config) { c.ServiceCIDR = "10.0.0.0/8" },
 		"a negative number of nodes":               func(c *Config) { c.Nodes.Count = -1 },
+		"less than no memory":                      func(c *Config) { c.HeapRoom = -1 },
 	} {
 		t.Run(name+" is refused", func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	startPoll    = 20 * time.Millisecond
+	startPoll    = 50 * time.Millisecond
 	startTimeout = 3 * time.Minute
 
 	controllerGrace = 2 * time.Second
@@ -50,10 +50,12 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 		Profile:       cfg.Profile,
 		EtcdDir:       dir.Etcd(),
 		UnsafeNoFsync: cfg.UnsafeNoFsync,
+		Profiling:     cfg.Profiling,
 		Kubeconfig:    dir.Kubeconfig,
 		BindAddress:   cfg.BindAddress,
 		AdvertiseHost: cfg.AdvertiseHost,
 		ServiceCIDR:   cidr,
+		HeapRoom:      cfg.HeapRoom,
 	}
 	in.Port, err = dir.Port(cfg.SecurePort, func(port int) error { return probe(ctx, cfg.BindAddress, port) })
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/people/view/applications"
@@ -32,6 +33,7 @@ type Index struct {
 	at       map[string]map[Key]bool
 	works    map[string]*clusters.Works
 	policies map[applications.PolicyKey]policyv1alpha1.Policy
+	rollouts map[Key]fairleadv1alpha1.Rollout
 	changes  changes
 	// sorted are all applications in order; nil if they are to be sorted again.
 	sorted []*applications.Application
@@ -43,6 +45,7 @@ func New() *Index {
 		clusters: map[string]*clusterv1alpha1.Cluster{}, leases: map[string]*coordinationv1.Lease{}, heard: applications.Clusters{},
 		bindings: map[Key]workv1alpha2.Binding{}, apps: map[Key]*applications.Application{},
 		at: map[string]map[Key]bool{}, works: map[string]*clusters.Works{}, policies: map[applications.PolicyKey]policyv1alpha1.Policy{},
+		rollouts: map[Key]fairleadv1alpha1.Rollout{},
 	}
 }
 

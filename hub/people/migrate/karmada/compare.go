@@ -17,8 +17,9 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/override"
+	"fairlead.dev/common/prune"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/flow/binding/override"
 	"fairlead.dev/hub/flow/binding/render"
 	"fairlead.dev/hub/people/migrate/conversion"
 )
@@ -165,7 +166,7 @@ func (h *hub) compare(clusterName string, sent *unstructured.Unstructured) Chang
 // plain is an object as a member sees it, without the marks by which a hub knows it.
 func plain(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	render.Prune(out)
+	prune.Object(out)
 	marks := func(name, _ string) bool {
 		domain, _, _ := strings.Cut(name, "/")
 		return written(name) || (strings.HasSuffix(domain, "karmada.io") || domain+"/" == contract.Prefix) && name != contract.RetainReplicasLabel

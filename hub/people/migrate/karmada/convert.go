@@ -15,7 +15,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/common/prune"
 	"fairlead.dev/hub/people/migrate/conversion"
 )
 
@@ -133,7 +133,7 @@ type finder = func(refused bool, field, format string, args ...any)
 func cleaned(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	ttl, ephemeral, _ := unstructured.NestedFieldCopy(out.Object, "spec", "ttlSecondsAfterFinished")
-	render.Prune(out)
+	prune.Object(out)
 	if ephemeral {
 		// Members do without it, and the template keeps it.
 		_ = unstructured.SetNestedField(out.Object, ttl, "spec", "ttlSecondsAfterFinished") // spec was read as an object

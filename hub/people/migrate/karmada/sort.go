@@ -103,8 +103,8 @@ func internal(obj *unstructured.Unstructured) bool {
 	case "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
 		return strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "karmada-") || strings.HasPrefix(name, "system-") ||
 			slices.Contains([]string{"admin", "edit", "view", "cluster-admin"}, name)
-	case "CustomResourceDefinition":
-		return strings.HasSuffix(name, "karmada.io") || strings.HasSuffix(name, "multicluster.x-k8s.io")
+	case "CustomResourceDefinition": // this hub has those of its own
+		return strings.HasSuffix(name, "karmada.io") || strings.HasSuffix(name, "multicluster.x-k8s.io") || strings.HasSuffix(name, ".fairlead.dev")
 	case "PriorityClass":
 		return strings.HasPrefix(name, "system-")
 	}

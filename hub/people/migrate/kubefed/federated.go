@@ -17,7 +17,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/common/prune"
 )
 
 // untouched are the namespaces that KubeFed leaves alone as such.
@@ -177,7 +177,7 @@ func (i *item) template(f *federated, t target) *unstructured.Unstructured {
 // unsent tells which fields of a template the hub keeps from the members. KubeFed sends them.
 func (i *item) unsent(obj *unstructured.Unstructured) {
 	sent := obj.DeepCopy()
-	render.Prune(sent)
+	prune.Object(sent)
 	for _, field := range pruned("spec.template", obj.Object, sent.Object) {
 		i.tell(field, "not sent to the members: it is of one object in one cluster, and filled in there; this hub keeps it on the template")
 	}
@@ -339,27 +339,27 @@ func asMap(value any) map[string]any {
 	if err != nil {
 		panic(err) // types of the API are made of JSON
 	}
-	prune(out)
+	dropEmpty(out)
 	return out
 }
 
-// prune drops empty objects and what is null of an override that removes. What an override sets
+// dropEmpty drops empty objects and what is null of an override that removes. What an override sets
 // stays as it is.
-func prune(m map[string]any) {
+func dropEmpty(m map[string]any) {
 	for key, value := range m {
 		if key == "value" && m["operator"] != string(policyv1alpha1.OverrideRemove) {
 			continue
 		}
 		switch v := value.(type) {
 		case map[string]any:
-			prune(v)
+			dropEmpty(v)
 			if len(v) == 0 && key != "targetCluster" {
 				delete(m, key)
 			}
 		case []any:
 			for _, e := range v {
 				if child, ok := e.(map[string]any); ok {
-					prune(child)
+					dropEmpty(child)
 				}
 			}
 		case nil:

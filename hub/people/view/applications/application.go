@@ -22,6 +22,8 @@ const (
 	Suspended State = "Suspended"
 	// Moving : it is leaving a cluster.
 	Moving State = "Moving"
+	// RollingOut : a change of it is on its way to its clusters in waves, or is held up.
+	RollingOut State = "RollingOut"
 	// Deleting : the template is gone, and its copies are being removed.
 	Deleting State = "Deleting"
 	// Healthy : it is where it should be and fares well.
@@ -30,7 +32,7 @@ const (
 
 // States returns all of them, the worst first.
 func States() []State {
-	return []State{Failing, Unscheduled, Unhealthy, Stale, Waiting, Suspended, Moving, Deleting, Healthy}
+	return []State{Failing, Unscheduled, Unhealthy, Stale, Waiting, Suspended, Moving, RollingOut, Deleting, Healthy}
 }
 
 // Application is a template that a policy sends out, or that follows one that is.
@@ -115,4 +117,15 @@ type Place struct {
 	StaleSince *time.Time `json:"staleSince,omitempty"`
 	// Leaving says that it is not to be there any more.
 	Leaving bool `json:"leaving,omitempty"`
+}
+
+// Clusters returns the names of those that are to have it.
+func (a *Application) Clusters() []string {
+	var out []string
+	for i := range a.Places {
+		if !a.Places[i].Leaving {
+			out = append(out, a.Places[i].Cluster)
+		}
+	}
+	return out
 }

@@ -97,6 +97,10 @@ func judge(b workv1alpha2.Binding, a *Application) (State, string) {
 		a.Failing+a.Unhealthy+a.Stale == 0 {
 		return Moving, evicting.Message
 	}
+	if rolling := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.BindingRollingOut); rolling != nil &&
+		rolling.Status == metav1.ConditionTrue && a.Failing+a.Unhealthy+a.Stale == 0 {
+		return RollingOut, rolling.Message
+	}
 	for _, state := range States() {
 		if first, others := find(a.Places, state); first != nil {
 			return state, sentence(first, others)

@@ -147,6 +147,16 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 			Moving, "It waits for a.",
 			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 1},
 		},
+		"a change that is on its way": {
+			binding(both(reports(well("a"), well("b")), condition(workv1alpha2.BindingRollingOut, metav1.ConditionTrue, "Wave canary soaks.")), "a", "b"),
+			RollingOut, "Wave canary soaks.",
+			Counts{Wanted: 2, Ready: 2, Applied: 2, Healthy: 2},
+		},
+		"a cluster that is sick while a change is on its way": {
+			binding(both(reports(well("a"), sick), condition(workv1alpha2.BindingRollingOut, metav1.ConditionTrue, "Wave canary soaks.")), "a", "b"),
+			Unhealthy, "b: It is applied and not healthy; its status in the cluster may say why.",
+			Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1, Unhealthy: 1},
+		},
 		"a cluster that still has it": {
 			binding(reports(well("a"), well("b")), "a"), Moving, "b: It is being removed from there.",
 			Counts{Wanted: 1, Ready: 1, Applied: 1, Healthy: 1, Leaving: 1},

@@ -1,0 +1,49 @@
+package setup
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// page is how many objects the hub is asked for at a time. An API server ends an answer after a
+// minute, however well it moves: on a ship's line a page of Works takes a few seconds.
+const page = 100
+
+// pagedInformer makes informers of what the hub has that read it in pages. By default they would
+// have all of it streamed as a watch, which no API server compresses, and which begins anew when
+// it is not through within five minutes.
+func pagedInformer(
+	source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+) toolscache.SharedIndexInformer {
+	return toolscache.NewSharedIndexInformer(paged{toolscache.ToListerWatcherWithContext(source)}, example, resync, indexers)
+}
+
+// paged lists in pages.
+type paged struct {
+	toolscache.ListerWatcherWithContext
+}
+
+// List implements toolscache.ListerWatcher.
+func (p paged) List(options metav1.ListOptions) (runtime.Object, error) {
+	return p.ListWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
+}
+
+// Watch implements toolscache.ListerWatcher.
+func (p paged) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return p.WatchWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
+}
+
+// ListWithContext implements toolscache.ListerWatcherWithContext. Whoever names a version gets all
+// at once, so none is named: then it is the latest.
+func (p paged) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.Limit, options.ResourceVersion, options.ResourceVersionMatch = page, "", ""
+	return p.ListerWatcherWithContext.ListWithContext(ctx, options)
+}
+
+// IsWatchListSemanticsUnSupported tells informers not to have lists streamed.
+func (paged) IsWatchListSemanticsUnSupported() bool { return true }

@@ -1,0 +1,54 @@
+package setup
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+func TestTheHubIsReadInPages(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var asked []metav1.ListOptions
+	streamed := false
+	source := &toolscache.ListWatch{
+		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			asked = append(asked, o)
+			list := &workv1alpha1.WorkList{Items: []workv1alpha1.Work{{ObjectMeta: metav1.ObjectMeta{Name: "a" + o.Continue}}}}
+			list.ResourceVersion = "7"
+			if o.Continue == "" {
+				list.Continue = "b"
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			streamed = streamed || o.SendInitialEvents != nil
+			return watch.NewFake(), nil
+		},
+	}
+	informer := pagedInformer(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		informer.RunWithContext(ctx)
+	}()
+	g.Eventually(informer.HasSynced).Should(BeTrue())
+	g.Expect(informer.GetStore().ListKeys()).To(ConsistOf("a", "ab"))
+	cancel()
+	<-done
+	g.Expect(streamed).To(BeFalse(), "what is streamed is not compressed")
+	g.Expect(asked).To(HaveLen(2))
+	for _, o := range asked {
+		g.Expect(o.Limit).To(BeEquivalentTo(page))
+		g.Expect(o.ResourceVersion).To(BeEmpty(), "a named version is given all at once")
+	}
+}

@@ -1,0 +1,28 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of every kind in this package.
+var GroupVersion = schema.GroupVersion{Group: "fairlead.dev", Version: "v1alpha1"}
+
+// Kinds of this package.
+const (
+	KindRolloutStrategy      = "RolloutStrategy"
+	KindStagedRollout        = "StagedRollout"
+	KindClusterStagedRollout = "ClusterStagedRollout"
+)
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&RolloutStrategy{}, &RolloutStrategyList{},
+		&StagedRollout{}, &StagedRolloutList{},
+		&ClusterStagedRollout{}, &ClusterStagedRolloutList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

@@ -1,0 +1,146 @@
+package disruption
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+const (
+	// together is within which time members fall silent at once: the phase of their
+	// leases and the hub's own period, twice.
+	together = 2 * time.Minute
+	// Wait is how long after a member fell silent it is known whether the others do
+	// too: their leases are at most this much older or younger.
+	Wait = 15 * time.Second
+)
+
+// Respite is how long a member that fell silent with most others has, once the hub believes
+// again, to come back: they come one after the other.
+const Respite = 2 * time.Minute
+
+// Verdict is what the hub thinks of itself.
+type Verdict struct {
+	// Silent are the clusters whose silence is not believed; none if all is well.
+	Silent sets.Set[string]
+	// Of is how many clusters there were before.
+	Of int
+	// Awaited are the clusters that fell silent with others that are back by now, and
+	// until when they are given time.
+	Awaited map[string]time.Time
+}
+
+// Suspended says whether the silence of a cluster is no reason to leave it.
+func (v Verdict) Suspended(cluster string) bool {
+	_, awaited := v.Awaited[cluster]
+	return awaited || v.Silent.Has(cluster)
+}
+
+// Message says to people why the silence of a cluster is no reason to leave it; empty if
+// it is.
+func (v Verdict) Message(cluster string) string {
+	if v.Silent.Has(cluster) {
+		return fmt.Sprintf("%d of %d clusters fell silent at once, so that the hub suspects its own network: nothing is moved away because they are silent. "+
+			"If a cluster is really lost, say so: hub cordon --evict CLUSTER.", len(v.Silent), v.Of)
+	}
+	if _, awaited := v.Awaited[cluster]; awaited {
+		return "Clusters that fell silent together with this one are back. It is given time to come back too, before anything is moved away."
+	}
+	return ""
+}
+
+// Reason is one word for the message about a cluster.
+func (v Verdict) Reason(cluster string) string {
+	if v.Silent.Has(cluster) {
+		return workv1alpha2.ReasonHubSuspectsItself
+	}
+	return workv1alpha2.ReasonOthersAreBack
+}
+
+type silence struct {
+	name string
+	at   time.Time
+}
+
+// Decide looks at all clusters. What it said before is read from their condition
+// EvictionSuspended.
+func Decide(clusters []*clusterv1alpha1.Cluster, now time.Time) Verdict {
+	var silences []silence
+	members := 0
+	for _, c := range clusters {
+		ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+		if ready == nil || ready.Reason == clusterv1alpha1.ReasonClusterStatusNeverUpdated || !c.DeletionTimestamp.IsZero() {
+			continue
+		}
+		members++
+		if ready.Status == metav1.ConditionUnknown {
+			silences = append(silences, silence{name: c.Name, at: ready.LastTransitionTime.Time})
+		}
+	}
+	slices.SortFunc(silences, func(a, b silence) int { return a.at.Compare(b.at) })
+	out := most(silences, members)
+	for _, c := range clusters {
+		if until, ok := awaited(c, now); ok && !out.Silent.Has(c.Name) {
+			if out.Awaited == nil {
+				out.Awaited = map[string]time.Time{}
+			}
+			out.Awaited[c.Name] = until
+		}
+	}
+	return out
+}
+
+// most finds those that fell silent at once and were most of those that were there. Any
+// run of silences that is short enough may be the one; those before it were gone already
+// and do not count.
+func most(silences []silence, members int) Verdict {
+	// The end of a run only moves on as its beginning does, so that each silence is looked at twice.
+	var from, to, of, last int
+	for first := range silences {
+		last = max(last, first)
+		for last+1 < len(silences) && silences[last+1].at.Sub(silences[first].at) <= together {
+			last++
+		}
+		fell, before := last-first+1, members-first
+		if 2*fell > before && (fell > 1 || before <= 1) && fell > to-from {
+			from, to, of = first, last+1, before
+		}
+	}
+	if to == from {
+		return Verdict{}
+	}
+	out := Verdict{Silent: sets.Set[string]{}, Of: of}
+	for _, s := range silences[from:to] {
+		out.Silent.Insert(s.name)
+	}
+	return out
+}
+
+// awaited says until when a cluster is given time whose silence was not believed before.
+func awaited(c *clusterv1alpha1.Cluster, now time.Time) (time.Time, bool) {
+	said := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
+	if said == nil || said.Status != metav1.ConditionTrue || Since(c).IsZero() {
+		return time.Time{}, false
+	}
+	until := now.Add(Respite)
+	if said.Reason == workv1alpha2.ReasonOthersAreBack {
+		until = said.LastTransitionTime.Add(Respite)
+	}
+	return until, now.Before(until)
+}
+
+// Since is when a cluster fell silent; zero if it did not.
+func Since(c *clusterv1alpha1.Cluster) time.Time {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready == nil || ready.Status != metav1.ConditionUnknown {
+		return time.Time{}
+	}
+	return ready.LastTransitionTime.Time
+}

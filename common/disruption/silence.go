@@ -1,0 +1,22 @@
+package disruption
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+)
+
+// SilentSince says since when nothing new is heard of what is in a cluster: its agent is
+// silent, or does not reach the API there; zero if neither. A Cluster that is no more has
+// been silent for ever.
+func SilentSince(c *clusterv1alpha1.Cluster) time.Time {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready == nil || ready.Status == metav1.ConditionTrue ||
+		ready.Status == metav1.ConditionFalse && ready.Reason != clusterv1alpha1.ReasonClusterNotReachable {
+		return time.Time{}
+	}
+	return ready.LastTransitionTime.Time
+}

@@ -1,0 +1,83 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+)
+
+// Rollout is a StagedRollout or a ClusterStagedRollout.
+type Rollout interface {
+	client.Object
+	fairleadv1alpha1.Rollout
+}
+
+// RolloutKind is what differs between the two kinds of rollouts, so that who works with them has
+// one implementation for both.
+type RolloutKind struct {
+	// Kind is the name of the kind, Resource that of its resource in URLs and rights.
+	Kind, Resource string
+	// New returns an empty rollout.
+	New func() Rollout
+
+	list func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error)
+}
+
+// StagedRollouts is the kind of the rollouts of namespaced templates.
+func StagedRollouts() RolloutKind {
+	return RolloutKind{
+		Kind: fairleadv1alpha1.KindStagedRollout, Resource: "stagedrollouts",
+		New: func() Rollout { return &fairleadv1alpha1.StagedRollout{} },
+		list: func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error) {
+			var list fairleadv1alpha1.StagedRolloutList
+			if err := r.List(ctx, &list, opts...); err != nil {
+				return nil, err
+			}
+			out := make([]Rollout, len(list.Items))
+			for i := range list.Items {
+				out[i] = &list.Items[i]
+			}
+			return out, nil
+		},
+	}
+}
+
+// ClusterStagedRollouts is the kind of the rollouts of cluster-scoped templates.
+func ClusterStagedRollouts() RolloutKind {
+	return RolloutKind{
+		Kind: fairleadv1alpha1.KindClusterStagedRollout, Resource: "clusterstagedrollouts",
+		New: func() Rollout { return &fairleadv1alpha1.ClusterStagedRollout{} },
+		list: func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error) {
+			var list fairleadv1alpha1.ClusterStagedRolloutList
+			if err := r.List(ctx, &list, opts...); err != nil {
+				return nil, err
+			}
+			out := make([]Rollout, len(list.Items))
+			for i := range list.Items {
+				out[i] = &list.Items[i]
+			}
+			return out, nil
+		},
+	}
+}
+
+// RolloutsIn is the kind of the rollouts of templates in a namespace, or in none.
+func RolloutsIn(namespace string) RolloutKind {
+	if namespace == "" {
+		return ClusterStagedRollouts()
+	}
+	return StagedRollouts()
+}
+
+// List returns the rollouts of the kind, to be read and not to be changed: those of a cache are
+// not copied.
+func (k RolloutKind) List(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error) {
+	out, err := k.list(ctx, r, append(opts, client.UnsafeDisableDeepCopy)...)
+	if err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", k.Kind, err)
+	}
+	return out, nil
+}

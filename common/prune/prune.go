@@ -1,0 +1,112 @@
+// Package prune removes from an object what only its hub means: what a manifest for a member, a
+// revision of a rollout and what is brought along from another system all leave out.
+package prune
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"fairlead.dev/common/contract"
+)
+
+// Object removes what belongs to the hub's copy of an object and would be wrong in a
+// member: what its API server and its controllers have filled in. It goes by the kind
+// alone, whatever the group. It changes obj in place, and doing it twice is doing it
+// once.
+func Object(obj *unstructured.Unstructured) {
+	delete(obj.Object, "status")
+	metadata := mapAt(obj.Object, "metadata")
+	for _, field := range []string{
+		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields",
+		"resourceVersion", "selfLink", "uid", "ownerReferences", "finalizers",
+	} {
+		delete(metadata, field)
+	}
+	removeKeys(metadata, "annotations", contract.TemplateEditAnnotation, contract.RolloutStrategyAnnotation)
+	switch obj.GetKind() {
+	case "Deployment":
+		removeKeys(metadata, "annotations", "deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history")
+	case "Job":
+		pruneJob(mapAt(obj.Object, "spec"))
+	case "Secret":
+		if obj.Object["type"] == string(corev1.SecretTypeServiceAccountToken) {
+			removeKeys(metadata, "annotations", corev1.ServiceAccountUIDKey)
+			delete(obj.Object, "data")
+		}
+	case "ServiceAccount":
+		pruneServiceAccount(obj)
+	case "Service":
+		if spec := mapAt(obj.Object, "spec"); spec["clusterIP"] != corev1.ClusterIPNone {
+			delete(spec, "clusterIP")
+			delete(spec, "clusterIPs")
+		}
+	case "PersistentVolumeClaim":
+		removeKeys(metadata, "annotations", "volume.kubernetes.io/selected-node")
+	}
+}
+
+// pruneJob removes what the API server generates for a Job, unless the selector was
+// chosen by hand. The time to live is the hub's: in a member it would delete a Job that
+// the agent then makes, and runs, anew.
+func pruneJob(spec map[string]any) {
+	delete(spec, "ttlSecondsAfterFinished")
+	if spec["manualSelector"] == true {
+		return
+	}
+	if selector := mapAt(spec, "selector"); selector != nil {
+		removeKeys(selector, "matchLabels", "controller-uid", "batch.kubernetes.io/controller-uid")
+		if len(selector) == 0 {
+			delete(spec, "selector")
+		}
+	}
+	removeKeys(mapAt(spec, "template", "metadata"), "labels",
+		"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
+}
+
+// pruneServiceAccount removes the tokens that the hub's controllers have generated.
+func pruneServiceAccount(obj *unstructured.Unstructured) {
+	secrets, ok := obj.Object["secrets"].([]any)
+	if !ok {
+		return
+	}
+	kept := make([]any, 0, len(secrets))
+	for _, entry := range secrets {
+		secret, _ := entry.(map[string]any)
+		if name, _ := secret["name"].(string); !strings.HasPrefix(name, obj.GetName()+"-token-") {
+			kept = append(kept, entry)
+		}
+	}
+	if len(kept) == 0 {
+		delete(obj.Object, "secrets")
+		return
+	}
+	obj.Object["secrets"] = kept
+}
+
+// removeKeys removes keys of a map that is a field, and the field if nothing is left.
+func removeKeys(parent map[string]any, field string, keys ...string) {
+	m, ok := parent[field].(map[string]any)
+	if !ok {
+		return
+	}
+	for _, key := range keys {
+		delete(m, key)
+	}
+	if len(m) == 0 {
+		delete(parent, field)
+	}
+}
+
+// mapAt returns the map at a path; nil if there is none.
+func mapAt(m map[string]any, path ...string) map[string]any {
+	for _, field := range path {
+		next, ok := m[field].(map[string]any)
+		if !ok {
+			return nil
+		}
+		m = next
+	}
+	return m
+}

@@ -1,4 +1,0 @@
-// Package disruption says when the hub had better suspect itself: if most members fall
-// silent at once, it is more likely that the hub has lost its network than that they
-// have all failed.
-package disruption

@@ -1,0 +1,108 @@
+package binding
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+)
+
+// maxContents is how many bytes of encoded revisions are remembered. Decoded they take some ten
+// times as much.
+const maxContents = 8 << 20
+
+// errNoContent says that the content of a revision is not there, or is not what its hash says.
+var errNoContent = errors.New("the content of its revision cannot be read")
+
+// contents are revisions as they are kept in Secrets. They never change, so what was read once is
+// remembered, as long as there is room. It is safe for use by many goroutines.
+type contents struct {
+	hubReader client.Reader
+
+	mu    sync.Mutex
+	known map[contentKey]*list.Element
+	// recent has what is remembered, what was asked for last in front.
+	recent *list.List
+	size   int
+}
+
+// contentKey names a revision of one rollout.
+type contentKey struct {
+	rollout types.UID
+	id      revision.ID
+}
+
+type remembered struct {
+	key  contentKey
+	kept *revision.Kept
+	size int
+}
+
+func newContents(r client.Reader) *contents {
+	return &contents{hubReader: r, known: map[contentKey]*list.Element{}, recent: list.New()}
+}
+
+// get returns a revision of a rollout. The error is errNoContent if it is gone, or is not what
+// its ID says.
+func (c *contents) get(ctx context.Context, rollout kube.Rollout, id revision.ID) (*revision.Kept, error) {
+	key := contentKey{rollout: rollout.GetUID(), id: id}
+	if kept := c.recall(key); kept != nil {
+		return kept, nil
+	}
+	secret := &corev1.Secret{}
+	name := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, id.Number)}
+	switch err := c.hubReader.Get(ctx, name, secret); {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w: there is no Secret %q", errNoContent, name)
+	case err != nil:
+		return nil, fmt.Errorf("reading secret %q: %w", name, err)
+	}
+	data := secret.Data[revision.SecretKey]
+	kept, err := revision.Decode(data, id)
+	if err != nil {
+		return nil, fmt.Errorf("%w from Secret %q: %w", errNoContent, name, err)
+	}
+	c.remember(remembered{key: key, kept: kept, size: len(data)})
+	return kept, nil
+}
+
+func (c *contents) recall(key contentKey) *revision.Kept {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.known[key]
+	if at == nil {
+		return nil
+	}
+	c.recent.MoveToFront(at)
+	if r, ok := at.Value.(remembered); ok {
+		return r.kept
+	}
+	return nil
+}
+
+func (c *contents) remember(r remembered) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known[r.key] != nil {
+		return
+	}
+	c.known[r.key] = c.recent.PushFront(r)
+	c.size += r.size
+	for c.size > maxContents && c.recent.Len() > 1 {
+		last := c.recent.Back()
+		if old, ok := c.recent.Remove(last).(remembered); ok {
+			delete(c.known, old.key)
+			c.size -= old.size
+		}
+	}
+}

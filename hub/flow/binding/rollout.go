@@ -1,0 +1,269 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/binding/staging"
+)
+
+// followed is a rollout that says which content the clusters of a binding get: that of the
+// binding itself, or of a workload that needs its object.
+type followed struct {
+	// name is NAMESPACE/NAME of the binding whose rollout it is; empty if that is the binding itself.
+	name string
+	// binding is the one whose rollout it is; nil if it is gone.
+	binding kube.Binding
+	// rollout is nil if there is none yet: then nothing moves.
+	rollout kube.Rollout
+	plan    revision.Plan
+	adopted revision.ID
+	// works are those of that binding, by namespace.
+	works map[string]*workv1alpha1.Work
+}
+
+// staged says whether changes of a binding reach its clusters by a strategy.
+func staged(b client.Object) bool {
+	name := b.GetAnnotations()[contract.RolloutStrategyAnnotation]
+	return name != "" && name != contract.RolloutStrategyNone
+}
+
+// readRollouts reads the rollouts that a binding follows, all from the cache. What has none costs
+// no request, but for one look at what the cache may not show yet.
+func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
+	if staged(s.binding) {
+		f, err := r.follow(ctx, s.binding, "")
+		if err != nil {
+			return err
+		}
+		f.works = s.live()
+		s.rollouts = []*followed{f}
+		return nil
+	}
+	for _, needs := range s.binding.BindingSpec().RequiredBy {
+		if needs.Name == "" {
+			continue // a namespace comes with whatever is in it
+		}
+		key := client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}
+		other, err := r.bindingNamed(ctx, r.hubClient, key)
+		switch {
+		case err != nil:
+			return err
+		case other == nil:
+			s.rollouts = append(s.rollouts, &followed{name: key.String()})
+			continue
+		case !staged(other):
+			continue
+		}
+		f, err := r.follow(ctx, other, key.String())
+		if err != nil {
+			return err
+		}
+		works, err := r.worksOf(ctx, kube.BindingID(other))
+		if err != nil {
+			return err
+		}
+		f.works = byNamespace(works)
+		s.rollouts = append(s.rollouts, f)
+	}
+	return r.confirmUnstaged(ctx, s)
+}
+
+// follow reads the rollout of a binding.
+func (r *reconciler) follow(ctx context.Context, b kube.Binding, name string) (*followed, error) {
+	f := &followed{name: name, binding: b}
+	kind := kube.RolloutsIn(b.GetNamespace())
+	rollout := kind.New()
+	err := r.hubClient.Get(ctx, client.ObjectKeyFromObject(b), rollout, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, b.GetName(), err)
+	}
+	if owner := metav1.GetControllerOf(rollout); err != nil || owner != nil && owner.UID != b.GetUID() {
+		return f, nil //nolint:nilerr // There is none yet.
+	}
+	f.rollout, f.plan, f.adopted = rollout, revision.NewPlan(rollout.RolloutStatus()), revision.Adopted(rollout.RolloutStatus())
+	return f, nil
+}
+
+// confirmUnstaged reads live whether a binding follows no rollout, if its Works say that it did:
+// the cache of a hub that has just begun to work may be older than what the hub before it did. What
+// is sent to all clusters at once does not come back.
+func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
+	had := map[string]bool{}
+	for _, w := range s.works {
+		if w.Annotations[contract.RevisionAnnotation] != "" {
+			had[w.Annotations[contract.RevisionOfAnnotation]] = true
+		}
+	}
+	for _, f := range s.rollouts {
+		delete(had, f.name)
+	}
+	for name := range had {
+		key, cached := client.ObjectKeyFromObject(s.binding), s.binding.GetResourceVersion()
+		if name != "" {
+			key, cached = splitName(name), ""
+		}
+		live, err := r.bindingNamed(ctx, r.hubReader, key)
+		if err != nil {
+			return err
+		}
+		behind := live != nil && staged(live)
+		if name != "" && behind { // it may be another one's business by now
+			now, err := r.bindingNamed(ctx, r.hubReader, client.ObjectKeyFromObject(s.binding))
+			if err != nil {
+				return err
+			}
+			behind = now != nil && requires(now, key)
+		}
+		if behind {
+			return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), key.Name,
+				fmt.Errorf("the cache is behind: changes are rolled out in waves, which it does not show at version %q", cached))
+		}
+	}
+	return nil
+}
+
+// requires says whether the object of a binding is needed by that of another one.
+func requires(needed kube.Binding, by client.ObjectKey) bool {
+	for _, s := range needed.BindingSpec().RequiredBy {
+		if s.Namespace == by.Namespace && s.Name == by.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// bindingNamed returns the binding of a name; nil if there is none.
+func (r *reconciler) bindingNamed(ctx context.Context, from client.Reader, key client.ObjectKey) (kube.Binding, error) {
+	kind := kube.BindingsIn(key.Namespace)
+	b := kind.New()
+	var opts []client.GetOption
+	if from == r.hubClient {
+		opts = append(opts, client.UnsafeDisableDeepCopy)
+	}
+	err := from.Get(ctx, key, b, opts...)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // That there is none is an answer.
+	case err != nil:
+		return nil, fmt.Errorf("reading %s %q: %w", kind.Kind, key, err)
+	}
+	return b, nil
+}
+
+// opinion is what a rollout says of the object of a binding in one cluster. An error is about
+// that cluster only if it is errNoContent.
+func (r *reconciler) opinion(ctx context.Context, s *scope, f *followed, target workv1alpha2.TargetCluster) (staging.Opinion, error) {
+	namespace := contract.ExecutionNamespace(r.prefix, target.Name)
+	own := s.live()[namespace]
+	switch {
+	case f.binding == nil && (own == nil || own.Annotations[contract.RevisionOfAnnotation] != f.name):
+		return staging.Opinion{Stand: staging.Lacks}, nil // the stage that attached it will tell
+	case f.rollout == nil, f.name != "" && !bindings.IsTarget(f.binding.BindingSpec(), target.Name):
+		return staging.Opinion{}, nil // or the workload is leaving that cluster, and what it needs with it
+	}
+	work := f.works[namespace]
+	sent, had := revisionOf(work, ""), revisionOf(own, f.name)
+	have := sent
+	if had.Number > have.Number {
+		have = had
+	}
+	if have.Zero() && work != nil {
+		adopts, err := r.adopts(ctx, s, f, work, target)
+		if err != nil {
+			return staging.Opinion{}, err
+		}
+		if adopts {
+			have = f.adopted
+		}
+	}
+	want := f.plan.Wanted(target.Name, have)
+	if want.Zero() {
+		return staging.Opinion{}, nil
+	}
+	kept, err := r.contents.get(ctx, f.rollout, want)
+	if err != nil {
+		return staging.Opinion{}, fmt.Errorf("revision %d: %w", want.Number, err)
+	}
+	part, ok := kept.Part(s.ref())
+	if !ok {
+		return staging.Opinion{Stand: staging.Lacks}, nil
+	}
+	out := staging.Opinion{Stand: staging.Gives, Rollout: f.name, ID: want, MadeAt: kept.MadeAt.Time, Part: part}
+	if own != nil && had.Zero() && want != f.plan.Sent(target.Name) && sent.Number < want.Number &&
+		!r.renders(ctx, s.binding, part, own, target, s.clusters[target.Name]) {
+		// It was there before the rollout and is something else: it waits for its turn.
+		return staging.Opinion{}, nil
+	}
+	return out, nil
+}
+
+// adopts says whether a Work from before a rollout is what the revision renders that was found
+// then.
+func (r *reconciler) adopts(ctx context.Context, s *scope, f *followed, work *workv1alpha1.Work, target workv1alpha2.TargetCluster) (bool, error) {
+	if f.adopted.Zero() {
+		return false, nil
+	}
+	kept, err := r.contents.get(ctx, f.rollout, f.adopted)
+	if errors.Is(err, errNoContent) {
+		return false, nil // then it waits for its turn
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, theirs := range bindings.Targets(f.binding.BindingSpec()) {
+		if theirs.Name == target.Name {
+			return r.renders(ctx, f.binding, kept.Main, work, theirs, s.clusters[target.Name]), nil
+		}
+	}
+	return false, nil
+}
+
+// revisionOf returns the revision that a Work has of a rollout; none if it has none, or one of
+// another rollout.
+func revisionOf(w *workv1alpha1.Work, rollout string) revision.ID {
+	if annotation(w, contract.RevisionOfAnnotation) != rollout {
+		return revision.ID{}
+	}
+	return revision.Parse(annotation(w, contract.RevisionAnnotation))
+}
+
+// changed says whether the content that a cluster is to have differs from the one that it has
+// now. If that is not known, it does.
+func (r *reconciler) changed(ctx context.Context, s *scope, f *followed, own *workv1alpha1.Work, want revision.ID, target workv1alpha2.TargetCluster) (bool, error) {
+	have := revisionOf(own, f.name)
+	if have.Zero() && f.name == "" {
+		if adopts, err := r.adopts(ctx, s, f, own, target); err != nil {
+			return false, err
+		} else if adopts {
+			have = f.adopted
+		}
+	}
+	if have.Zero() {
+		return true, nil
+	}
+	before, err := r.contents.get(ctx, f.rollout, have)
+	if errors.Is(err, errNoContent) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	after, err := r.contents.get(ctx, f.rollout, want)
+	if err != nil {
+		return false, err
+	}
+	return revision.Changed(before.Content, after.Content, s.clusters[target.Name]), nil
+}

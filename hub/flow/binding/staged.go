@@ -1,0 +1,291 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/binding/render"
+	"fairlead.dev/hub/flow/binding/staging"
+)
+
+// material is what a Work is rendered from, for any cluster.
+type material struct {
+	template  *unstructured.Unstructured
+	overrides override.Plan
+	// live says that the template is the one that is on the hub now.
+	live bool
+}
+
+// materials are those of one binding, each made once.
+type materials struct {
+	// unstaged is the template as it is: what a cluster gets where no rollout has a say.
+	unstaged material
+	// part is the template as it is, as a part of a revision; its error is told where a rollout
+	// has a say.
+	part    revision.Part
+	partErr error
+	revise  render.Revise
+	made    map[string]material
+}
+
+func (r *reconciler) materials(ctx context.Context, s *scope) *materials {
+	m := &materials{
+		unstaged: material{template: s.template, overrides: override.Select(s.policies, s.target()), live: true},
+		revise:   revise(ctx, r.interpreter, s.template.GroupVersionKind()),
+		made:     map[string]material{},
+	}
+	if len(s.rollouts) > 0 {
+		m.part, m.partErr = revision.MakePart(revision.Source{Template: s.template, Rules: m.unstaged.overrides.Rules(), Revise: m.scaling(s.binding)})
+	}
+	return m
+}
+
+// scaling returns what sets the replicas of a binding's object, if the hub sets them.
+func (m *materials) scaling(b kube.Binding) revision.Revise {
+	if m.revise == nil || !bindings.IsWorkload(b.BindingSpec()) {
+		return nil
+	}
+	return revision.Revise(m.revise)
+}
+
+// of returns the material of what a rollout gives. If its part is what is on the hub now, that is
+// taken, which says more exactly which generation it is of; else it is what was kept, and nothing of
+// what is on the hub now but who has the say over replicas.
+func (m *materials) of(s *scope, o staging.Opinion) (material, error) {
+	key := o.Rollout + " " + o.ID.String()
+	if made, ok := m.made[key]; ok {
+		return made, nil
+	}
+	if m.partErr != nil {
+		return material{}, m.partErr
+	}
+	scaling := m.scaling(s.binding)
+	if o.Part.Scaled && scaling == nil {
+		return material{}, errors.New("nothing tells any more how its replicas are set; edit the template, so that there is a revision of how it is now")
+	}
+	same, err := o.Part.Same(m.part, scaling)
+	if err != nil {
+		return material{}, err
+	}
+	part := o.Part
+	if same {
+		part = m.part
+	}
+	out := material{template: part.Template(), overrides: override.Of(part.Rules), live: same}
+	if value, ok := s.template.GetLabels()[contract.RetainReplicasLabel]; ok {
+		labels := out.template.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[contract.RetainReplicasLabel] = value
+		out.template.SetLabels(labels)
+	}
+	m.made[key] = out
+	return out, nil
+}
+
+// choose says what a cluster gets of a binding, and by which rollout's word.
+func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.TargetCluster) (staging.Verdict, staging.Opinion, error) {
+	if len(s.rollouts) == 0 {
+		return staging.Live, staging.Opinion{}, nil
+	}
+	var opinions []staging.Opinion
+	for _, f := range s.rollouts {
+		if f.name != "" && !s.neededBy(f.name, target.Name) {
+			continue
+		}
+		o, err := r.opinion(ctx, s, f, target)
+		if err != nil {
+			return staging.Stay, staging.Opinion{}, err
+		}
+		opinions = append(opinions, o)
+	}
+	verdict, opinion := staging.Choose(opinions, s.free(target.Name))
+	return verdict, opinion, nil
+}
+
+// neededBy says whether the workload of a rollout needs the object in a cluster.
+func (s *scope) neededBy(name, cluster string) bool {
+	return s.requiredIn(cluster, func(by client.ObjectKey) bool { return by.String() == name })
+}
+
+// free says whether a cluster has the object without any rollout's word: by a policy of its own, or
+// since a workload needs it that has no rollout.
+func (s *scope) free(cluster string) bool {
+	if staged(s.binding) {
+		return false
+	}
+	for i := range s.binding.BindingSpec().Clusters {
+		if s.binding.BindingSpec().Clusters[i].Name == cluster {
+			return true
+		}
+	}
+	return s.requiredIn(cluster, func(by client.ObjectKey) bool {
+		for _, f := range s.rollouts {
+			if f.name == by.String() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (s *scope) requiredIn(cluster string, by func(client.ObjectKey) bool) bool {
+	for _, needs := range s.binding.BindingSpec().RequiredBy {
+		for i := range needs.Clusters {
+			if needs.Clusters[i].Name == cluster && by(client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stagedInput completes what a Work is rendered from by what a rollout gives: the material, and the
+// annotations by which the Work says which revision it has. Changed is told when the content came.
+func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input, made material, o staging.Opinion, own *workv1alpha1.Work) (render.Input, error) {
+	in.Template, in.Overrides = made.template, made.overrides
+	had := revisionOf(own, o.Rollout)
+	in.Annotations = map[string]string{contract.RevisionAnnotation: o.ID.String()}
+	if o.Rollout != "" {
+		in.Annotations[contract.RevisionOfAnnotation] = o.Rollout
+	}
+	since := annotation(own, contract.RevisionSinceAnnotation)
+	switch {
+	case had.Hash == o.ID.Hash:
+		// It has that content, maybe under another number: there is nothing to write.
+		in.Annotations[contract.RevisionAnnotation] = had.String()
+	case own != nil && annotation(own, contract.RevisionAnnotation) == "" && !s.sent(o, in.Target.Name):
+		// It was there before, and is what the revision renders.
+		since = own.CreationTimestamp.UTC().Format(time.RFC3339)
+	case own != nil:
+		changed, err := r.changed(ctx, s, s.rolloutNamed(o.Rollout), own, o.ID, in.Target)
+		if err != nil {
+			return in, err
+		}
+		if changed || since == "" {
+			since = r.now()
+		}
+	default:
+		since = r.now()
+	}
+	if since == "" {
+		since = r.now()
+	}
+	in.Annotations[contract.RevisionSinceAnnotation] = since
+	generation := made.template.GetGeneration()
+	if rendered, err := strconv.ParseInt(annotation(own, contract.RevisionGenerationAnnotation), 10, 64); err == nil && !made.live && had.Hash == o.ID.Hash {
+		generation = rendered // scaling has raised it since
+	}
+	if generation > 0 {
+		in.Annotations[contract.RevisionGenerationAnnotation] = strconv.FormatInt(generation, 10)
+	}
+	if generation != made.template.GetGeneration() {
+		in.Template = withGeneration(made.template, generation)
+	}
+	return in, nil
+}
+
+// unwritten takes the revision off a Work that is what was there before the rollout, to the last
+// byte: it counts as having that revision without being written.
+func unwritten(desired, own *workv1alpha1.Work) {
+	if own == nil || annotation(own, contract.RevisionAnnotation) != "" ||
+		own.Annotations[contract.ManifestHashAnnotation] != desired.Annotations[contract.ManifestHashAnnotation] {
+		return
+	}
+	for _, key := range []string{
+		contract.RevisionAnnotation, contract.RevisionOfAnnotation, contract.RevisionSinceAnnotation, contract.RevisionGenerationAnnotation,
+	} {
+		delete(desired.Annotations, key)
+	}
+}
+
+// sent says whether the status of a rollout names a cluster with the revision of an opinion.
+func (s *scope) sent(o staging.Opinion, cluster string) bool {
+	f := s.rolloutNamed(o.Rollout)
+	return f != nil && f.plan.Sent(cluster) == o.ID
+}
+
+func (s *scope) rolloutNamed(name string) *followed {
+	for _, f := range s.rollouts {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// inPlace returns the Work of a cluster whose content is to stay, with the replicas and the suspension
+// that it is to have now; nil if there is no Work.
+func (r *reconciler) inPlace(ctx context.Context, s *scope, in render.Input, own *workv1alpha1.Work) (*workv1alpha1.Work, error) {
+	if own == nil || !own.DeletionTimestamp.IsZero() || !s.rolling() || !render.NeedsRevision(in, own) {
+		return nil, nil //nolint:nilnil // Nothing is made where nothing is.
+	}
+	live := &workv1alpha1.Work{}
+	if err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(own), live); err != nil {
+		return nil, fmt.Errorf("reading work %q in %q: %w", own.Name, own.Namespace, err)
+	}
+	return render.InPlace(in, live)
+}
+
+// rolling says whether a rollout has begun of those that the binding follows. Before that, the rollout
+// stage is about to say what its Works are, and nothing is done to them.
+func (s *scope) rolling() bool {
+	for _, f := range s.rollouts {
+		if f.rollout == nil || f.rollout.RolloutStatus().Revision == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// renders says whether a Work is what a part of a revision renders, with the replicas that it has.
+func (r *reconciler) renders(
+	ctx context.Context, b kube.Binding, part revision.Part, work *workv1alpha1.Work, target workv1alpha2.TargetCluster, cluster *clusterv1alpha1.Cluster,
+) bool {
+	return isRendered(render.Input{
+		Template: part.Template(), Binding: b, Target: target, Cluster: cluster, Revise: revise(ctx, r.interpreter, part.Object.GroupVersionKind()),
+		Overrides: override.Of(part.Rules), ExecutionNamespacePrefix: r.prefix,
+	}, work)
+}
+
+func (r *reconciler) now() string { return r.clock.Now().UTC().Format(time.RFC3339) }
+
+// withGeneration returns a template of another generation; the rest is shared.
+func withGeneration(template *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: maps.Clone(template.Object)}
+	if metadata, ok := out.Object["metadata"].(map[string]any); ok {
+		out.Object["metadata"] = maps.Clone(metadata)
+	}
+	out.SetGeneration(generation)
+	return out
+}
+
+func annotation(w *workv1alpha1.Work, key string) string {
+	if w == nil {
+		return ""
+	}
+	return w.Annotations[key]
+}
+
+func splitName(name string) client.ObjectKey {
+	namespace, rest, _ := strings.Cut(name, "/")
+	return client.ObjectKey{Namespace: namespace, Name: rest}
+}

@@ -1,0 +1,691 @@
+package binding_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/test/builder"
+)
+
+func TestChangesThatAreRolledOut(t *testing.T) {
+	s := start(t)
+	for name, test := range map[string]func(*testing.T, *stage){
+		"nothing is sent before its rollout says so":               nothingBeforeTheRollout,
+		"an edit goes where it was admitted, and nowhere else":     anEditWhereItWasAdmitted,
+		"an override goes where it was admitted, and nowhere else": anOverrideWhereItWasAdmitted,
+		"scaling and suspending go on at the cluster's revision":   scalingGoesOn,
+		"who comes and who returns gets what is stable":            whoComesGetsWhatIsStable,
+		"a Work that others spoil is mended with its own content":  aSpoiltWork,
+		"what replaces a purged copy has what is stable":           aPurgedCopy,
+		"a quota holds for an old revision, too":                   aQuotaForAnOldRevision,
+		"a content that cannot be read moves nothing":              aContentThatCannotBeRead,
+		"what was there before is r1, or waits for its turn":       whatWasThereBefore,
+		"the same content under another number is not sent again":  theSameContentAgain,
+		"cluster-scoped templates are rolled out, too":             clusterScopedRollout,
+		"what a workload needs moves with it":                      whatAWorkloadNeeds,
+		"of two workloads the slower decides":                      ofTwoTheSlower,
+		"a binding that goes by no strategy any more is set free":  setFree,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// byStrategy has a binding go by a strategy.
+func (w *world) byStrategy(t *testing.T, b *workv1alpha2.ResourceBinding) {
+	t.Helper()
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.RolloutStrategyAnnotation, "careful")
+	})
+}
+
+// createStaged creates a template with a binding that goes by a strategy from the start.
+func (w *world) createStaged(t *testing.T, template *unstructured.Unstructured, members ...string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	b := w.create(t, template)
+	w.byStrategy(t, b)
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = w.shares(members...)
+		for i := range b.Spec.Clusters {
+			b.Spec.Clusters[i].Replicas = b.Spec.Replicas
+		}
+	})
+	return b
+}
+
+// edit changes a template, and has the detector note it on the binding.
+func (w *world) edit(t *testing.T, template *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, mutate func(*unstructured.Unstructured)) {
+	t.Helper()
+	change(t, w, template, mutate)
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = template.GetResourceVersion() })
+}
+
+func image(of string) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		containers := []any{map[string]any{"name": o.GetName(), "image": of}}
+		if err := unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// source is what a part of a revision is made of as it is now.
+func (w *world) source(t *testing.T, template *unstructured.Unstructured, b kube.Binding) revision.Source {
+	t.Helper()
+	g := NewWithT(t)
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(template.GroupVersionKind())
+	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(template), live)).To(Succeed())
+	var list policyv1alpha1.OverridePolicyList
+	g.Expect(w.hub.List(t.Context(), &list, client.InNamespace(w.namespace))).To(Succeed())
+	out := revision.Source{Template: live, Rules: override.Select(override.Policies{Namespaced: list.Items}, selector.TargetOf(live)).Rules()}
+	if bindings.IsWorkload(b.BindingSpec()) {
+		kinds := native.New()
+		out.Revise = func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+			return kinds.ReviseReplicas(t.Context(), obj, replicas)
+		}
+	}
+	return out
+}
+
+// rollout is the rollout of a binding, which the test decides in place of the stage that does.
+type rollout struct {
+	world *world
+	obj   kube.Rollout
+}
+
+// rollOut makes the rollout of a binding.
+func (w *world) rollOut(t *testing.T, b kube.Binding) *rollout {
+	t.Helper()
+	kind := kube.RolloutsIn(b.GetNamespace())
+	obj := kind.New()
+	obj.SetNamespace(b.GetNamespace())
+	obj.SetName(b.GetName())
+	owner := "ResourceBinding"
+	if b.GetNamespace() == "" {
+		owner = "ClusterResourceBinding"
+	}
+	obj.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: workv1alpha2.GroupVersion.String(), Kind: owner, Name: b.GetName(), UID: b.GetUID(), Controller: new(true),
+	}})
+	NewWithT(t).Expect(w.hub.Create(t.Context(), obj)).To(Succeed())
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), obj) })
+	return &rollout{world: w, obj: obj}
+}
+
+// cut keeps a revision and returns its status; nobody is sent it yet.
+func (r *rollout) cut(t *testing.T, number int64, cause string, main revision.Source, dependents ...revision.Source) fairleadv1alpha1.RevisionStatus {
+	t.Helper()
+	g := NewWithT(t)
+	content, err := revision.Make(main, dependents...)
+	g.Expect(err).NotTo(HaveOccurred())
+	data, err := revision.Encode(&revision.Kept{Content: content, MadeAt: metav1.Unix(number*1000, 0)})
+	g.Expect(err).NotTo(HaveOccurred())
+	hash, err := content.Hash()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.world.hub.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: revision.SecretNamespace(r.obj), Name: revision.SecretName(r.obj, number), OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: fairleadv1alpha1.GroupVersion.String(), Kind: kube.RolloutsIn(r.obj.GetNamespace()).Kind, Name: r.obj.GetName(), UID: r.obj.GetUID(),
+		}}},
+		Type: revision.SecretType, Data: map[string][]byte{revision.SecretKey: data},
+	})).To(Succeed())
+	return fairleadv1alpha1.RevisionStatus{Number: number, Hash: hash, Cause: cause, CreatedAt: metav1.Now()}
+}
+
+// says has the status say which revisions there are, which is stable, and who is to have another.
+func (r *rollout) says(t *testing.T, stable int64, to map[string]int64, revisions ...fairleadv1alpha1.RevisionStatus) {
+	t.Helper()
+	change := func() error {
+		if err := r.world.hub.Get(t.Context(), client.ObjectKeyFromObject(r.obj), r.obj); err != nil {
+			return err
+		}
+		status := r.obj.RolloutStatus()
+		status.Stable, status.Clusters = stable, nil
+		for _, rev := range revisions {
+			if !slices.ContainsFunc(status.Revisions, func(x fairleadv1alpha1.RevisionStatus) bool { return x.Number == rev.Number }) {
+				status.Revisions = append(status.Revisions, rev)
+			}
+			status.Revision = max(status.Revision, rev.Number)
+		}
+		for _, member := range slices.Sorted(maps.Keys(to)) {
+			state := fairleadv1alpha1.ClusterInFlight
+			if to[member] == 0 {
+				state = fairleadv1alpha1.ClusterHeld
+			}
+			status.Clusters = append(status.Clusters, fairleadv1alpha1.ClusterGroup{
+				State: state, Revision: to[member], Names: []string{r.world.member(member)},
+			})
+		}
+		return r.world.hub.Status().Update(t.Context(), r.obj)
+	}
+	NewWithT(t).Eventually(change, soon, often).Should(Succeed())
+}
+
+// has returns what the Works of a template are, by member: the image of a workload and its
+// replicas, or the value of a ConfigMap; with the number of the revision.
+func (w *world) has(t *testing.T, template *unstructured.Unstructured, members ...string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, member := range members {
+		work := &workv1alpha1.Work{}
+		if err := w.hub.Get(t.Context(), w.workKey(member, template), work); err != nil {
+			out[member] = "nothing"
+			continue
+		}
+		obj := &unstructured.Unstructured{}
+		NewWithT(t).Expect(obj.UnmarshalJSON(work.Spec.Workload.Manifests[0].Raw)).To(Succeed())
+		text := ""
+		switch template.GetKind() {
+		case "Deployment":
+			list, _, _ := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
+			container, _ := list[0].(map[string]any)
+			text, _ = container["image"].(string)
+			if tier := obj.GetLabels()["tier"]; tier != "" {
+				text += " " + tier
+			}
+		case "ConfigMap":
+			text, _, _ = unstructured.NestedString(obj.Object, "data", "key")
+		default:
+			text = obj.GetLabels()["tier"]
+		}
+		if id := revision.Parse(work.Annotations[contract.RevisionAnnotation]); !id.Zero() {
+			text += " r" + string(rune('0'+id.Number))
+		}
+		out[member] = text
+	}
+	return out
+}
+
+// stays waits a while in which nothing of this world is written.
+func (w *world) stays(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Consistently(func() []string { return w.wrote() }, while, often).Should(BeEmpty())
+}
+
+func nothingBeforeTheRollout(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	web := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
+	b := w.createStaged(t, web, "a", "b")
+	w.stays(t)
+	r := w.rollOut(t, b)
+	w.stays(t)
+	r1 := r.cut(t, 1, "Edited", w.source(t, web, b))
+	r.says(t, 0, map[string]int64{"a": 1, "b": 0}, r1)
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nothing"}))
+	work := w.work(t, "a", web)
+	g.Expect(work.Annotations).To(HaveKey(contract.RevisionSinceAnnotation))
+	g.Expect(manifest(t, work, "metadata", "annotations")).NotTo(HaveKey(contract.RevisionAnnotation), "the member does not hear of it")
+	g.Expect(manifest(t, work, "spec", "replicas")).To(BeEquivalentTo(2))
+	r.says(t, 1, nil)
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
+	g.Expect(w.wrote()).To(Equal([]string{"POST", "POST"}), "each is written once")
+}
+
+// twoWaves is web in a and b with r1, and an edit of which r2 was made and a was sent.
+func twoWaves(t *testing.T, s *stage, more ...string) (*world, *unstructured.Unstructured, *workv1alpha2.ResourceBinding, *rollout) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, append([]string{"a", "b"}, more...)...)
+	web := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
+	b := w.createStaged(t, web, "a", "b")
+	r := w.rollOut(t, b)
+	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, web, b)))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nginx:1.27 r1"}))
+	w.edit(t, web, b, image("nginx:2"))
+	w.wrote()
+	w.stays(t)
+	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, web, b)))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
+	return w, web, b, r
+}
+
+func anEditWhereItWasAdmitted(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s)
+	w.edit(t, web, b, image("nginx:3"))
+	w.stays(t)
+	// Neither a relabelled cluster nor a look at everything brings what is newer.
+	change(t, w, builder.MakeCluster(w.member("b")).Obj(), func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"ring": "1"} })
+	w.stays(t)
+	// A status that is older than the Works moves nothing back.
+	r.says(t, 1, nil)
+	w.stays(t)
+	r.says(t, 2, nil)
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:2 r2"}))
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
+}
+
+func anOverrideWhereItWasAdmitted(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s)
+	r.says(t, 2, nil)
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nginx:2 r2"))
+	w.wrote()
+	ring := func(value string) *policyv1alpha1.ClusterAffinity {
+		return &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": value}}}
+	}
+	tier := func(value string) policyv1alpha1.Overriders {
+		return policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{{Operator: policyv1alpha1.OverrideAdd, Value: map[string]string{"tier": value}}}}
+	}
+	op := builder.MakeOverride(w.namespace, "tier").Select("apps/v1", "Deployment", "web").Obj()
+	op.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{TargetCluster: ring("1"), Overriders: tier("one")}}
+	g.Expect(w.hub.Create(t.Context(), op)).To(Succeed())
+	w.stays(t)
+	r3 := r.cut(t, 3, "Edited", w.source(t, web, b))
+	r.says(t, 2, map[string]int64{"a": 3}, r3)
+	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, soon, often).Should(HaveKeyWithValue("a", "nginx:2 r3"))
+	since := w.work(t, "a", web).Annotations[contract.RevisionSinceAnnotation]
+	g.Expect(since).NotTo(BeEmpty())
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
+
+	// The labels of b come to match a rule that b was not admitted to; those of a one that it was.
+	label := func(member string) {
+		change(t, w, builder.MakeCluster(w.member(member)).Obj(), func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"ring": "1"} })
+	}
+	label("b")
+	w.stays(t)
+	g.Expect(w.has(t, web, "b")).To(HaveKeyWithValue("b", "nginx:2 r2"))
+	label("a")
+	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, soon, often).Should(HaveKeyWithValue("a", "nginx:2 one r3"))
+
+	// An edit of the rule, and its end, wait like any other.
+	change(t, w, op, func(o *policyv1alpha1.OverridePolicy) { o.Spec.OverrideRules[0].Overriders = tier("two") })
+	g.Expect(w.hub.Delete(t.Context(), op)).To(Succeed())
+	w.wrote()
+	w.stays(t)
+	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 one r3", "b": "nginx:2 r2"}))
+}
+
+func scalingGoesOn(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, _ := twoWaves(t, s)
+	since := w.work(t, "b", web).Annotations[contract.RevisionSinceAnnotation]
+	change(t, w, web, func(o *unstructured.Unstructured) {
+		g.Expect(unstructured.SetNestedField(o.Object, int64(5), "spec", "replicas")).To(Succeed())
+	})
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Replicas, b.Spec.Resource.ResourceVersion = 5, web.GetResourceVersion()
+		for i := range b.Spec.Clusters {
+			b.Spec.Clusters[i].Replicas = 5
+		}
+	})
+	for _, member := range []string{"a", "b"} {
+		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, soon, often).Should(BeEquivalentTo(5))
+	}
+	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Expect(w.work(t, "b", web).Annotations[contract.RevisionSinceAnnotation]).To(Equal(since), "it is the same content")
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH", "PATCH"}))
+
+	// What the template says is newer than r2 now; that is no write for those that do not get it.
+	w.edit(t, web, b, image("nginx:3"))
+	w.stays(t)
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{
+			DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{w.member("b")}},
+		}}
+	})
+	g.Eventually(func() *bool { return w.work(t, "b", web).Spec.SuspendDispatching }, soon, often).Should(HaveValue(BeTrue()))
+	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
+}
+
+func whoComesGetsWhatIsStable(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s, "c")
+	// A new target.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.member("c"), Replicas: 2})
+	})
+	g.Eventually(func() map[string]string { return w.has(t, web, "c") }, soon, often).Should(HaveKeyWithValue("c", "nginx:1.27 r1"))
+	// One that is evicted, and returns.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = slices.DeleteFunc(b.Spec.Clusters, func(c workv1alpha2.TargetCluster) bool { return c.Name == w.member("b") })
+	})
+	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b going", "c"}))
+	w.release(t, w.work(t, "b", web))
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.member("b"), Replicas: 2})
+	})
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b", "c") }, soon, often).Should(Equal(map[string]string{
+		"a": "nginx:2 r2", "b": "nginx:1.27 r1", "c": "nginx:1.27 r1",
+	}))
+	// One whose Work somebody deletes while it is held: it is not known what it had.
+	r.says(t, 1, map[string]int64{"a": 2, "b": 0})
+	work := w.work(t, "b", web)
+	g.Expect(w.hub.Delete(t.Context(), work)).To(Succeed())
+	w.release(t, work)
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nothing"))
+	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, while, often).Should(HaveKeyWithValue("b", "nothing"))
+	r.says(t, 1, map[string]int64{"a": 2})
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
+}
+
+func aSpoiltWork(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, _, _ := twoWaves(t, s)
+	for _, member := range []string{"a", "b"} {
+		change(t, w, w.work(t, member, web), func(work *workv1alpha1.Work) {
+			work.Spec.Workload.Manifests[0].Raw = []byte(strings.ReplaceAll(string(work.Spec.Workload.Manifests[0].Raw), "nginx:", "evil:"))
+		})
+	}
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	// Somebody takes the revision off: what it has is not known then, and it waits for its turn.
+	change(t, w, w.work(t, "b", web), func(work *workv1alpha1.Work) { delete(work.Annotations, contract.RevisionAnnotation) })
+	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, while, often).Should(HaveKeyWithValue("b", HavePrefix("nginx:1.27")))
+}
+
+func aPurgedCopy(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, _ := twoWaves(t, s, "c")
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Placement = &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Divided}}
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: w.member("a"), Replicas: 1}, {Name: w.member("c"), Replicas: 1}}
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
+			FromCluster: w.member("b"), PurgeMode: policyv1alpha1.PurgeDirectly, Replicas: new(int32(1)), Reason: "TaintUntolerated", Producer: "test",
+		}}
+	})
+	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b going"}))
+	w.release(t, w.work(t, "b", web))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "c") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "c": "nginx:1.27 r1"}))
+}
+
+func aQuotaForAnOldRevision(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s)
+	requests := func(cpu string) {
+		w.edit(t, web, b, func(o *unstructured.Unstructured) {
+			containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+			container, _ := containers[0].(map[string]any)
+			container["resources"] = map[string]any{"requests": map[string]any{"cpu": cpu}}
+			g.Expect(unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")).To(Succeed())
+		})
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
+		})
+	}
+	requests("2")
+	r.says(t, 3, nil, r.cut(t, 3, "Edited", w.source(t, web, b)))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r3", "b": "nginx:2 r3"}))
+	g.Expect(w.hub.Create(t.Context(), &policyv1alpha1.FederatedResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "q"},
+		Spec:       policyv1alpha1.FederatedResourceQuotaSpec{Overall: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}},
+	})).To(Succeed())
+	requests("1")
+	r.says(t, 3, map[string]int64{"a": 4}, r.cut(t, 4, "Edited", w.source(t, web, b)))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, soon, often).Should(HaveKeyWithValue("a", "nginx:2 r4"))
+	// The old revision requests more than is asked for now: b keeps what it has, and gets no more of it.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[1].Replicas = 9 })
+	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, while, often).Should(HaveKeyWithValue("b", "nginx:2 r3"))
+	g.Expect(manifest(t, w.work(t, "b", web), "spec", "replicas")).To(BeEquivalentTo(2))
+}
+
+func aContentThatCannotBeRead(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s)
+	w.edit(t, web, b, image("nginx:3"))
+	r3 := r.cut(t, 3, "Edited", w.source(t, web, b))
+	// Somebody who may write Secrets there replaces what was kept.
+	name := client.ObjectKey{Namespace: w.namespace, Name: revision.SecretName(r.obj, 3)}
+	secret := &corev1.Secret{}
+	g.Expect(w.hub.Get(t.Context(), name, secret)).To(Succeed())
+	whole := secret.Data[revision.SecretKey]
+	w.edit(t, web, b, image("evil:1"))
+	content, err := revision.Make(w.source(t, web, b))
+	g.Expect(err).NotTo(HaveOccurred())
+	secret.Data[revision.SecretKey], err = revision.Encode(&revision.Kept{Content: content})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(w.hub.Update(t.Context(), secret)).To(Succeed())
+	r.says(t, 1, map[string]int64{"a": 3}, r3)
+	condition := func() *metav1.Condition {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingRendered)
+	}
+	g.Eventually(condition, soon, often).Should(HaveField("Message", And(ContainSubstring("revision 3"), ContainSubstring("cannot be read"))))
+	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, while, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	// Replicas go on, in what is there.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters[0].Replicas, b.Spec.Clusters[1].Replicas, b.Spec.Replicas = 7, 7, 7
+	})
+	for _, member := range []string{"a", "b"} {
+		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, soon, often).Should(BeEquivalentTo(7))
+	}
+	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	// Once it is there again it goes on by itself.
+	g.Expect(w.hub.Get(t.Context(), name, secret)).To(Succeed())
+	secret.Data[revision.SecretKey] = whole
+	g.Expect(w.hub.Update(t.Context(), secret)).To(Succeed())
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, 3*soon, often).Should(Equal(map[string]string{"a": "nginx:3 r3", "b": "nginx:1.27 r1"}))
+	g.Eventually(condition, soon, often).Should(BeNil())
+}
+
+func whatWasThereBefore(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	web := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
+	b := w.create(t, web, "a", "b")
+	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b"}))
+	w.byStrategy(t, b)
+	// b has something else, which is mended only as long as the stage has not seen the strategy.
+	seen := 0
+	g.Eventually(func() int {
+		work := w.work(t, "b", web)
+		if seen++; strings.Contains(string(work.Spec.Workload.Manifests[0].Raw), "nginx:1.27") {
+			seen = 0
+			work.Spec.Workload.Manifests[0].Raw = []byte(strings.ReplaceAll(string(work.Spec.Workload.Manifests[0].Raw), "nginx:1.27", "nginx:0"))
+			work.Annotations[contract.ManifestHashAnnotation] = "of something else"
+			_ = w.hub.Update(t.Context(), work) // or another time
+		}
+		return seen
+	}, soon, often).Should(BeNumerically(">", 50))
+	r := w.rollOut(t, b)
+	w.wrote()
+	w.stays(t)
+	r.says(t, 1, map[string]int64{"b": 0}, r.cut(t, 1, fairleadv1alpha1.CauseAdopted, w.source(t, web, b)))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27", "b": "nginx:0"}))
+	g.Eventually(func() string { return w.work(t, "b", web).Annotations[contract.ManifestHashAnnotation] }, soon, often).ShouldNot(Equal("of something else"))
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}), "of b, whose hash is not that of its manifest; a has r1 without a write")
+	w.stays(t)
+
+	// An edit: a is held with r1 and b with what it has, and both are scaled.
+	w.edit(t, web, b, image("nginx:2"))
+	w.stays(t)
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters[0].Replicas, b.Spec.Clusters[1].Replicas, b.Spec.Replicas = 7, 7, 7
+	})
+	for _, member := range []string{"a", "b"} {
+		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, soon, often).Should(BeEquivalentTo(7))
+	}
+	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:1.27", "b": "nginx:0"}))
+	// b is sent r1 by name.
+	r.says(t, 1, map[string]int64{"b": 1})
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
+	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, web, b)))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+}
+
+func theSameContentAgain(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s)
+	// The edit is taken back: r3 is what r1 was.
+	change(t, w, web, func(o *unstructured.Unstructured) {
+		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		container, _ := containers[0].(map[string]any)
+		container["image"] = "nginx:1.27"
+		g.Expect(unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")).To(Succeed())
+	})
+	r1, err := revision.Make(w.source(t, web, b))
+	g.Expect(err).NotTo(HaveOccurred())
+	hash, err := r1.Hash()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(hash).To(Equal(r.obj.RolloutStatus().Revisions[0].Hash))
+	r.says(t, 1, map[string]int64{"a": 3, "b": 3}, r.cut(t, 3, "Edited", w.source(t, web, b)))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r3", "b": "nginx:1.27 r1"}))
+}
+
+func clusterScopedRollout(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}
+	_ = w.hub.Create(t.Context(), ns) // another test may have it
+	role := builder.MakeClusterRole(w.namespace).Label("tier", "one").Obj()
+	g.Expect(w.hub.Create(t.Context(), role)).To(Succeed())
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), role) })
+	b := &workv1alpha2.ClusterResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: contract.BindingName("ClusterRole", w.namespace), Labels: map[string]string{contract.ClusterResourceBindingPermanentIDLabel: "id-of-" + w.namespace},
+			Annotations: map[string]string{contract.RolloutStrategyAnnotation: "careful"},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: w.namespace, UID: role.GetUID()},
+			Clusters: w.shares("a", "b"),
+		},
+	}
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), b) })
+	r := w.rollOut(t, b)
+	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, role, b)))
+	g.Eventually(func() map[string]string { return w.has(t, role, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "one r1", "b": "one r1"}))
+	change(t, w, role, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tier": "two"}) })
+	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, role, b)))
+	g.Eventually(func() map[string]string { return w.has(t, role, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "two r2", "b": "one r1"}))
+}
+
+// needs has the binding of a ConfigMap needed by workloads, where these are.
+func (w *world) needs(t *testing.T, b *workv1alpha2.ResourceBinding, by ...*workv1alpha2.ResourceBinding) {
+	t.Helper()
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.RequiredBy = nil
+		for _, other := range by {
+			if b.Labels == nil {
+				b.Labels = map[string]string{}
+			}
+			b.Labels[contract.DependedByLabelPrefix+contract.Hash(other.Namespace+"/"+other.Name)] = "id"
+			clusters := slices.Clone(other.Spec.Clusters)
+			for i := range clusters {
+				clusters[i].Replicas = 0
+			}
+			b.Spec.RequiredBy = append(b.Spec.RequiredBy, workv1alpha2.BindingSnapshot{Namespace: other.Namespace, Name: other.Name, Clusters: clusters})
+		}
+	})
+}
+
+func value(of string) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		if err := unstructured.SetNestedField(o.Object, of, "data", "key"); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func whatAWorkloadNeeds(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	web, config, late := builder.MakeDeployment(w.namespace, "web").Obj(), builder.MakeConfigMap(w.namespace, "config", "key", "1").Obj(), builder.MakeConfigMap(w.namespace, "late", "key", "1").Obj()
+	b := w.createStaged(t, web, "a", "b")
+	bc := w.create(t, config)
+	w.needs(t, bc, b)
+	w.stays(t)
+	r := w.rollOut(t, b)
+	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, web, b), w.source(t, config, bc)))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "1 r1", "b": "1 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nginx:1.27 r1"}))
+	g.Expect(w.work(t, "a", config).Annotations).To(HaveKeyWithValue(contract.RevisionOfAnnotation, w.namespace+"/web-deployment"))
+	w.wrote()
+
+	// An edit of what is needed goes with the workload, and so does what is needed anew.
+	w.edit(t, config, bc, value("2"))
+	bl := w.create(t, late)
+	w.needs(t, bl, b)
+	w.stays(t)
+	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, web, b), w.source(t, config, bc), w.source(t, late, bl)))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "2 r2", "b": "1 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, late, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "1 r2", "b": "nothing"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r2", "b": "nginx:1.27 r1"}), "it says that it has r2")
+	w.wrote()
+
+	// A revision that needs it no more takes nothing away where it was, and an edit reaches nobody.
+	r.says(t, 1, map[string]int64{"a": 3}, r.cut(t, 3, "Edited", w.source(t, web, b)))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, soon, often).Should(HaveKeyWithValue("a", "nginx:1.27 r3"))
+	w.edit(t, config, bc, value("3"))
+	w.wrote()
+	w.stays(t)
+	g.Expect(w.has(t, config, "a", "b")).To(Equal(map[string]string{"a": "2 r2", "b": "1 r1"}))
+
+	// While the workload leaves a cluster, what it needs there stays as it is.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = b.Spec.Clusters[:1]
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: w.member("b"), PurgeMode: policyv1alpha1.PurgeGracefully, Reason: "TaintUntolerated", Producer: "test"}}
+	})
+	r.says(t, 2, nil)
+	w.wrote()
+	w.stays(t)
+	g.Expect(w.has(t, config, "a", "b")).To(Equal(map[string]string{"a": "2 r2", "b": "1 r1"}))
+}
+
+func ofTwoTheSlower(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b")
+	web, api, config := builder.MakeDeployment(w.namespace, "web").Obj(), builder.MakeDeployment(w.namespace, "api").Obj(), builder.MakeConfigMap(w.namespace, "config", "key", "1").Obj()
+	bw, ba := w.createStaged(t, web, "a", "b"), w.createStaged(t, api, "a")
+	bc := w.create(t, config)
+	rw, ra := w.rollOut(t, bw), w.rollOut(t, ba)
+	w.needs(t, bc, bw, ba)
+	rw.says(t, 1, nil, rw.cut(t, 1, "Edited", w.source(t, web, bw), w.source(t, config, bc)))
+	ra.says(t, 1, nil, ra.cut(t, 1, "Edited", w.source(t, api, ba), w.source(t, config, bc)))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "1 r1", "b": "1 r1"}))
+	w.edit(t, config, bc, value("2"))
+	rw.says(t, 2, nil, rw.cut(t, 2, "Edited", w.source(t, web, bw), w.source(t, config, bc)))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "1 r1", "b": "2 r2"}))
+	g.Consistently(func() map[string]string { return w.has(t, config, "a") }, while, often).Should(HaveKeyWithValue("a", "1 r1"))
+	ra.says(t, 2, nil, ra.cut(t, 2, "Edited", w.source(t, api, ba), w.source(t, config, bc)))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a") }, soon, often).Should(HaveKeyWithValue("a", "2 r2"))
+}
+
+func setFree(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, _ := twoWaves(t, s)
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { delete(b.Annotations, contract.RolloutStrategyAnnotation) })
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2", "b": "nginx:2"}))
+	for key := range w.work(t, "b", web).Annotations {
+		g.Expect(key).NotTo(HavePrefix("fairlead.dev/revision"))
+	}
+}

@@ -1,0 +1,76 @@
+package dependencies_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/revision"
+)
+
+// keeps makes a revision of a template, as the rollout stage does.
+func (w *world) keeps(t *testing.T, rollout *fairleadv1alpha1.StagedRollout, number int64, template *unstructured.Unstructured) fairleadv1alpha1.RevisionStatus {
+	t.Helper()
+	g := NewWithT(t)
+	content, err := revision.Make(revision.Source{Template: template})
+	g.Expect(err).NotTo(HaveOccurred())
+	data, err := revision.Encode(&revision.Kept{Content: content})
+	g.Expect(err).NotTo(HaveOccurred())
+	hash, err := content.Hash()
+	g.Expect(err).NotTo(HaveOccurred())
+	w.create(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: revision.SecretName(rollout, number)},
+		Type:       revision.SecretType, Data: map[string][]byte{revision.SecretKey: data},
+	})
+	return fairleadv1alpha1.RevisionStatus{Number: number, Hash: hash}
+}
+
+func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"))
+	web, b := w.deployment(t, "web", "settings")
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.RolloutStrategyAnnotation, "careful")
+	})
+	settings := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
+	rollout := &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: b.Name}}
+	w.create(t, rollout)
+	says := func(stable int64, clusters []fairleadv1alpha1.ClusterGroup, revisions ...fairleadv1alpha1.RevisionStatus) {
+		t.Helper()
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(rollout), rollout)).To(Succeed())
+		rollout.Status.Phase, rollout.Status.Stable, rollout.Status.Clusters = fairleadv1alpha1.RolloutCompleted, stable, clusters
+		rollout.Status.Revisions = append(rollout.Status.Revisions, revisions...)
+		g.Expect(w.hub.Status().Update(t.Context(), rollout)).To(Succeed())
+	}
+	says(1, nil, w.keeps(t, rollout, 1, web))
+
+	// The template does without it; every cluster still has the revision that needs it.
+	change(t, w, web, func(u *unstructured.Unstructured) {
+		g.Expect(unstructured.SetNestedSlice(u.Object, nil, "spec", "template", "spec", "volumes")).To(Succeed())
+	})
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = web.GetResourceVersion() })
+	g.Eventually(func() string {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		return b.Annotations[contract.DependenciesAnnotation]
+	}, soon, often).Should(Equal("[]"), "the edit was seen")
+	g.Consistently(settings, while, often).Should(HaveKey("web-deployment"))
+
+	// One that is set aside has the old one.
+	says(2, []fairleadv1alpha1.ClusterGroup{{State: fairleadv1alpha1.ClusterSetAside, Names: []string{"edge-1"}}}, w.keeps(t, rollout, 2, web))
+	g.Consistently(settings, while, often).Should(HaveKey("web-deployment"))
+
+	// All have the new one.
+	says(2, nil)
+	g.Eventually(settings, soon, often).Should(BeNil())
+}

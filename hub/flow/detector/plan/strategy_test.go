@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+)
+
+func strategy(name string, selector *metav1.LabelSelector) *fairleadv1alpha1.RolloutStrategy {
+	return &fairleadv1alpha1.RolloutStrategy{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: fairleadv1alpha1.RolloutStrategySpec{PolicySelector: selector},
+	}
+}
+
+func TestTheStrategyOfATemplate(t *testing.T) {
+	t.Parallel()
+	prod := &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}
+	invalid := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "Near"}}}
+	for name, c := range map[string]struct {
+		template, policy string
+		strategies       []*fairleadv1alpha1.RolloutStrategy
+		was              Strategy
+		want             Strategy
+	}{
+		"nobody says anything":                               {},
+		"the policy names one":                               {policy: "a", want: Strategy{Name: "a"}},
+		"the template wins":                                  {template: "b", policy: "a", want: Strategy{Name: "b"}},
+		"the template opts out":                              {template: "none", policy: "a"},
+		"the policy says that there is none":                 {policy: "none"},
+		"one that does not exist counts, and nothing goes":   {policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("b", nil)}, want: Strategy{Name: "a"}},
+		"one that selects the policy is forced":              {template: "none", policy: "a", strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", prod)}, want: Strategy{Name: "f", Forced: true}},
+		"of two that select the policy the first counts":     {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("g", prod), strategy("f", prod)}, want: Strategy{Name: "f", Forced: true}},
+		"an empty selector selects every policy":             {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{})}, want: Strategy{Name: "f", Forced: true}},
+		"one that selects others is not forced":              {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", &metav1.LabelSelector{MatchLabels: map[string]string{"env": "test"}})}},
+		"a selector that cannot be read selects none":        {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", invalid)}},
+		"one that was named and is not any more goes":        {was: Strategy{Name: "a"}},
+		"one that was forced and does not select any more":   {strategies: []*fairleadv1alpha1.RolloutStrategy{strategy("f", nil)}, was: Strategy{Name: "f", Forced: true}},
+		"one that was forced and is gone stays":              {was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "f", Forced: true}},
+		"one that was forced and is gone, and the policy's":  {policy: "a", was: Strategy{Name: "f", Forced: true}, want: Strategy{Name: "a"}},
+		"one that was forced and is gone, and somebody says": {template: "none", was: Strategy{Name: "f", Forced: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			in := held()
+			labels := in.Winner.GetLabels()
+			labels["env"] = "prod"
+			in.Winner.SetLabels(labels)
+			if c.policy != "" {
+				in.Winner.SetAnnotations(map[string]string{contract.RolloutStrategyAnnotation: c.policy})
+			}
+			if c.template != "" {
+				in.Template.SetAnnotations(map[string]string{contract.RolloutStrategyAnnotation: c.template})
+			}
+			in.Strategies = c.strategies
+			c.was.Set(in.Binding)
+			g.Expect(StrategyOn(in.Binding)).To(Equal(c.was))
+			p := Decide(in)
+			g.Expect(p.Binding).NotTo(BeNil())
+			p.Binding.Update(in.Binding)
+			g.Expect(StrategyOn(in.Binding)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestALazyPolicyDoesNotPutOffItsStrategy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := held()
+	in.Winner.PropagationSpec().ActivationPreference = "Lazy"
+	in.Winner.SetAnnotations(map[string]string{contract.RolloutStrategyAnnotation: "careful"})
+	in.Edit = "1"
+	in.Template.SetAnnotations(map[string]string{contract.TemplateEditAnnotation: "1"})
+	p := Decide(in)
+	g.Expect(p.Outcome).To(Equal(Postponed))
+	g.Expect(p.BindingClaim).NotTo(BeNil())
+	g.Expect(p.Strategy).To(Equal(Strategy{Name: "careful"}))
+}
+
+func TestAStrategyIsReadAsItWasSet(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"other": "x"}}}
+	Strategy{Name: "f", Forced: true}.Set(b)
+	g.Expect(StrategyOn(b)).To(Equal(Strategy{Name: "f", Forced: true}))
+	Strategy{}.Set(b)
+	g.Expect(b.Annotations).To(Equal(map[string]string{"other": "x"}))
+}

@@ -1,0 +1,255 @@
+package admit
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/rollout/judge"
+	"fairlead.dev/hub/flow/rollout/plan"
+)
+
+// rollout is one decision in the making.
+type rollout struct {
+	in     Input
+	spec   fairleadv1alpha1.RolloutStrategySpec
+	status fairleadv1alpha1.StagedRolloutStatus
+	// newest and stable are the revisions of that name; stable changes when the last wave passes.
+	newest, stable revision.ID
+	// completed says that newest is stable.
+	completed bool
+	waves     []*wave
+	members   []*member // by name
+	// current is the index of the wave that is going on.
+	current int
+	// lifted says that a person did something about failures.
+	lifted bool
+	halt   *Reason
+	// waiting is why the current wave does not go on by itself.
+	waiting *Reason
+	out     Decision
+}
+
+// steps is how many times one thing may follow from another in one decision. What follows still is
+// decided the next time.
+const steps = 8
+
+// Decide says what a rollout does next. It is total: whatever it is given, it sends nothing to
+// anybody whose turn it is not. What it returns is at rest: deciding again at the same time, with
+// the status that it returned, changes nothing.
+func Decide(in Input) Decision {
+	out := decide(in)
+	for range steps {
+		if out.Cut != nil || equality.Semantic.DeepEqual(out.Status, in.Status) {
+			break
+		}
+		in.Status, in.Memory = out.Status, out.Memory
+		next := decide(in)
+		if next.Cut != nil { // One thing after the other: what led to it is written first.
+			out.wake(time.Millisecond)
+			break
+		}
+		next.Events = append(out.Events, next.Events...)
+		next.Forget = append(out.Forget, next.Forget...)
+		next.Urgent = next.Urgent || out.Urgent
+		out = next
+	}
+	return out
+}
+
+func decide(in Input) Decision {
+	out := Decision{Status: *in.Status.DeepCopy(), Memory: remember(in)}
+	begun := in.Status.Revision > 0 && in.Status.Phase == ""
+	if cut := cut(in, out.Memory); cut != nil && !begun {
+		out.Cut = cut
+		return out
+	}
+	out.wakeForEdit(in)
+	out.Status.ObservedGeneration = in.Generation
+	if in.Status.Revision == 0 && in.Hold == nil {
+		return out // Nothing is known of the content yet.
+	}
+	if in.Frozen == nil {
+		return unreadable(in, out)
+	}
+	r := newRollout(in, out)
+	if begun {
+		r.sayBegun()
+	}
+	r.grantRetries()
+	r.judgeAll()
+	r.findHalt()
+	if cut := r.rollBack(); cut != nil {
+		return Decision{Cut: cut, Status: *in.Status.DeepCopy(), Memory: r.out.Memory}
+	}
+	r.adviseHalt()
+	r.goOn()
+	r.catchUp()
+	r.count()
+	r.write()
+	return r.out
+}
+
+func newRollout(in Input, out Decision) *rollout {
+	r := &rollout{in: in, spec: plan.Defaulted(in.Frozen.Strategy), status: out.Status, out: out}
+	r.newest, r.stable = r.id(in.Status.Revision), r.id(in.Status.Stable)
+	r.completed = in.Status.Stable == in.Status.Revision
+	r.gather()
+	r.current = len(r.waves)
+	for i, w := range r.waves {
+		if w.status.PassedAt == nil {
+			r.current = i
+			break
+		}
+	}
+	return r
+}
+
+// id returns a revision that is kept, or none.
+func (r *rollout) id(number int64) revision.ID { return find(&r.in.Status, number) }
+
+func find(status *fairleadv1alpha1.StagedRolloutStatus, number int64) revision.ID {
+	for _, kept := range status.Revisions {
+		if kept.Number == number {
+			return revision.ID{Number: number, Hash: kept.Hash}
+		}
+	}
+	return revision.ID{}
+}
+
+// blocked says that nobody is to be sent anything now.
+func (r *rollout) blocked() bool { return r.in.Spec.Paused || r.in.HubSuspect || r.in.Hold != nil }
+
+// wake asks for another decision after some time.
+func (d *Decision) wake(after time.Duration) {
+	if after > 0 && (d.RetryAfter == 0 || after < d.RetryAfter) {
+		d.RetryAfter = after
+	}
+}
+
+func (r *rollout) say(warning bool, reason, message string) {
+	r.out.Events = append(r.out.Events, Event{Warning: warning, Reason: reason, Message: message})
+}
+
+// gather puts together the waves and those who are in them.
+func (r *rollout) gather() {
+	byName := map[string]fairleadv1alpha1.WaveStatus{}
+	for _, w := range r.in.Status.Waves {
+		byName[w.Name] = w
+	}
+	place := map[string]int{}
+	for i := range r.spec.Waves {
+		settings := &r.spec.Waves[i]
+		w := &wave{index: i, settings: settings, status: fairleadv1alpha1.WaveStatus{Name: settings.Name}}
+		if settings.Soak != nil && settings.Soak.Duration > 0 {
+			w.status.Soak = settings.Soak
+		}
+		before := byName[settings.Name]
+		w.status.StartedAt, w.status.WellSince, w.status.PassedAt = before.StartedAt, before.WellSince, before.PassedAt
+		w.soaking = before.WellSince != nil
+		r.waves = append(r.waves, w)
+	}
+	for _, frozen := range r.in.Frozen.Waves {
+		i := slices.IndexFunc(r.waves, func(w *wave) bool { return w.settings.Name == frozen.Name })
+		for position, name := range frozen.Clusters {
+			if i >= 0 {
+				place[name] = i<<32 | position
+			}
+		}
+	}
+	before := positions(&r.in.Status)
+	skipped := sets.Set[string]{}
+	for _, s := range r.in.Spec.Skip {
+		if s.Revision == r.newest.Number {
+			skipped.Insert(s.Cluster)
+		}
+	}
+	targets := sets.Set[string]{}
+	for _, c := range r.in.Clusters {
+		if !c.Target || targets.Has(c.Cluster.Name) {
+			continue
+		}
+		name := c.Cluster.Name
+		targets.Insert(name)
+		m := &member{Cluster: c, name: name, before: before[name], skipped: skipped.Has(name)}
+		if at, frozen := place[name]; frozen {
+			m.wave, m.position = r.waves[at>>32], at&(1<<32-1)
+		} else {
+			m.wave, m.late = r.waves[plan.Place(&r.spec, c.Cluster)], true
+		}
+		r.join(m)
+	}
+	for name, at := range before {
+		if targets.Has(name) {
+			continue
+		}
+		switch {
+		case at.state == fairleadv1alpha1.ClusterFailed:
+			r.lifted = true // Somebody took it out of the application: that is a way to mend it.
+		case at.state == fairleadv1alpha1.ClusterLost && skipped.Has(name):
+			r.lifted = true
+		case at.state == fairleadv1alpha1.ClusterLost && !r.completed:
+			// What was sent may be what cut it off, and that is why it was moved away: it still counts.
+			m := &member{name: name, before: at, left: true, wave: r.waves[len(r.waves)-1]}
+			if i, frozen := place[name]; frozen {
+				m.wave = r.waves[i>>32]
+			}
+			r.join(m)
+		}
+	}
+	slices.SortFunc(r.members, byMemberName)
+	for _, w := range r.waves {
+		slices.SortFunc(w.members, byMemberName)
+	}
+}
+
+func (r *rollout) join(m *member) {
+	r.members = append(r.members, m)
+	m.wave.members = append(m.wave.members, m)
+}
+
+// positions are how the clusters were when the status was written.
+func positions(status *fairleadv1alpha1.StagedRolloutStatus) map[string]position {
+	out := map[string]position{}
+	for _, group := range status.Clusters {
+		for _, name := range group.Names {
+			out[name] = position{group.State, group.Reason, group.Revision}
+		}
+	}
+	return out
+}
+
+// grantRetries gives the clusters their time anew for which a person asks that.
+func (r *rollout) grantRetries() {
+	granted := sets.New(r.status.Retried...)
+	r.status.Retried = nil
+	seen := sets.Set[fairleadv1alpha1.ClusterAtRevision]{}
+	again := sets.Set[string]{}
+	for _, retry := range r.in.Spec.Retry {
+		if retry.Revision != r.newest.Number || seen.Has(retry) {
+			continue
+		}
+		seen.Insert(retry)
+		r.status.Retried = append(r.status.Retried, retry)
+		if !granted.Has(retry) {
+			r.lifted = true
+			again.Insert(retry.Cluster)
+		}
+	}
+	for _, m := range r.members {
+		if !again.Has(m.name) {
+			continue
+		}
+		if m.before.state == fairleadv1alpha1.ClusterFailed {
+			m.before.state, m.before.reason = fairleadv1alpha1.ClusterInFlight, ""
+		}
+		if m.before.state == fairleadv1alpha1.ClusterCatchingUp {
+			m.before.reason = ""
+		}
+		r.out.Memory.Progress[m.name] = judge.Progress{Revision: r.expected(m).Number, RetriedAt: r.in.Now}
+	}
+}

@@ -1,0 +1,110 @@
+package admit
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/hub/flow/rollout/plan"
+)
+
+// findHalt says whether the rollout is to stop. A halt for which clusters failed lasts until a
+// person has done something about it, though these may be well meanwhile; a halt for which enough
+// are merely lost is over when these are well again.
+func (r *rollout) findHalt() {
+	if r.completed {
+		r.findFailedGoingBack()
+		return
+	}
+	for _, w := range r.waves {
+		allowed := r.budget(w)
+		if w.status.StartedAt == nil || r.failures(w) <= allowed {
+			continue
+		}
+		reason := fairleadv1alpha1.ReasonRolloutLostOnly
+		if r.failed(w) > allowed {
+			reason = fairleadv1alpha1.ReasonRolloutTooManyFailed
+		}
+		if r.halt == nil || reason == fairleadv1alpha1.ReasonRolloutTooManyFailed && r.halt.Reason != reason {
+			r.halt = &Reason{reason, r.haltMessage(w, allowed)}
+		}
+	}
+	before := meta.FindStatusCondition(r.in.Status.Conditions, fairleadv1alpha1.RolloutConditionHalted)
+	if before != nil && before.Status == "True" && before.Reason == fairleadv1alpha1.ReasonRolloutTooManyFailed && !r.lifted &&
+		(r.halt == nil || r.halt.Reason != before.Reason) {
+		r.halt = &Reason{before.Reason, before.Message}
+	}
+}
+
+// adviseHalt adds what people can do.
+func (r *rollout) adviseHalt() {
+	const advice = " What was sent stays. Mend it and hub rollout retry, or skip the cluster, undo or abort."
+	if r.halt != nil && !r.completed && !strings.HasSuffix(r.halt.Message, advice) {
+		r.halt.Message += advice
+	}
+}
+
+// findFailedGoingBack is about a revision that went to all at once: nothing is left to stop, but
+// it is no success if clusters did not take it.
+func (r *rollout) findFailedGoingBack() {
+	if !r.in.Status.Immediately {
+		return
+	}
+	var failed []*member
+	for _, m := range r.members {
+		if m.in(fairleadv1alpha1.ClusterFailed) {
+			failed = append(failed, m)
+		}
+	}
+	if len(failed) > 0 {
+		r.halt = &Reason{fairleadv1alpha1.ReasonRolloutTooManyFailed, fmt.Sprintf(
+			"Revision %d, which went to all at once, failed in %s: %s. Nothing more is done by itself: hub rollout retry, or edit the template.",
+			r.newest.Number, clusters(len(failed)), list(failed))}
+	}
+}
+
+func (r *rollout) haltMessage(w *wave, allowed int) string {
+	var failing []*member
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost) {
+			failing = append(failing, m)
+		}
+	}
+	return fmt.Sprintf("%d of %s of wave %s failed with revision %d or fell silent, and %d may: %s.",
+		len(failing), clusters(len(w.members)), w.settings.Name, r.newest.Number, allowed, list(failing))
+}
+
+// budget is how many clusters of a wave may fail.
+func (r *rollout) budget(w *wave) int {
+	of := 0
+	for _, m := range w.members {
+		if !m.in(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp, fairleadv1alpha1.ClusterSkipped) {
+			of++
+		}
+	}
+	return plan.Scaled(w.settings.MaxFailures, of, false)
+}
+
+// failures is how many failed or were lost.
+func (r *rollout) failures(w *wave) int {
+	n := 0
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost) {
+			n++
+		}
+	}
+	return n
+}
+
+// failed is how many failed.
+func (r *rollout) failed(w *wave) int {
+	n := 0
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterFailed) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,281 @@
+package admit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/rollout/judge"
+)
+
+// wave is one wave of the newest revision, and who is in it now.
+type wave struct {
+	index    int
+	settings *fairleadv1alpha1.Wave
+	status   fairleadv1alpha1.WaveStatus
+	members  []*member
+	// soaking says that it was well when the status was written.
+	soaking bool
+}
+
+// position is how a cluster is, as the status says it.
+type position struct {
+	state    fairleadv1alpha1.ClusterState
+	reason   string
+	revision int64
+}
+
+// member is a cluster in its wave.
+type member struct {
+	Cluster
+	name     string
+	wave     *wave
+	position int
+	// late says that it became a target after the waves were made, left that it is none any more.
+	late, left bool
+	// skipped says that a person leaves it out.
+	skipped bool
+	before  position
+	now     position
+	// unheard says of one that is held that it cannot be sent anything although its silence is not believed.
+	unheard bool
+}
+
+func byMemberName(a, b *member) int { return cmp.Compare(a.name, b.name) }
+
+func (m *member) is(state fairleadv1alpha1.ClusterState, reason string, number int64) {
+	m.now = position{state, reason, number}
+}
+
+func (m *member) in(states ...fairleadv1alpha1.ClusterState) bool {
+	return slices.Contains(states, m.now.state)
+}
+
+func (m *member) was(states ...fairleadv1alpha1.ClusterState) bool {
+	return slices.Contains(states, m.before.state)
+}
+
+// wasAside says that it was set aside, and has not caught up.
+func (m *member) wasAside() bool {
+	return m.was(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp)
+}
+
+// wasSent says that it was to have the newest revision.
+func (r *rollout) wasSent(m *member) bool {
+	return m.before.revision == r.newest.Number &&
+		m.was(fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost)
+}
+
+// passed says whether its wave has gone by.
+func (r *rollout) passed(m *member) bool { return r.completed || m.wave.status.PassedAt != nil }
+
+// silent says whether nothing is heard of it.
+func (m *member) silent() bool { return !m.SilentSince.IsZero() }
+
+// doubted says whether silence is not believed now.
+func (r *rollout) doubted(m *member) bool { return m.Doubted || r.in.HubSuspect }
+
+// behind says whether it has something older than the stable revision, or was set aside before it
+// was given anything.
+func (r *rollout) behind(m *member) bool {
+	if r.stable.Zero() || !m.Work.Exists {
+		return !r.stable.Zero() && m.wasAside()
+	}
+	return !judge.Has(m.Work, r.stable) && m.Work.Revision.Number < r.stable.Number
+}
+
+// missed is the revision that it catches up to.
+func (r *rollout) missed(m *member) revision.ID {
+	if r.stable.Zero() || r.spec.CatchUp.To == fairleadv1alpha1.CatchUpToNewest && r.passed(m) {
+		return r.newest
+	}
+	return r.stable
+}
+
+// expected is the revision that it is to be healthy with.
+func (r *rollout) expected(m *member) revision.ID {
+	if m.was(fairleadv1alpha1.ClusterCatchingUp) {
+		return r.missed(m)
+	}
+	return r.newest
+}
+
+// judgeAll says of everybody how they are, as if nothing more were sent.
+func (r *rollout) judgeAll() {
+	for _, m := range r.members {
+		r.judge(m)
+	}
+	onTheirWay := sets.Set[string]{}
+	for _, m := range r.members {
+		if m.in(fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterCatchingUp) {
+			onTheirWay.Insert(m.name)
+		}
+	}
+	maps.DeleteFunc(r.out.Memory.Progress, func(name string, p judge.Progress) bool {
+		return !onTheirWay.Has(name) || p == judge.Progress{Revision: p.Revision}
+	})
+}
+
+func (r *rollout) judge(m *member) {
+	switch {
+	case m.left:
+		m.is(fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterReasonLeft, 0)
+	case m.skipped && (!r.completed || !judge.Has(m.Work, r.newest) || !m.Work.Report.Well()):
+		m.is(fairleadv1alpha1.ClusterSkipped, "", 0)
+		r.lifted = r.lifted || !m.was(fairleadv1alpha1.ClusterSkipped)
+	case m.was(fairleadv1alpha1.ClusterCatchingUp) && r.judgeCatchingUp(m):
+	case r.concerns(m):
+		r.judgeSent(m)
+	case r.completed && judge.Has(m.Work, r.newest):
+		m.is(fairleadv1alpha1.ClusterHealthy, "", r.newest.Number)
+	default:
+		r.judgeUnsent(m)
+	}
+}
+
+// concerns says whether there is something to be judged about it and the newest revision. Once
+// that is stable this is so only for those who were not well.
+func (r *rollout) concerns(m *member) bool {
+	if r.completed {
+		return m.before.revision == r.newest.Number && !m.was(fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterCatchingUp, "")
+	}
+	return r.wasSent(m) || judge.Has(m.Work, r.newest)
+}
+
+// judgeSent is about a cluster that was sent the newest revision.
+func (r *rollout) judgeSent(m *member) {
+	before := position{}
+	if r.wasSent(m) {
+		before = m.before
+	}
+	v := r.ask(m, r.newest, before)
+	number := r.newest.Number
+	if v.State == fairleadv1alpha1.ClusterSetAside && !judge.Has(m.Work, r.newest) {
+		number = 0 // It was not sent yet, and is not to be.
+	}
+	m.is(v.State, v.Reason, number)
+}
+
+func (r *rollout) ask(m *member, wanted revision.ID, before position) judge.Verdict {
+	v := judge.Decide(judge.Input{
+		Now: r.in.Now, Wanted: wanted, Work: m.Work, Before: before.state, Reason: before.reason,
+		Silent: m.silent(), Doubted: r.doubted(m), Suspended: m.Suspended, Proven: r.passed(m),
+		Deadline: r.spec.ProgressDeadline.Duration, Progress: r.out.Memory.Progress[m.name],
+	})
+	r.out.Memory.Progress[m.name] = v.Progress
+	r.out.wake(v.Again)
+	return v
+}
+
+// judgeCatchingUp is about a cluster that was sent what it had missed. What fails here stops
+// nothing but catching up. It says false if the cluster has caught up, or was sent more since.
+func (r *rollout) judgeCatchingUp(m *member) bool {
+	missed := r.missed(m)
+	if missed != r.newest && judge.Has(m.Work, r.newest) {
+		return false
+	}
+	replaced := m.Work.Revision.Number > missed.Number && !judge.Has(m.Work, missed)
+	if replaced || r.stable.Zero() && !r.passed(m) { // What it was sent was replaced before it was stable: its wave is its turn.
+		m.before = position{state: fairleadv1alpha1.ClusterHeld}
+		return false
+	}
+	before := position{state: fairleadv1alpha1.ClusterInFlight, revision: missed.Number}
+	if m.before.revision == missed.Number {
+		switch m.before.reason {
+		case fairleadv1alpha1.ClusterReasonSilent:
+			before.state = fairleadv1alpha1.ClusterLost
+		case fairleadv1alpha1.ClusterReasonDeadline, fairleadv1alpha1.ClusterReasonRefused:
+			before.state, before.reason = fairleadv1alpha1.ClusterFailed, m.before.reason
+		}
+	}
+	if m.silent() && !judge.Has(m.Work, missed) && !r.doubted(m) {
+		return false // It was not sent anything yet.
+	}
+	v := r.ask(m, missed, before)
+	switch v.State {
+	case fairleadv1alpha1.ClusterHealthy:
+		if missed == r.newest {
+			m.is(v.State, v.Reason, missed.Number)
+			return true
+		}
+		m.before = position{state: fairleadv1alpha1.ClusterHeld, revision: missed.Number}
+		return false
+	case fairleadv1alpha1.ClusterSetAside:
+		m.is(v.State, v.Reason, missed.Number)
+	case fairleadv1alpha1.ClusterLost:
+		m.is(fairleadv1alpha1.ClusterCatchingUp, v.Reason, missed.Number) // Heard again: it goes on.
+	default:
+		m.is(fairleadv1alpha1.ClusterCatchingUp, v.Reason, missed.Number)
+	}
+	return true
+}
+
+// judgeUnsent is about a cluster that has not been sent the newest revision.
+func (r *rollout) judgeUnsent(m *member) {
+	heldAt := int64(0)
+	if !m.Work.Exists && !m.wasAside() || judge.Has(m.Work, r.stable) || r.behind(m) && (m.before.state == "" || m.before.revision == r.stable.Number) {
+		heldAt = r.stable.Number // What has only just been placed, or was promised it, gets it.
+	}
+	returning := func(reason string) { m.is(fairleadv1alpha1.ClusterReturning, reason, 0) }
+	switch {
+	case m.Suspended:
+		m.is(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReasonSuspended, 0)
+	case m.silent() && !r.doubted(m):
+		m.is(fairleadv1alpha1.ClusterSetAside, r.howLong(m), 0)
+	case m.silent() && m.wasAside():
+		m.is(fairleadv1alpha1.ClusterSetAside, r.howLong(m), 0)
+	case m.silent():
+		m.unheard = true
+		m.is(fairleadv1alpha1.ClusterHeld, "", heldAt)
+	case m.wasAside() && !r.settled(m):
+		returning(fairleadv1alpha1.ClusterReasonSettling)
+	case r.completed:
+		if (m.Work.Exists || m.wasAside()) && m.before.state != "" {
+			returning(fairleadv1alpha1.ClusterReasonSlot)
+		} else {
+			m.is(fairleadv1alpha1.ClusterHeld, "", heldAt)
+		}
+	case m.wasAside() && r.behind(m) && (!m.Work.Exists || !r.opens(m) && r.spec.CatchUp.To == fairleadv1alpha1.CatchUpToStable):
+		returning(fairleadv1alpha1.ClusterReasonSlot)
+	case m.wave.status.PassedAt != nil && m.Work.Exists && heldAt == r.stable.Number && r.behind(m):
+		m.is(fairleadv1alpha1.ClusterHeld, "", heldAt)
+	case m.wave.status.PassedAt != nil && (m.Work.Exists || r.stable.Zero()):
+		if r.spec.CatchUp.To == fairleadv1alpha1.CatchUpToNewest {
+			returning(fairleadv1alpha1.ClusterReasonSlot)
+		} else {
+			returning(fairleadv1alpha1.ClusterReasonStable)
+		}
+	case m.wave.soaking && !r.opens(m) && m.wasAside():
+		returning(fairleadv1alpha1.ClusterReasonStable)
+	default:
+		m.is(fairleadv1alpha1.ClusterHeld, "", heldAt)
+	}
+}
+
+// opens says whether its wave takes clusters that are heard from again: while it soaks it does
+// not, or clusters that come and go would keep it from ever being over.
+func (r *rollout) opens(m *member) bool { return m.wave.index == r.current && !m.wave.soaking }
+
+// settled says whether it has been heard from for long enough.
+func (r *rollout) settled(m *member) bool {
+	if m.HeardSince.IsZero() {
+		return true
+	}
+	left := r.spec.CatchUp.Settle.Duration - r.in.Now.Sub(m.HeardSince)
+	r.out.wake(left)
+	return left <= 0
+}
+
+// howLong is the reason of one that is silent.
+func (r *rollout) howLong(m *member) string {
+	left := r.spec.CatchUp.WarnAfter.Duration - r.in.Now.Sub(m.SilentSince)
+	r.out.wake(left)
+	if left <= 0 {
+		return fairleadv1alpha1.ClusterReasonSilentForLong
+	}
+	return fairleadv1alpha1.ClusterReasonSilent
+}

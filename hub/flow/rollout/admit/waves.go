@@ -1,0 +1,332 @@
+package admit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/hub/flow/rollout/judge"
+	"fairlead.dev/hub/flow/rollout/plan"
+)
+
+// goOn begins waves, sends to those whose turn it is, and lets waves pass.
+func (r *rollout) goOn() {
+	switch {
+	case r.completed:
+		return
+	case r.in.Status.Immediately && r.in.Hold == nil: // A person wants it, or a failure: no gate, not even a pause.
+		r.sendToAll()
+	case r.nothingToChange() && !r.blocked():
+		r.complete()
+	default:
+		r.sendToFirst()
+		for r.current < len(r.waves) && r.step(r.waves[r.current]) {
+			r.pass(r.waves[r.current])
+		}
+		if r.current == len(r.waves) {
+			r.complete()
+		}
+	}
+}
+
+// sendToFirst gives what was found when the strategy was added to targets that have nothing, since
+// there is nothing older that they could be given.
+func (r *rollout) sendToFirst() {
+	if !r.stable.Zero() || r.made().Cause != fairleadv1alpha1.CauseAdopted || r.in.Hold != nil || r.in.HubSuspect {
+		return
+	}
+	for _, m := range r.members {
+		if !m.Work.Exists && m.in(fairleadv1alpha1.ClusterHeld) && !m.unheard {
+			m.is(fairleadv1alpha1.ClusterInFlight, "", r.newest.Number)
+		}
+	}
+}
+
+// nothingToChange says that the first revision only makes what is not there, and the strategy
+// stages only what changes something.
+func (r *rollout) nothingToChange() bool {
+	if !r.stable.Zero() || r.waves[0].status.StartedAt != nil {
+		return false
+	}
+	for _, m := range r.members {
+		if m.Work.Exists && !judge.Has(m.Work, r.newest) || !m.Work.Exists && r.spec.FirstTime == fairleadv1alpha1.FirstTimeStaged {
+			return false
+		}
+	}
+	return true
+}
+
+// sendToAll sends the newest revision to everybody who is heard from, and to those who have one
+// that never was stable even if they are not: they must not find that when they return. Those who
+// were set aside return one after the other as ever.
+func (r *rollout) sendToAll() {
+	for _, m := range r.members {
+		unproven := m.Work.Exists && m.Work.Revision.Number > r.stable.Number && !judge.Has(m.Work, r.stable)
+		switch {
+		case judge.Has(m.Work, r.newest), m.in(fairleadv1alpha1.ClusterSkipped), m.left, m.Suspended:
+		case m.silent() && unproven:
+			m.is(fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterReasonSilent, r.newest.Number)
+		case m.silent():
+			m.is(fairleadv1alpha1.ClusterSetAside, r.howLong(m), 0)
+		case m.wasAside() && !unproven:
+		default:
+			m.is(fairleadv1alpha1.ClusterInFlight, "", r.newest.Number)
+		}
+	}
+	for _, w := range r.waves {
+		w.status.StartedAt, w.status.PassedAt = r.now(), r.now()
+	}
+	r.complete()
+}
+
+// complete makes the newest revision the stable one. Whoever has not got it is named, so that
+// nobody is sent it by that alone.
+func (r *rollout) complete() {
+	r.status.Stable, r.stable, r.completed = r.newest.Number, r.newest, true
+	for _, w := range r.waves {
+		if w.status.PassedAt == nil {
+			w.status.StartedAt, w.status.PassedAt = r.now(), r.now()
+		}
+	}
+	for _, m := range r.members {
+		switch {
+		case m.in(fairleadv1alpha1.ClusterHeld) && !m.Work.Exists && !m.wasAside():
+			m.now.revision = r.stable.Number
+		case m.in(fairleadv1alpha1.ClusterHeld), m.in(fairleadv1alpha1.ClusterReturning) && m.now.reason == fairleadv1alpha1.ClusterReasonStable:
+			m.is(fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterReasonSlot, 0)
+		}
+	}
+}
+
+// step does for a wave what may be done now, and says whether it has passed.
+func (r *rollout) step(w *wave) bool {
+	approved := r.approved(w)
+	switch {
+	case r.blocked() || r.halt != nil:
+		r.wellOrNot(w)
+		return false
+	case w.settings.Approval == fairleadv1alpha1.ApprovalBefore && !approved && r.concerned(w) > 0:
+		r.askApproval(w, "begins")
+		return false
+	}
+	r.start(w)
+	r.send(w)
+	left, well := r.wellOrNot(w)
+	switch {
+	case !well:
+		return false
+	case left > 0:
+		r.out.wake(left)
+		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutSoaking, fmt.Sprintf("Wave %s is well, and has been for a part of its soak of %s.", w.settings.Name, w.settings.Soak.Duration)}
+		return false
+	case w.settings.Approval == fairleadv1alpha1.ApprovalAfter && !approved && r.somebodyWaits(w):
+		r.askApproval(w, "is left")
+		return false
+	}
+	return true
+}
+
+func (r *rollout) approved(w *wave) bool {
+	return slices.Contains(r.in.Spec.Approvals, fairleadv1alpha1.WaveApproval{Revision: r.newest.Number, Wave: w.settings.Name})
+}
+
+func (r *rollout) askApproval(w *wave, what string) {
+	r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutNeedsApproval, fmt.Sprintf("A person is to approve that wave %s %s: hub rollout approve.", w.settings.Name, what)}
+}
+
+// somebodyWaits says whether an approval of one wave keeps anybody of it or a later one waiting.
+func (r *rollout) somebodyWaits(w *wave) bool {
+	return r.sentAny(w) || slices.ContainsFunc(r.waves[w.index:], func(w *wave) bool { return r.concerned(w) > 0 })
+}
+
+// start begins a wave.
+func (r *rollout) start(w *wave) {
+	if w.status.StartedAt != nil {
+		return
+	}
+	w.status.StartedAt = r.now()
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterReturning) { // Its wave takes it now.
+			r.judgeUnsent(m)
+		}
+	}
+	var aside []*member
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterSetAside) {
+			aside = append(aside, m)
+		}
+	}
+	if len(w.members) > 0 {
+		r.say(false, EventWaveStarted, fmt.Sprintf("Wave %s of revision %d begins with %s.", w.settings.Name, r.newest.Number, clusters(len(w.members))))
+	}
+	if len(aside) > 0 {
+		r.say(false, EventSetAside, fmt.Sprintf("Wave %s of revision %d goes on without %s: %s.", w.settings.Name, r.newest.Number, clusters(len(aside)), list(aside)))
+	}
+}
+
+// send sends the newest revision to as many as may be on their way at a time: those first that
+// have one that was replaced before it was stable, then in the order of the wave.
+func (r *rollout) send(w *wave) {
+	free := max(plan.Scaled(w.settings.MaxConcurrent, len(w.members), false), 1)
+	var turn []*member
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterInFlight) {
+			free--
+		}
+		if m.in(fairleadv1alpha1.ClusterHeld) && !m.unheard && m.Work.Revision.Number <= r.newest.Number && !r.waits(m) {
+			turn = append(turn, m)
+		}
+	}
+	superseded := func(m *member) int {
+		if m.Work.Exists && m.Work.Revision.Number > r.stable.Number && !judge.Has(m.Work, r.stable) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(turn, func(a, b *member) int {
+		late := func(m *member) int {
+			if m.late {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(superseded(a), superseded(b)), cmp.Compare(late(a), late(b)), cmp.Compare(a.position, b.position), byMemberName(a, b))
+	})
+	for _, m := range turn[:min(max(free, 0), len(turn))] {
+		m.is(fairleadv1alpha1.ClusterInFlight, "", r.newest.Number)
+		r.out.Memory.Progress[m.name] = judge.Progress{Revision: r.newest.Number, At: r.in.Now}
+		r.out.wake(r.spec.ProgressDeadline.Duration)
+	}
+}
+
+// waits says of one that is held whether it has come too late for a wave that soaks.
+func (r *rollout) waits(m *member) bool { return m.late && m.wave.soaking }
+
+// wellOrNot says whether a wave is well, and if so, what is left of its soak.
+func (r *rollout) wellOrNot(w *wave) (time.Duration, bool) {
+	if w.status.StartedAt == nil {
+		return 0, false
+	}
+	missing := r.lacking(w)
+	if missing != "" {
+		w.status.WellSince = nil
+		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutWave, missing}
+		if r.tooFew(w) {
+			r.waiting.Reason = fairleadv1alpha1.ReasonRolloutTooFewHeard
+		}
+		return 0, false
+	}
+	if w.status.WellSince == nil {
+		w.status.WellSince = r.now()
+	}
+	if !r.sentAny(w) {
+		return 0, true // Nothing was changed there that could prove itself.
+	}
+	return w.settings.Soak.Duration - r.in.Now.Sub(w.status.WellSince.Time), true
+}
+
+// lacking says what a wave lacks to be well; empty if it is.
+func (r *rollout) lacking(w *wave) string {
+	held, flying := 0, 0
+	for _, m := range w.members {
+		switch {
+		case m.in(fairleadv1alpha1.ClusterHeld) && !r.waits(m):
+			held++
+		case m.in(fairleadv1alpha1.ClusterInFlight):
+			flying++
+		case m.in(fairleadv1alpha1.ClusterHealthy) && m.silent() && m.now.reason == "":
+			flying++ // The hub suspects itself: nobody knows.
+		}
+	}
+	switch need := r.needed(w); {
+	case held+flying > 0:
+		return fmt.Sprintf("Wave %s waits for %s to be healthy with revision %d.", w.settings.Name, clusters(held+flying), r.newest.Number)
+	case r.updated(w) < need:
+		return fmt.Sprintf("Wave %s needs %s that %s healthy with revision %d, and has %d; the others are silent, suspended or have failed.",
+			w.settings.Name, clusters(need), isAre(need), r.newest.Number, r.updated(w))
+	case r.failures(w) > r.budget(w):
+		return fmt.Sprintf("Wave %s has too many failures.", w.settings.Name)
+	}
+	return ""
+}
+
+// tooFew says whether a wave waits for nothing but clusters that are not there.
+func (r *rollout) tooFew(w *wave) bool {
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterInFlight) || m.in(fairleadv1alpha1.ClusterHeld) && !r.waits(m) {
+			return false
+		}
+	}
+	return r.updated(w) < r.needed(w)
+}
+
+// needed is how many clusters must be healthy with something new.
+func (r *rollout) needed(w *wave) int { return min(int(*w.settings.MinUpdated), r.concerned(w)) }
+
+// concerned is how many clusters of a wave the revision changes, as far as is known. Lost ones that
+// are no targets any more are among them: nothing was proven by their leaving.
+func (r *rollout) concerned(w *wave) int {
+	n := 0
+	for _, m := range w.members {
+		if !m.in(fairleadv1alpha1.ClusterSkipped) && (!m.in(fairleadv1alpha1.ClusterHealthy) || m.now.reason != fairleadv1alpha1.ClusterReasonUnchanged) && !r.waits(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// updated is how many are healthy with something new.
+func (r *rollout) updated(w *wave) int {
+	n := 0
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterHealthy) && m.now.reason != fairleadv1alpha1.ClusterReasonUnchanged {
+			n++
+		}
+	}
+	return n
+}
+
+// sentAny says whether the revision changed anything in a wave, also where a person then left it out.
+func (r *rollout) sentAny(w *wave) bool {
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterHealthy) && m.now.reason == "" ||
+			m.in(fairleadv1alpha1.ClusterSkipped) && judge.Has(m.Work, r.newest) && !judge.Unchanged(m.Work, r.newest) || m.in(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost) {
+			return true
+		}
+	}
+	return false
+}
+
+// pass ends a wave, and goes to the next.
+func (r *rollout) pass(w *wave) {
+	w.status.PassedAt = r.now()
+	r.current++
+	r.waiting = nil
+	if len(w.members) > 0 {
+		r.say(false, EventWavePassed, fmt.Sprintf("Wave %s of revision %d has passed: %d healthy of %s.", w.settings.Name, r.newest.Number, w.healthy(), clusters(len(w.members))))
+	}
+}
+
+func (w *wave) healthy() int {
+	n := 0
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterHealthy) {
+			n++
+		}
+	}
+	return n
+}
+
+// now is the time for a status, which knows whole seconds: the next one, so that nothing that is
+// measured from it is over too early.
+func (r *rollout) now() *metav1.Time {
+	at := r.in.Now.Truncate(time.Second)
+	if at.Before(r.in.Now) {
+		at = at.Add(time.Second)
+	}
+	return &metav1.Time{Time: at}
+}

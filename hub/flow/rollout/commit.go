@@ -1,0 +1,66 @@
+package rollout
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/rollout/admit"
+)
+
+// statusInterval is how often the status of a rollout is written at the most, unless a person, a gate
+// or a failure is behind it.
+const statusInterval = time.Second
+
+// outcome is what came of a decision.
+type outcome struct {
+	// written says that the status was written.
+	written bool
+	// again is after how long what was not written is to be; 0 if there is nothing.
+	again time.Duration
+	// status is what stands there now.
+	status *fairleadv1alpha1.StagedRolloutStatus
+}
+
+// commit writes the status that was decided, if it is another one and it is time. What is not written
+// has no effect, and is decided anew.
+func (r *reconciler) commit(ctx context.Context, s *scope, d *admit.Decision) (outcome, error) {
+	before := s.rollout.RolloutStatus().DeepCopy()
+	key, out := r.slotKey(s.key()), outcome{status: before}
+	was := s.taken(before)
+	if apiequality.Semantic.DeepEqual(*before, d.Status) {
+		r.slots.settle(key, was, was)
+		return out, nil
+	}
+	if wait := s.memory.wroteAt.Add(statusInterval).Sub(s.in.Now); wait > 0 && !d.Urgent {
+		r.slots.settle(key, was, was)
+		out.again = wait
+		return out, nil
+	}
+	edit, err := kube.Begin(s.rollout)
+	if err == nil {
+		*s.rollout.RolloutStatus() = *d.Status.DeepCopy()
+		_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerRollout)
+	}
+	if err != nil {
+		r.slots.settle(key, was, was)
+		return out, err
+	}
+	r.written.Put(s.key(), s.rollout)
+	r.memories.wrote(s.key(), s.rollout.RolloutStatus())
+	is := s.taken(s.rollout.RolloutStatus())
+	r.slots.settle(key, was, is)
+	if len(is.queue) > 0 && !slices.Equal(was.queue, is.queue) {
+		out.again = statusInterval // whoever has just queued up may have a place already, and nothing else tells
+	}
+	s.memory.wroteAt = s.in.Now
+	s.memory.forget = append(s.memory.forget, d.Forget...)
+	out.written, out.status = true, s.rollout.RolloutStatus()
+	r.metrics.written(r.rollouts.Kind, s.key(), before, out.status, d.OldestSetAside, s.in.Now)
+	return out, nil
+}

@@ -1,0 +1,193 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+)
+
+// defaultWorkers is how many rollouts are decided at a time.
+const defaultWorkers = 4
+
+// Renderer knows what the Works of a binding would be. It is safe for use by many goroutines.
+type Renderer interface {
+	// IsRendered says whether a Work that has no revision yet is what the content of one renders.
+	IsRendered(ctx context.Context, b kube.Binding, work *workv1alpha1.Work, content revision.Content) (bool, error)
+}
+
+// Deps is what the stage needs.
+type Deps struct {
+	// ExecutionNamespacePrefix is followed by the name of a cluster.
+	ExecutionNamespacePrefix string
+	// Interpreter leaves the replicas out of templates.
+	Interpreter interpreter.Interpreter
+	// Renderer tells what was there before the strategy.
+	Renderer Renderer
+	// Events receives what there is to tell people.
+	Events kube.EventSink
+	// Clock is the hub's time.
+	Clock clock.PassiveClock
+	// Registry gets the metrics.
+	Registry prometheus.Registerer
+	// Workers is how many rollouts are decided at a time; 0 is a sensible number.
+	Workers int
+}
+
+// Register adds the stage to a manager: one controller for each kind of binding. Works must be
+// indexed by kube.Index.
+func Register(mgr manager.Manager, deps Deps) error {
+	if deps.ExecutionNamespacePrefix == "" || deps.Interpreter == nil || deps.Renderer == nil || deps.Events == nil || deps.Clock == nil || deps.Registry == nil {
+		return errors.New("the rollout stage needs the prefix of execution namespaces, an interpreter, a renderer, a sink for events, a clock and a registry of metrics")
+	}
+	if deps.Workers == 0 {
+		deps.Workers = defaultWorkers
+	}
+	m, err := newMetrics(deps.Registry, mgr.GetClient(), deps.Clock)
+	if err != nil {
+		return err
+	}
+	places := newSlots()
+	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
+		namespaced := kind.Kind == kube.ResourceBindings().Kind
+		r := &reconciler{
+			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, rollouts: kube.ClusterStagedRollouts(),
+			prefix: deps.ExecutionNamespacePrefix, interpreter: deps.Interpreter, renderer: deps.Renderer, events: deps.Events, clock: deps.Clock,
+			metrics: m, slots: places, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), memories: newMemories(),
+		}
+		if namespaced {
+			r.rollouts = kube.StagedRollouts()
+		}
+		b := kube.NewController(mgr, "rollout-"+strings.ToLower(kind.Kind), deps.Workers).
+			For(kind.New(), builder.WithPredicates(bindingChanged())).
+			Watches(&workv1alpha2.ResourceBinding{}, r.onDependent()).
+			Watches(&workv1alpha2.ClusterResourceBinding{}, r.onDependent()).
+			Watches(r.rollouts.New(), r.onRollout()).
+			Watches(&fairleadv1alpha1.RolloutStrategy{}, r.onStrategy()).
+			Watches(&workv1alpha1.Work{}, r.onWork()).
+			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
+			Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride()).
+			WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged)).
+			WatchesRawSource(r.slots.freed(r.kind))
+		if namespaced {
+			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
+		}
+		if err := b.Complete(kube.QuietConflicts(r)); err != nil {
+			return fmt.Errorf("making the rollout controller of %ss: %w", kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// reconciler rolls out the bindings of one kind.
+type reconciler struct {
+	hubClient   client.Client
+	hubReader   client.Reader
+	kind        kube.BindingKind
+	rollouts    kube.RolloutKind
+	prefix      string
+	interpreter interpreter.Interpreter
+	renderer    Renderer
+	events      kube.EventSink
+	clock       clock.PassiveClock
+	metrics     *metrics
+	slots       *slots
+	// written are the rollouts as this process wrote them, until the cache shows it.
+	written  *kube.Written[types.NamespacedName, kube.Rollout]
+	memories *memories
+	// epoch counts what may change the content of any application: override policies and the rules
+	// of kinds.
+	epoch atomic.Int64
+}
+
+// Reconcile takes the rollout of one binding further.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	key := req.NamespacedName
+	b := r.kind.New()
+	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(key) // its rollout goes with it
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	switch {
+	case !b.GetDeletionTimestamp().IsZero():
+		r.forget(key)
+		return reconcile.Result{}, nil
+	case !staged(b):
+		return reconcile.Result{}, r.end(ctx, b)
+	}
+	s, err := r.gather(ctx, b)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering what decides on the rollout of %q: %w", key.Name, err)
+	}
+	d, err := r.decide(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("making a revision of %q: %w", key.Name, err)
+	}
+	s.memory.engine = d.Memory
+	done, err := r.commit(ctx, s, &d)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("saying how far the rollout of %q is: %w", key.Name, err)
+	}
+	if done.written {
+		r.report(ctx, s, &d)
+	}
+	return reconcile.Result{RequeueAfter: sooner(d.RetryAfter, done.again)}, errors.Join(r.dropKept(ctx, s), r.keepCondition(ctx, s, done.status))
+}
+
+// sooner returns the shorter of two times to wait, of which 0 is not to.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// end ends the rollout of a binding that has no strategy any more: everything goes out at once, and
+// when there is a strategy again, it begins with what is there then.
+func (r *reconciler) end(ctx context.Context, b kube.Binding) error {
+	key := client.ObjectKeyFromObject(b)
+	r.forget(key)
+	rollout := r.rollouts.New()
+	err := r.hubClient.Get(ctx, key, rollout, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading %s %q: %w", r.rollouts.Kind, key.Name, err)
+	}
+	if err == nil && rollout.GetDeletionTimestamp().IsZero() {
+		uid := rollout.GetUID()
+		if err := r.hubClient.Delete(ctx, rollout, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("ending the rollout of %q: %w", key.Name, err)
+		}
+	}
+	return r.setCondition(ctx, b, nil)
+}
+
+// forget drops what is known of a binding that has no rollout.
+func (r *reconciler) forget(key types.NamespacedName) {
+	r.memories.forget(key)
+	r.slots.forget(r.rollouts.Kind, key)
+	r.metrics.forget(r.rollouts.Kind, key)
+}

@@ -1,0 +1,157 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/rollout/admit"
+	"fairlead.dev/hub/flow/rollout/catchup"
+	"fairlead.dev/hub/flow/rollout/plan"
+)
+
+// decide decides, and makes the revision that is to be made: the status that is written then tells of
+// both.
+func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, error) {
+	if err := r.slots.load(func() (map[slotKey]slotsOf, error) { return r.taken(ctx) }); err != nil {
+		return admit.Decision{}, err
+	}
+	d := r.decideOnce(s)
+	if d.Cut == nil {
+		return d, nil
+	}
+	made, frozen, content, err := r.cut(ctx, s, *d.Cut)
+	switch {
+	case errors.Is(err, revision.ErrTooLarge):
+		s.memory.tooLarge = s.memory.live.hash
+		return r.without(s, d, tooLarge()), nil
+	case errors.Is(err, errNotKept):
+		return r.without(s, d, notKept(d.Cut.ContentOf)), nil
+	case err != nil:
+		return admit.Decision{}, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Made a revision", "revision", made.Number, "cause", made.Cause)
+	s.made = true
+	s.in.Status = admit.Begin(s.in.Status, made)
+	s.in.Frozen, s.in.Memory, s.in.Hold = frozen, d.Memory, nil
+	s.remember(&revision.Kept{StrategySpec: frozen.Strategy, Waves: keptWaves(frozen)}, revision.ID{Number: made.Number, Hash: made.Hash})
+	for i := range s.in.Clusters { // what is unchanged is so since a revision that has a time by now
+		c := &s.in.Clusters[i]
+		c.Work = workOf(s.works[c.Cluster.Name], s.in.Status.Revisions)
+	}
+	if err := r.adopt(ctx, s, &content); err != nil {
+		return admit.Decision{}, err
+	}
+	if s.in.Live != nil && made.ContentOf == 0 {
+		s.in.Live.Edited = false
+	}
+	out := r.decideOnce(s)
+	if out.Cut != nil {
+		return admit.Decision{}, fmt.Errorf("revision %d was made, and another one is wanted at once", made.Number)
+	}
+	out.Urgent = true
+	return out, nil
+}
+
+// without decides again, as if the revision that cannot be made were not wanted.
+func (r *reconciler) without(s *scope, before admit.Decision, why *admit.Reason) admit.Decision {
+	s.in.Live, s.in.Spec.Target, s.in.Hold, s.in.Memory = nil, nil, why, before.Memory
+	out := r.decideOnce(s)
+	if out.Cut != nil { // what is wanted cannot be had, so that everything stays
+		out.Cut, out.Status = nil, s.in.Status
+	}
+	return out
+}
+
+func tooLarge() *admit.Reason {
+	return &admit.Reason{Reason: fairleadv1alpha1.ReasonRolloutTooLarge, Message: "The template with its overrides and what it needs is too large to be kept as a revision " +
+		"(1 MiB compressed), so that it is sent to no cluster. Make it smaller, move parts of it to templates with a strategy of their own, or opt out of the strategy."}
+}
+
+func notKept(number int64) *admit.Reason {
+	return &admit.Reason{Reason: fairleadv1alpha1.ReasonRolloutRevisionAbsent, Message: fmt.Sprintf(
+		"The content of revision %d is not kept any more, so that nothing goes back to it. Choose another one: hub rollout history.", number)}
+}
+
+// decideOnce decides with the places to catch up that the rollout may have.
+func (r *reconciler) decideOnce(s *scope) admit.Decision {
+	var d admit.Decision
+	var strategy fairleadv1alpha1.RolloutStrategySpec
+	switch {
+	case s.strategy != nil && s.strategy.Name == s.in.Status.Strategy:
+		strategy = s.strategy.Spec // one number for all rollouts of the strategy, whatever they were frozen with
+	case s.in.Frozen != nil:
+		strategy = s.in.Frozen.Strategy
+	}
+	most := int(*plan.Defaulted(strategy).CatchUp.MaxClusters)
+	r.slots.decide(r.slotKey(s.key()), s.taken(&s.in.Status), most, func(mine sets.Set[string]) slotsOf {
+		s.in.Slots = mine
+		d = admit.Decide(s.in)
+		if d.Cut != nil {
+			return s.taken(&s.in.Status)
+		}
+		return s.taken(&d.Status)
+	})
+	return d
+}
+
+func (r *reconciler) slotKey(name types.NamespacedName) slotKey {
+	return slotKey{kind: r.rollouts.Kind, name: name}
+}
+
+// taken reads which places a status takes; who returned first is served first.
+func (s *scope) taken(status *fairleadv1alpha1.StagedRolloutStatus) slotsOf {
+	return takenBy(status, func(name string) catchup.Waiting {
+		for i := range s.in.Clusters {
+			if c := &s.in.Clusters[i]; c.Cluster.Name == name {
+				return catchup.Waiting{Cluster: name, Since: c.HeardSince}
+			}
+		}
+		return catchup.Waiting{Cluster: name, Since: s.in.Now}
+	})
+}
+
+// taken reads the places that all rollouts have, as a hub finds them that begins to work.
+func (r *reconciler) taken(ctx context.Context) (map[slotKey]slotsOf, error) {
+	var clusters clusterv1alpha1.ClusterList
+	if err := r.hubClient.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing clusters: %w", err)
+	}
+	since := func(name string) catchup.Waiting {
+		for i := range clusters.Items {
+			if clusters.Items[i].Name == name {
+				return catchup.Waiting{Cluster: name, Since: heardSince(&clusters.Items[i])}
+			}
+		}
+		return catchup.Waiting{Cluster: name, Since: r.clock.Now()}
+	}
+	out := map[slotKey]slotsOf{}
+	for _, kind := range []kube.RolloutKind{kube.StagedRollouts(), kube.ClusterStagedRollouts()} {
+		found, err := kind.List(ctx, r.hubClient)
+		if err != nil {
+			return nil, err
+		}
+		for _, rollout := range found {
+			out[slotKey{kind: kind.Kind, name: client.ObjectKeyFromObject(rollout)}] = takenBy(rollout.RolloutStatus(), since)
+		}
+	}
+	return out, nil
+}
+
+func keptWaves(f *admit.Frozen) []revision.Wave {
+	out := make([]revision.Wave, len(f.Waves))
+	for i, w := range f.Waves {
+		out[i] = revision.Wave{Name: w.Name, Clusters: w.Clusters}
+	}
+	return out
+}

@@ -1,0 +1,332 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/rollout/admit"
+	"fairlead.dev/hub/flow/rollout/judge"
+	"fairlead.dev/hub/flow/rollout/plan"
+)
+
+// scope is what decides on one rollout.
+type scope struct {
+	binding kube.Binding
+	// rollout is a copy; its status is what was last written.
+	rollout kube.Rollout
+	// strategy is the one that the binding names now; nil if there is none of that name.
+	strategy *fairleadv1alpha1.RolloutStrategy
+	// targets are the Clusters of the targets; of one that is no more only the name is set.
+	targets []*clusterv1alpha1.Cluster
+	// works are those of the binding, by cluster.
+	works map[string]*workv1alpha1.Work
+	in    admit.Input
+	// made says that a revision was made just now.
+	made   bool
+	memory *memory
+}
+
+// key names the rollout and its binding.
+func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.binding) }
+
+// staged says whether changes of a binding reach its clusters by a strategy.
+func staged(b client.Object) bool { return strategyOf(b) != "" }
+
+// strategyOf returns the name of the strategy of a binding; empty if it has none.
+func strategyOf(b client.Object) string {
+	if name := b.GetAnnotations()[contract.RolloutStrategyAnnotation]; name != contract.RolloutStrategyNone {
+		return name
+	}
+	return ""
+}
+
+// gather reads all that is known of a rollout, and makes it if there is none yet.
+func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error) {
+	s := &scope{binding: b, memory: r.memories.of(client.ObjectKeyFromObject(b)), works: map[string]*workv1alpha1.Work{}}
+	var err error
+	if s.rollout, err = r.ensure(ctx, b); err != nil {
+		return nil, err
+	}
+	s.in = admit.Input{
+		Now: r.clock.Now(), Generation: s.rollout.GetGeneration(), Spec: *s.rollout.RolloutSpec(), Status: *s.rollout.RolloutStatus(),
+		Memory: s.memory.engine,
+	}
+	if err := r.readStrategy(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.readLive(ctx, s.memory, b); err != nil {
+		return nil, err
+	}
+	if err := r.readFrozen(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.readWorks(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.readClusters(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.compare(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, r.adopt(ctx, s, nil)
+}
+
+// ensure returns the rollout of a binding, as it was last written.
+func (r *reconciler) ensure(ctx context.Context, b kube.Binding) (kube.Rollout, error) {
+	key := client.ObjectKeyFromObject(b)
+	cached := r.rollouts.New()
+	err := r.hubClient.Get(ctx, key, cached)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading %s %q: %w", r.rollouts.Kind, key.Name, err)
+	}
+	if rollout, found := r.written.Latest(key, cached, err == nil); found {
+		if !rollout.GetDeletionTimestamp().IsZero() {
+			return nil, r.conflict(key.Name, "it is being deleted")
+		}
+		return rollout, nil
+	}
+	rollout := r.rollouts.New()
+	rollout.SetNamespace(key.Namespace)
+	rollout.SetName(key.Name)
+	rollout.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: workv1alpha2.GroupVersion.String(), Kind: r.kind.Kind, Name: key.Name, UID: b.GetUID(), Controller: new(true),
+	}})
+	if err := r.hubClient.Create(ctx, rollout, client.FieldOwner(contract.FieldManagerRollout)); err != nil {
+		if apierrors.IsAlreadyExists(err) {
+			return nil, r.conflict(key.Name, "the cache is behind")
+		}
+		return nil, fmt.Errorf("making %s %q: %w", r.rollouts.Kind, key.Name, err)
+	}
+	r.written.Put(key, rollout)
+	return rollout, nil
+}
+
+// conflict has a rollout looked at again in a moment.
+func (r *reconciler) conflict(name, why string) error {
+	return apierrors.NewConflict(fairleadv1alpha1.GroupVersion.WithResource(r.rollouts.Resource).GroupResource(), name, errors.New(why))
+}
+
+// readStrategy reads the strategy that the binding names.
+func (r *reconciler) readStrategy(ctx context.Context, s *scope) error {
+	name := strategyOf(s.binding)
+	strategy := &fairleadv1alpha1.RolloutStrategy{}
+	err := r.hubClient.Get(ctx, client.ObjectKey{Name: name}, strategy, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.in.Hold = &admit.Reason{Reason: fairleadv1alpha1.ReasonRolloutStrategyAbsent, Message: fmt.Sprintf(
+			"There is no RolloutStrategy %q, so that no change is sent to any cluster. Make it, or name another one in the annotation %s of the policy or the template.",
+			name, contract.RolloutStrategyAnnotation)}
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading RolloutStrategy %q: %w", name, err)
+	}
+	s.strategy = strategy
+	return nil
+}
+
+// readWorks reads the Works of the binding.
+func (r *reconciler) readWorks(ctx context.Context, s *scope) error {
+	id := kube.BindingID(s.binding)
+	if id == "" {
+		return nil
+	}
+	var list workv1alpha1.WorkList
+	if err := r.hubClient.List(ctx, &list, client.MatchingFields{kube.WorksByBinding: id}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing works: %w", err)
+	}
+	for i := range list.Items {
+		work := &list.Items[i]
+		if named, ok := bindings.KeyOf(work); ok && named != s.key() {
+			continue // of a binding that was copied, with its permanent id
+		}
+		if cluster, ok := contract.ClusterOf(r.prefix, work.Namespace); ok && work.DeletionTimestamp.IsZero() {
+			s.works[cluster] = work
+		}
+	}
+	return nil
+}
+
+// readClusters puts together what is known of each cluster that has to do with the rollout.
+func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
+	var all clusterv1alpha1.ClusterList
+	if err := r.hubClient.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing clusters: %w", err)
+	}
+	byName := make(map[string]*clusterv1alpha1.Cluster, len(all.Items))
+	clusters := make([]*clusterv1alpha1.Cluster, len(all.Items))
+	for i := range all.Items {
+		clusters[i] = &all.Items[i]
+		byName[clusters[i].Name] = clusters[i]
+	}
+	doubt := disruption.Decide(clusters, s.in.Now)
+	s.in.HubSuspect = doubt.Silent.Len() > 0
+	names := map[string]bool{}
+	for _, target := range bindings.Targets(s.binding.BindingSpec()) {
+		names[target.Name] = true
+	}
+	for name := range s.works {
+		if !names[name] {
+			names[name] = false
+		}
+	}
+	for _, name := range sortedKeys(names) {
+		cluster := byName[name]
+		if cluster == nil {
+			cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		}
+		if names[name] {
+			s.targets = append(s.targets, cluster)
+		}
+		s.in.Clusters = append(s.in.Clusters, admit.Cluster{
+			Cluster: cluster, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: heardSince(cluster),
+			Doubted: doubt.Suspended(name), Suspended: suspended(s.binding.BindingSpec().Suspension, name),
+			Work: workOf(s.works[name], s.in.Status.Revisions),
+		})
+	}
+	return nil
+}
+
+// heardSince says since when a cluster is heard from; zero if nothing is said of that.
+func heardSince(c *clusterv1alpha1.Cluster) time.Time {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready == nil || !disruption.SilentSince(c).IsZero() {
+		return time.Time{}
+	}
+	return ready.LastTransitionTime.Time
+}
+
+// suspended says whether a person suspended dispatching to a cluster.
+func suspended(s *workv1alpha2.Suspension, cluster string) bool {
+	if s == nil {
+		return false
+	}
+	return s.Dispatching != nil && *s.Dispatching ||
+		s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
+}
+
+// compare says whether the live content is an edit. Without a strategy no revision is made of it.
+func (r *reconciler) compare(ctx context.Context, s *scope) error {
+	m := s.memory
+	if s.strategy == nil || !m.live.there {
+		return nil
+	}
+	if m.tooLarge != "" && m.tooLarge == m.live.hash {
+		s.in.Hold = tooLarge()
+		return nil
+	}
+	out := &admit.Live{Hash: m.live.hash, Edited: true, Settle: plan.Defaulted(s.strategy.Spec).Settle.Duration}
+	if edit := newestEdit(s.in.Status.Revisions); !edit.Zero() {
+		same, err := r.isSame(ctx, s, edit)
+		if err != nil {
+			return err
+		}
+		out.Edited = !same
+	}
+	s.in.Live = out
+	return nil
+}
+
+// newestEdit returns the newest revision that was made of what was found, and not of an older one.
+func newestEdit(revisions []fairleadv1alpha1.RevisionStatus) revision.ID {
+	for _, r := range slices.Backward(revisions) {
+		if r.ContentOf == 0 {
+			return revision.ID{Number: r.Number, Hash: r.Hash}
+		}
+	}
+	return revision.ID{}
+}
+
+// adoption is a question to the renderer: is this Work what that revision renders?
+type adoption struct {
+	work     types.UID
+	manifest string
+	of       revision.ID
+}
+
+// adopt says of Works from before the rollout whether they are what the revision renders that was
+// found when the strategy was added: then they have it. Content is that of the newest revision if it
+// was made just now; else it is read.
+func (r *reconciler) adopt(ctx context.Context, s *scope, content *revision.Content) error {
+	id := adoptedOf(s.in.Status.Revisions)
+	if id.Zero() {
+		return nil
+	}
+	if id.Number != s.in.Status.Revision {
+		content = nil
+	}
+	answers := map[adoption]bool{}
+	for i := range s.in.Clusters {
+		c := &s.in.Clusters[i]
+		work := s.works[c.Cluster.Name]
+		if work == nil || !c.Work.Revision.Zero() {
+			continue
+		}
+		question := adoption{work: work.UID, manifest: work.Annotations[contract.ManifestHashAnnotation], of: id}
+		answer, known := s.memory.adopts[question]
+		if !known {
+			if content == nil {
+				kept, err := r.readKept(ctx, s.rollout, id)
+				if err != nil || kept == nil {
+					return err
+				}
+				content = &kept.Content
+			}
+			var err error
+			if answer, err = r.renderer.IsRendered(ctx, s.binding, work, *content); err != nil {
+				return fmt.Errorf("comparing the Work in %q with revision %d: %w", work.Namespace, id.Number, err)
+			}
+		}
+		answers[question] = answer
+		if answer {
+			c.Work.Revision, c.Work.Unchanged = id, true
+		}
+	}
+	s.memory.adopts = answers
+	return nil
+}
+
+// adoptedOf returns the newest revision that was found when a strategy was added; none if there is
+// none.
+func adoptedOf(revisions []fairleadv1alpha1.RevisionStatus) revision.ID {
+	for _, r := range slices.Backward(revisions) {
+		if r.Cause == fairleadv1alpha1.CauseAdopted {
+			return revision.ID{Number: r.Number, Hash: r.Hash}
+		}
+	}
+	return revision.ID{}
+}
+
+// workOf says what is known of a Work.
+func workOf(work *workv1alpha1.Work, revisions []fairleadv1alpha1.RevisionStatus) judge.Work {
+	if work == nil {
+		return judge.Work{}
+	}
+	out := judge.Work{Exists: true, Revision: revision.Parse(work.Annotations[contract.RevisionAnnotation]), Report: reportOf(work)}
+	since, err := time.Parse(time.RFC3339, work.Annotations[contract.RevisionSinceAnnotation])
+	for _, r := range revisions {
+		if err == nil && r.Number == out.Revision.Number {
+			out.Unchanged = since.Before(r.CreatedAt.Time)
+		}
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+package judge
+
+import (
+	"time"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
+)
+
+// Grace is how long a cluster may be unhealthy after it was healthy, and how long the refusal of a
+// member is not believed after a person asked for another try: the agent is to try first.
+const Grace = time.Minute
+
+// Input is one cluster that was, or is being, sent a revision.
+type Input struct {
+	Now time.Time
+	// Wanted is the revision.
+	Wanted revision.ID
+	Work   Work
+	// Before and Reason are what the last verdict about this very revision was; empty if there is none.
+	Before fairleadv1alpha1.ClusterState
+	Reason string
+	// Silent says that nothing is heard of the cluster, Doubted that this is not believed.
+	Silent, Doubted bool
+	// Suspended says that nothing is dispatched to it by the will of a person.
+	Suspended bool
+	// Proven says that the wave of the cluster has passed: to be silent and healthy is no loss then.
+	Proven bool
+	// Deadline is how long it may take, while heard from.
+	Deadline time.Duration
+	Progress Progress
+}
+
+// Verdict is how a cluster is: InFlight, Healthy, Failed, Lost, or SetAside if it was not sent the
+// revision and is not to be, or is suspended.
+type Verdict struct {
+	State    fairleadv1alpha1.ClusterState
+	Reason   string
+	Progress Progress
+	// Again is when time alone may change the verdict; 0 is never.
+	Again time.Duration
+}
+
+// Has says whether a Work has the content of a revision, by whatever number.
+func Has(work Work, id revision.ID) bool {
+	return work.Exists && !id.Zero() && work.Revision.Hash == id.Hash
+}
+
+// Unchanged says whether a Work has the content of a revision from before: there is nothing to
+// wait for.
+func Unchanged(work Work, id revision.ID) bool {
+	return Has(work, id) && (work.Revision.Number != id.Number || work.Unchanged)
+}
+
+// Well says whether the agent says so, of the very generation that the Work has.
+func (r Report) Well() bool { return r.Current && r.Applied && r.Health == Healthy }
+
+// Decide says how the cluster fares.
+func Decide(in Input) Verdict {
+	if in.Progress.Revision != in.Wanted.Number {
+		in.Progress = Progress{Revision: in.Wanted.Number}
+	}
+	healthy := Has(in.Work, in.Wanted) && in.Work.Report.Well()
+	switch {
+	case Unchanged(in.Work, in.Wanted):
+		return in.is(fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterReasonUnchanged)
+	case in.Silent:
+		return in.silent()
+	case healthy:
+		return in.is(fairleadv1alpha1.ClusterHealthy, "")
+	case in.Suspended && in.Before != fairleadv1alpha1.ClusterHealthy && in.Before != fairleadv1alpha1.ClusterFailed:
+		return in.is(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReasonSuspended)
+	case in.Before == fairleadv1alpha1.ClusterFailed:
+		return in.is(in.Before, in.Reason) // until it is healthy, or a person asks for another try
+	case in.wasHealthy():
+		return in.afterHealthy()
+	default:
+		return in.onItsWay()
+	}
+}
+
+// is returns a verdict for which no time runs.
+func (in Input) is(state fairleadv1alpha1.ClusterState, reason string) Verdict {
+	progress := Progress{Revision: in.Wanted.Number, Spent: in.Progress.Spent}
+	if state == fairleadv1alpha1.ClusterHealthy {
+		progress.Spent = 0
+	}
+	return Verdict{State: state, Reason: reason, Progress: progress}
+}
+
+// silent is about a cluster of which nothing is heard: what it was sent may be what cut it off.
+func (in Input) silent() Verdict {
+	sent := Has(in.Work, in.Wanted)
+	switch {
+	case in.Before == fairleadv1alpha1.ClusterFailed, in.Before == fairleadv1alpha1.ClusterLost && in.Doubted,
+		sent && in.Before == fairleadv1alpha1.ClusterHealthy && (in.Proven || in.Doubted):
+		return in.is(in.Before, in.Reason)
+	case in.Doubted:
+		return in.is(fairleadv1alpha1.ClusterInFlight, in.Reason)
+	case sent, in.Before == fairleadv1alpha1.ClusterLost:
+		return in.is(fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterReasonSilent)
+	default:
+		return in.is(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReasonSilent)
+	}
+}
+
+func (in Input) wasHealthy() bool {
+	return Has(in.Work, in.Wanted) && (in.Before == fairleadv1alpha1.ClusterHealthy ||
+		in.Before == fairleadv1alpha1.ClusterInFlight && in.Reason == fairleadv1alpha1.ClusterReasonUnhealthy)
+}
+
+// afterHealthy is about a cluster that was healthy with the revision. A Work that is scaled has a
+// new generation: until that is reported the cluster is as it was.
+func (in Input) afterHealthy() Verdict {
+	report := in.Work.Report
+	if !report.Current || report.Applied && report.Health == Unknown {
+		v := in.spend()
+		if v.State != fairleadv1alpha1.ClusterFailed {
+			v.State, v.Reason = in.Before, in.Reason
+		}
+		v.Progress.UnhealthySince = in.Progress.UnhealthySince
+		return v
+	}
+	progress := in.Progress
+	if progress.UnhealthySince.IsZero() {
+		progress.UnhealthySince = in.Now
+	}
+	left := Grace - in.Now.Sub(progress.UnhealthySince)
+	if left <= 0 {
+		return in.is(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterReasonUnhealthy)
+	}
+	return Verdict{State: fairleadv1alpha1.ClusterInFlight, Reason: fairleadv1alpha1.ClusterReasonUnhealthy, Progress: progress, Again: left}
+}
+
+// onItsWay is about a cluster that was not healthy with the revision yet. One that was lost counts
+// as lost until it is.
+func (in Input) onItsWay() Verdict {
+	patience := Grace - in.Now.Sub(in.Progress.RetriedAt)
+	if in.Work.Report.Current && in.Work.Report.Refused && Has(in.Work, in.Wanted) && patience <= 0 {
+		return in.is(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterReasonRefused)
+	}
+	v := in.spend()
+	if v.State == fairleadv1alpha1.ClusterInFlight && in.Before == fairleadv1alpha1.ClusterLost {
+		v.State = in.Before
+	}
+	if patience > 0 {
+		v.Again = min(v.Again, patience)
+	}
+	return v
+}
+
+// spend lets the time run that a cluster has.
+func (in Input) spend() Verdict {
+	progress := in.Progress
+	if !progress.At.IsZero() {
+		progress.Spent += max(in.Now.Sub(progress.At), 0)
+	}
+	progress.At = in.Now
+	if in.Doubted { // The hub suspects itself: its clock for others stands still.
+		progress.Spent, progress.At = in.Progress.Spent, time.Time{}
+	}
+	left := in.Deadline - progress.Spent
+	if left <= 0 {
+		return in.is(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterReasonDeadline)
+	}
+	return Verdict{State: fairleadv1alpha1.ClusterInFlight, Progress: progress, Again: left}
+}

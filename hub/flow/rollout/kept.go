@@ -1,0 +1,184 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/rollout/admit"
+	"fairlead.dev/hub/flow/rollout/plan"
+)
+
+// readKept reads a revision; nil if it is gone, or is not what the status says: then it moves
+// nothing.
+func (r *reconciler) readKept(ctx context.Context, rollout kube.Rollout, id revision.ID) (*revision.Kept, error) {
+	if id.Zero() {
+		return nil, nil //nolint:nilnil // No revision is an answer.
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, id.Number)}
+	if err := r.hubReader.Get(ctx, key, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // See above.
+		}
+		return nil, fmt.Errorf("reading revision %d from secret %q: %w", id.Number, key.Name, err)
+	}
+	kept, err := revision.Decode(secret.Data[revision.SecretKey], id)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Passing over what is not the revision that the status names", "Secret", key.String(), "reason", err.Error())
+		return nil, nil //nolint:nilnil // See above.
+	}
+	return kept, nil
+}
+
+// keep writes the content of a revision that no status names yet, so that nobody has read it.
+func (r *reconciler) keep(ctx context.Context, rollout kube.Rollout, number int64, kept *revision.Kept) error {
+	data, err := revision.Encode(kept)
+	if err != nil {
+		return fmt.Errorf("keeping revision %d: %w", number, err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, number),
+			Labels: map[string]string{contract.SystemLabel: contract.LabelTrue},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: fairleadv1alpha1.GroupVersion.String(), Kind: r.rollouts.Kind, Name: rollout.GetName(), UID: rollout.GetUID(), Controller: new(true),
+			}},
+		},
+		Type: revision.SecretType, Immutable: new(true), Data: map[string][]byte{revision.SecretKey: data},
+	}
+	err = r.hubClient.Create(ctx, secret.DeepCopy(), client.FieldOwner(contract.FieldManagerRollout))
+	if apierrors.IsAlreadyExists(err) {
+		if err := r.clear(ctx, rollout, number); err != nil {
+			return err
+		}
+		err = r.hubClient.Create(ctx, secret, client.FieldOwner(contract.FieldManagerRollout))
+	}
+	if err != nil {
+		return fmt.Errorf("keeping revision %d in secret %q: %w", number, secret.Name, err)
+	}
+	return nil
+}
+
+// clear removes what a hub left behind that ended between the Secret and the status. It asks the
+// server first whether the status names it by now.
+func (r *reconciler) clear(ctx context.Context, rollout kube.Rollout, number int64) error {
+	now := r.rollouts.New()
+	if err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(rollout), now); err != nil {
+		return fmt.Errorf("reading %s %q: %w", r.rollouts.Kind, rollout.GetName(), err)
+	}
+	if now.GetUID() != rollout.GetUID() || now.RolloutStatus().Revision >= number {
+		resource := schema.GroupResource{Group: fairleadv1alpha1.GroupVersion.Group, Resource: r.rollouts.Resource}
+		return apierrors.NewConflict(resource, rollout.GetName(), errors.New("the cache is behind"))
+	}
+	return r.drop(ctx, rollout, number)
+}
+
+// drop deletes the content of a revision.
+func (r *reconciler) drop(ctx context.Context, rollout kube.Rollout, number int64) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, number)}}
+	if err := r.hubClient.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting secret %q of revision %d: %w", secret.Name, number, err)
+	}
+	return nil
+}
+
+// dropKept deletes the content of revisions that the status does not name any more.
+func (r *reconciler) dropKept(ctx context.Context, s *scope) error {
+	for len(s.memory.forget) > 0 {
+		if err := r.drop(ctx, s.rollout, s.memory.forget[0]); err != nil {
+			return err
+		}
+		s.memory.forget = s.memory.forget[1:]
+	}
+	return nil
+}
+
+// cut makes a revision: its content is kept, and no status names it yet.
+func (r *reconciler) cut(ctx context.Context, s *scope, c admit.Cut) (admit.Made, *admit.Frozen, revision.Content, error) {
+	made := admit.Made{Cut: c, At: r.clock.Now()}
+	kept := &revision.Kept{}
+	if c.ContentOf == 0 {
+		kept.Content, kept.MadeAt = s.memory.live.content, metav1.NewTime(s.memory.live.at).Rfc3339Copy()
+		made.TemplateGeneration = s.memory.live.generation
+	} else {
+		of, err := r.readKept(ctx, s.rollout, idOf(s.in.Status.Revisions, c.ContentOf))
+		if err != nil {
+			return made, nil, revision.Content{}, err
+		}
+		if of == nil {
+			return made, nil, revision.Content{}, errNotKept
+		}
+		kept.Content, kept.MadeAt = of.Content, of.MadeAt
+		made.TemplateGeneration = of.Main.Origin.Generation
+	}
+	switch {
+	case s.strategy != nil:
+		kept.Strategy, kept.StrategySpec = s.strategy.Name, *s.strategy.Spec.DeepCopy()
+	case s.in.Frozen != nil:
+		kept.Strategy, kept.StrategySpec = s.in.Status.Strategy, s.in.Frozen.Strategy
+	default:
+		return made, nil, revision.Content{}, errNotKept
+	}
+	made.Strategy = kept.Strategy
+	waves := plan.Waves(plan.Input{Strategy: kept.StrategySpec, Seed: string(s.binding.GetUID()), Targets: s.targets})
+	for _, w := range waves {
+		kept.Waves = append(kept.Waves, revision.Wave{Name: w.Name, Clusters: w.Clusters})
+	}
+	var err error
+	if made.Hash, err = kept.Hash(); err != nil {
+		return made, nil, revision.Content{}, fmt.Errorf("hashing revision %d: %w", c.Number, err)
+	}
+	if err := r.keep(ctx, s.rollout, c.Number, kept); err != nil {
+		return made, nil, revision.Content{}, err
+	}
+	return made, &admit.Frozen{Strategy: kept.StrategySpec, Waves: waves}, kept.Content, nil
+}
+
+// errNotKept says that the content of a revision cannot be read any more.
+var errNotKept = errors.New("the content of the revision is not kept any more")
+
+// readFrozen reads what was frozen with the newest revision.
+func (r *reconciler) readFrozen(ctx context.Context, s *scope) error {
+	id := idOf(s.in.Status.Revisions, s.in.Status.Revision)
+	if s.memory.frozen == nil || s.memory.frozenOf != id {
+		kept, err := r.readKept(ctx, s.rollout, id)
+		if err != nil || kept == nil {
+			return err
+		}
+		s.remember(kept, id)
+	}
+	s.in.Frozen = s.memory.frozen
+	return nil
+}
+
+// remember keeps what is asked for every time, which is not the content.
+func (s *scope) remember(kept *revision.Kept, id revision.ID) {
+	waves := make([]plan.Wave, len(kept.Waves))
+	for i, w := range kept.Waves {
+		waves[i] = plan.Wave{Name: w.Name, Clusters: w.Clusters}
+	}
+	s.memory.frozen, s.memory.frozenOf = &admit.Frozen{Strategy: kept.StrategySpec, Waves: waves}, id
+}
+
+// idOf returns the revision of a number; none if it is not kept.
+func idOf(revisions []fairleadv1alpha1.RevisionStatus, number int64) revision.ID {
+	for _, r := range revisions {
+		if r.Number == number {
+			return revision.ID{Number: r.Number, Hash: r.Hash}
+		}
+	}
+	return revision.ID{}
+}

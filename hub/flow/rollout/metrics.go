@@ -1,0 +1,191 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+)
+
+// metrics are what Prometheus sees of rollouts. It is safe for use by many goroutines.
+type metrics struct {
+	hubReader client.Reader
+	clock     clock.PassiveClock
+
+	clusters, rollouts, oldest *prometheus.Desc
+	halts                      *prometheus.CounterVec
+	waves, catchUps            prometheus.Histogram
+
+	mu sync.Mutex
+	// setAside is since when the cluster is silent that a rollout set aside the longest ago.
+	setAside map[slotKey]time.Time
+	// returning is since when clusters are back that have not caught up.
+	returning map[slotKey]map[string]time.Time
+}
+
+// phases and states are all that there are, so that those that nothing is in are 0.
+func phases() []fairleadv1alpha1.RolloutPhase {
+	return []fairleadv1alpha1.RolloutPhase{
+		fairleadv1alpha1.RolloutProgressing, fairleadv1alpha1.RolloutSoaking, fairleadv1alpha1.RolloutWaiting, fairleadv1alpha1.RolloutPaused,
+		fairleadv1alpha1.RolloutHalted, fairleadv1alpha1.RolloutCompleted,
+	}
+}
+
+func states() []fairleadv1alpha1.ClusterState {
+	return []fairleadv1alpha1.ClusterState{
+		fairleadv1alpha1.ClusterHeld, fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost,
+		fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp, fairleadv1alpha1.ClusterSkipped,
+	}
+}
+
+// newMetrics registers the metrics. Those of another hub of this process, if there is one, give way
+// to none: each test has a registry of its own.
+func newMetrics(registry prometheus.Registerer, hubReader client.Reader, c clock.PassiveClock) (*metrics, error) {
+	const prefix = "fairlead_hub_rollout_"
+	m := &metrics{
+		hubReader: hubReader, clock: c,
+		clusters: prometheus.NewDesc(prefix+"clusters", "Clusters of all rollouts that are not simply at the stable revision, by how they are: a cluster counts once for each application.", []string{"state"}, nil),
+		rollouts: prometheus.NewDesc(prefix+"rollouts", "Applications with a strategy, by how their rollout is.", []string{"phase"}, nil),
+		oldest:   prometheus.NewDesc(prefix+"set_aside_oldest_seconds", "How long the cluster has been silent that was set aside the longest ago, of all rollouts; 0 if none is.", nil, nil),
+		halts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "halts_total", Help: "Rollouts that were halted because a wave had more failures than it may.",
+		}, []string{"reason"}),
+		waves: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: prefix + "wave_seconds", Help: "From a wave's begin until it has passed, with its soak and without the wait for an approval before it.",
+			// 1 s to 3 days.
+			Buckets: prometheus.ExponentialBuckets(1, 3, 12),
+		}),
+		catchUps: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: prefix + "catch_up_seconds", Help: "From the return of a cluster that was set aside until it has what it missed of an application.",
+			Buckets: prometheus.ExponentialBuckets(1, 3, 12),
+		}),
+		setAside: map[slotKey]time.Time{}, returning: map[slotKey]map[string]time.Time{},
+	}
+	for _, reason := range []string{fairleadv1alpha1.ReasonRolloutTooManyFailed, fairleadv1alpha1.ReasonRolloutLostOnly} {
+		m.halts.WithLabelValues(reason)
+	}
+	for _, c := range []prometheus.Collector{m, m.halts, m.waves, m.catchUps} {
+		if err := registry.Register(c); err != nil {
+			if _, twice := errors.AsType[prometheus.AlreadyRegisteredError](err); !twice {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.clusters
+	ch <- m.rollouts
+	ch <- m.oldest
+}
+
+// Collect implements prometheus.Collector: it counts what the cache has when Prometheus asks.
+func (m *metrics) Collect(ch chan<- prometheus.Metric) {
+	clusters, rollouts := map[fairleadv1alpha1.ClusterState]int{}, map[fairleadv1alpha1.RolloutPhase]int{}
+	for _, kind := range []kube.RolloutKind{kube.StagedRollouts(), kube.ClusterStagedRollouts()} {
+		found, err := kind.List(context.Background(), m.hubReader) //nolint:forbidigo // Prometheus gives none; the list is of a cache.
+		if err != nil {
+			continue // the cache is not there yet, or not any more
+		}
+		for _, r := range found {
+			rollouts[r.RolloutStatus().Phase]++
+			for _, group := range r.RolloutStatus().Clusters {
+				clusters[group.State] += len(group.Names)
+			}
+		}
+	}
+	for _, phase := range phases() {
+		ch <- prometheus.MustNewConstMetric(m.rollouts, prometheus.GaugeValue, float64(rollouts[phase]), string(phase))
+	}
+	for _, state := range states() {
+		ch <- prometheus.MustNewConstMetric(m.clusters, prometheus.GaugeValue, float64(clusters[state]), string(state))
+	}
+	ch <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, m.oldestSetAside().Seconds())
+}
+
+func (m *metrics) oldestSetAside() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out time.Duration
+	for _, since := range m.setAside {
+		out = max(out, m.clock.Since(since))
+	}
+	return out
+}
+
+// written counts what is new in a status that was written.
+func (m *metrics) written(kind string, name types.NamespacedName, before, after *fairleadv1alpha1.StagedRolloutStatus, oldest, now time.Time) {
+	const halted = fairleadv1alpha1.RolloutConditionHalted
+	if c := meta.FindStatusCondition(after.Conditions, halted); meta.IsStatusConditionTrue(after.Conditions, halted) && !meta.IsStatusConditionTrue(before.Conditions, halted) {
+		m.halts.WithLabelValues(c.Reason).Inc()
+	}
+	passed := map[string]bool{}
+	for _, w := range before.Waves {
+		passed[w.Name] = before.Revision == after.Revision && w.PassedAt != nil
+	}
+	for _, w := range after.Waves {
+		if w.PassedAt != nil && w.StartedAt != nil && !passed[w.Name] {
+			m.waves.Observe(w.PassedAt.Sub(w.StartedAt.Time).Seconds())
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := slotKey{kind: kind, name: name}
+	if oldest.IsZero() {
+		delete(m.setAside, key)
+	} else {
+		m.setAside[key] = oldest
+	}
+	m.countCaughtUp(key, after, now)
+}
+
+// countCaughtUp notes who is back and who has caught up.
+func (m *metrics) countCaughtUp(key slotKey, status *fairleadv1alpha1.StagedRolloutStatus, now time.Time) {
+	back := map[string]time.Time{}
+	for _, state := range []fairleadv1alpha1.ClusterState{fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp} {
+		for _, name := range revision.Names(status.Clusters, state) {
+			back[name] = now
+			if since, known := m.returning[key][name]; known {
+				back[name] = since
+			}
+		}
+	}
+	away := map[string]bool{}
+	for _, state := range []fairleadv1alpha1.ClusterState{fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterFailed} {
+		for _, name := range revision.Names(status.Clusters, state) {
+			away[name] = true
+		}
+	}
+	for name, since := range m.returning[key] {
+		if _, still := back[name]; !still && !away[name] {
+			m.catchUps.Observe(now.Sub(since).Seconds())
+		}
+	}
+	if len(back) == 0 {
+		delete(m.returning, key)
+		return
+	}
+	m.returning[key] = back
+}
+
+// forget drops a rollout that is no more.
+func (m *metrics) forget(kind string, name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.setAside, slotKey{kind: kind, name: name})
+	delete(m.returning, slotKey{kind: kind, name: name})
+}

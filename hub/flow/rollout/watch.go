@@ -1,0 +1,237 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
+	"fairlead.dev/common/kube"
+)
+
+// batchDelay lets the reports of several clusters become one look.
+const batchDelay = 20 * time.Millisecond
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// bindingChanged lets through the bindings that have a strategy, or had one.
+func bindingChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return staged(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			if !staged(e.ObjectOld) && !staged(e.ObjectNew) {
+				return false
+			}
+			return strategyOf(e.ObjectOld) != strategyOf(e.ObjectNew) || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				e.ObjectOld.GetAnnotations()[contract.DependenciesAnnotation] != e.ObjectNew.GetAnnotations()[contract.DependenciesAnnotation] ||
+				kube.BindingID(e.ObjectOld) != kube.BindingID(e.ObjectNew) || !e.ObjectNew.GetDeletionTimestamp().IsZero()
+		},
+		DeleteFunc:  func(e event.DeleteEvent) bool { return staged(e.Object) },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// onDependent asks for the bindings that need one that changed.
+func (r *reconciler) onDependent() handler.EventHandler {
+	ask := func(ctx context.Context, obj client.Object, q queue) {
+		b, ok := obj.(kube.Binding)
+		if !ok {
+			return
+		}
+		for _, by := range b.BindingSpec().RequiredBy {
+			if by.Name != "" && (by.Namespace != "") == (r.kind.Kind == kube.ResourceBindings().Kind) {
+				r.askFor(ctx, client.ObjectKey{Namespace: by.Namespace, Name: by.Name}, q, 0)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if !e.IsInInitialList {
+				ask(ctx, e.Object, q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || strategyOf(e.ObjectOld) != strategyOf(e.ObjectNew) {
+				ask(ctx, e.ObjectOld, q)
+				ask(ctx, e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object, q) },
+	}
+}
+
+// askFor asks for a binding if it has a strategy.
+func (r *reconciler) askFor(ctx context.Context, key client.ObjectKey, q queue, after time.Duration) {
+	b := r.kind.New()
+	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err == nil && staged(b) {
+		q.AddAfter(reconcile.Request{NamespacedName: key}, after)
+	}
+}
+
+// onRollout asks for the binding of a rollout that somebody else made, changed or deleted.
+func (r *reconciler) onRollout() handler.EventHandler {
+	ask := func(obj client.Object, q queue) {
+		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)})
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { ask(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			r.written.Seen(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew)
+			before, ok := e.ObjectOld.(kube.Rollout)
+			after, ok2 := e.ObjectNew.(kube.Rollout)
+			if !ok || !ok2 || before.GetGeneration() != after.GetGeneration() || !after.GetDeletionTimestamp().IsZero() ||
+				!apiequality.Semantic.DeepEqual(before.RolloutStatus(), after.RolloutStatus()) && r.byOthers(after) {
+				ask(e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.written.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
+			r.memories.forget(client.ObjectKeyFromObject(e.Object))
+			ask(e.Object, q)
+		},
+	}
+}
+
+// byOthers says whether a status is not what this process wrote last. One that somebody restored is
+// looked at.
+func (r *reconciler) byOthers(rollout kube.Rollout) bool {
+	status, known := r.memories.lastWritten(client.ObjectKeyFromObject(rollout))
+	return !known || !apiequality.Semantic.DeepEqual(status, rollout.RolloutStatus())
+}
+
+// onStrategy asks for the bindings that name a strategy that came, changed or went.
+func (r *reconciler) onStrategy() handler.EventHandler {
+	ask := func(ctx context.Context, name string, q queue) {
+		r.enqueue(ctx, q, func(b kube.Binding) bool { return strategyOf(b) == name })
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if !e.IsInInitialList {
+				ask(ctx, e.Object.GetName(), q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+				ask(ctx, e.ObjectNew.GetName(), q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object.GetName(), q) },
+	}
+}
+
+// onWork asks for the binding of a Work that came, went, or was reported on.
+func (r *reconciler) onWork() handler.EventHandler {
+	ask := func(ctx context.Context, obj client.Object, q queue) {
+		if key, ok := bindings.KeyOf(obj); ok && (key.Namespace != "") == (r.kind.Kind == kube.ResourceBindings().Kind) {
+			r.askFor(ctx, key, q, batchDelay)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if !e.IsInInitialList {
+				ask(ctx, e.Object, q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, ok := e.ObjectOld.(*workv1alpha1.Work)
+			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
+			if ok && ok2 && (before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) || reportOf(before) != reportOf(after)) {
+				ask(ctx, after, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object, q) },
+	}
+}
+
+// onCluster asks for the bindings that a cluster is a target of, when it falls silent, is heard from
+// again or goes, and when the hub changes its mind about its silence.
+func (r *reconciler) onCluster() handler.EventHandler {
+	ask := func(ctx context.Context, name string, q queue) {
+		r.enqueue(ctx, q, func(b kube.Binding) bool {
+			return staged(b) && slices.Contains(bindings.Places(b.BindingSpec()), name)
+		})
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if !e.IsInInitialList {
+				ask(ctx, e.Object.GetName(), q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
+			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
+			if ok && ok2 && clusterDiffers(before, after) {
+				ask(ctx, after.Name, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object.GetName(), q) },
+	}
+}
+
+func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
+	return !disruption.SilentSince(before).Equal(disruption.SilentSince(after)) ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		meta.IsStatusConditionTrue(before.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended) !=
+			meta.IsStatusConditionTrue(after.Status.Conditions, clusterv1alpha1.ClusterEvictionSuspended)
+}
+
+// onOverride asks for all bindings with a strategy when an override policy changes: which it is about,
+// or was, shows in their content.
+func (r *reconciler) onOverride() handler.EventHandler {
+	ask := func(ctx context.Context, namespace string, q queue) {
+		r.epoch.Add(1)
+		r.enqueue(ctx, q, func(b kube.Binding) bool { return staged(b) && (namespace == "" || namespace == b.GetNamespace()) })
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if !e.IsInInitialList {
+				ask(ctx, e.Object.GetNamespace(), q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+				ask(ctx, e.ObjectNew.GetNamespace(), q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object.GetNamespace(), q) },
+	}
+}
+
+// rulesChanged has the bindings looked at again whose templates mean something else now.
+func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q queue) {
+	r.enqueue(ctx, q, func(b kube.Binding) bool { return staged(b) && affects(kindOf(&b.BindingSpec().Resource)) })
+}
+
+// enqueue has bindings looked at again, behind those that somebody changed.
+func (r *reconciler) enqueue(ctx context.Context, q queue, which func(kube.Binding) bool) {
+	found, err := r.kind.List(ctx, r.hubClient)
+	if err != nil {
+		return // the cache is stopping
+	}
+	var requests []reconcile.Request
+	for _, b := range found {
+		if which(b) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		}
+	}
+	kube.EnqueueLast(q, requests...)
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

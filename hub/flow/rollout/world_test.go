@@ -1,0 +1,364 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// How long things may take on a machine that does other work too.
+const (
+	patience = time.Minute
+	poll     = 20 * time.Millisecond
+)
+
+func eventually(t *testing.T, check func(g Gomega)) {
+	t.Helper()
+	NewWithT(t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+}
+
+// world is a hub with this stage, one application, and what the binding stage and the agents do.
+type world struct {
+	t         *testing.T
+	client    client.Client
+	namespace string
+	strategy  string
+	clusters  []string
+	template  *unstructured.Unstructured
+	events    *stagetest.Events
+	writes    *counter
+	stopHub   func()
+	cfg       *rest.Config
+
+	mu sync.Mutex
+	// fares says how a revision fares in a cluster; healthy if it says nothing.
+	fares map[string]string
+	// offline are the clusters whose agents do nothing.
+	offline map[string]bool
+}
+
+// counter counts the requests of a hub, by method and path.
+type counter struct {
+	next     http.RoundTripper
+	requests atomic.Int64
+	statuses atomic.Int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *counter) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !strings.Contains(req.URL.RawQuery, "watch=true") {
+		c.requests.Add(1)
+	}
+	if req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "stagedrollouts/") && strings.HasSuffix(req.URL.Path, "/status") {
+		c.statuses.Add(1)
+	}
+	return c.next.RoundTrip(req)
+}
+
+// isRendered says of every Work from before that it is what a revision renders.
+type isRendered bool
+
+// IsRendered implements Renderer.
+func (i isRendered) IsRendered(context.Context, kube.Binding, *workv1alpha1.Work, revision.Content) (bool, error) {
+	return bool(i), nil
+}
+
+// start makes a world of some clusters, with a strategy that is given as its spec without waves' names.
+func start(t *testing.T, n int, strategy fairleadv1alpha1.RolloutStrategySpec) *world {
+	t.Helper()
+	g := NewWithT(t)
+	hub := cluster.Shared(t, cluster.Options{})
+	w := &world{
+		t: t, client: hub.Client(t), namespace: hub.Namespace(t), strategy: "s-" + rand.String(6), fares: map[string]string{}, offline: map[string]bool{}, cfg: hub.Config,
+	}
+	if strategy.Settle == nil {
+		strategy.Settle = &metav1.Duration{Duration: 50 * time.Millisecond}
+	}
+	g.Expect(w.client.Create(t.Context(), &fairleadv1alpha1.RolloutStrategy{ObjectMeta: metav1.ObjectMeta{Name: w.strategy}, Spec: strategy})).To(Succeed())
+	for i := range n {
+		c := builder.MakeCluster(fmt.Sprintf("c%d-%s", i, rand.String(6))).Label("ring", fmt.Sprint(i)).Obj()
+		g.Expect(w.client.Create(t.Context(), c)).To(Succeed())
+		w.heard(c.Name, true)
+		w.clusters = append(w.clusters, c.Name)
+		g.Expect(client.IgnoreAlreadyExists(w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: executionNamespace(c.Name)}}))).To(Succeed())
+	}
+	w.template = builder.MakeDeployment(w.namespace, "web").Obj()
+	g.Expect(w.client.Create(t.Context(), w.template)).To(Succeed())
+	w.startHub()
+	return w
+}
+
+func executionNamespace(name string) string {
+	return contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, name)
+}
+
+// startHub starts the stage.
+func (w *world) startHub() {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	cfg := rest.CopyConfig(w.cfg)
+	w.writes = &counter{}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { w.writes.next = next; return w.writes })
+	mgr := stagetest.Manager(w.t, cfg, func(o *manager.Options) {
+		o.Client = client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
+		// The tests share an API server, and each hub is to see its own application only.
+		own := cache.ByObject{Namespaces: map[string]cache.Config{w.namespace: {}}}
+		o.Cache.ByObject = map[client.Object]cache.ByObject{&workv1alpha2.ResourceBinding{}: own, &fairleadv1alpha1.StagedRollout{}: own}
+	})
+	g.Expect(kube.Index(w.t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	if w.events == nil {
+		w.events = &stagetest.Events{}
+	}
+	g.Expect(Register(mgr, Deps{
+		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Interpreter: native.New(), Renderer: isRendered(true),
+		Events: w.events.Record, Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(),
+	})).To(Succeed())
+	w.stopHub = stagetest.Run(w.t, mgr)
+	g.Expect(mgr.GetCache().WaitForCacheSync(w.t.Context())).To(BeTrue())
+}
+
+// bind makes the binding of the template, as the detector and the scheduler do.
+func (w *world) bind() {
+	w.t.Helper()
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: "web-deployment", Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: rand.String(12)},
+		Annotations: map[string]string{contract.RolloutStrategyAnnotation: w.strategy},
+	}}
+	b.Spec.Resource = w.ref()
+	b.Spec.Replicas = 1
+	for _, name := range w.clusters {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: name, Replicas: 1})
+	}
+	NewWithT(w.t).Expect(w.client.Create(w.t.Context(), b)).To(Succeed())
+	go w.deliver()
+}
+
+func (w *world) ref() workv1alpha2.ObjectReference {
+	return workv1alpha2.ObjectReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: "web", UID: w.template.GetUID(), ResourceVersion: w.template.GetResourceVersion(),
+	}
+}
+
+// edit changes the image of the template, and has the binding know it.
+func (w *world) edit(image string) {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	live := w.template.DeepCopy()
+	g.Expect(unstructured.SetNestedSlice(live.Object, []any{map[string]any{"name": "web", "image": image}}, "spec", "template", "spec", "containers")).To(Succeed())
+	g.Expect(w.client.Update(w.t.Context(), live)).To(Succeed())
+	w.template = live
+	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource = w.ref() })
+}
+
+// change changes the binding.
+func (w *world) change(f func(*workv1alpha2.ResourceBinding)) {
+	w.t.Helper()
+	eventually(w.t, func(g Gomega) {
+		b := w.binding(g)
+		f(b)
+		g.Expect(w.client.Update(w.t.Context(), b)).To(Succeed())
+	})
+}
+
+func (w *world) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: w.namespace, Name: "web-deployment"}
+}
+
+func (w *world) binding(g Gomega) *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{}
+	g.Expect(w.client.Get(w.t.Context(), w.key(), b)).To(Succeed())
+	return b
+}
+
+func (w *world) rollout(g Gomega) *fairleadv1alpha1.StagedRollout {
+	r := &fairleadv1alpha1.StagedRollout{}
+	g.Expect(w.client.Get(w.t.Context(), w.key(), r)).To(Succeed())
+	return r
+}
+
+// tell writes the spec of the rollout, as a person.
+func (w *world) tell(f func(*fairleadv1alpha1.StagedRolloutSpec)) {
+	w.t.Helper()
+	eventually(w.t, func(g Gomega) {
+		r := w.rollout(g)
+		f(&r.Spec)
+		g.Expect(w.client.Update(w.t.Context(), r)).To(Succeed())
+	})
+}
+
+// awaitPhase waits until the newest revision is of a number and in a phase.
+func (w *world) awaitPhase(number int64, phase fairleadv1alpha1.RolloutPhase) *fairleadv1alpha1.StagedRollout {
+	w.t.Helper()
+	var r *fairleadv1alpha1.StagedRollout
+	eventually(w.t, func(g Gomega) {
+		r = w.rollout(g)
+		g.Expect(r.Status.Revision).To(Equal(number))
+		g.Expect(r.Status.Phase).To(Equal(phase), "%+v", r.Status)
+	})
+	return r
+}
+
+// have returns the number of the revision that each cluster has, by the clusters' order.
+func (w *world) have(g Gomega) []int64 {
+	out := make([]int64, len(w.clusters))
+	for i, name := range w.clusters {
+		if work := w.work(g, name); work != nil {
+			out[i] = revision.Parse(work.Annotations[contract.RevisionAnnotation]).Number
+		}
+	}
+	return out
+}
+
+func (w *world) work(g Gomega, name string) *workv1alpha1.Work {
+	work := &workv1alpha1.Work{}
+	err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: executionNamespace(name), Name: w.workName()}, work)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	g.Expect(err).NotTo(HaveOccurred())
+	return work
+}
+
+func (w *world) workName() string { return contract.WorkName("Deployment", w.namespace, "web") }
+
+// set says how revision 2 fares in the first cluster: healthy, unhealthy, refused or silent.
+func (w *world) set(how string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fares[w.clusters[0]+" 2"] = how
+}
+
+// goes takes a cluster offline, or brings it back.
+func (w *world) goes(index int, online bool) {
+	w.mu.Lock()
+	w.offline[w.clusters[index]] = !online
+	w.mu.Unlock()
+	w.heard(w.clusters[index], online)
+}
+
+// heard has a Cluster say whether it is heard from.
+func (w *world) heard(name string, online bool) {
+	w.t.Helper()
+	eventually(w.t, func(g Gomega) {
+		c := &clusterv1alpha1.Cluster{}
+		g.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Name: name}, c)).To(Succeed())
+		status, reason := metav1.ConditionTrue, clusterv1alpha1.ReasonClusterReady
+		if !online {
+			status, reason = metav1.ConditionUnknown, "ClusterStatusUnknown"
+		}
+		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: status, Reason: reason, LastTransitionTime: metav1.Now()}}
+		g.Expect(w.client.Status().Update(w.t.Context(), c)).To(Succeed())
+	})
+}
+
+// deliver writes the Works that the rollout wants, and reports on them, until the test ends.
+func (w *world) deliver() {
+	ticker := time.NewTicker(30 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-w.t.Context().Done():
+			return
+		case <-ticker.C:
+			for _, name := range w.clusters {
+				_ = w.deliverTo(w.t.Context(), name) // the next round tries again
+			}
+		}
+	}
+}
+
+func (w *world) deliverTo(ctx context.Context, name string) error {
+	b := &workv1alpha2.ResourceBinding{}
+	if err := w.client.Get(ctx, w.key(), b); err != nil {
+		return err
+	}
+	r := &fairleadv1alpha1.StagedRollout{}
+	if err := w.client.Get(ctx, w.key(), r); err != nil {
+		return err
+	}
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: executionNamespace(name), Name: w.workName(), Labels: maps.Clone(b.Labels),
+		Annotations: map[string]string{contract.ResourceBindingNamespaceAnnotation: b.Namespace, contract.ResourceBindingNameAnnotation: b.Name},
+	}}
+	err := w.client.Get(ctx, client.ObjectKeyFromObject(work), work)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	have := revision.Parse(work.Annotations[contract.RevisionAnnotation])
+	if want := revision.NewPlan(&r.Status).Wanted(name, have); want.Hash != have.Hash {
+		work.Annotations[contract.RevisionAnnotation] = want.String()
+		work.Annotations[contract.RevisionSinceAnnotation] = time.Now().UTC().Format(time.RFC3339)
+		work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{}}
+		work.Spec.Workload.Manifests[0].Raw = []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"revision":%q}}`, want.String()))
+		have = want
+		if err != nil {
+			if err := w.client.Create(ctx, work); err != nil {
+				return err
+			}
+		} else if err := w.client.Update(ctx, work); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return nil //nolint:nilerr // There is no Work, and is to be none.
+	}
+	w.mu.Lock()
+	how, off := w.fares[fmt.Sprintf("%s %d", name, have.Number)], w.offline[name]
+	w.mu.Unlock()
+	if off {
+		return nil
+	}
+	health, applied, message := workv1alpha1.Healthy, metav1.ConditionTrue, "Manifest has been successfully applied"
+	switch how {
+	case "unhealthy":
+		health = workv1alpha1.Unhealthy
+	case "refused":
+		applied, message = metav1.ConditionFalse, `Failed to apply all manifests (0/1): Deployment "web": the member refuses it: Deployment.apps "web" is invalid: spec: no`
+	}
+	before := work.DeepCopy()
+	if work.Status.ObservedGeneration == work.Generation && len(work.Status.Conditions) == 1 && work.Status.Conditions[0].Message == message &&
+		work.Status.ManifestStatuses[0].Health == health {
+		return nil
+	}
+	work.Status.ObservedGeneration = work.Generation
+	work.Status.Conditions = []metav1.Condition{{
+		Type: workv1alpha1.WorkApplied, Status: applied, Reason: "Applied", Message: message, ObservedGeneration: work.Generation, LastTransitionTime: metav1.Now(),
+	}}
+	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Name: "web"}, Health: health}}
+	return w.client.Status().Patch(ctx, work, client.MergeFrom(before))
+}

@@ -1,0 +1,71 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/utils/clock"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/kube"
+)
+
+// deferring starts a scheduler that leaves the status of routine to others for a while.
+func deferring(t *testing.T, deferFor time.Duration) *world {
+	t.Helper()
+	w := start(t)
+	w.stop()
+	w.deferred, w.deferFor = kube.NewDeferredStatus(clock.RealClock{}), deferFor
+	w.stop = w.run(t)
+	return w
+}
+
+func TestARoutineStatusGoesWithThatOfTheClusters(t *testing.T) {
+	g, w := NewWithT(t), deferring(t, time.Hour)
+	c := w.join(t, "defer-1", "defer")
+	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
+	b := w.binding("web", "defer")
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("defer-1 untouched"))
+
+	// As the status stage does it.
+	take := func(g Gomega) {
+		_, waits := w.deferred.Since(read(t, w, b))
+		g.Expect(waits).To(BeTrue())
+		w.deferred.Include(b)
+		g.Expect(w.hub.Status().Update(t.Context(), b)).To(Succeed())
+	}
+	g.Eventually(take, soon, often).Should(Succeed())
+	g.Expect(summary(read(t, w, b))).To(Equal("defer-1 Success"))
+	g.Expect(b.Status.LastScheduledTime).NotTo(BeNil())
+
+	// A change that leaves it where it is has only a generation to tell.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "2" })
+	g.Eventually(func() bool {
+		_, waits := w.deferred.Since(read(t, w, b))
+		return waits
+	}, soon, often).Should(BeTrue())
+	g.Expect(summary(read(t, w, b))).To(Equal("defer-1 Success outdated"))
+	g.Eventually(take, soon, often).Should(Succeed())
+	g.Expect(summary(read(t, w, b))).To(Equal("defer-1 Success"))
+
+	// What people wait for is written at once.
+	none := w.binding("none", "nowhere")
+	g.Expect(w.hub.Create(t.Context(), none)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, none)) }, soon, often).Should(Equal("NoClusterFit"))
+}
+
+func TestARoutineStatusThatNobodyTakesIsWrittenByTheScheduler(t *testing.T) {
+	g, w := NewWithT(t), deferring(t, while)
+	c := w.join(t, "alone-1", "alone")
+	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
+	b := w.binding("web", "alone")
+	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("alone-1 Success"))
+	g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(b.Generation))
+	_, waits := w.deferred.Since(b)
+	g.Expect(waits).To(BeFalse())
+}

@@ -1,0 +1,73 @@
+package status
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// renderPatience is how long a changed binding may take until its Works show the change. If none
+// does by then, it concerned none of them.
+const renderPatience = 10 * time.Second
+
+// renders are the bindings that changed and whose Works are about to. What the clusters said of
+// the Works before says nothing of the change.
+type renders struct {
+	mu       sync.Mutex
+	bindings map[types.NamespacedName]*render
+}
+
+type render struct {
+	// began is when the binding changed, last when the latest Work did, works how many did.
+	began, last time.Time
+	works       int
+}
+
+func newRenders() *renders {
+	return &renders{bindings: map[types.NamespacedName]*render{}}
+}
+
+// begin notes that a binding changed.
+func (r *renders) begin(key types.NamespacedName, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bindings[key] = &render{began: now}
+}
+
+// work notes that the spec of a Work of a binding changed.
+func (r *renders) work(key types.NamespacedName, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b, ok := r.bindings[key]; ok {
+		b.works++
+		b.last = now
+	}
+}
+
+// wait returns for how long the Works of a binding, so many, may not show its change yet; 0 if
+// they do. A change may concern some of them only.
+func (r *renders) wait(key types.NamespacedName, works int, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, ok := r.bindings[key]
+	if !ok {
+		return 0
+	}
+	until := b.began.Add(renderPatience)
+	if settled := b.last.Add(settleDown); b.works > 0 && settled.Before(until) {
+		until = settled
+	}
+	if b.works >= works || !now.Before(until) {
+		delete(r.bindings, key)
+		return 0
+	}
+	return until.Sub(now)
+}
+
+// forget drops what is known of a binding that is gone.
+func (r *renders) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.bindings, key)
+}

@@ -1,0 +1,275 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/people/dashboard/index"
+	"fairlead.dev/hub/people/operate"
+	"fairlead.dev/hub/people/view/rollouts"
+)
+
+// rolloutEvery is how often the page of a rollout that goes on is made again though nothing changed.
+const rolloutEvery = 10 * time.Second
+
+// rolloutActions are what a person may do with a rollout as it is now.
+func rolloutActions(r *rollouts.Rollout, status *fairleadv1alpha1.StagedRolloutStatus, approves bool) []link {
+	path := rolloutPath(r.Namespace, r.Binding)
+	var out []link
+	add := func(text, to string, danger bool) { out = append(out, link{Text: text, To: path + to, Danger: danger}) }
+	if rollouts.WaitsForApproval(status) != "" && approves {
+		add("Approve", "/approve", false)
+	}
+	if r.Paused {
+		add("Resume", "/resume", false)
+	} else if !r.Done || !r.CaughtUp {
+		add("Pause", "/pause", false)
+	}
+	if slices.ContainsFunc(r.Groups, func(g rollouts.Group) bool { return g.State == fairleadv1alpha1.ClusterFailed }) {
+		add("Retry", "/retry", false)
+	}
+	if len(r.Revisions) > 1 {
+		add("Undo", "/undo", true)
+	}
+	if r.Stable > 0 && r.Stable < r.Revision {
+		add("Abort", "/abort", true)
+	}
+	return out
+}
+
+// askedRollout reads the rollout of a question or an answer, and how to steer it as the person.
+func (s *Server) askedRollout(ctx context.Context, v *visit, verb string) (index.Rollout, operate.Rollout, error) {
+	one, err := s.readRollout(ctx, v, verb)
+	if err != nil {
+		return one, operate.Rollout{}, err
+	}
+	key := client.ObjectKey{Namespace: one.Object.GetNamespace(), Name: one.Object.GetName()}
+	return one, operate.Rollout{Hub: v.user.Hub, FieldManager: contract.FieldManagerDashboard, ObjectKey: key}, nil
+}
+
+// rolloutQuestion begins a question about a rollout.
+func rolloutQuestion(one index.Rollout, verb string) *question {
+	return &question{
+		Title: fmt.Sprintf("%s the rollout of %s?", verb, one.App.Name), Button: verb, Back: rolloutPath(one.App.Namespace, one.App.Binding),
+	}
+}
+
+// refused has what a person asked for in vain be told as such, and not as a fault of the hub.
+func refused(err error) error {
+	if said, ok := operate.RefusalOf(err); ok {
+		return askedError{strings.ToUpper(said[:1]) + said[1:] + "."}
+	}
+	return err
+}
+
+func (s *Server) askPause(pause bool) func(ctx context.Context, v *visit) (*question, error) {
+	return func(ctx context.Context, v *visit) (*question, error) {
+		one, _, err := s.askedRollout(ctx, v, "patch")
+		if err != nil {
+			return nil, err
+		}
+		if !pause {
+			q := rolloutQuestion(one, "Resume")
+			q.Text = "The rollout goes on from where it was."
+			return q, nil
+		}
+		q := rolloutQuestion(one, "Pause")
+		q.Text = "No further cluster is sent a revision until you resume it."
+		q.Points = []string{"What was sent stays.", "Clusters that return wait, too."}
+		return q, nil
+	}
+}
+
+func (s *Server) doPause(pause bool) func(ctx context.Context, v *visit) (string, string, error) {
+	return func(ctx context.Context, v *visit) (string, string, error) {
+		one, steer, err := s.askedRollout(ctx, v, "patch")
+		if err != nil {
+			return "", "", err
+		}
+		if _, err := steer.Pause(ctx, pause); err != nil {
+			return "", "", refused(err)
+		}
+		said := "The rollout of " + one.App.Name + " goes on."
+		if pause {
+			said = "The rollout of " + one.App.Name + " is paused."
+		}
+		return said, rolloutPath(one.App.Namespace, one.App.Binding), nil
+	}
+}
+
+func (s *Server) askApproveWave(ctx context.Context, v *visit) (*question, error) {
+	one, _, err := s.askedRollout(ctx, v, "approve")
+	if err != nil {
+		return nil, err
+	}
+	status := one.Object.RolloutStatus()
+	wave := rollouts.WaitsForApproval(status)
+	if wave == "" {
+		return nil, askedError{"No wave waits for approval any more."}
+	}
+	r := rollouts.Of(one.Object, one.App.Template, v.now)
+	q := rolloutQuestion(one, "Approve")
+	q.Title = fmt.Sprintf("Approve wave %s of r%d of %s?", wave, status.Revision, one.App.Name)
+	q.Text = "The rollout goes on once this is approved."
+	q.Points = []string{r.Line}
+	q.Fields = map[string]string{"wave": wave, "revision": strconv.FormatInt(status.Revision, 10)}
+	return q, nil
+}
+
+func (s *Server) doApproveWave(ctx context.Context, v *visit) (string, string, error) {
+	one, steer, err := s.askedRollout(ctx, v, "approve")
+	if err != nil {
+		return "", "", err
+	}
+	// What a person looked at is what is approved, and not what came meanwhile.
+	if revision := v.request.PostForm.Get("revision"); revision != strconv.FormatInt(one.Object.RolloutStatus().Revision, 10) {
+		return "", "", askedError{"There is a newer revision now than the one that you looked at, r" + revision + "."}
+	}
+	approved, _, err := steer.Approve(ctx, v.request.PostForm.Get("wave"))
+	if err != nil {
+		return "", "", refused(err)
+	}
+	return fmt.Sprintf("Wave %s of r%d is approved.", approved.Wave, approved.Revision), rolloutPath(one.App.Namespace, one.App.Binding), nil
+}
+
+// revisionAsked is the revision that an address names; 0 if it names none.
+func revisionAsked(v *visit) (int64, error) {
+	text := v.text("to")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, askedError{"There is no revision of that number."}
+	}
+	return n, nil
+}
+
+func (s *Server) askUndo(ctx context.Context, v *visit) (*question, error) {
+	one, _, err := s.askedRollout(ctx, v, "patch")
+	if err != nil {
+		return nil, err
+	}
+	to, err := revisionAsked(v)
+	if err != nil {
+		return nil, err
+	}
+	number, err := operate.OlderRevision(one.Object.RolloutStatus(), to)
+	if err != nil {
+		return nil, refused(err)
+	}
+	q := rolloutQuestion(one, "Undo")
+	q.Title, q.Danger = fmt.Sprintf("Go back to r%d of %s?", number, one.App.Name), true
+	q.Text = fmt.Sprintf("A new revision is made with the content of r%d, and goes out in waves.", number)
+	q.Points = []string{"The template stays as its author wrote it; the next edit of it goes out as a revision of its own."}
+	q.Options = []option{{Name: "now", Text: "Go back in all clusters at once, without waves."}}
+	q.Fields = map[string]string{"revision": strconv.FormatInt(number, 10)}
+	return q, nil
+}
+
+func (s *Server) doUndo(ctx context.Context, v *visit) (string, string, error) {
+	one, steer, err := s.askedRollout(ctx, v, "patch")
+	if err != nil {
+		return "", "", err
+	}
+	to, err := strconv.ParseInt(v.request.PostForm.Get("revision"), 10, 64)
+	if err != nil || to < 1 {
+		return "", "", askedError{"The form names no revision to go back to."}
+	}
+	target, err := steer.Undo(ctx, to, v.request.PostForm.Get("now") == "yes")
+	if err != nil {
+		return "", "", refused(err)
+	}
+	return fmt.Sprintf("%s goes back from r%d to the content of r%d.", one.App.Name, target.Over, target.Revision), rolloutPath(one.App.Namespace, one.App.Binding), nil
+}
+
+func (s *Server) askAbort(ctx context.Context, v *visit) (*question, error) {
+	one, _, err := s.askedRollout(ctx, v, "patch")
+	if err != nil {
+		return nil, err
+	}
+	status := one.Object.RolloutStatus()
+	q := rolloutQuestion(one, "Abort")
+	q.Title, q.Danger = fmt.Sprintf("Abort r%d of %s?", status.Revision, one.App.Name), true
+	q.Text = fmt.Sprintf("It is taken back at once where it was sent, to the content of the stable revision, r%d.", status.Stable)
+	q.Points = []string{"The template stays as its author wrote it; the next edit of it goes out as a revision of its own."}
+	return q, nil
+}
+
+func (s *Server) doAbort(ctx context.Context, v *visit) (string, string, error) {
+	one, steer, err := s.askedRollout(ctx, v, "patch")
+	if err != nil {
+		return "", "", err
+	}
+	target, err := steer.Abort(ctx)
+	if err != nil {
+		return "", "", refused(err)
+	}
+	return fmt.Sprintf("r%d is taken back, to the content of r%d.", target.Over, target.Revision), rolloutPath(one.App.Namespace, one.App.Binding), nil
+}
+
+func (s *Server) askRetry(ctx context.Context, v *visit) (*question, error) {
+	one, _, err := s.askedRollout(ctx, v, "patch")
+	if err != nil {
+		return nil, err
+	}
+	q := rolloutQuestion(one, "Retry")
+	q.Text = "Clusters that failed are given their time anew, as if they had been sent the revision just now."
+	for _, g := range rollouts.Of(one.Object, one.App.Template, v.now).Groups {
+		if g.State == fairleadv1alpha1.ClusterFailed {
+			q.Points = append(q.Points, g.Said(mostPoints))
+		}
+	}
+	return q, nil
+}
+
+// mostPoints is how many clusters a question names.
+const mostPoints = 20
+
+func (s *Server) doRetry(ctx context.Context, v *visit) (string, string, error) {
+	one, steer, err := s.askedRollout(ctx, v, "patch")
+	if err != nil {
+		return "", "", err
+	}
+	clusters, err := steer.Retry(ctx, nil, s.clock.Now())
+	if err != nil {
+		return "", "", refused(err)
+	}
+	return "It is tried again in " + plural(len(clusters), "cluster") + ".", rolloutPath(one.App.Namespace, one.App.Binding), nil
+}
+
+func (s *Server) askSkip(ctx context.Context, v *visit) (*question, error) {
+	one, _, err := s.askedRollout(ctx, v, "patch")
+	if err != nil {
+		return nil, err
+	}
+	name, status := v.text("cluster"), one.Object.RolloutStatus()
+	if !slices.Contains(one.App.Clusters(), name) {
+		return nil, notFoundError{"The application is not in a cluster of that name."}
+	}
+	q := rolloutQuestion(one, "Skip")
+	q.Title = fmt.Sprintf("Leave %s out of r%d of %s?", name, status.Revision, one.App.Name)
+	q.Text = "It keeps what it has until the next revision, and counts neither as failed nor as updated."
+	q.Fields = map[string]string{"cluster": name}
+	return q, nil
+}
+
+func (s *Server) doSkip(ctx context.Context, v *visit) (string, string, error) {
+	one, steer, err := s.askedRollout(ctx, v, "patch")
+	if err != nil {
+		return "", "", err
+	}
+	name := v.request.PostForm.Get("cluster")
+	if _, err := steer.Skip(ctx, []string{name}, one.App.Clusters()); err != nil {
+		return "", "", refused(err)
+	}
+	return fmt.Sprintf("%s keeps what it has until the next revision.", name), rolloutPath(one.App.Namespace, one.App.Binding), nil
+}

@@ -1,0 +1,247 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/people/view/rollouts"
+)
+
+// Rollout is one that people steer: that of the binding of this key. Done twice is done once.
+type Rollout struct {
+	// Hub is read and written with the rights of its client, as FieldManager.
+	Hub          client.Client
+	FieldManager string
+	client.ObjectKey
+}
+
+// refusal is why something that a person asked for would have no effect as things are.
+type refusal struct{ why string }
+
+// Error implements error.
+func (r refusal) Error() string { return r.why }
+
+func refuse(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
+
+// RefusalOf returns why something would have no effect as things are, and whether that is what an
+// error says.
+func RefusalOf(err error) (string, bool) {
+	said, ok := errors.AsType[refusal](err)
+	return said.why, ok
+}
+
+// Pause sends the newest revision nowhere else, or has it go on. It says whether that changed anything.
+func (r Rollout) Pause(ctx context.Context, paused bool) (bool, error) {
+	return r.edit(ctx, "pausing", func(spec *fairleadv1alpha1.StagedRolloutSpec, _ *fairleadv1alpha1.StagedRolloutStatus) error {
+		spec.Paused = paused
+		return nil
+	})
+}
+
+// Approve approves a wave of the newest revision; the one that waits for that if the wave is empty.
+// It returns what is approved, and whether that changed anything.
+func (r Rollout) Approve(ctx context.Context, wave string) (fairleadv1alpha1.WaveApproval, bool, error) {
+	var approved fairleadv1alpha1.WaveApproval
+	changed, err := r.edit(ctx, "approving a wave of", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
+		var err error
+		approved, err = approveIn(spec, status, wave)
+		return err
+	})
+	return approved, changed, err
+}
+
+// approveIn adds an approval to a spec, and drops those that have no effect any more.
+func approveIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus, wave string) (fairleadv1alpha1.WaveApproval, error) {
+	one := fairleadv1alpha1.WaveApproval{Revision: status.Revision, Wave: wave}
+	var all []string
+	for i := range status.Waves {
+		all = append(all, status.Waves[i].Name)
+	}
+	if wave == "" {
+		if one.Wave = rollouts.WaitsForApproval(status); one.Wave == "" {
+			return one, refuse("no wave waits for approval; to approve one before it does, name it with --wave, one of %s", strings.Join(all, ", "))
+		}
+	} else if !slices.Contains(all, wave) {
+		return one, refuse("r%d has no wave %q; it has %s", status.Revision, wave, strings.Join(all, ", "))
+	}
+	if !slices.Contains(spec.Approvals, one) {
+		kept := slices.DeleteFunc(spec.Approvals, func(a fairleadv1alpha1.WaveApproval) bool { return a.Revision < one.Revision })
+		spec.Approvals = append(kept, one)
+	}
+	return one, nil
+}
+
+// Undo goes back to the content of an older revision, in waves or immediately; to the one before if
+// the revision is 0. It returns what it goes back to.
+func (r Rollout) Undo(ctx context.Context, to int64, immediately bool) (fairleadv1alpha1.RolloutTarget, error) {
+	var target fairleadv1alpha1.RolloutTarget
+	_, err := r.edit(ctx, "undoing", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
+		number, err := OlderRevision(status, to)
+		if err != nil {
+			return err
+		}
+		target = fairleadv1alpha1.RolloutTarget{Revision: number, Over: status.Revision, Immediately: immediately}
+		spec.Target = &target
+		return nil
+	})
+	return target, err
+}
+
+// OlderRevision returns the revision that a person wants to go back to: the one named, or, of 0, the last
+// that had other content, which is the stable one while another is being rolled out.
+func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int64, error) {
+	hashes := map[int64]string{}
+	var kept []string
+	for _, one := range status.Revisions {
+		hashes[one.Number] = one.Hash
+		kept = append(kept, fmt.Sprint(one.Number))
+	}
+	switch {
+	case to == 0 && status.Stable > 0 && status.Stable < status.Revision && hashes[status.Stable] != hashes[status.Revision]:
+		return status.Stable, nil
+	case to == 0:
+		for _, v := range slices.Backward(status.Revisions) {
+			if one := v; one.Number < status.Revision && one.Hash != hashes[status.Revision] {
+				return one.Number, nil
+			}
+		}
+		return 0, refuse("there is no older revision to go back to")
+	case to == status.Revision:
+		return 0, refuse("r%d is the newest already", to)
+	case hashes[to] == "":
+		return 0, refuse("r%d is not kept; those that are kept are %s", to, strings.Join(kept, ", "))
+	case hashes[to] == hashes[status.Revision]:
+		return 0, refuse("r%d has the content of r%d already", status.Revision, to)
+	default:
+		return to, nil
+	}
+}
+
+// Abort takes the newest revision back at once where it was sent, to the stable one, which it returns.
+func (r Rollout) Abort(ctx context.Context) (fairleadv1alpha1.RolloutTarget, error) {
+	var target fairleadv1alpha1.RolloutTarget
+	_, err := r.edit(ctx, "aborting", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
+		switch status.Stable {
+		case 0:
+			return refuse("no revision is stable yet, so there is nothing to go back to; pause it, or mend the template")
+		case status.Revision:
+			return refuse("r%d has passed every wave, so there is nothing to abort; undo goes back to the revision before", status.Revision)
+		}
+		target = fairleadv1alpha1.RolloutTarget{Revision: status.Stable, Over: status.Revision, Immediately: true}
+		spec.Target = &target
+		return nil
+	})
+	return target, err
+}
+
+// Retry gives clusters their time anew, all that failed if none is named; such that were skipped are
+// skipped no more. It returns them. The time is now, by which this retry differs from the one before.
+func (r Rollout) Retry(ctx context.Context, clusters []string, now time.Time) ([]string, error) {
+	var out []string
+	_, err := r.edit(ctx, "retrying", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
+		var err error
+		out, err = retryIn(spec, status, clusters, now)
+		return err
+	})
+	return out, err
+}
+
+func retryIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus, clusters []string, now time.Time) ([]string, error) {
+	in := map[string]fairleadv1alpha1.ClusterState{}
+	var failed []string
+	for _, g := range status.Clusters {
+		for _, name := range g.Names {
+			in[name] = g.State
+			if g.State == fairleadv1alpha1.ClusterFailed {
+				failed = append(failed, name)
+			}
+		}
+	}
+	slices.Sort(failed)
+	if len(clusters) == 0 {
+		if clusters = failed; len(clusters) == 0 {
+			return nil, refuse("no cluster has failed")
+		}
+	}
+	clusters = sorted(clusters)
+	for _, name := range clusters {
+		if in[name] != fairleadv1alpha1.ClusterFailed && in[name] != fairleadv1alpha1.ClusterSkipped {
+			return nil, refuse("cluster %q has neither failed with r%d nor is it skipped", name, status.Revision)
+		}
+	}
+	spec.Skip = slices.DeleteFunc(spec.Skip, func(c fairleadv1alpha1.ClusterAtRevision) bool {
+		return c.Revision < status.Revision || slices.Contains(clusters, c.Cluster)
+	})
+	spec.Retry = slices.DeleteFunc(spec.Retry, func(c fairleadv1alpha1.ClusterAtRevision) bool {
+		return c.Revision < status.Revision || slices.Contains(clusters, c.Cluster)
+	})
+	for _, name := range clusters {
+		if in[name] == fairleadv1alpha1.ClusterFailed {
+			spec.Retry = append(spec.Retry, fairleadv1alpha1.ClusterAtRevision{Revision: status.Revision, Cluster: name, Attempt: now.UTC().Format(time.RFC3339)})
+		}
+	}
+	return clusters, nil
+}
+
+// Skip leaves clusters out of the newest revision. Each must be one of the targets. It says whether that
+// changed anything.
+func (r Rollout) Skip(ctx context.Context, clusters, targets []string) (bool, error) {
+	return r.edit(ctx, "skipping clusters of", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
+		for _, name := range clusters {
+			if !slices.Contains(targets, name) {
+				return refuse("cluster %q is none of its clusters", name)
+			}
+		}
+		spec.Skip = slices.DeleteFunc(spec.Skip, func(c fairleadv1alpha1.ClusterAtRevision) bool { return c.Revision < status.Revision })
+		for _, name := range sorted(clusters) {
+			if one := (fairleadv1alpha1.ClusterAtRevision{Revision: status.Revision, Cluster: name}); !slices.Contains(spec.Skip, one) {
+				spec.Skip = append(spec.Skip, one)
+			}
+		}
+		return nil
+	})
+}
+
+func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// edit changes what people say about the rollout, as it is then.
+func (r Rollout) edit(
+	ctx context.Context, doing string, change func(*fairleadv1alpha1.StagedRolloutSpec, *fairleadv1alpha1.StagedRolloutStatus) error,
+) (bool, error) {
+	changed := false
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		ro := kube.RolloutsIn(r.Namespace).New()
+		err := r.Hub.Get(ctx, r.ObjectKey, ro)
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%s the rollout %q: the hub has none of that name", doing, r.Name)
+		case err != nil:
+			return fmt.Errorf("reading the rollout %q: %w", r.Name, err)
+		case ro.RolloutStatus().Revision == 0:
+			return refuse("it has no revision yet")
+		}
+		edit, err := kube.Begin(ro)
+		if err != nil {
+			return err
+		}
+		if err := change(ro.RolloutSpec(), ro.RolloutStatus()); err != nil {
+			return err
+		}
+		if changed, err = edit.Commit(ctx, r.Hub, r.FieldManager); err != nil {
+			return fmt.Errorf("%s the rollout %q: %w", doing, r.Name, err)
+		}
+		return nil
+	})
+	return changed, err
+}

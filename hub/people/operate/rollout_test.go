@@ -1,0 +1,107 @@
+package operate
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+)
+
+func statusOf(revision, stable int64, hashes ...string) *fairleadv1alpha1.StagedRolloutStatus {
+	s := &fairleadv1alpha1.StagedRolloutStatus{Revision: revision, Stable: stable}
+	for i, hash := range hashes {
+		if hash != "" {
+			s.Revisions = append(s.Revisions, fairleadv1alpha1.RevisionStatus{Number: int64(i + 1), Hash: hash})
+		}
+	}
+	return s
+}
+
+func TestToWhichRevisionAPersonGoesBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status  *fairleadv1alpha1.StagedRolloutStatus
+		to      int64
+		want    int64
+		refused string
+	}{
+		"while one is on its way, to the stable one":             {statusOf(4, 2, "a", "b", "c", "d"), 0, 2, ""},
+		"when it has passed every wave, to the one before":       {statusOf(3, 3, "a", "b", "c"), 0, 2, ""},
+		"the one before is the last with other content":          {statusOf(4, 4, "a", "b", "c", "c"), 0, 2, ""},
+		"what was undone is undone":                              {statusOf(4, 4, "a", "b", "c", "b"), 0, 3, ""},
+		"to the one that is named":                               {statusOf(3, 3, "a", "b", "c"), 1, 1, ""},
+		"there is none before the first":                         {statusOf(1, 1, "a"), 0, 0, "there is no older revision"},
+		"the newest is no way back":                              {statusOf(3, 3, "a", "b", "c"), 3, 0, "r3 is the newest already"},
+		"one that is not kept":                                   {statusOf(3, 3, "", "b", "c"), 1, 0, "r1 is not kept; those that are kept are 2, 3"},
+		"one that never was":                                     {statusOf(3, 3, "a", "b", "c"), 9, 0, "r9 is not kept"},
+		"one with the content that is going out":                 {statusOf(3, 2, "c", "b", "c"), 1, 0, "r3 has the content of r1 already"},
+		"a stable one that is the same is no way back by itself": {statusOf(3, 2, "a", "c", "c"), 0, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got, err := OlderRevision(c.status, c.to)
+			if c.refused != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.refused)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(c.want))
+		})
+	}
+}
+
+func TestWhichWaveAPersonApproves(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	status := statusOf(5, 4, "a", "b", "c", "d", "e")
+	status.Waves = []fairleadv1alpha1.WaveStatus{{Name: "canary", PassedAt: &metav1.Time{}}, {Name: "rest"}}
+	spec := &fairleadv1alpha1.StagedRolloutSpec{Approvals: []fairleadv1alpha1.WaveApproval{{Revision: 4, Wave: "rest"}, {Revision: 5, Wave: "canary"}}}
+	_, err := approveIn(spec, status, "")
+	g.Expect(err).To(MatchError("no wave waits for approval; to approve one before it does, name it with --wave, one of canary, rest"))
+	_, err = approveIn(spec, status, "half")
+	g.Expect(err).To(MatchError(`r5 has no wave "half"; it has canary, rest`))
+	g.Expect(spec.Approvals).To(HaveLen(2), "what is refused changes nothing")
+
+	status.Phase = fairleadv1alpha1.RolloutWaiting
+	status.Conditions = []metav1.Condition{{Type: fairleadv1alpha1.RolloutConditionProgressing, Reason: fairleadv1alpha1.ReasonRolloutNeedsApproval}}
+	for range 2 {
+		g.Expect(approveIn(spec, status, "")).To(Equal(fairleadv1alpha1.WaveApproval{Revision: 5, Wave: "rest"}))
+		g.Expect(spec.Approvals).To(Equal([]fairleadv1alpha1.WaveApproval{{Revision: 5, Wave: "canary"}, {Revision: 5, Wave: "rest"}}),
+			"those of older revisions are dropped")
+	}
+}
+
+func TestWhatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	status := statusOf(2, 1, "a", "b")
+	status.Clusters = []fairleadv1alpha1.ClusterGroup{
+		{State: fairleadv1alpha1.ClusterFailed, Names: []string{"c", "a"}}, {State: fairleadv1alpha1.ClusterSkipped, Names: []string{"b"}},
+	}
+	spec := &fairleadv1alpha1.StagedRolloutSpec{
+		Skip:  []fairleadv1alpha1.ClusterAtRevision{{Revision: 1, Cluster: "c"}, {Revision: 2, Cluster: "b"}},
+		Retry: []fairleadv1alpha1.ClusterAtRevision{{Revision: 1, Cluster: "x"}, {Revision: 2, Cluster: "a", Attempt: "before"}},
+	}
+	now := time.Date(2026, 1, 1, 1, 2, 3, 0, time.UTC)
+	g.Expect(retryIn(spec, status, nil, now)).To(Equal([]string{"a", "c"}))
+	again := func(name string) fairleadv1alpha1.ClusterAtRevision {
+		return fairleadv1alpha1.ClusterAtRevision{Revision: 2, Cluster: name, Attempt: "2026-01-01T01:02:03Z"}
+	}
+	g.Expect(spec.Retry).To(Equal([]fairleadv1alpha1.ClusterAtRevision{again("a"), again("c")}))
+	g.Expect(spec.Skip).To(Equal([]fairleadv1alpha1.ClusterAtRevision{{Revision: 2, Cluster: "b"}}))
+
+	g.Expect(retryIn(spec, status, []string{"b", "b"}, now)).To(Equal([]string{"b"}))
+	g.Expect(spec.Skip).To(BeEmpty(), "it is taken in again")
+	g.Expect(spec.Retry).To(HaveLen(2), "which is no attempt of its own")
+
+	_, err := retryIn(spec, status, []string{"healthy"}, now)
+	g.Expect(err).To(MatchError(`cluster "healthy" has neither failed with r2 nor is it skipped`))
+	status.Clusters = nil
+	_, err = retryIn(spec, status, nil, now)
+	g.Expect(err).To(MatchError("no cluster has failed"))
+}

@@ -1,0 +1,136 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/override"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/people/view/diff"
+)
+
+// Kept reads what a revision of a rollout consists of. It is in a Secret, which not everybody may
+// read who may read the rollout.
+func (r *Reader) Kept(ctx context.Context, ro fairleadv1alpha1.Rollout, number int64) (*revision.Kept, error) {
+	id, numbers := revision.ID{}, []string{}
+	for _, one := range ro.RolloutStatus().Revisions {
+		if numbers = append(numbers, fmt.Sprint(one.Number)); one.Number == number {
+			id = revision.ID{Number: one.Number, Hash: one.Hash}
+		}
+	}
+	if id.Zero() {
+		return nil, fmt.Errorf("r%d is not kept; those that are kept are %s", number, strings.Join(numbers, ", "))
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: revision.SecretNamespace(ro), Name: revision.SecretName(ro, number)}
+	err := r.hub.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("the content of r%d is lost, since there is no Secret %s: %w", number, key, err)
+	case err != nil:
+		return nil, fmt.Errorf("reading the content of r%d: %w", number, err)
+	}
+	return revision.Decode(secret.Data[revision.SecretKey], id)
+}
+
+// Revision is the content of a revision as people read it.
+type Revision struct {
+	Number int64 `json:"number,omitempty"`
+	// Objects are the template and what it needs, with what is secret masked.
+	Objects []map[string]any `json:"objects"`
+	// Rules are what override policies change of each, in their order.
+	Rules []Rules `json:"overrides,omitempty"`
+}
+
+// Rules are what override policies change of one object.
+type Rules struct {
+	Object string          `json:"object"`
+	Rules  []override.Rule `json:"rules"`
+}
+
+// ContentOf returns what of a kept revision people read.
+func ContentOf(number int64, k *revision.Kept, mask diff.Mask) Revision {
+	out := Revision{Number: number}
+	for _, part := range append([]revision.Part{k.Main}, k.Dependents...) {
+		out.Objects = append(out.Objects, mask.Object(part.Object.Object))
+		if len(part.Rules) > 0 {
+			ref := part.Ref()
+			out.Rules = append(out.Rules, Rules{Object: Object{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}.String(), Rules: part.Rules})
+		}
+	}
+	return out
+}
+
+// Edited says whether the template of a rollout was changed and the hub has made no revision of that
+// yet. What the person may not read is no sign of that.
+func (r *Reader) Edited(ctx context.Context, s *Staged) (bool, error) {
+	of := &s.Of.BindingSpec().Resource
+	template, err := r.Template(ctx, Ref{GroupVersionKind: schema.FromAPIVersionAndKind(of.APIVersion, of.Kind), Namespace: of.Namespace, Name: of.Name})
+	if err != nil {
+		return false, client.IgnoreNotFound(ignoreForbidden(err))
+	}
+	return r.edited(ctx, template, s.Of, s.Object)
+}
+
+// edited says whether a template, or an override policy that is about it, was changed since the newest
+// revision that was made of an edit. What may not be read is no sign of that.
+func (r *Reader) edited(ctx context.Context, template *unstructured.Unstructured, b kube.Binding, ro kube.Rollout) (bool, error) {
+	revisions := ro.RolloutStatus().Revisions
+	newest := int64(0)
+	for _, one := range slices.Backward(revisions) {
+		if one.ContentOf == 0 {
+			newest = one.Number
+			break
+		}
+	}
+	if newest == 0 {
+		return false, nil
+	}
+	kept, err := r.Kept(ctx, ro, newest)
+	if err != nil {
+		return false, client.IgnoreNotFound(ignoreForbidden(err))
+	}
+	kinds, err := r.Interpreter(ctx)
+	if err != nil {
+		return false, err
+	}
+	policies, err := r.overrides(ctx, template.GetNamespace())
+	if err != nil {
+		return false, err
+	}
+	var revise revision.Revise
+	if bindings.IsWorkload(b.BindingSpec()) && kinds.Has(template.GroupVersionKind(), interpreter.ReviseReplica) {
+		revise = func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+			return kinds.ReviseReplicas(ctx, obj, replicas)
+		}
+	}
+	now, err := revision.MakePart(revision.Source{
+		Template: template, Rules: override.Select(policies, selector.TargetOf(template)).Rules(), Revise: revise,
+	})
+	if err != nil {
+		return false, err
+	}
+	same, err := kept.Main.Same(now, revise)
+	return !same, err
+}
+
+func ignoreForbidden(err error) error {
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
+}

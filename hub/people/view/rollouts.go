@@ -1,0 +1,227 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/people/view/applications"
+	"fairlead.dev/hub/people/view/rollouts"
+)
+
+// Staged is an application whose changes go out in waves.
+type Staged struct {
+	rollouts.Rollout
+	// Object is the StagedRollout itself, Of the binding whose it is.
+	Object kube.Rollout `json:"-"`
+	Of     kube.Binding `json:"-"`
+}
+
+// Staged reads how the changes of an application go out. That they do not go out in waves is an
+// error that says what to do.
+func (r *Reader) Staged(ctx context.Context, ref Ref) (*Staged, error) {
+	b, err := r.Bound(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	ro, err := r.rollout(ctx, b)
+	switch {
+	case err != nil:
+		return nil, err
+	case ro != nil:
+		return &Staged{Rollout: rollouts.Of(ro, templateOf(b), r.clock.Now()), Object: ro, Of: b}, nil
+	}
+	strategy := b.GetAnnotations()[contract.RolloutStrategyAnnotation]
+	if strategy == "" {
+		return nil, fmt.Errorf("the changes of %s go to all clusters at once: give its policy the annotation %s with the name of a RolloutStrategy to have them go out in waves",
+			ref, contract.RolloutStrategyAnnotation)
+	}
+	return nil, fmt.Errorf("the hub has not looked at %s with the RolloutStrategy %q yet; if that stays so, look at `hub events %s`",
+		ref, strategy, rollouts.Named(templateOf(b)))
+}
+
+// rollout reads that of a binding; nil if there is none.
+func (r *Reader) rollout(ctx context.Context, b kube.Binding) (kube.Rollout, error) {
+	ro := kube.RolloutsIn(b.GetNamespace()).New()
+	err := r.hub.Get(ctx, client.ObjectKeyFromObject(b), ro)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // a hub of before has no such kind
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the rollout %q: %w", b.GetName(), err)
+	}
+	return ro, nil
+}
+
+func templateOf(b workv1alpha2.Binding) applications.Template {
+	of := &b.BindingSpec().Resource
+	return applications.Template{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
+}
+
+// AllStaged reads the rollouts of a scope, by namespace, kind and name.
+func (r *Reader) AllStaged(ctx context.Context, scope Scope) ([]Staged, error) {
+	var out []Staged
+	type pair struct {
+		kube.RolloutKind
+		of kube.BindingKind
+	}
+	kinds := []pair{{kube.StagedRollouts(), kube.ResourceBindings()}}
+	if scope.Namespace == "" {
+		kinds = append(kinds, pair{kube.ClusterStagedRollouts(), kube.ClusterResourceBindings()})
+	}
+	for _, kind := range kinds {
+		all, err := kind.List(ctx, r.hub, client.InNamespace(scope.Namespace))
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			continue
+		}
+		of, err := kind.of.List(ctx, r.hub, client.InNamespace(scope.Namespace))
+		if err != nil {
+			return nil, err
+		}
+		known := make(map[client.ObjectKey]kube.Binding, len(of))
+		for _, b := range of {
+			known[client.ObjectKeyFromObject(b)] = b
+		}
+		for _, ro := range all {
+			if b := known[client.ObjectKeyFromObject(ro)]; b != nil {
+				out = append(out, Staged{Rollout: rollouts.Of(ro, templateOf(b), r.clock.Now()), Object: ro, Of: b})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Staged) int {
+		return applications.Compare(applications.Application{Template: a.Template}, applications.Application{Template: b.Template})
+	})
+	return out, nil
+}
+
+// StagedClusters reads how each target of a rollout is. What the person may not read is an error
+// beside what is known without it.
+func (r *Reader) StagedClusters(ctx context.Context, s *Staged) ([]rollouts.Cluster, error) {
+	sent, err := r.sent(ctx, s.Of)
+	return rollouts.Clusters(s.Object.RolloutStatus(), targetNames(s.Of), sent), err
+}
+
+func targetNames(b workv1alpha2.Binding) []string {
+	var out []string
+	for _, t := range bindings.Targets(b.BindingSpec()) {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+// CountRevisions adds to the revisions of a rollout how many clusters have each.
+func (r *Reader) CountRevisions(ctx context.Context, s *Staged) error {
+	sent, err := r.sent(ctx, s.Of)
+	if err != nil {
+		return err
+	}
+	have := make(map[string]int64, len(sent))
+	for name, one := range sent {
+		have[name] = one.ID.Number
+	}
+	s.Count(have)
+	return nil
+}
+
+// sent reads what the Works of a binding say of their revisions, without their manifests.
+func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.Sent, error) {
+	id := kube.BindingID(b)
+	if id == "" {
+		return nil, nil
+	}
+	clusters, err := r.clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := executionNamespaces(clusters)
+	out := map[string]rollouts.Sent{}
+	err = pages(ctx, r.hub, func() *metav1.PartialObjectMetadataList {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
+		return list
+	}, func(list *metav1.PartialObjectMetadataList) {
+		for i := range list.Items {
+			work := &list.Items[i]
+			if name := of[work.Namespace]; name != "" && work.DeletionTimestamp == nil {
+				out[name] = sentOf(work)
+			}
+		}
+	}, client.MatchingLabels{bindings.IDLabel(b.GetNamespace()): id})
+	if err != nil {
+		return nil, fmt.Errorf("listing works: %w", err)
+	}
+	return out, nil
+}
+
+// executionNamespaces returns the clusters by theirs.
+func executionNamespaces(clusters []*clusterv1alpha1.Cluster) map[string]string {
+	out := make(map[string]string, len(clusters))
+	for _, c := range clusters {
+		out[ExecutionNamespace(c)] = c.Name
+	}
+	return out
+}
+
+// sentOf reads what a Work says of its revision.
+func sentOf(work metav1.Object) rollouts.Sent {
+	out := rollouts.Sent{ID: revision.Parse(work.GetAnnotations()[contract.RevisionAnnotation])}
+	if since, err := time.Parse(time.RFC3339, work.GetAnnotations()[contract.RevisionSinceAnnotation]); err == nil {
+		out.Since = since
+	}
+	return out
+}
+
+// Planned says in which waves a change of an application would go out if it were made now, by a strategy
+// that is given, or by the one that it goes by if that is nil.
+func (r *Reader) Planned(ctx context.Context, ref Ref, strategy *fairleadv1alpha1.RolloutStrategySpec) ([]rollouts.PlannedWave, error) {
+	b, err := r.Bound(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if strategy == nil {
+		name := b.GetAnnotations()[contract.RolloutStrategyAnnotation]
+		if name == "" {
+			return nil, fmt.Errorf("the changes of %s go to all clusters at once; name a file with a RolloutStrategy by -f to see what it would do", ref)
+		}
+		found := &fairleadv1alpha1.RolloutStrategy{}
+		if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, found); err != nil {
+			return nil, fmt.Errorf("reading the RolloutStrategy %q: %w", name, err)
+		}
+		strategy = &found.Spec
+	}
+	all, err := r.clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]*clusterv1alpha1.Cluster, len(all))
+	for _, c := range all {
+		known[c.Name] = c
+	}
+	var targets []*clusterv1alpha1.Cluster
+	for _, name := range targetNames(b) {
+		c := known[name]
+		if c == nil {
+			c = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		}
+		targets = append(targets, c)
+	}
+	return rollouts.Planned(*strategy, string(b.GetUID()), targets), nil
+}

@@ -1,0 +1,188 @@
+package rollouts
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
+)
+
+// Group is clusters that are to have the same revision and are alike.
+type Group struct {
+	State fairleadv1alpha1.ClusterState `json:"state"`
+	// Wanted is the revision that they are to have; 0 is what they have.
+	Wanted int64 `json:"wanted,omitempty"`
+	// Reason is why they are in that state, a word; empty if the state says it.
+	Reason   string   `json:"reason,omitempty"`
+	Clusters []string `json:"clusters"`
+}
+
+// ClusterStable is the state of a cluster that has the stable revision while no other is on its way.
+const ClusterStable fairleadv1alpha1.ClusterState = "Stable"
+
+// States returns the states of clusters in the order in which people are to look at them.
+func States() []fairleadv1alpha1.ClusterState {
+	return []fairleadv1alpha1.ClusterState{
+		fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterCatchingUp,
+		fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterSkipped, fairleadv1alpha1.ClusterHeld,
+		fairleadv1alpha1.ClusterHealthy, ClusterStable,
+	}
+}
+
+func groupsOf(status *fairleadv1alpha1.StagedRolloutStatus) []Group {
+	out := make([]Group, 0, len(status.Clusters))
+	for i := range status.Clusters {
+		c := &status.Clusters[i]
+		out = append(out, Group{State: c.State, Wanted: c.Revision, Reason: c.Reason, Clusters: c.Names})
+	}
+	slices.SortStableFunc(out, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(slices.Index(States(), a.State), slices.Index(States(), b.State)), cmp.Compare(a.Wanted, b.Wanted), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out
+}
+
+func names(groups []Group, state fairleadv1alpha1.ClusterState) []string {
+	var out []string
+	for _, g := range groups {
+		if g.State == state {
+			out = append(out, g.Clusters...)
+		}
+	}
+	return out
+}
+
+// Sent is what the Work of a cluster says of its revision.
+type Sent struct {
+	// ID is the revision that it was rendered from, since Since; none if that is not known.
+	ID    revision.ID
+	Since time.Time
+}
+
+// Cluster is a target in a rollout.
+type Cluster struct {
+	Name  string                        `json:"name"`
+	State fairleadv1alpha1.ClusterState `json:"state"`
+	// Has is the revision that it was sent last, 0 if none or if nobody knows, since Since; Wanted is
+	// the one that it is to have, 0 if that is none.
+	Has    int64      `json:"has,omitempty"`
+	Since  *time.Time `json:"since,omitempty"`
+	Wanted int64      `json:"wanted,omitempty"`
+	// Why is a sentence about the state.
+	Why string `json:"why,omitempty"`
+}
+
+// Clusters returns each target of a rollout, by its name. What their Works say is given by name of the
+// cluster; nil if nobody looked, and then a cluster is taken to have what it is to have.
+func Clusters(status *fairleadv1alpha1.StagedRolloutStatus, targets []string, works map[string]Sent) []Cluster {
+	plan := revision.NewPlan(status)
+	groups := map[string]*fairleadv1alpha1.ClusterGroup{}
+	for i := range status.Clusters {
+		for _, name := range status.Clusters[i].Names {
+			groups[name] = &status.Clusters[i]
+		}
+	}
+	out := make([]Cluster, 0, len(targets))
+	for _, name := range slices.Sorted(maps.Keys(setOf(targets))) {
+		sent := works[name]
+		c := Cluster{Name: name, State: ClusterStable, Has: sent.ID.Number, Wanted: plan.Wanted(name, sent.ID).Number}
+		if works == nil {
+			c.Has = c.Wanted
+		}
+		if !sent.Since.IsZero() {
+			c.Since = &sent.Since
+		}
+		word := ""
+		switch g := groups[name]; {
+		case g != nil:
+			c.State, word = g.State, g.Reason
+		case status.Revision > status.Stable && status.Phase != fairleadv1alpha1.RolloutCompleted:
+			c.State = fairleadv1alpha1.ClusterHeld // those that have exactly Stable are not named
+		}
+		want := plan.Wanted(name, sent.ID)
+		c.Why = why(status, c, word, want != sent.ID && want.Hash == sent.ID.Hash)
+		out = append(out, c)
+	}
+	return out
+}
+
+func setOf(all []string) map[string]bool {
+	out := make(map[string]bool, len(all))
+	for _, one := range all {
+		out[one] = true
+	}
+	return out
+}
+
+// why says in a sentence why a cluster is in its state. What it has may be the same as what it is to
+// have under another number: then nothing was sent.
+func why(status *fairleadv1alpha1.StagedRolloutStatus, c Cluster, word string, same bool) string {
+	said := ""
+	switch c.State {
+	case fairleadv1alpha1.ClusterFailed:
+		said = fmt.Sprintf("It was sent r%d and failed", c.Wanted)
+	case fairleadv1alpha1.ClusterLost:
+		said = fmt.Sprintf("It was sent r%d and has been silent since", c.Wanted)
+	case fairleadv1alpha1.ClusterInFlight:
+		said = fmt.Sprintf("It was sent r%d and is not healthy with it yet", c.Wanted)
+	case fairleadv1alpha1.ClusterCatchingUp:
+		said = fmt.Sprintf("It was behind, and was sent r%d", c.Wanted)
+	case fairleadv1alpha1.ClusterReturning:
+		said = "It is heard from again and waits for a place to catch up"
+	case fairleadv1alpha1.ClusterSetAside:
+		said = "It catches up when it returns; nothing is sent there until then"
+	case fairleadv1alpha1.ClusterSkipped:
+		said = fmt.Sprintf("A person left it out of r%d", status.Revision)
+	case fairleadv1alpha1.ClusterHeld:
+		said = "It waits for its turn with " + kept(c.Has)
+	case fairleadv1alpha1.ClusterHealthy:
+	case ClusterStable:
+		if c.Wanted > c.Has {
+			said = fmt.Sprintf("It is to have r%d", c.Wanted)
+		}
+		if same {
+			said = fmt.Sprintf("It has the content of r%d", c.Wanted)
+		}
+	}
+	if said != "" && word != "" {
+		said += " (" + word + ")"
+	}
+	if said != "" {
+		said += "."
+	}
+	return said
+}
+
+// kept names what a cluster has.
+func kept(number int64) string {
+	if number == 0 {
+		return "what it has"
+	}
+	return fmt.Sprintf("r%d", number)
+}
+
+// Said names the clusters of a group, so many of them at most.
+func (g Group) Said(most int) string {
+	if len(g.Clusters) <= most {
+		return strings.Join(g.Clusters, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(g.Clusters[:most], ", "), len(g.Clusters)-most)
+}
+
+// StateText is a state in words.
+func StateText(s fairleadv1alpha1.ClusterState) string {
+	switch s {
+	case fairleadv1alpha1.ClusterInFlight:
+		return "In flight"
+	case fairleadv1alpha1.ClusterSetAside:
+		return "Set aside"
+	case fairleadv1alpha1.ClusterCatchingUp:
+		return "Catching up"
+	default:
+		return string(s)
+	}
+}

@@ -1,0 +1,131 @@
+package rollouts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/hub/people/view/applications"
+)
+
+// Named is how people write an application in commands: deployment/web.
+func Named(t applications.Template) string { return strings.ToLower(t.Kind) + "/" + t.Name }
+
+// Command returns what to type for a rollout: `hub rollout VERB deployment/web -n shop`.
+func Command(verb string, t applications.Template) string {
+	out := "hub rollout " + verb + " " + Named(t)
+	if t.Namespace != "" && t.Namespace != "default" {
+		out += " -n " + t.Namespace
+	}
+	return out
+}
+
+// line sums a rollout up:
+//
+//	deployment/web r5 (stable r4) wave 2/3 tenth: 28/29 healthy, 1 lost, 3 set aside, soak 3m of 10m
+func (r *Rollout) line(now time.Time) string {
+	if r.Revision == 0 {
+		return r.Named() + ": there is no revision yet"
+	}
+	out := fmt.Sprintf("%s r%d", r.Named(), r.Revision)
+	if r.Stable != r.Revision && r.Stable > 0 {
+		out += fmt.Sprintf(" (stable r%d)", r.Stable)
+	}
+	i := slices.IndexFunc(r.Waves, func(w Wave) bool { return w.Name == r.Wave })
+	counted := Sum(r.Waves)
+	switch {
+	case r.Done:
+		out += " completed"
+	case r.Immediately:
+		out += " to all at once"
+	case i >= 0:
+		out += fmt.Sprintf(" wave %d/%d %s", i+1, len(r.Waves), r.Wave)
+		counted = r.Waves[i]
+	}
+	out += ": " + counted.Counted()
+	if i >= 0 && !r.Done && !r.Immediately {
+		if w := r.Waves[i]; w.WellSince != nil && w.PassedAt == nil && w.Soak.Duration > 0 {
+			out += ", soak " + w.well(now)
+		}
+	}
+	return out + r.stopped()
+}
+
+// stopped says that a rollout does not go on by itself.
+func (r *Rollout) stopped() string {
+	switch r.Phase {
+	case fairleadv1alpha1.RolloutHalted:
+		return "; halted"
+	case fairleadv1alpha1.RolloutPaused:
+		return "; paused"
+	case fairleadv1alpha1.RolloutWaiting:
+		return "; waiting"
+	default:
+		return ""
+	}
+}
+
+// reason is that of the condition Progressing.
+func reason(status *fairleadv1alpha1.StagedRolloutStatus) string {
+	if c := meta.FindStatusCondition(status.Conditions, fairleadv1alpha1.RolloutConditionProgressing); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// waits says what is waited for; empty if that is nothing.
+func waits(status *fairleadv1alpha1.StagedRolloutStatus) string {
+	for _, kind := range []string{fairleadv1alpha1.RolloutConditionHalted, fairleadv1alpha1.RolloutConditionProgressing} {
+		c := meta.FindStatusCondition(status.Conditions, kind)
+		switch {
+		case c == nil, kind == fairleadv1alpha1.RolloutConditionHalted && c.Status != "True":
+		case c.Reason == fairleadv1alpha1.ReasonRolloutCompleted:
+			return ""
+		default:
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// next says what a person can do now.
+func next(r *Rollout, status *fairleadv1alpha1.StagedRolloutStatus) string {
+	do := func(verb string) string { return "`" + Command(verb, r.Template) + "`" }
+	switch {
+	case r.Revision == 0:
+		return ""
+	case r.Paused:
+		return do("resume") + " goes on; " + do("abort") + " takes it back."
+	case r.Halted && len(names(r.Groups, fairleadv1alpha1.ClusterFailed)) == 0:
+		return "It goes on by itself once the clusters that are lost are healthy again. " + do("abort") + " takes it back where it was sent."
+	case r.Halted:
+		return "Mend the template, which makes a new revision; or " + do("retry") + " gives the clusters that failed their time anew, " +
+			do("abort") + " takes it back where it was sent."
+	case WaitsForApproval(status) != "":
+		return do("approve") + " goes on; " + do("abort") + " takes it back."
+	case reason(status) == fairleadv1alpha1.ReasonRolloutTooFewHeard:
+		return "It goes on by itself once more clusters of the wave are heard from; " + do("skip") + " CLUSTER leaves one out."
+	default:
+		return ""
+	}
+}
+
+// WaitsForApproval returns the wave that a person is to approve; empty if none is.
+func WaitsForApproval(status *fairleadv1alpha1.StagedRolloutStatus) string {
+	if status.Phase != fairleadv1alpha1.RolloutWaiting || reason(status) != fairleadv1alpha1.ReasonRolloutNeedsApproval {
+		return ""
+	}
+	if status.Wave != "" {
+		return status.Wave
+	}
+	for i := range status.Waves {
+		if status.Waves[i].PassedAt == nil {
+			return status.Waves[i].Name
+		}
+	}
+	return ""
+}

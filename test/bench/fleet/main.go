@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/test/bench/meter"
+)
+
+// options are what the flags say.
+type options struct {
+	agents, bindings, copies int
+	sizes                    []float64
+	scenes                   []string
+	idle                     time.Duration
+	changes                  int
+	bin, dir, profiles       string
+	hubArgs                  []string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "fleet: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func parse() (options, error) {
+	var o options
+	f := pflag.CommandLine
+	f.SortFlags = false
+	f.IntVar(&o.agents, "agents", 1000, "clusters, each with an agent")
+	f.IntVar(&o.bindings, "bindings", 10000, "applications")
+	f.IntVar(&o.copies, "copies", 1, "how many clusters an application goes to at most")
+	f.Float64SliceVar(&o.sizes, "sizes", []float64{0.25, 0.5, 1}, "parts of that to measure, growing")
+	f.StringSliceVar(&o.scenes, "scenes", sceneNames(), "what to measure")
+	f.DurationVar(&o.idle, "idle", 30*time.Second, "how long to look at the idle system")
+	f.IntVar(&o.changes, "changes", 20, "changes of single templates")
+	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
+	f.StringVar(&o.dir, "dir", "_bench/hollow", "directory of the hub")
+	f.StringVar(&o.profiles, "profiles", "", "directory for profiles of the processor time of each scene; empty makes none")
+	f.StringSliceVar(&o.hubArgs, "hub-args", nil, "further flags of hub serve")
+	if err := f.Parse(os.Args[1:]); err != nil {
+		return o, err
+	}
+	switch {
+	case o.agents < 4 || o.bindings < 1 || o.copies < 1:
+		return o, fmt.Errorf("--agents %d must be 4 or more, --bindings %d and --copies %d positive", o.agents, o.bindings, o.copies)
+	case len(o.sizes) == 0 || !slices.IsSorted(o.sizes) || o.sizes[0] <= 0:
+		return o, fmt.Errorf("--sizes %v must be positive and grow", o.sizes)
+	}
+	for _, name := range o.scenes {
+		if !slices.Contains(sceneNames(), name) {
+			return o, fmt.Errorf("--scenes: there is no %q, only %v", name, sceneNames())
+		}
+	}
+	return o, nil
+}
+
+func run(ctx context.Context) error {
+	o, err := parse()
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(logr.Discard())
+	s, down, err := start(ctx, o)
+	defer down()
+	if err != nil {
+		return err
+	}
+	out := &table{machine: meter.ThisMachine().String(), when: time.Now(), copies: o.copies}
+	for _, part := range o.sizes {
+		size := size{agents: max(4, int(part*float64(o.agents))), bindings: max(1, int(part*float64(o.bindings)))}
+		out.begin(size)
+		for _, scene := range scenes() {
+			if scene.always || slices.Contains(o.scenes, scene.name) {
+				if err := s.play(ctx, scene, size, out); err != nil {
+					fmt.Println(out)
+					return fmt.Errorf("%s with %d agents and %d bindings: %w", scene.name, size.agents, size.bindings, err)
+				}
+			}
+		}
+	}
+	fmt.Println(out)
+	return nil
+}
+
+// progress prints a line for the person who waits.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "fleet: %s "+format+"\n", append([]any{time.Now().Format("15:04:05")}, args...)...)
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/test/fleet"
+)
+
+// scene is something that happens, and is measured.
+type scene struct {
+	name string
+	// always says that the others cannot do without it.
+	always bool
+	play   func(*system, context.Context, size, put) error
+}
+
+// put tells a figure.
+type put func(what string, value float64, unit string)
+
+func scenes() []scene {
+	return []scene{
+		{name: "grow", always: true, play: (*system).growing},
+		{name: "idle", play: (*system).idling},
+		{name: "change", play: (*system).changing},
+		{name: "roomier", play: (*system).roomier},
+		{name: "wide", play: (*system).wide},
+		{name: "policy", play: (*system).policy},
+		{name: "region", play: (*system).region},
+		{name: "restart", play: (*system).restart},
+	}
+}
+
+func sceneNames() []string {
+	var out []string
+	for _, s := range scenes() {
+		if !s.always {
+			out = append(out, s.name)
+		}
+	}
+	return out
+}
+
+// play plays a scene, with profiles if they are wanted.
+func (s *system) play(ctx context.Context, scene scene, at size, out *table) error {
+	progress("%s: %d agents, %d bindings", scene.name, at.agents, at.bindings)
+	stop, err := s.profile(ctx, fmt.Sprintf("%s-%d", scene.name, at.bindings))
+	if err != nil {
+		return err
+	}
+	err = scene.play(s, ctx, at, func(what string, value float64, unit string) { out.put(scene.name, what, value, unit) })
+	stop()
+	return err
+}
+
+// growing brings clusters and applications out.
+func (s *system) growing(ctx context.Context, at size, tell put) error {
+	more := float64(at.bindings - s.has.bindings)
+	if _, err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	before, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.grow(ctx, at); err != nil {
+		return err
+	}
+	after, err := s.awaitQuiet(ctx)
+	if err != nil {
+		return err
+	}
+	u := since(before, after)
+	tell("time for each application that came", 1000*u.seconds/more, "ms")
+	tell("hub CPU for each", 1000*u.cpu[hubProcess]/more, "ms")
+	tell("API server CPU for each", 1000*u.cpu[apiProcess]/more, "ms")
+	tell("writes for each", u.writes()/more, "")
+	tell("conflicts for each", u.conflicts/more, "")
+	return nil
+}
+
+// idling leaves everything alone.
+func (s *system) idling(ctx context.Context, _ size, tell put) error {
+	before, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, s.idle); err != nil {
+		return err
+	}
+	after, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
+	u := since(before, after)
+	tell("hub and API server together", (u.cpu[hubProcess]+u.cpu[apiProcess])/u.seconds, "cores")
+	for _, name := range []string{hubProcess, apiProcess, dbProcess} {
+		tell(name+" CPU", u.cpu[name]/u.seconds, "cores")
+		tell(name+" resident", float64(after.resident[name])/1e6, "MB")
+	}
+	tell("agents to hub", u.agentsSent/u.seconds/1000, "kB/s")
+	tell("hub's API to agents", u.agentsReceived/u.seconds/1000, "kB/s")
+	tell("hub reads", u.hubRead/u.seconds/1000, "kB/s")
+	tell("hub writes", u.hubWritten/u.seconds/1000, "kB/s")
+	requests(u, tell)
+	return nil
+}
+
+// requests tells the most frequent requests, those of agents and those of the hub.
+func requests(u used, tell put) {
+	own := maps.Clone(u.requests)
+	for key, n := range u.agents {
+		own[key] -= n
+	}
+	for who, counts := range map[string]map[string]float64{"agents": u.agents, "hub": own} {
+		for _, key := range slices.Sorted(maps.Keys(counts)) {
+			if rate := counts[key] / u.seconds; rate >= 0.2 {
+				tell(who+" "+key, rate, "/s")
+			}
+		}
+	}
+}
+
+// roomier gives one cluster more room.
+func (s *system) roomier(ctx context.Context, at size, tell put) error {
+	const tries = 3
+	idle, err := s.idleCPU(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range tries {
+		s.agents.SetRoom(clusterName(i), corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewQuantity(int64(1100+at.bindings%97+i), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("5Ti"),
+			corev1.ResourcePods: resource.MustParse("11k"),
+		})
+		if err := pause(ctx, 2*time.Second); err != nil {
+			return err
+		}
+	}
+	after, err := s.awaitQuiet(ctx)
+	if err != nil {
+		return err
+	}
+	u := since(before, after)
+	tell("hub CPU for one cluster", max(0, 1000*(u.cpu[hubProcess]-idle*u.seconds)/tries), "ms")
+	tell("writes for one cluster", u.writes()/tries, "")
+	return nil
+}
+
+// idleCPU is which part of a core the hub takes when nothing happens.
+func (s *system) idleCPU(ctx context.Context) (float64, error) {
+	before, err := s.now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := pause(ctx, s.idle/3); err != nil {
+		return 0, err
+	}
+	after, err := s.now(ctx)
+	u := since(before, after)
+	return u.cpu[hubProcess] / u.seconds, err
+}
+
+// policy edits the policy that selects everything, so that nothing moves.
+func (s *system) policy(ctx context.Context, at size, tell put) error {
+	before, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
+	live := &policyv1alpha1.ClusterPropagationPolicy{}
+	if err := s.hubClient.Get(ctx, client.ObjectKey{Name: policyName}, live); err != nil {
+		return fmt.Errorf("reading the policy: %w", err)
+	}
+	edited := live.DeepCopy()
+	edited.Spec.Priority = new(int32(at.bindings % math.MaxInt16))
+	if live.Spec.PreserveResourcesOnDeletion == nil || !*live.Spec.PreserveResourcesOnDeletion {
+		edited.Spec.PreserveResourcesOnDeletion = new(true)
+	} else {
+		edited.Spec.PreserveResourcesOnDeletion = new(false)
+	}
+	if err := s.hubClient.Patch(ctx, edited, client.MergeFrom(live)); err != nil {
+		return fmt.Errorf("editing the policy: %w", err)
+	}
+	after, err := s.awaitQuiet(ctx)
+	if err != nil {
+		return err
+	}
+	u, n := since(before, after), float64(at.bindings)
+	tell("time until all is done", u.seconds, "s")
+	tell("hub CPU for each application", 1000*u.cpu[hubProcess]/n, "ms")
+	tell("API server CPU for each", 1000*u.cpu[apiProcess]/n, "ms")
+	tell("writes for each", u.writes()/n, "")
+	tell("conflicts for each", u.conflicts/n, "")
+	return nil
+}
+
+// region loses a quarter of the clusters, and has them back.
+func (s *system) region(ctx context.Context, at size, tell put) error {
+	taint := &policyv1alpha1.ClusterTaintPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "lost"},
+		Spec: policyv1alpha1.ClusterTaintPolicySpec{
+			AddOnConditions: []policyv1alpha1.MatchCondition{{
+				ConditionType: clusterv1alpha1.ClusterReady, Operator: policyv1alpha1.MatchConditionNotIn, StatusValues: []metav1.ConditionStatus{metav1.ConditionTrue},
+			}},
+			RemoveOnConditions: []policyv1alpha1.MatchCondition{{
+				ConditionType: clusterv1alpha1.ClusterReady, Operator: policyv1alpha1.MatchConditionIn, StatusValues: []metav1.ConditionStatus{metav1.ConditionTrue},
+			}},
+			Taints: []policyv1alpha1.ClusterTaint{{Key: "bench.example.com/lost", Effect: corev1.TaintEffectNoExecute}},
+		},
+	}
+	if err := client.IgnoreAlreadyExists(s.hubClient.Create(ctx, taint)); err != nil {
+		return fmt.Errorf("making a ClusterTaintPolicy: %w", err)
+	}
+	var lost []string
+	for i := 0; i < at.agents; i += regions {
+		lost = append(lost, clusterName(i))
+	}
+	if _, err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	for _, turn := range []struct {
+		what string
+		do   func() error
+		want metav1.ConditionStatus
+	}{
+		{"lost", func() error { s.agents.Silence(lost...); return nil }, metav1.ConditionUnknown},
+		{"back", func() error { return s.agents.Return(lost...) }, metav1.ConditionTrue},
+	} {
+		before, err := s.now(ctx)
+		if err != nil {
+			return err
+		}
+		if err := turn.do(); err != nil {
+			return err
+		}
+		if err := s.awaitReady(ctx, lost, turn.want); err != nil {
+			return err
+		}
+		seen := time.Now()
+		after, err := s.awaitQuiet(ctx)
+		if err != nil {
+			return err
+		}
+		u := since(before, after)
+		tell(turn.what+": until all of its clusters are "+string(turn.want), seen.Sub(before.at).Seconds(), "s")
+		tell(turn.what+": until it is quiet", u.seconds, "s")
+		tell(turn.what+": hub CPU", u.cpu[hubProcess], "s")
+		tell(turn.what+": API server CPU", u.cpu[apiProcess], "s")
+		tell(turn.what+": writes for each of its clusters", u.writes()/float64(len(lost)), "")
+	}
+	return nil
+}
+
+// awaitReady returns when clusters have a condition Ready of some status.
+func (s *system) awaitReady(ctx context.Context, names []string, want metav1.ConditionStatus) error {
+	for began := time.Now(); ; {
+		var list clusterv1alpha1.ClusterList
+		if err := s.hubClient.List(ctx, &list); err != nil {
+			return fmt.Errorf("listing clusters: %w", err)
+		}
+		ready := map[string]metav1.ConditionStatus{}
+		for i := range list.Items {
+			if c := meta.FindStatusCondition(list.Items[i].Status.Conditions, clusterv1alpha1.ClusterReady); c != nil {
+				ready[list.Items[i].Name] = c.Status
+			}
+		}
+		if !slices.ContainsFunc(names, func(name string) bool { return ready[name] != want }) {
+			return nil
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("not all clusters are Ready=%s after %s", want, patience)
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// restart kills the hub with its API, and starts both.
+func (s *system) restart(ctx context.Context, _ size, tell put) error {
+	if err := s.fleet.Kill(ctx, fleet.HubName); err != nil {
+		return err
+	}
+	began, traffic := time.Now(), s.agents.Traffic()
+	if err := s.fleet.StartHub(ctx); err != nil {
+		return err
+	}
+	up := time.Now()
+	steady, err := s.awaitQuiet(ctx)
+	if err != nil {
+		return err
+	}
+	// All that they count began with them.
+	u := since(moment{at: began, traffic: traffic}, steady)
+	tell("until the API answers", up.Sub(began).Seconds(), "s")
+	tell("until it is steady", u.seconds, "s")
+	tell("hub CPU", u.cpu[hubProcess], "s")
+	tell("API server CPU", u.cpu[apiProcess], "s")
+	tell("hub reads", u.hubRead/1e6, "MB")
+	var writes, reads float64
+	for key, n := range u.requests {
+		switch {
+		case !concernsApplications(key):
+		case isWrite(key):
+			writes += n
+			tell(key, n, "")
+		case key == "GET deployments":
+			reads += n
+		}
+	}
+	tell("writes about applications", writes, "")
+	tell("templates read", reads, "")
+	tell("agents turned away (429)", u.agentsWereTurnedOff, "")
+	return nil
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/fleet/hollow"
+	"fairlead.dev/test/process"
+)
+
+const (
+	// perNamespace is how many applications share a namespace.
+	perNamespace = 200
+	// regions is over how many the clusters are spread.
+	regions = 4
+	// writers is how many templates are written at a time.
+	writers    = 8
+	policyName = "everything"
+	kindLabel  = "bench"
+)
+
+// size is how large the system is.
+type size struct{ agents, bindings int }
+
+// system is a hub and its hollow agents.
+type system struct {
+	options
+
+	fleet     *fleet.Fleet
+	config    *rest.Config
+	hubClient client.WithWatch
+	agents    *hollow.Fleet
+	// has is how large it is by now.
+	has size
+}
+
+// start starts a hub without clusters. The returned function stops all and removes what they
+// wrote; it is never nil.
+func start(ctx context.Context, o options) (*system, func(), error) {
+	args := append([]string{"--profiling"}, o.hubArgs...)
+	f, err := fleet.New(fleet.Options{Bin: o.bin, Dir: o.dir, HubArgs: args, Report: progress})
+	if err != nil {
+		return nil, func() {}, err
+	}
+	if err := os.RemoveAll(f.Dir); err != nil {
+		return nil, func() {}, fmt.Errorf("removing what an earlier run left: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	down := func() {
+		cancel()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if err := f.Down(ctx); err != nil {
+			progress("%v", err)
+			return
+		}
+		if err := process.Remove(f.Dir); err != nil {
+			progress("%v", err)
+		}
+	}
+	if err := f.Up(ctx); err != nil {
+		return nil, down, err
+	}
+	s := &system{options: o, fleet: f}
+	if s.config, err = f.Config(fleet.HubName); err != nil {
+		return nil, down, err
+	}
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return nil, down, err
+	}
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		return nil, down, fmt.Errorf("knowing Deployments: %w", err)
+	}
+	if s.hubClient, err = client.NewWithWatch(s.config, client.Options{Scheme: scheme}); err != nil {
+		return nil, down, fmt.Errorf("making a client of the hub: %w", err)
+	}
+	if s.agents, err = hollow.New(ctx, hollow.Options{Hub: s.config}); err != nil {
+		return nil, down, err
+	}
+	return s, down, s.hubClient.Create(ctx, everything(o.copies))
+}
+
+// everything is the policy that selects all applications.
+func everything(copies int) *policyv1alpha1.ClusterPropagationPolicy {
+	p := builder.MakePolicy("", policyName).SelectLabel("apps/v1", "Deployment", kindLabel, "true").ClusterObj()
+	p.Spec.Placement = policyv1alpha1.Placement{
+		ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{
+			ReplicaSchedulingType: policyv1alpha1.Divided, ReplicaDivisionPreference: policyv1alpha1.Weighted,
+			WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
+		},
+		SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 1, MaxGroups: copies}},
+	}
+	return p
+}
+
+// clusterName and application name what there is, by number.
+func clusterName(i int) string { return fmt.Sprintf("edge-%05d", i) }
+
+func application(i int) client.ObjectKey {
+	return client.ObjectKey{Namespace: "apps-" + strconv.Itoa(i/perNamespace), Name: fmt.Sprintf("app-%06d", i)}
+}
+
+// regionOf is the region of a cluster.
+func regionOf(i int) string { return "region-" + strconv.Itoa(i%regions) }
+
+// grow adds clusters and applications until there are as many as asked for, and returns when all
+// of it has settled.
+func (s *system) grow(ctx context.Context, to size) error {
+	clusters := []*clusterv1alpha1.Cluster{}
+	for i := s.has.agents; i < to.agents; i++ {
+		clusters = append(clusters, builder.MakeCluster(clusterName(i)).Region(regionOf(i)).Obj())
+	}
+	began := time.Now()
+	if err := s.agents.Join(ctx, clusters...); err != nil {
+		return err
+	}
+	progress("%d agents after %.1f s", to.agents, time.Since(began).Seconds())
+	began = time.Now()
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(writers)
+	for i := s.has.bindings; i < to.bindings; i++ {
+		if name := application(i); i%perNamespace == 0 {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name.Namespace}}
+			if err := client.IgnoreAlreadyExists(s.hubClient.Create(ctx, ns)); err != nil {
+				return fmt.Errorf("making a namespace: %w", err)
+			}
+		}
+		g.Go(func() error {
+			if err := s.hubClient.Create(gctx, deployment(application(i))); err != nil {
+				return fmt.Errorf("creating an application: %w", err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	progress("%d applications written after %.1f s", to.bindings, time.Since(began).Seconds())
+	s.has = to
+	return s.awaitServed(ctx)
+}
+
+// deployment is the template of an application.
+func deployment(name client.ObjectKey) *appsv1.Deployment {
+	labels := map[string]string{"app": name.Name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, Labels: map[string]string{"app": name.Name, kindLabel: "true"}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: "web", Image: "registry.example.com/shop/web:1.0.0",
+					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+						corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+					}},
+				}}},
+			},
+		},
+	}
+}
+
+// awaitServed returns when the status of every application says that it runs.
+func (s *system) awaitServed(ctx context.Context) error {
+	for began := time.Now(); ; {
+		served := 0
+		for _, namespace := range s.namespaces() {
+			var list appsv1.DeploymentList
+			if err := s.hubClient.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+				return fmt.Errorf("listing applications: %w", err)
+			}
+			for i := range list.Items {
+				if d := &list.Items[i]; d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == *d.Spec.Replicas {
+					served++
+				}
+			}
+		}
+		if served == s.has.bindings {
+			progress("all applications run after %.1f s", time.Since(began).Seconds())
+			return nil
+		}
+		progress("%d of %d applications run", served, s.has.bindings)
+		if err := pause(ctx, 3*time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// namespaces are those of the applications.
+func (s *system) namespaces() []string {
+	var out []string
+	for i := 0; i < s.has.bindings; i += perNamespace {
+		out = append(out, application(i).Namespace)
+	}
+	return out
+}
+
+// profilingSocket is where the hub is asked for its profiles.
+func (s *system) profilingSocket() string {
+	return filepath.Join(s.fleet.Dir, fleet.HubName, "profiling.sock")
+}
+
+// pause leaves everything alone for a time: quiet is nothing that could be waited for.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

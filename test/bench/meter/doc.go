@@ -1,0 +1,3 @@
+// Package meter reads what processes of this machine and API servers use: processor time, memory, requests. Benches take
+// the difference between two moments.
+package meter

@@ -1,0 +1,213 @@
+package hollow
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// agent is one of a fleet.
+type agent struct {
+	fleet           *Fleet
+	name, namespace string
+	// told is closed when the hub knows how the member is.
+	told     chan struct{}
+	tellOnce sync.Once
+
+	mu sync.Mutex
+	// life is of the agent since it talks; nil while it is silent.
+	life *life
+	// works are those of the member, as the hub showed them last; whoever changes one copies it.
+	works   map[string]*workv1alpha1.Work
+	cluster *clusterv1alpha1.Cluster
+	room    corev1.ResourceList
+}
+
+// life is an agent from when it begins to talk until it is silent.
+type life struct {
+	ctx       context.Context //nolint:containedctx // It ends what the agent has under way.
+	cancel    context.CancelFunc
+	hubClient client.WithWatch
+	running   sync.WaitGroup
+}
+
+func newAgent(f *Fleet, name string) *agent {
+	return &agent{
+		fleet: f, name: name, namespace: contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, name),
+		told: make(chan struct{}), works: map[string]*workv1alpha1.Work{}, room: defaultRoom(),
+	}
+}
+
+// start has the agent talk, unless it does.
+func (a *agent) start() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.life != nil {
+		return nil
+	}
+	transport, err := a.transport()
+	if err != nil {
+		return err
+	}
+	hub := a.fleet.options.Hub
+	config := &rest.Config{
+		Host: hub.Host, QPS: -1, UserAgent: "fairlead-hollow", BearerToken: hub.BearerToken, BearerTokenFile: hub.BearerTokenFile,
+		Transport: &counter{next: transport, traffic: &a.fleet.traffic},
+		Impersonate: rest.ImpersonationConfig{
+			UserName: contract.AgentUser(a.name), Groups: []string{contract.AgentGroup, contract.JoinGroup(joinID(a.name)), "system:authenticated"},
+		},
+	}
+	hubClient, err := client.NewWithWatch(config, client.Options{Scheme: a.fleet.scheme, Mapper: mapper()})
+	if err != nil {
+		return fmt.Errorf("connecting %q to the hub: %w", a.name, err)
+	}
+	l := &life{hubClient: hubClient}
+	l.ctx, l.cancel = context.WithCancel(a.fleet.ctx)
+	a.life, a.cluster = l, nil
+	l.running.Go(func() { a.renew(l) })
+	for _, w := range a.watches() {
+		l.running.Go(func() { w.run(l, a.namespace) })
+	}
+	go func() {
+		l.running.Wait()
+		transport.CloseIdleConnections()
+	}()
+	return nil
+}
+
+// transport is a connection of the agent's own.
+func (a *agent) transport() (*http.Transport, error) {
+	tls, err := rest.TLSConfigFor(a.fleet.options.Hub)
+	if err != nil {
+		return nil, fmt.Errorf("connecting %q to the hub: %w", a.name, err)
+	}
+	dialer := &net.Dialer{Timeout: 30 * time.Second}
+	return &http.Transport{
+		TLSClientConfig: tls, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 30 * time.Second,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err //nolint:wrapcheck // The client says what it was for.
+			}
+			return &countedConn{Conn: conn, traffic: &a.fleet.traffic}, nil
+		},
+	}, nil
+}
+
+// stop makes the agent silent.
+func (a *agent) stop() {
+	a.mu.Lock()
+	l := a.life
+	a.life = nil
+	a.mu.Unlock()
+	if l != nil {
+		l.cancel()
+		l.running.Wait()
+	}
+}
+
+// alive returns the life of the agent, nil while it is silent.
+func (a *agent) alive() *life {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.life
+}
+
+// watched is one of the watches that an agent has on the hub.
+type watched struct {
+	of    client.Object
+	lists client.ObjectList
+	store cache.ReflectorStore
+	// selector limits it to some names; namespaced to the agent's own namespace.
+	selector   fields.Selector
+	namespaced bool
+}
+
+// watches are those of a real agent.
+func (a *agent) watches() []watched {
+	return []watched{
+		{of: &workv1alpha1.Work{}, lists: &workv1alpha1.WorkList{}, namespaced: true, store: &workStore{agent: a}},
+		{
+			of: &clusterv1alpha1.Cluster{}, lists: &clusterv1alpha1.ClusterList{},
+			selector: fields.OneTermEqualSelector("metadata.name", a.name), store: &clusterStore{agent: a},
+		},
+		{of: &configv1alpha1.ResourceInterpreterCustomization{}, lists: &configv1alpha1.ResourceInterpreterCustomizationList{}, store: ignore{}},
+		{of: &configv1alpha1.ResourceInterpreterWebhookConfiguration{}, lists: &configv1alpha1.ResourceInterpreterWebhookConfigurationList{}, store: ignore{}},
+	}
+}
+
+// run watches until the life ends.
+func (w watched) run(l *life, namespace string) {
+	options := func(raw metav1.ListOptions) *client.ListOptions {
+		out := &client.ListOptions{Raw: &raw, FieldSelector: w.selector}
+		if w.namespaced {
+			out.Namespace = namespace
+		}
+		return out
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
+			list := w.lists.DeepCopyObject().(client.ObjectList) //nolint:errcheck,forcetypeassert // A copy is of the same type.
+			return list, l.hubClient.List(ctx, list, options(raw))
+		},
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+			return l.hubClient.Watch(ctx, w.lists.DeepCopyObject().(client.ObjectList), options(raw)) //nolint:errcheck,forcetypeassert // A copy is of the same type.
+		},
+	}
+	cache.NewReflectorWithOptions(source, w.of, w.store, cache.ReflectorOptions{}).RunWithContext(l.ctx)
+}
+
+// ignore is a store of what only has to be watched.
+type ignore struct{}
+
+func (ignore) Add(any) error               { return nil }
+func (ignore) Update(any) error            { return nil }
+func (ignore) Delete(any) error            { return nil }
+func (ignore) Replace([]any, string) error { return nil }
+func (ignore) Resync() error               { return nil }
+
+// again looks at all Works once more.
+func (a *agent) again() {
+	a.mu.Lock()
+	names := slices.Collect(maps.Keys(a.works))
+	a.mu.Unlock()
+	for _, name := range names {
+		a.fleet.queue.Add(task{agent: a, work: name})
+	}
+}
+
+// mapper knows the kinds that an agent uses on the hub.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{
+		workv1alpha1.GroupVersion, clusterv1alpha1.GroupVersion, configv1alpha1.GroupVersion, coordinationv1.SchemeGroupVersion,
+	})
+	m.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	m.Add(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster), meta.RESTScopeRoot)
+	m.Add(configv1alpha1.GroupVersion.WithKind(configv1alpha1.KindResourceInterpreterCustomization), meta.RESTScopeRoot)
+	m.Add(configv1alpha1.GroupVersion.WithKind(configv1alpha1.KindResourceInterpreterWebhookConfiguration), meta.RESTScopeRoot)
+	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
+	return m
+}

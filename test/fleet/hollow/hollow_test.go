@@ -1,0 +1,155 @@
+package hollow_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/machinery/apiserver"
+	"fairlead.dev/hub/setup"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/fleet/hollow"
+)
+
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// startHub runs a whole hub on an API of its own, which gives silent clusters up after a few seconds.
+func startHub(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	api := cluster.Start(t, cluster.Options{Profile: cluster.Hub})
+	info := apiserver.ClusterInfo{Server: api.Config.Host, CA: api.Config.CAData}
+	if err := apiserver.Install(t.Context(), api.Config, apiserver.Options{ClusterInfo: &info}); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := setup.New(t.Context(), api.Config, setup.Options{
+		ExecutionNamespacePrefix:  contract.DefaultExecutionNamespacePrefix,
+		SkippedNamespaces:         []*regexp.Regexp{regexp.MustCompile("^kube-.*$")},
+		ClusterMonitorPeriod:      5 * time.Second,
+		ClusterMonitorGracePeriod: 6 * time.Second,
+		ClusterStartupGracePeriod: time.Minute,
+		Clock:                     clock.RealClock{},
+		Registry:                  prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(t.Context()) }()
+	t.Cleanup(func() {
+		if err := <-done; err != nil {
+			t.Errorf("the hub stopped: %v", err)
+		}
+	})
+	return api
+}
+
+func TestToTheHubTheyAreAgents(t *testing.T) {
+	t.Parallel()
+	g, api := NewWithT(t), startHub(t)
+	hub := api.Client(t)
+	fleet, err := hollow.New(t.Context(), hollow.Options{Hub: api.Config, LeaseInterval: time.Second})
+	g.Expect(err).NotTo(HaveOccurred())
+	clusters := []*clusterv1alpha1.Cluster{}
+	for i := range 8 {
+		clusters = append(clusters, builder.MakeCluster(fmt.Sprintf("edge-%d", i)).Region(fmt.Sprintf("region-%d", i%2)).Obj())
+	}
+	g.Expect(fleet.Join(t.Context(), clusters...)).To(Succeed())
+	g.Expect(fleet.Names()).To(HaveLen(8))
+	ready := func(name string) func(Gomega) metav1.ConditionStatus {
+		return func(g Gomega) metav1.ConditionStatus {
+			var cluster clusterv1alpha1.Cluster
+			g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: name}, &cluster)).To(Succeed())
+			return meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady).Status
+		}
+	}
+	for _, name := range fleet.Names() {
+		g.Eventually(ready(name)).Should(Equal(metav1.ConditionTrue))
+	}
+
+	ns := api.Namespace(t)
+	g.Expect(hub.Create(t.Context(), builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Obj())).To(Succeed())
+	template := builder.MakeDeployment(ns, "web").Replicas(2).Obj()
+	g.Expect(hub.Create(t.Context(), template)).To(Succeed())
+	healths := func(g Gomega) map[string]workv1alpha1.ResourceHealth {
+		var binding workv1alpha2.ResourceBinding
+		g.Expect(hub.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: contract.BindingName("Deployment", "web")}, &binding)).To(Succeed())
+		out := map[string]workv1alpha1.ResourceHealth{}
+		for _, item := range binding.Status.AggregatedStatus {
+			out[item.ClusterName] = item.Health
+		}
+		return out
+	}
+	g.Eventually(func(g Gomega) {
+		got := healths(g)
+		g.Expect(got).To(HaveLen(8))
+		g.Expect(got).To(HaveEach(workv1alpha1.Healthy))
+		live := builder.MakeDeployment(ns, "web").Obj()
+		g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
+		available, _, err := unstructured.NestedInt64(live.Object, "status", "availableReplicas")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(available).To(Equal(int64(16)), "the replicas of eight clusters")
+	}).WithTimeout(patience).Should(Succeed())
+
+	fleet.Tell(func(cluster string, manifest *unstructured.Unstructured) hollow.Outcome {
+		switch cluster {
+		case "edge-1":
+			return hollow.Failing(manifest)
+		case "edge-2":
+			return hollow.Outcome{Refused: "it has no room"}
+		default:
+			return hollow.Running(manifest)
+		}
+	})
+	g.Eventually(func(g Gomega) {
+		g.Expect(healths(g)).To(And(HaveKeyWithValue("edge-1", workv1alpha1.Unhealthy), HaveKeyWithValue("edge-0", workv1alpha1.Healthy)))
+		var works workv1alpha1.WorkList
+		g.Expect(hub.List(t.Context(), &works, client.InNamespace("karmada-es-edge-2"))).To(Succeed())
+		g.Expect(works.Items).To(ContainElement(HaveField("Status.Conditions", ContainElement(And(
+			HaveField("Type", workv1alpha1.WorkApplied), HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("it has no room")))))))
+	}).WithTimeout(patience).Should(Succeed())
+
+	fleet.Silence("edge-3")
+	g.Eventually(ready("edge-3")).WithTimeout(patience).Should(Equal(metav1.ConditionUnknown))
+	g.Expect(ready("edge-0")(g)).To(Equal(metav1.ConditionTrue))
+	g.Expect(fleet.Return("edge-3")).To(Succeed())
+	g.Eventually(ready("edge-3")).WithTimeout(patience).Should(Equal(metav1.ConditionTrue))
+
+	fleet.SetRoom("edge-4", corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7")})
+	g.Eventually(func(g Gomega) {
+		var cluster clusterv1alpha1.Cluster
+		g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: "edge-4"}, &cluster)).To(Succeed())
+		g.Expect(cluster.Status.ResourceSummary.Allocatable.Cpu().Value()).To(Equal(int64(7)))
+	}).WithTimeout(patience).Should(Succeed())
+
+	g.Expect(hub.Delete(t.Context(), template)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		var works workv1alpha1.WorkList
+		g.Expect(hub.List(t.Context(), &works, client.MatchingLabels{})).To(Succeed())
+		g.Expect(works.Items).NotTo(ContainElement(HaveField("Name", contract.WorkName("Deployment", ns, "web"))), "agents let their Works go")
+	}).WithTimeout(patience).Should(Succeed())
+
+	used := fleet.Traffic()
+	g.Expect(used.Requests).To(And(HaveKey("PATCH works/status"), HaveKey("PATCH leases"), HaveKey("WATCH works"), HaveKeyWithValue("PATCH clusters/status", BeNumerically(">=", 8))))
+	g.Expect(used.Sent).To(BeNumerically(">", 0))
+	g.Expect(used.Received).To(BeNumerically(">", used.Sent/10))
+}

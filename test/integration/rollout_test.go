@@ -1,0 +1,313 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/test/builder"
+)
+
+// staged makes a strategy of a canary and the rest, and returns its name.
+func (s *system) staged(t *testing.T, canary string, change func(*fairleadv1alpha1.RolloutStrategySpec)) string {
+	t.Helper()
+	strategy := &fairleadv1alpha1.RolloutStrategy{
+		ObjectMeta: metav1.ObjectMeta{Name: "test-" + rand.String(8)},
+		Spec: fairleadv1alpha1.RolloutStrategySpec{
+			Settle: &metav1.Duration{Duration: 200 * time.Millisecond},
+			Waves: []fairleadv1alpha1.Wave{
+				{Name: "canary", Clusters: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{canary}}},
+				{Name: fairleadv1alpha1.WaveRest},
+			},
+			CatchUp: fairleadv1alpha1.CatchUp{Settle: &metav1.Duration{Duration: time.Second}},
+		},
+	}
+	change(&strategy.Spec)
+	s.create(t, strategy)
+	t.Cleanup(func() { _ = s.hub.Client(t).Delete(context.WithoutCancel(t.Context()), strategy) })
+	return strategy.Name
+}
+
+// by has a policy name a strategy.
+func by(strategy string, p *policyv1alpha1.PropagationPolicy) *policyv1alpha1.PropagationPolicy {
+	p.Annotations = map[string]string{contract.RolloutStrategyAnnotation: strategy}
+	return p
+}
+
+// rollout returns the rollout of a template.
+func (s *system) rollout(t *testing.T, g Gomega, template *unstructured.Unstructured) *fairleadv1alpha1.StagedRollout {
+	t.Helper()
+	r := &fairleadv1alpha1.StagedRollout{}
+	key := client.ObjectKey{Namespace: template.GetNamespace(), Name: contract.BindingName(template.GetKind(), template.GetName())}
+	g.Expect(s.hub.Client(t).Get(t.Context(), key, r)).To(Succeed())
+	return r
+}
+
+// awaitRollout waits until the newest revision has a number and a phase.
+func (s *system) awaitRollout(t *testing.T, template *unstructured.Unstructured, number int64, phase fairleadv1alpha1.RolloutPhase) *fairleadv1alpha1.StagedRollout {
+	t.Helper()
+	var r *fairleadv1alpha1.StagedRollout
+	eventually(t, func(g Gomega) {
+		r = s.rollout(t, g, template)
+		g.Expect(r.Status.Revision).To(Equal(number), "%+v", r.Status)
+		g.Expect(r.Status.Phase).To(Equal(phase), "%+v", r.Status)
+	})
+	return r
+}
+
+// tell changes what people say about a rollout.
+func (s *system) tell(t *testing.T, c client.Client, template *unstructured.Unstructured, change func(*fairleadv1alpha1.StagedRolloutSpec)) error {
+	t.Helper()
+	r := s.rollout(t, NewWithT(t), template)
+	before := r.DeepCopy()
+	change(&r.Spec)
+	return c.Patch(t.Context(), r, client.MergeFrom(before))
+}
+
+// env returns the value of the only variable of the only container of a Deployment.
+func env(obj *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
+	if len(containers) != 1 {
+		return ""
+	}
+	container, _ := containers[0].(map[string]any)
+	list, _, _ := unstructured.NestedSlice(container, "env")
+	if len(list) != 1 {
+		return ""
+	}
+	variable, _ := list[0].(map[string]any)
+	value, _ := variable["value"].(string)
+	return value
+}
+
+// setEnv sets it, and on which nodes the pods may run: of those that are named nowhere there is none.
+func setEnv(g Gomega, obj *unstructured.Unstructured, value, node string) {
+	g.Expect(unstructured.SetNestedSlice(obj.Object, []any{map[string]any{
+		"name": "web", "image": "nginx:1.27", "env": []any{map[string]any{"name": "VERSION", "value": value}},
+	}}, "spec", "template", "spec", "containers")).To(Succeed())
+	if node == "" {
+		unstructured.RemoveNestedField(obj.Object, "spec", "template", "spec", "nodeSelector")
+		return
+	}
+	g.Expect(unstructured.SetNestedStringMap(obj.Object, map[string]string{"node": node}, "spec", "template", "spec", "nodeSelector")).To(Succeed())
+}
+
+func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
+		spec.ProgressDeadline = &metav1.Duration{Duration: 5 * time.Second}
+	})
+	template := builder.MakeDeployment(ns, "web").Obj()
+	setEnv(g, template, "one", "")
+	s.create(t, by(strategy, builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").Obj()), template)
+	s.awaitRollout(t, template, 1, fairleadv1alpha1.RolloutCompleted)
+	has := func(g Gomega, member, value string) {
+		g.Expect(env(s.inMember(t, g, member, template))).To(Equal(value), member)
+	}
+	eventually(t, func(g Gomega) {
+		has(g, "edge-1", "one")
+		has(g, "edge-2", "one")
+	})
+
+	s.update(t, template, func(obj *unstructured.Unstructured) { setEnv(g, obj, "two", "nowhere") })
+	r := s.awaitRollout(t, template, 2, fairleadv1alpha1.RolloutHalted)
+	g.Expect(meta.IsStatusConditionTrue(r.Status.Conditions, fairleadv1alpha1.RolloutConditionHalted)).To(BeTrue())
+	g.Expect(r.Status.Stable).To(BeEquivalentTo(1))
+	has(g, "edge-1", "two")
+	has(g, "edge-2", "one")
+	eventually(t, func(g Gomega) {
+		g.Expect(s.eventReasons(t, g, ns, "web")).To(ContainElements("RevisionCut", "WaveStarted", "Halted"))
+	})
+
+	// What is held lives on: it is scaled, and put back when somebody changes it, as it was and not as
+	// the template is now.
+	s.update(t, template, func(obj *unstructured.Unstructured) {
+		g.Expect(unstructured.SetNestedField(obj.Object, int64(2), "spec", "replicas")).To(Succeed())
+	})
+	eventually(t, func(g Gomega) {
+		for _, member := range []string{"edge-1", "edge-2"} {
+			g.Expect(integer(s.inMember(t, g, member, template), "spec", "replicas")).To(BeEquivalentTo(2), member)
+		}
+	})
+	before := s.inMember(t, g, "edge-2", template)
+	drifted := before.DeepCopy()
+	setEnv(g, drifted, "mine", "")
+	g.Expect(s.member("edge-2").Client(t).Patch(t.Context(), drifted, client.MergeFrom(before))).To(Succeed())
+	g.Expect(env(drifted)).To(Equal("mine"))
+	eventually(t, func(g Gomega) { has(g, "edge-2", "one") })
+	g.Expect(s.rollout(t, g, template).Status.Revision).To(BeEquivalentTo(2), "to scale is no edit")
+
+	// Undone at once: the template stays as its author has it, and is no new edit.
+	g.Expect(s.tell(t, s.hub.Client(t), template, func(spec *fairleadv1alpha1.StagedRolloutSpec) {
+		spec.Target = &fairleadv1alpha1.RolloutTarget{Revision: 1, Over: 2, Immediately: true}
+	})).To(Succeed())
+	s.awaitRollout(t, template, 3, fairleadv1alpha1.RolloutCompleted)
+	eventually(t, func(g Gomega) {
+		has(g, "edge-1", "one")
+		has(g, "edge-2", "one")
+	})
+	g.Expect(env(s.onHub(t, g, template))).To(Equal("two"))
+
+	// The next edit passes the canary, and then goes to the rest.
+	s.update(t, template, func(obj *unstructured.Unstructured) { setEnv(g, obj, "three", "") })
+	r = s.awaitRollout(t, template, 4, fairleadv1alpha1.RolloutCompleted)
+	g.Expect(r.Status.Stable).To(BeEquivalentTo(4))
+	eventually(t, func(g Gomega) {
+		has(g, "edge-1", "three")
+		has(g, "edge-2", "three")
+	})
+}
+
+func TestWhatAnApplicationNeedsMovesWithItAndAPersonApproves(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
+		spec.Waves[1].Approval = fairleadv1alpha1.ApprovalBefore
+	})
+	settings := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
+	template := builder.MakeDeployment(ns, "web").
+		Set([]any{map[string]any{"name": "settings", "configMap": map[string]any{"name": "settings"}}}, "spec", "template", "spec", "volumes").Obj()
+	s.create(t, settings, by(strategy, builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").WithDependencies().Obj()), template)
+	colour := func(g Gomega, member string) string {
+		data, _, _ := unstructured.NestedStringMap(s.inMember(t, g, member, settings).Object, "data")
+		return data["colour"]
+	}
+	eventually(t, func(g Gomega) {
+		g.Expect(colour(g, "edge-1")).To(Equal("blue"))
+		g.Expect(colour(g, "edge-2")).To(Equal("blue"))
+	})
+	first := s.awaitRollout(t, template, 1, fairleadv1alpha1.RolloutCompleted).Status.Revision // what it needs is part of it
+
+	s.update(t, settings, func(obj *unstructured.Unstructured) {
+		g.Expect(unstructured.SetNestedField(obj.Object, "green", "data", "colour")).To(Succeed())
+	})
+	eventually(t, func(g Gomega) {
+		r := s.rollout(t, g, template)
+		g.Expect(r.Status.Revision).To(BeNumerically(">", first))
+		g.Expect(r.Status.Phase).To(Equal(fairleadv1alpha1.RolloutWaiting), "%+v", r.Status)
+		g.Expect(colour(g, "edge-1")).To(Equal("green"))
+	})
+	newest := s.rollout(t, g, template).Status.Revision
+	g.Expect(colour(g, "edge-2")).To(Equal("blue"))
+
+	// An author may pause, and not approve.
+	approve := func(spec *fairleadv1alpha1.StagedRolloutSpec) {
+		spec.Approvals = append(spec.Approvals, fairleadv1alpha1.WaveApproval{Revision: newest, Wave: fairleadv1alpha1.WaveRest})
+	}
+	author := s.author(t, ns)
+	g.Eventually(func() error {
+		return s.tell(t, author, template, func(spec *fairleadv1alpha1.StagedRolloutSpec) { spec.Paused = true })
+	}).WithTimeout(patience).Should(Succeed(), "the authorizer reads roles a moment later")
+	g.Expect(s.tell(t, author, template, approve)).To(Satisfy(apierrors.IsForbidden))
+	g.Expect(s.tell(t, s.hub.Client(t), template, approve)).To(Succeed())
+	s.awaitRollout(t, template, newest, fairleadv1alpha1.RolloutPaused)
+	g.Expect(colour(g, "edge-2")).To(Equal("blue"), "what is paused goes nowhere, approved or not")
+	g.Expect(s.tell(t, author, template, func(spec *fairleadv1alpha1.StagedRolloutSpec) { spec.Paused = false })).To(Succeed())
+	s.awaitRollout(t, template, newest, fairleadv1alpha1.RolloutCompleted)
+	eventually(t, func(g Gomega) { g.Expect(colour(g, "edge-2")).To(Equal("green")) })
+}
+
+// author returns the client of one who may change rollouts in a namespace, and no more.
+func (s *system) author(t *testing.T, ns string) client.Client {
+	t.Helper()
+	s.create(t,
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "author"}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"fairlead.dev"}, Resources: []string{"stagedrollouts"}, Verbs: []string{"get", "patch"},
+		}}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "author"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "author"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "author"}},
+		})
+	cfg := rest.CopyConfig(s.hub.Config)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: "author"}
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo stops an agent before an edit, and the hub in the
+// middle of the rollout.
+func TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := rolling(t)
+	ns := s.namespace(t)
+	strategy := s.staged(t, "shop-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
+		spec.Waves[0].Approval = fairleadv1alpha1.ApprovalAfter
+	})
+	template := builder.MakeConfigMap(ns, "prices", "bread", "1").Obj()
+	s.create(t, by(strategy, builder.MakePolicy(ns, "prices").Select("v1", "ConfigMap", "prices").
+		Clusters("shop-1", "shop-2", "shop-3").Tolerate("cluster.karmada.io/unreachable").Obj()), template)
+	bread := func(g Gomega, member string) string {
+		data, _, _ := unstructured.NestedStringMap(s.inMember(t, g, member, template).Object, "data")
+		return data["bread"]
+	}
+	eventually(t, func(g Gomega) {
+		for _, member := range []string{"shop-1", "shop-2", "shop-3"} {
+			g.Expect(bread(g, member)).To(Equal("1"))
+		}
+	})
+	s.awaitRollout(t, template, 1, fairleadv1alpha1.RolloutCompleted)
+
+	s.stop(t, "shop-3")
+	g.Eventually(func(g Gomega) {
+		c := &clusterv1alpha1.Cluster{}
+		g.Expect(s.hub.Client(t).Get(t.Context(), client.ObjectKey{Name: "shop-3"}, c)).To(Succeed())
+		g.Expect(meta.IsStatusConditionPresentAndEqual(c.Status.Conditions, clusterv1alpha1.ClusterReady, metav1.ConditionUnknown)).To(BeTrue())
+	}).WithTimeout(2 * patience).WithPolling(poll).Should(Succeed())
+	s.update(t, template, func(obj *unstructured.Unstructured) {
+		g.Expect(unstructured.SetNestedField(obj.Object, "2", "data", "bread")).To(Succeed())
+	})
+	s.awaitRollout(t, template, 2, fairleadv1alpha1.RolloutWaiting)
+	g.Expect(bread(g, "shop-1")).To(Equal("2"))
+	g.Expect(bread(g, "shop-2")).To(Equal("1"))
+
+	s.stop(t, hubName)
+	g.Expect(s.tell(t, s.hub.Client(t), template, func(spec *fairleadv1alpha1.StagedRolloutSpec) {
+		spec.Approvals = []fairleadv1alpha1.WaveApproval{{Revision: 2, Wave: "canary"}}
+	})).To(Succeed())
+	g.Consistently(func(g Gomega) { g.Expect(bread(g, "shop-2")).To(Equal("1")) }).WithTimeout(quiet).WithPolling(poll).Should(Succeed())
+	s.startHub(context.WithoutCancel(t.Context()), t)
+
+	r := s.awaitRollout(t, template, 2, fairleadv1alpha1.RolloutCompleted)
+	eventually(t, func(g Gomega) { g.Expect(bread(g, "shop-2")).To(Equal("2")) })
+	g.Expect(revision.Names(r.Status.Clusters, fairleadv1alpha1.ClusterSetAside)).To(Equal([]string{"shop-3"}))
+	g.Expect(meta.IsStatusConditionFalse(r.Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())
+	work := s.work(t, g, "shop-3", template)
+	g.Expect(revision.Parse(work.Annotations[contract.RevisionAnnotation]).Number).To(BeNumerically("<", 2), "it would apply it on return, ungated")
+
+	s.startAgent(context.WithoutCancel(t.Context()), t, "shop-3")
+	g.Eventually(func(g Gomega) {
+		g.Expect(bread(g, "shop-3")).To(Equal("2"))
+		g.Expect(meta.IsStatusConditionTrue(s.rollout(t, g, template).Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())
+	}).WithTimeout(2 * patience).WithPolling(poll).Should(Succeed())
+}

@@ -1,0 +1,34 @@
+// Package rollout tells stories of changes that go out in waves: text files in which people, members
+// and the hub do something at some time, and what is to be seen then.
+//
+// The world of a story has a clock of its own, members that apply what they are sent, and a hub that
+// decides with the same packages as the real one: rollout/plan, judge, admit and catchup, and
+// revision.Plan as the binding stage uses it. Only what reads and writes is its own. The stages take
+// turns in an order that chance decides, until none has anything to do; every status is stored as JSON.
+//
+// After every write it is checked that nothing happened that must never happen: see property.go. Every
+// story is told as it stands, then with other orders, with a binding stage that sees each status late,
+// and then once for each of its lines with a hub that is restarted there: what it promises holds then, too.
+//
+// A story, by lines; # begins a comment:
+//
+//	cluster NAME… [LABEL=VALUE]
+//	strategy NAME [settle=D] [deadline=D] [fail=RollBack] [first=Staged] [max=N] [to=Newest] [warn=D] [history=N]
+//	wave STRATEGY NAME [on=A,B] [label=KEY:VALUE] [size=N|N%] [order=LABEL] [concurrent=N|N%] [min=N] [soak=D]
+//	    [approval=Before|After] [failures=N|N%]
+//	app NAME [strategy=NAME] [on=A,B]                 its template is v1, its config c1
+//	TIME lose|back CLUSTER…                           what runs there stays
+//	TIME restart | suspect | trust                    the hub: anew, suspects itself, does not any more
+//	TIME edit APP TEMPLATE    TIME config APP CONFIG    TIME override APP CLUSTER=TEXT…    TIME scale APP N
+//	TIME refuses|sick|cuts|good APP TEMPLATE [CLUSTER…]    what a template does where it is applied
+//	TIME add|remove|suspend|unsuspend|drift|deletework APP CLUSTER…
+//	TIME adopt APP STRATEGY   TIME pin APP CLUSTER…   a strategy is added; before, a Work is kept from changing
+//	TIME save|restore APP                             the status of its rollout
+//	TIME pause|resume|abort APP   TIME approve APP WAVE   TIME undo APP REVISION [now]   TIME retry|skip APP CLUSTER…
+//	TIME expect APP is rN stable rN PHASE [WAVE]
+//	TIME expect APP runs CLUSTER=TEMPLATE[+CONFIG]…    TIME expect APP replicas CLUSTER=N…
+//	TIME expect APP has CLUSTER=STATE[/REASON]…        stable if the status does not name it
+//	TIME expect APP says CONDITION=REASON
+//
+// A line --- ends it; what follows is what happened, which `go test ./test/rollout -update` writes.
+package rollout

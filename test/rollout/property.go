@@ -1,0 +1,255 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/hub/flow/rollout/plan"
+)
+
+// What must hold after every write:
+//
+//  1. A Work has exactly what its revision renders in its cluster, and its number never falls.
+//  2. Nobody is sent an unstable revision whose wave is not open: the waves before it have passed,
+//     with their soak, their approvals and as many healthy clusters as they need, and nobody while
+//     the rollout is paused or halted, the hub suspects itself, or the cluster is silent or
+//     suspended.
+//  3. No more clusters of a wave are on their way than may be, and no more catch up over all
+//     rollouts of the strategy.
+//  4. Every target is in exactly one state, and the waves count each once.
+//  5. Numbers are never used twice, and no revision is forgotten that is wanted.
+//  6. A decision is at rest, and the stages come to an end.
+//
+// And at the end, when everything has been mended: every target has the newest content.
+
+// watch is what the properties remember of an app.
+type watch struct {
+	// unwell is when a wave was last seen unwell, by revision and name.
+	unwell map[string]time.Time
+}
+
+func newWatch() watch { return watch{unwell: map[string]time.Time{}} }
+
+// checkWork is made before a Work is written.
+func (w *world) checkWork(a *app, cluster string, have, next *work) {
+	if have != nil && next.revision.Number < have.revision.Number {
+		w.breaks("1. %s goes back from r%d to r%d in %s%s", a.name, have.revision.Number, next.revision.Number, cluster, w.tail())
+	}
+	if next.revision.Zero() {
+		return
+	}
+	if s, ok := a.secrets[next.revision.Number]; !ok || s.in(cluster) != next.manifest || s.hash() != next.revision.Hash {
+		w.breaks("1. %s has %q in %s, which is not what r%d renders%s", a.name, next.manifest, cluster, next.revision.Number, w.tail())
+	}
+}
+
+// entitled are the clusters that a status names for a revision, with their states.
+func entitled(s *fairleadv1alpha1.StagedRolloutStatus, number int64) map[string]fairleadv1alpha1.ClusterState {
+	out := map[string]fairleadv1alpha1.ClusterState{}
+	for _, group := range s.Clusters {
+		for _, name := range group.Names {
+			if group.Revision == number {
+				out[name] = group.State
+			}
+		}
+	}
+	return out
+}
+
+// checkStatus is made before a status is written.
+func (w *world) checkStatus(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus) {
+	w.checkGroups(a, after)
+	w.checkCatchingUp(a, before, after)
+	if _, kept := a.secrets[after.Revision]; !kept {
+		return
+	}
+	spec := plan.Defaulted(a.secrets[after.Revision].frozen.Strategy)
+	w.checkGates(a, before, after, &spec)
+	if after.Immediately || after.Stable == after.Revision {
+		return
+	}
+	was := map[string]fairleadv1alpha1.ClusterState{}
+	if before.Revision == after.Revision {
+		was = entitled(before, after.Revision)
+	}
+	halted := before.Revision == after.Revision && meta.IsStatusConditionTrue(before.Conditions, fairleadv1alpha1.RolloutConditionHalted) &&
+		meta.IsStatusConditionTrue(after.Conditions, fairleadv1alpha1.RolloutConditionHalted)
+	fresh := map[int]int{}
+	for name, state := range entitled(after, after.Revision) {
+		have := a.works[name]
+		if _, had := was[name]; had || have != nil && have.revision.Hash == a.secrets[after.Revision].hash() || have != nil && have.revision.Zero() && a.found(after, have, name).Number > 0 {
+			continue
+		}
+		c := w.clusters[name]
+		adopted := after.Stable == 0 && have == nil
+		switch {
+		case state == fairleadv1alpha1.ClusterCatchingUp: // of strategies that catch up to the newest
+		case !c.silentSince.IsZero(), a.suspended[name], w.suspect, (a.spec.Paused || halted) && !adopted:
+			w.breaks("2. %s is to get r%d of %s although it is silent (%s) or suspended (%v), the hub suspects itself (%v), or it is paused (%v) or halted (%v)%s",
+				name, after.Revision, a.name, c.silentSince, a.suspended[name], w.suspect, a.spec.Paused, halted, w.tail())
+		}
+		i := w.waveOf(a, after, &spec, name)
+		if after.Waves[i].StartedAt == nil && !adopted {
+			w.breaks("2. %s is to get r%d of %s although its wave %s has not begun%s", name, after.Revision, a.name, after.Waves[i].Name, w.tail())
+		}
+		fresh[i]++
+	}
+	for i, n := range fresh {
+		wave := after.Waves[i]
+		if bound := max(plan.Scaled(spec.Waves[i].MaxConcurrent, int(wave.Size), false), 1); int(wave.InFlight) > bound && n > 0 && after.Stable > 0 {
+			w.breaks("3. %d of wave %s of %s are on their way, and %d may be%s", wave.InFlight, wave.Name, a.name, bound, w.tail())
+		}
+	}
+}
+
+// waveOf is the index of the wave of a target.
+func (w *world) waveOf(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, name string) int {
+	for i, wave := range a.secrets[status.Revision].frozen.Waves {
+		if slices.Contains(wave.Clusters, name) {
+			return i
+		}
+	}
+	return plan.Place(spec, w.clusters[name].record)
+}
+
+// checkGates looks at waves that begin and that pass.
+func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec) {
+	past := map[string]fairleadv1alpha1.WaveStatus{}
+	if before.Revision == after.Revision {
+		for _, wave := range before.Waves {
+			past[wave.Name] = wave
+		}
+	}
+	// The first time everything may be made at once.
+	started := before.Stable == 0 && after.Stable == after.Revision && (len(past) == 0 || past[after.Waves[0].Name].StartedAt == nil)
+	for i, wave := range after.Waves {
+		settings := &spec.Waves[i]
+		key := after.Waves[i].Name + string(rune(after.Revision))
+		if _, known := a.watch.unwell[key]; !known || wave.InFlight+wave.Held > w.lateIn(a, after, spec, i) && past[wave.Name].PassedAt == nil {
+			a.watch.unwell[key] = w.now
+		}
+		if after.Immediately || started {
+			continue
+		}
+		if i > 0 && wave.StartedAt != nil && after.Waves[i-1].PassedAt == nil {
+			w.breaks("2. wave %s of %s begins before %s has passed%s", wave.Name, a.name, after.Waves[i-1].Name, w.tail())
+		}
+		approved := slices.Contains(a.spec.Approvals, fairleadv1alpha1.WaveApproval{Revision: after.Revision, Wave: wave.Name})
+		if wave.PassedAt == nil || past[wave.Name].PassedAt != nil || wave.Size == 0 {
+			continue
+		}
+		updated := wave.Healthy - w.unchangedIn(a, after, spec, i)
+		if settings.Approval != fairleadv1alpha1.ApprovalNone && !approved && updated > 0 {
+			w.breaks("2. wave %s of %s passes without approval%s", wave.Name, a.name, w.tail())
+		}
+		if wave.Held > w.lateIn(a, after, spec, i) || wave.InFlight > 0 {
+			w.breaks("2. wave %s of %s passes with %d on their way and %d held%s", wave.Name, a.name, wave.InFlight, wave.Held, w.tail())
+		}
+		if soak := settings.Soak.Duration; updated > 0 && w.now.Sub(a.watch.unwell[key]) < soak {
+			w.breaks("2. wave %s of %s passes %s after it was unwell, and its soak is %s%s", wave.Name, a.name, w.now.Sub(a.watch.unwell[key]), soak, w.tail())
+		}
+		if need := min(*settings.MinUpdated, wave.Size-wave.Skipped-(wave.Healthy-updated)-wave.Held); updated < need {
+			w.breaks("2. wave %s of %s passes with %d updated, and needs %d%s", wave.Name, a.name, updated, need, w.tail())
+		}
+		if failed := wave.Failed + wave.Lost; int(failed) > plan.Scaled(settings.MaxFailures, int(wave.Size-wave.SetAside-wave.Skipped), false) {
+			w.breaks("2. wave %s of %s passes with %d failures%s", wave.Name, a.name, failed, w.tail())
+		}
+	}
+}
+
+// lateIn is how many targets of a wave came after it was made and have not been sent the revision:
+// while it soaks they wait.
+func (w *world) lateIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
+	var n int32
+	for name := range a.targets {
+		frozen := slices.ContainsFunc(a.secrets[status.Revision].frozen.Waves, func(p plan.Wave) bool { return slices.Contains(p.Clusters, name) })
+		if stateOf(status, name) == "stable" && !frozen && w.waveOf(a, status, spec, name) == wave {
+			n++
+		}
+	}
+	return n
+}
+
+// unchangedIn is how many clusters of a wave have what they had.
+func (w *world) unchangedIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
+	var n int32
+	for name := range a.targets {
+		if have := a.judged(status, name); w.waveOf(a, status, spec, name) == wave && have.Revision.Hash == a.secrets[status.Revision].hash() &&
+			(have.Unchanged || have.Revision.Number != status.Revision) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) checkGroups(a *app, after *fairleadv1alpha1.StagedRolloutStatus) {
+	seen := map[string]bool{}
+	left := 0
+	for _, group := range after.Clusters {
+		if !slices.IsSorted(group.Names) || len(group.Names) == 0 {
+			w.breaks("4. a group of %s is not in order: %v", a.name, group.Names)
+		}
+		for _, name := range group.Names {
+			if seen[name] {
+				w.breaks("4. %s is in two states in %s%s", name, a.name, w.tail())
+			}
+			seen[name] = true
+			if !a.targets[name] {
+				if group.Reason != fairleadv1alpha1.ClusterReasonLeft {
+					w.breaks("4. %s is named by %s, whose target it is not%s", name, a.name, w.tail())
+				}
+				left++
+			}
+		}
+	}
+	if _, kept := a.secrets[after.Revision]; !kept {
+		return // Somebody restored a status: its waves are not known any more.
+	}
+	size := 0
+	for _, wave := range after.Waves {
+		size += int(wave.Size)
+		if wave.Size != wave.Healthy+wave.InFlight+wave.Failed+wave.Lost+wave.Held+wave.SetAside+wave.Skipped {
+			w.breaks("4. wave %s of %s counts wrongly: %+v", wave.Name, a.name, wave)
+		}
+	}
+	if size != len(a.targets)+left {
+		w.breaks("4. the waves of %s have %d clusters, and there are %d%s", a.name, size, len(a.targets)+left, w.tail())
+	}
+}
+
+// checkCatchingUp counts who catches up when somebody new does.
+func (w *world) checkCatchingUp(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus) {
+	was, is := catchingUp(before), catchingUp(after)
+	if is.Difference(was).Len() == 0 {
+		return
+	}
+	busy := sets.Set[string]{}
+	for _, other := range w.apps {
+		if other != a && other.strategy == a.strategy {
+			busy = busy.Union(catchingUp(other.read()))
+		}
+	}
+	fresh := is.Difference(was).Difference(busy)
+	for _, name := range sets.List(fresh) {
+		if lost := entitled(before, after.Stable)[name]; lost == fairleadv1alpha1.ClusterCatchingUp {
+			fresh.Delete(name) // It had been let in, fell silent and is heard again.
+		}
+	}
+	if bound := int(*plan.Defaulted(*w.strategies[a.strategy]).CatchUp.MaxClusters); fresh.Len() > 0 && busy.Union(is).Len() > bound {
+		w.breaks("3. %d clusters catch up, and %d may%s", busy.Union(is).Len(), bound, w.tail())
+	}
+}
+
+func catchingUp(s *fairleadv1alpha1.StagedRolloutStatus) sets.Set[string] {
+	out := sets.Set[string]{}
+	for _, group := range s.Clusters {
+		if group.State == fairleadv1alpha1.ClusterCatchingUp && group.Reason == "" {
+			out.Insert(group.Names...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package rollout
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/hub/flow/rollout/admit"
+)
+
+// begin is when every story begins.
+func begin() time.Time { return time.Date(2026, 5, 1, 21, 0, 0, 0, time.UTC) }
+
+// How long things take in a story.
+const (
+	leaseTime   = 40 * time.Second // until the hub believes that a cluster is silent
+	applyTime   = 2 * time.Second  // until an agent has applied what it was sent
+	startupTime = 20 * time.Second // until that is healthy
+	beat        = 10 * time.Second // until a cluster that is back is heard
+)
+
+// world is all that there is: what the hub's API server holds, the members, and what the hub
+// remembers.
+type world struct {
+	now        time.Time
+	rand       *rand.Rand // nil for the order of the flow
+	strategies map[string]*fairleadv1alpha1.RolloutStrategySpec
+	clusters   map[string]*cluster
+	apps       map[string]*app
+	suspect    bool
+	// memory is what the hub forgets when it is restarted.
+	memory map[string]admit.Memory
+	// slow says that the binding stage sees a status only when the next one is written.
+	slow   bool
+	due    []time.Time
+	trace  strings.Builder
+	broken []string
+}
+
+// cluster is a member, and what the hub thinks of it.
+type cluster struct {
+	record    *clusterv1alpha1.Cluster
+	connected bool
+	changedAt time.Time // when it was last cut off or came back
+	// silentSince and heardSince are what the hub knows.
+	silentSince, heardSince time.Time
+}
+
+func newWorld(r *rand.Rand) *world {
+	return &world{
+		now: begin(), rand: r, strategies: map[string]*fairleadv1alpha1.RolloutStrategySpec{}, clusters: map[string]*cluster{},
+		apps: map[string]*app{}, memory: map[string]admit.Memory{},
+	}
+}
+
+// advance lets time pass, from one thing that is due to the next.
+func (w *world) advance(until time.Time) {
+	for {
+		for _, a := range w.apps {
+			a.seen = a.status
+		}
+		w.settle()
+		next := until
+		for _, at := range w.due {
+			if at.After(w.now) && at.Before(next) {
+				next = at
+			}
+		}
+		w.due = slices.DeleteFunc(w.due, func(at time.Time) bool { return !at.After(next) })
+		if !next.After(w.now) {
+			return
+		}
+		w.now = next
+	}
+}
+
+func (w *world) after(wait time.Duration) {
+	if wait > 0 {
+		w.due = append(w.due, w.now.Add(wait))
+	}
+}
+
+// rounds is after how many rounds at one instant it is clear that they do not end.
+const rounds = 100
+
+// settle lets everybody take turns until nobody changes anything.
+func (w *world) settle() {
+	for range rounds {
+		turns := []func() bool{w.hear, w.decide, w.bind, w.act}
+		if w.rand != nil {
+			w.rand.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+		}
+		changed := false
+		for _, turn := range turns {
+			changed = turn() || changed
+		}
+		if !changed {
+			return
+		}
+	}
+	w.breaks("the stages do not come to an end: %s", w.tail())
+}
+
+// hear is the hub's stage cluster: who is silent, and who is heard again.
+func (w *world) hear() bool {
+	changed := false
+	for _, name := range names(w.clusters) {
+		c := w.clusters[name]
+		wait := leaseTime
+		if c.connected {
+			wait = beat
+		}
+		if c.connected == c.silentSince.IsZero() {
+			continue
+		}
+		if left := wait - w.now.Sub(c.changedAt); left > 0 {
+			w.after(left)
+			continue
+		}
+		changed = true
+		if c.connected {
+			c.silentSince, c.heardSince = time.Time{}, w.now
+			w.tell("%s is heard again", name)
+		} else {
+			c.silentSince, c.heardSince = w.now, time.Time{}
+			w.tell("%s is silent", name)
+		}
+	}
+	return changed
+}
+
+func (w *world) connect(name string, connected bool) {
+	c := w.clusters[name]
+	if c.connected != connected {
+		c.connected, c.changedAt = connected, w.now
+	}
+}
+
+// tell writes down what happened.
+func (w *world) tell(format string, args ...any) {
+	fmt.Fprintf(&w.trace, "%9s  %s\n", w.now.Sub(begin()), fmt.Sprintf(format, args...))
+}
+
+// tail is the end of what happened.
+func (w *world) tail() string {
+	lines := strings.Split(strings.TrimSpace(w.trace.String()), "\n")
+	return "\n" + strings.Join(lines[max(0, len(lines)-25):], "\n")
+}
+
+func (w *world) breaks(format string, args ...any) {
+	w.broken = append(w.broken, fmt.Sprintf("at %s: ", w.now.Sub(begin()))+fmt.Sprintf(format, args...))
+}
+
+func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
