@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"fairlead.dev/test/process"
 	"fairlead.dev/test/showcase"
 )
 
@@ -60,8 +61,9 @@ func open(tb testing.TB, show *showcase.Showcase) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(tb)), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("ignore-certificate-errors", true), // it is signed by the hub's own authority
-		chromedp.UserDataDir(tb.TempDir()), chromedp.WSURLReadTimeout(startTimeout), chromedp.WindowSize(desktop.width, desktop.height),
+		chromedp.WSURLReadTimeout(startTimeout), chromedp.WindowSize(desktop.width, desktop.height),
 	)
+	options = append(options, profile(tb)...)
 	allocator, stop := chromedp.NewExecAllocator(tb.Context(), options...)
 	tb.Cleanup(stop)
 	ctx, closeWindow := chromedp.NewContext(allocator)
@@ -73,6 +75,23 @@ func open(tb testing.TB, show *showcase.Showcase) *browser {
 	}
 	tb.Cleanup(func() { b.clean() })
 	return b
+}
+
+// profile are the options for a directory that chromium may write to, which is removed after
+// the test: chromium's children go on writing there for a moment after it was killed, which
+// is more than tb.TempDir stands.
+func profile(tb testing.TB) []chromedp.ExecAllocatorOption {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "fairlead-chromium-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := process.Remove(dir); err != nil {
+			tb.Error(err)
+		}
+	})
+	return []chromedp.ExecAllocatorOption{chromedp.UserDataDir(dir), chromedp.Env("TMPDIR=" + dir)}
 }
 
 // listen notes what the console says and what is loaded from elsewhere.

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -48,6 +49,7 @@ type Showcase struct {
 // `hub serve` does.
 func Start(tb testing.TB) *Showcase {
 	tb.Helper()
+	ctrl.SetLogger(logr.Discard()) // what there is to say is on the pages
 	hub := cluster.Start(tb, cluster.Options{})
 	s := &Showcase{Hub: hub, Client: hub.Client(tb)}
 	check(tb, apiserver.Install(tb.Context(), hub.Config, apiserver.Options{
