@@ -38,8 +38,10 @@ func TestAHubThatIsKilledGoesOn(t *testing.T) {
 	g := NewWithT(t)
 	f := up(t)
 	apply(t, f, configMaps("hub", 1, 30))
+	wave := beginWave(t, f)
 	g.Expect(f.Kill(t.Context(), fleet.HubName)).To(Succeed())
 	g.Expect(f.Up(t.Context())).To(Succeed(), "on the same data, with agents that come back by themselves")
+	wave.goesOn(t)
 	apply(t, f, configMaps("hub", 31, 40))
 	eventually(t, func(g Gomega) {
 		for _, member := range f.Members() {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -140,6 +141,21 @@ func (w *world) deployment(t *testing.T, g Gomega, member, name string) *appsv1.
 	}
 	g.Expect(err).NotTo(HaveOccurred())
 	return d
+}
+
+// image is that of a Deployment's only container.
+func image(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
+
+// awaitRollout waits until the newest revision of a Deployment has a number and a phase.
+func (w *world) awaitRollout(t *testing.T, name string, number int64, phase fairleadv1alpha1.RolloutPhase) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: corev1.NamespaceDefault, Name: contract.BindingName("Deployment", name)}
+	w.eventually(t, func(g Gomega) {
+		r := &fairleadv1alpha1.StagedRollout{}
+		g.Expect(w.hub.Get(t.Context(), key, r)).To(Succeed())
+		g.Expect(r.Status.Revision).To(Equal(number), "%+v", r.Status)
+		g.Expect(r.Status.Phase).To(Equal(phase), "%+v", r.Status)
+	})
 }
 
 // works says which Deployments have a Work for a cluster, and whether it stays.

@@ -9,8 +9,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/test/fleet"
 )
 
@@ -27,6 +29,17 @@ spec:
 
 // atOnce is the toleration of an application that does not wait for five minutes.
 const atOnce = `{key: lost, operator: Exists, effect: NoExecute, tolerationSeconds: 0}`
+
+// canary is a strategy by which edge-1 gets a change first, and the others when a person says so.
+const canary = `
+---
+apiVersion: fairlead.dev/v1alpha1
+kind: RolloutStrategy
+metadata: {name: canary}
+spec:
+  settle: 100ms
+  waves: [{name: canary, clusters: {clusterNames: [edge-1]}, approval: After}, {name: rest}]
+`
 
 // deployment is YAML of one with two replicas, which need nodes with a label, and of its
 // policy: in the first group of clusters that has a place.
@@ -61,10 +74,9 @@ spec:
 `, name, terms.String(), tolerations)
 }
 
-// TestAClusterIsLostAndComesBack follows three applications of a cluster whose agent dies:
-// one that moves at once, one that waits as all do by default, and one that can go nowhere
-// else. The hub is killed
-// in the middle.
+// TestAClusterIsLostAndComesBack follows four applications of a cluster whose agent dies: one that moves
+// at once, one that waits as all do by default, one that can go nowhere else, and one of which the cluster
+// had only just been sent a change, as the first of all. The hub is killed in the middle.
 func TestAClusterIsLostAndComesBack(t *testing.T) {
 	w := start(t)
 	g, ctx := w.g, t.Context()
@@ -73,9 +85,12 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 	w.apply(t, silence+
 		deployment("moves", atOnce, "edge-1", "edge-2")+
 		deployment("waits", "", "edge-1", "edge-2")+
-		deployment("pinned", atOnce, "edge-1"))
+		deployment("pinned", atOnce, "edge-1")+
+		canary+deployment("rolls", atOnce, "edge-1", "edge-2"))
+	_, err := w.Kubectl(ctx, fleet.HubName, "annotate", "propagationpolicy/rolls", contract.RolloutStrategyAnnotation+"=canary")
+	g.Expect(err).NotTo(HaveOccurred())
 	w.eventually(t, func(g Gomega) {
-		for _, name := range []string{"moves", "waits", "pinned"} {
+		for _, name := range []string{"moves", "waits", "pinned", "rolls"} {
 			d := w.deployment(t, g, "edge-1", name)
 			g.Expect(d).NotTo(BeNil(), name)
 			g.Expect(d.Status.ReadyReplicas).To(BeEquivalentTo(2), name)
@@ -84,6 +99,11 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 			g.Expect(items[0].Health).To(Equal(workv1alpha1.Healthy), name)
 		}
 	})
+	w.awaitRollout(t, "rolls", 1, fairleadv1alpha1.RolloutCompleted)
+	_, err = w.Kubectl(ctx, fleet.HubName, "set", "image", "deployment/rolls", "main=example.com/main:2")
+	g.Expect(err).NotTo(HaveOccurred())
+	w.awaitRollout(t, "rolls", 2, fairleadv1alpha1.RolloutWaiting)
+	g.Expect(image(w.deployment(t, g, "edge-1", "rolls"))).To(Equal("example.com/main:2"))
 	before := w.uids(t, g, "edge-1")
 
 	g.Expect(w.Kill(ctx, fleet.AgentName("edge-1"))).To(Succeed())
@@ -95,10 +115,19 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 		g.Expect(w.evicting(t, g, "pinned")).To(Equal(workv1alpha2.ReasonNowhereToGo))
 	})
 
+	// What was sent may be what cut the cluster off: what replaces it has what is proven.
+	w.eventually(t, func(g Gomega) {
+		g.Expect(w.where(t, g, "rolls")).To(Equal([]string{"edge-2"}))
+		d := w.deployment(t, g, "edge-2", "rolls")
+		g.Expect(d).NotTo(BeNil())
+		g.Expect(d.Generation).To(BeEquivalentTo(1), "it had no other content before")
+		g.Expect(image(d)).To(Equal("example.com/main"))
+	})
+
 	// The new copy finds no node yet, and the hub dies: what is in edge-1 stays.
 	g.Expect(w.Kill(ctx, fleet.HubName)).To(Succeed())
 	g.Expect(w.StartHub(ctx)).To(Succeed())
-	all := map[string]bool{"moves-deployment": true, "waits-deployment": true, "pinned-deployment": true}
+	all := map[string]bool{"moves-deployment": true, "waits-deployment": true, "pinned-deployment": true, "rolls-deployment": true}
 	w.eventually(t, func(g Gomega) {
 		b := w.binding(t, g, "moves")
 		g.Expect(b.Status.AggregatedStatus).To(ContainElement(And(
@@ -121,6 +150,7 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 
 	g.Expect(w.StartAgent("edge-1")).To(Succeed())
 	delete(before, "moves")
+	delete(before, "rolls")
 	w.eventually(t, func(g Gomega) {
 		g.Expect(w.ready(t, g)).To(Equal(metav1.ConditionTrue))
 		g.Expect(w.uids(t, g, "edge-1")).To(Equal(before), "exactly what moved away is removed")
@@ -132,4 +162,7 @@ func TestAClusterIsLostAndComesBack(t *testing.T) {
 		}
 		g.Expect(w.where(t, g, "moves")).To(Equal([]string{"edge-2"}), "it stays where it went")
 	})
+
+	// What edge-2 has is still what is proven, whoever was killed meanwhile; the change reaches it in its turn.
+	g.Expect(image(w.deployment(t, g, "edge-2", "rolls"))).To(Equal("example.com/main"))
 }

@@ -23,6 +23,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/people/operate"
 	"fairlead.dev/test/builder"
 )
 
@@ -53,32 +54,41 @@ func by(strategy string, p *policyv1alpha1.PropagationPolicy) *policyv1alpha1.Pr
 }
 
 // rollout returns the rollout of a template.
-func (s *system) rollout(t *testing.T, g Gomega, template *unstructured.Unstructured) *fairleadv1alpha1.StagedRollout {
+func (s *system) rollout(t *testing.T, g Gomega, template *unstructured.Unstructured) kube.Rollout {
 	t.Helper()
-	r := &fairleadv1alpha1.StagedRollout{}
-	key := client.ObjectKey{Namespace: template.GetNamespace(), Name: contract.BindingName(template.GetKind(), template.GetName())}
-	g.Expect(s.hub.Client(t).Get(t.Context(), key, r)).To(Succeed())
+	r := kube.RolloutsIn(template.GetNamespace()).New()
+	g.Expect(s.hub.Client(t).Get(t.Context(), rolloutOf(template), r)).To(Succeed())
 	return r
 }
 
-// awaitRollout waits until the newest revision has a number and a phase.
-func (s *system) awaitRollout(t *testing.T, template *unstructured.Unstructured, number int64, phase fairleadv1alpha1.RolloutPhase) *fairleadv1alpha1.StagedRollout {
+// rolled is the status of the rollout of a template.
+func (s *system) rolled(t *testing.T, g Gomega, template *unstructured.Unstructured) *fairleadv1alpha1.StagedRolloutStatus {
 	t.Helper()
-	var r *fairleadv1alpha1.StagedRollout
+	return s.rollout(t, g, template).RolloutStatus()
+}
+
+func rolloutOf(template *unstructured.Unstructured) client.ObjectKey {
+	return client.ObjectKey{Namespace: template.GetNamespace(), Name: contract.BindingName(template.GetKind(), template.GetName())}
+}
+
+// awaitRollout waits until the newest revision has a number and a phase.
+func (s *system) awaitRollout(t *testing.T, template *unstructured.Unstructured, number int64, phase fairleadv1alpha1.RolloutPhase) *fairleadv1alpha1.StagedRolloutStatus {
+	t.Helper()
+	var status *fairleadv1alpha1.StagedRolloutStatus
 	eventually(t, func(g Gomega) {
-		r = s.rollout(t, g, template)
-		g.Expect(r.Status.Revision).To(Equal(number), "%+v", r.Status)
-		g.Expect(r.Status.Phase).To(Equal(phase), "%+v", r.Status)
+		status = s.rolled(t, g, template)
+		g.Expect(status.Revision).To(Equal(number), "%+v", status)
+		g.Expect(status.Phase).To(Equal(phase), "%+v", status)
 	})
-	return r
+	return status
 }
 
 // tell changes what people say about a rollout.
 func (s *system) tell(t *testing.T, c client.Client, template *unstructured.Unstructured, change func(*fairleadv1alpha1.StagedRolloutSpec)) error {
 	t.Helper()
 	r := s.rollout(t, NewWithT(t), template)
-	before := r.DeepCopy()
-	change(&r.Spec)
+	before, _ := r.DeepCopyObject().(client.Object)
+	change(r.RolloutSpec())
 	return c.Patch(t.Context(), r, client.MergeFrom(before))
 }
 
@@ -132,8 +142,8 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 
 	s.update(t, template, func(obj *unstructured.Unstructured) { setEnv(g, obj, "two", "nowhere") })
 	r := s.awaitRollout(t, template, 2, fairleadv1alpha1.RolloutHalted)
-	g.Expect(meta.IsStatusConditionTrue(r.Status.Conditions, fairleadv1alpha1.RolloutConditionHalted)).To(BeTrue())
-	g.Expect(r.Status.Stable).To(BeEquivalentTo(1))
+	g.Expect(meta.IsStatusConditionTrue(r.Conditions, fairleadv1alpha1.RolloutConditionHalted)).To(BeTrue())
+	g.Expect(r.Stable).To(BeEquivalentTo(1))
 	has(g, "edge-1", "two")
 	has(g, "edge-2", "one")
 	eventually(t, func(g Gomega) {
@@ -156,7 +166,7 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 	g.Expect(s.member("edge-2").Client(t).Patch(t.Context(), drifted, client.MergeFrom(before))).To(Succeed())
 	g.Expect(env(drifted)).To(Equal("mine"))
 	eventually(t, func(g Gomega) { has(g, "edge-2", "one") })
-	g.Expect(s.rollout(t, g, template).Status.Revision).To(BeEquivalentTo(2), "to scale is no edit")
+	g.Expect(s.rolled(t, g, template).Revision).To(BeEquivalentTo(2), "to scale is no edit")
 
 	// Undone at once: the template stays as its author has it, and is no new edit.
 	g.Expect(s.tell(t, s.hub.Client(t), template, func(spec *fairleadv1alpha1.StagedRolloutSpec) {
@@ -172,7 +182,7 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 	// The next edit passes the canary, and then goes to the rest.
 	s.update(t, template, func(obj *unstructured.Unstructured) { setEnv(g, obj, "three", "") })
 	r = s.awaitRollout(t, template, 4, fairleadv1alpha1.RolloutCompleted)
-	g.Expect(r.Status.Stable).To(BeEquivalentTo(4))
+	g.Expect(r.Stable).To(BeEquivalentTo(4))
 	eventually(t, func(g Gomega) {
 		has(g, "edge-1", "three")
 		has(g, "edge-2", "three")
@@ -199,18 +209,18 @@ func TestWhatAnApplicationNeedsMovesWithItAndAPersonApproves(t *testing.T) {
 		g.Expect(colour(g, "edge-1")).To(Equal("blue"))
 		g.Expect(colour(g, "edge-2")).To(Equal("blue"))
 	})
-	first := s.awaitRollout(t, template, 1, fairleadv1alpha1.RolloutCompleted).Status.Revision // what it needs is part of it
+	first := s.awaitRollout(t, template, 1, fairleadv1alpha1.RolloutCompleted).Revision // what it needs is part of it
 
 	s.update(t, settings, func(obj *unstructured.Unstructured) {
 		g.Expect(unstructured.SetNestedField(obj.Object, "green", "data", "colour")).To(Succeed())
 	})
 	eventually(t, func(g Gomega) {
-		r := s.rollout(t, g, template)
-		g.Expect(r.Status.Revision).To(BeNumerically(">", first))
-		g.Expect(r.Status.Phase).To(Equal(fairleadv1alpha1.RolloutWaiting), "%+v", r.Status)
+		r := s.rolled(t, g, template)
+		g.Expect(r.Revision).To(BeNumerically(">", first))
+		g.Expect(r.Phase).To(Equal(fairleadv1alpha1.RolloutWaiting), "%+v", r)
 		g.Expect(colour(g, "edge-1")).To(Equal("green"))
 	})
-	newest := s.rollout(t, g, template).Status.Revision
+	newest := s.rolled(t, g, template).Revision
 	g.Expect(colour(g, "edge-2")).To(Equal("blue"))
 
 	// An author may pause, and not approve.
@@ -252,6 +262,70 @@ func (s *system) author(t *testing.T, ns string) client.Client {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves is about a ClusterRole, and what a person undoes.
+func TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
+		spec.Waves[1].Approval = fairleadv1alpha1.ApprovalBefore
+	})
+	role := builder.MakeClusterRole("integration:rolled").Obj()
+	policy := builder.MakePolicy("", "rolled").Select("rbac.authorization.k8s.io/v1", "ClusterRole", role.GetName()).Clusters("edge-1", "edge-2").ClusterObj()
+	policy.Annotations = map[string]string{contract.RolloutStrategyAnnotation: strategy}
+	s.create(t, policy, role)
+	mayRead := func(obj *unstructured.Unstructured) string {
+		rules, _, _ := unstructured.NestedSlice(obj.Object, "rules")
+		rule, _ := rules[0].(map[string]any)
+		resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
+		return resources[0]
+	}
+	have := func(first, second string) {
+		t.Helper()
+		eventually(t, func(g Gomega) {
+			g.Expect(mayRead(s.inMember(t, g, "edge-1", role))).To(Equal(first))
+			g.Expect(mayRead(s.inMember(t, g, "edge-2", role))).To(Equal(second))
+		})
+	}
+	approved := func(number int64) {
+		t.Helper()
+		_, _, err := operate.Rollout{Hub: s.hub.Client(t), FieldManager: "test", ObjectKey: rolloutOf(role)}.Approve(t.Context(), "")
+		g.Expect(err).NotTo(HaveOccurred())
+		s.awaitRollout(t, role, number, fairleadv1alpha1.RolloutCompleted)
+	}
+	s.awaitRollout(t, role, 1, fairleadv1alpha1.RolloutCompleted)
+	have("configmaps", "configmaps")
+
+	s.update(t, role, func(obj *unstructured.Unstructured) {
+		g.Expect(unstructured.SetNestedSlice(obj.Object, []any{map[string]any{
+			"apiGroups": []any{""}, "resources": []any{"services"}, "verbs": []any{"get"},
+		}}, "rules")).To(Succeed())
+	})
+	s.awaitRollout(t, role, 2, fairleadv1alpha1.RolloutWaiting)
+	have("services", "configmaps")
+	approved(2)
+	have("services", "services")
+
+	// It goes back as it came: the canary first, the others when a person says so. The template stays.
+	_, err := operate.Rollout{Hub: s.hub.Client(t), FieldManager: "test", ObjectKey: rolloutOf(role)}.Undo(t.Context(), 0, false)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.awaitRollout(t, role, 3, fairleadv1alpha1.RolloutWaiting)
+	have("configmaps", "services")
+	approved(3)
+	have("configmaps", "configmaps")
+	g.Expect(mayRead(s.onHub(t, g, role))).To(Equal("services"))
+	g.Expect(s.rolled(t, g, role).Revisions[2]).To(And(HaveField("ContentOf", BeEquivalentTo(1)), HaveField("Cause", fairleadv1alpha1.CauseUndone)))
+
+	// With its binding goes all that was kept of it.
+	g.Expect(s.hub.Client(t).Delete(t.Context(), role)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(s.hub.Client(t).Get(t.Context(), rolloutOf(role), &fairleadv1alpha1.ClusterStagedRollout{})).To(Satisfy(apierrors.IsNotFound))
+		for _, member := range []string{"edge-1", "edge-2"} {
+			g.Expect(s.get(t, s.member(member), role)).To(Satisfy(apierrors.IsNotFound), member)
+		}
+	})
 }
 
 // TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo stops an agent before an edit, and the hub in the
@@ -300,14 +374,14 @@ func TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo(t *testing.T) {
 
 	r := s.awaitRollout(t, template, 2, fairleadv1alpha1.RolloutCompleted)
 	eventually(t, func(g Gomega) { g.Expect(bread(g, "shop-2")).To(Equal("2")) })
-	g.Expect(revision.Names(r.Status.Clusters, fairleadv1alpha1.ClusterSetAside)).To(Equal([]string{"shop-3"}))
-	g.Expect(meta.IsStatusConditionFalse(r.Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())
+	g.Expect(revision.Names(r.Clusters, fairleadv1alpha1.ClusterSetAside)).To(Equal([]string{"shop-3"}))
+	g.Expect(meta.IsStatusConditionFalse(r.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())
 	work := s.work(t, g, "shop-3", template)
 	g.Expect(revision.Parse(work.Annotations[contract.RevisionAnnotation]).Number).To(BeNumerically("<", 2), "it would apply it on return, ungated")
 
 	s.startAgent(context.WithoutCancel(t.Context()), t, "shop-3")
 	g.Eventually(func(g Gomega) {
 		g.Expect(bread(g, "shop-3")).To(Equal("2"))
-		g.Expect(meta.IsStatusConditionTrue(s.rollout(t, g, template).Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())
+		g.Expect(meta.IsStatusConditionTrue(s.rolled(t, g, template).Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())
 	}).WithTimeout(2 * patience).WithPolling(poll).Should(Succeed())
 }
