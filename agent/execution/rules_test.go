@@ -40,6 +40,8 @@ func (r *ruled) change(key string) {
 
 func (*ruled) Version(schema.GroupVersionKind) string { return "" }
 
+func (*ruled) AsksOthers(schema.GroupVersionKind, interpreter.Operation) bool { return false }
+
 func (r *ruled) Subscribe(tell func(affects func(schema.GroupVersionKind) bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

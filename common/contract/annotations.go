@@ -65,6 +65,9 @@ const (
 	// ManifestHashAnnotation, on a Work, is the hash of its spec as the hub rendered
 	// it, by which the hub knows whether to write it again without keeping it.
 	ManifestHashAnnotation = "fairlead.dev/manifest-hash"
+	// RenderedFromAnnotation, on a Work, is a hash of all that it was rendered from and of what is on it, by which
+	// the hub knows without reading the template that it would render the same.
+	RenderedFromAnnotation = "fairlead.dev/rendered-from"
 	// ReplicasAnnotation, on a Work, is the share of the replicas that it was rendered
 	// with, of a workload whose replicas are divided.
 	ReplicasAnnotation = "fairlead.dev/replicas"

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"fairlead.dev/common/interpreter"
@@ -15,6 +16,7 @@ import (
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/common/version"
 	"fairlead.dev/hub/adjust/cronscaling"
 	"fairlead.dev/hub/adjust/failover"
 	"fairlead.dev/hub/adjust/failover/evict"
@@ -44,6 +46,10 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	var placing *scheduler.Scheduler
 	deferred := kube.NewDeferredStatus(o.Clock)
+	program, err := version.Program()
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Every template is read after each start, for it is not known whether this program renders like the one before")
+	}
 	return []stage{
 		{"interpretation", func(mgr manager.Manager, events kube.EventSink) error {
 			return customizations.Register(mgr, customizations.Deps{Compiler: known.compiler, Failures: known.failures, Events: events})
@@ -71,13 +77,13 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		}},
 		{"binding", func(mgr manager.Manager, events kube.EventSink) error {
 			return binding.Register(mgr, binding.Deps{
-				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: known.kinds, Events: events, Clock: o.Clock,
+				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: known.kinds, Events: events, Clock: o.Clock, Program: program,
 			})
 		}},
 		{"status", func(mgr manager.Manager, events kube.EventSink) error {
 			return status.Register(mgr, status.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: known.kinds, Events: events, Clock: o.Clock, Registry: o.Registry,
-				Deferred: deferred,
+				Deferred: deferred, Program: program,
 			})
 		}},
 		{"cluster", func(mgr manager.Manager, events kube.EventSink) error {

@@ -69,6 +69,8 @@ func TestAChangeIsFollowed(t *testing.T) {
 	const soon = 10 * time.Second
 	g.Expect(api.Create(t.Context(), configuration)).To(Succeed())
 	g.Eventually(has(mill)).WithTimeout(soon).Should(BeTrue())
+	g.Expect(kinds.AsksOthers(mill, interpreter.InterpretHealth)).To(BeTrue())
+	g.Expect(kinds.AsksOthers(barn, interpreter.InterpretHealth)).To(BeFalse())
 	without := store.New(store.Options{Compiler: compiler, Services: api, NoWebhooks: true})
 	g.Expect(without.Load(t.Context(), api)).To(Succeed())
 	g.Expect(without.Has(mill, interpreter.InterpretHealth)).To(BeFalse(), "it calls nobody")
@@ -108,6 +110,7 @@ func TestAChangeIsFollowed(t *testing.T) {
 	old := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"roof": "tight"}}}
 	old.SetGroupVersionKind(barn)
 	g.Expect(kinds.Health(t.Context(), old)).To(Equal(workv1alpha1.Healthy))
+	g.Expect(kinds.AsksOthers(barn, interpreter.InterpretHealth)).To(BeFalse(), "a script answers")
 	first := kinds.Version(barn)
 	customization.Spec.Customizations.HealthInterpretation.LuaScript = "function InterpretHealth(o) return false end"
 	g.Expect(api.Update(t.Context(), customization)).To(Succeed())

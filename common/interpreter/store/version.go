@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	"fairlead.dev/common/interpreter"
 )
 
 // version is a hash of an object that has rules for some kinds.
@@ -35,6 +36,12 @@ func hash(name string, rules any) []byte {
 	}
 	sum := sha256.Sum256(text)
 	return sum[:]
+}
+
+// AsksOthers implements interpreter.Changing: webhooks are asked where no script answers.
+func (s *Store) AsksOthers(kind schema.GroupVersionKind, op interpreter.Operation) bool {
+	t := s.table.Load()
+	return !t.declare.Has(kind, op) && t.hooks.Has(kind, op)
 }
 
 // Version implements interpreter.Changing.

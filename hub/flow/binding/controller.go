@@ -44,6 +44,9 @@ type Deps struct {
 	Events kube.EventSink
 	// Clock tells how long a write is remembered.
 	Clock clock.PassiveClock
+	// Program tells the program that renders from others, which may render otherwise. If it is empty, every
+	// template is read after a start.
+	Program string
 	// Workers is how many bindings are rendered at a time; 0 is a sensible number.
 	Workers int
 }
@@ -63,6 +66,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			hubReader:    mgr.GetAPIReader(),
 			kind:         kind,
 			prefix:       deps.ExecutionNamespacePrefix,
+			program:      deps.Program,
 			interpreter:  deps.Interpreter,
 			events:       deps.Events,
 			clock:        deps.Clock,
@@ -96,6 +100,7 @@ type reconciler struct {
 	hubReader    client.Reader
 	kind         kube.BindingKind
 	prefix       string
+	program      string
 	interpreter  interpreter.Interpreter
 	events       kube.EventSink
 	clock        clock.PassiveClock

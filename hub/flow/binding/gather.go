@@ -34,7 +34,8 @@ type scope struct {
 	targets []workv1alpha2.TargetCluster
 	// template is nil if there are no targets, or if it is gone, another one, or not in
 	// the namespace of the binding: then nothing is rendered, and what there is stays
-	// until the binding is deleted.
+	// until the binding is deleted. It is nil as well if the Works are known to be what
+	// would be rendered.
 	template *unstructured.Unstructured
 	// clusters are the Clusters of the targets that exist and stay.
 	clusters map[string]*clusterv1alpha1.Cluster
@@ -90,9 +91,6 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 		ctrl.LoggerFrom(ctx).V(1).Info("Rendering nothing because the template is not in the namespace of the binding")
 		return s, nil
 	}
-	if s.template, err = r.readTemplate(ctx, &spec.Resource); err != nil || s.template == nil {
-		return s, err
-	}
 	if err := r.readClusters(ctx, s); err != nil {
 		return nil, err
 	}
@@ -102,7 +100,14 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	if err := r.readRollouts(ctx, s); err != nil {
 		return nil, err
 	}
-	return s, r.readPolicies(ctx, s)
+	if err := r.readPolicies(ctx, s); err != nil {
+		return nil, err
+	}
+	if same, err := r.unchanged(s); same || err != nil {
+		return s, err
+	}
+	s.template, err = r.readTemplate(ctx, &spec.Resource)
+	return s, err
 }
 
 // reasons gathers why the Works go that are in no target.
@@ -256,7 +261,7 @@ func (r *reconciler) readPolicies(ctx context.Context, s *scope) error {
 		return nil
 	}
 	var ofNamespace policyv1alpha1.OverridePolicyList
-	if err := r.hubClient.List(ctx, &ofNamespace, client.InNamespace(s.template.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.hubClient.List(ctx, &ofNamespace, client.InNamespace(s.binding.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing override policies: %w", err)
 	}
 	s.policies.Namespaced = ofNamespace.Items

@@ -28,8 +28,8 @@ func (r *reconciler) readQuotas(ctx context.Context, s *scope) error {
 		return nil
 	}
 	var list policyv1alpha1.FederatedResourceQuotaList
-	if err := r.hubClient.List(ctx, &list, client.InNamespace(s.template.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing the quotas of %q: %w", s.template.GetNamespace(), err)
+	if err := r.hubClient.List(ctx, &list, client.InNamespace(s.binding.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the quotas of %q: %w", s.binding.GetNamespace(), err)
 	}
 	s.quotas = quota.For(list.Items, nil)
 	return nil

@@ -57,6 +57,10 @@ func (r *reconciler) render(ctx context.Context, s *scope) (rendering, error) {
 		return out, nil
 	}
 	made, live := r.materials(ctx, s), s.live()
+	mark, err := r.marks(s)
+	if err != nil {
+		return out, err
+	}
 	purging := render.Purging(s.binding.BindingSpec(), func(cluster string) bool {
 		return live[contract.ExecutionNamespace(r.prefix, cluster)] != nil
 	})
@@ -82,6 +86,9 @@ func (r *reconciler) render(ctx context.Context, s *scope) (rendering, error) {
 			out.failures = append(out.failures, *failed)
 		}
 		if within {
+			if mark != nil {
+				mark(work, target)
+			}
 			out.works = append(out.works, work)
 		} else {
 			out.keep.Insert(namespace)

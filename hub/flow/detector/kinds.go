@@ -13,9 +13,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/detector/claim"
-	"fairlead.dev/hub/flow/detector/plan"
 )
 
 // How often to ask for a kind that the API does not serve: the delay doubles.
@@ -146,7 +146,7 @@ func (k *kinds) events(kind schema.GroupVersionKind) toolscache.ResourceEventHan
 			}
 			req := requestFor(kind, t)
 			k.written.Seen(req, t)
-			if plan.Fingerprint(old) != plan.Fingerprint(t) {
+			if bindings.Fingerprint(old) != bindings.Fingerprint(t) {
 				k.queue.now(req)
 			}
 			if claimed(old) && !claimed(t) {

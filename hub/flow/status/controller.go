@@ -46,6 +46,9 @@ type Deps struct {
 	// Deferred has what the scheduler says of routine, which is written together with what the
 	// clusters report; nil if it writes all itself.
 	Deferred *kube.DeferredStatus
+	// Program tells the program that adds up from others, which may do so otherwise. If it is empty, every template is
+	// read after a start.
+	Program string
 	// Workers is the number of concurrent reconciles; 0 is a sensible default.
 	Workers int
 }
@@ -59,6 +62,7 @@ type Reconciler struct {
 	events      kube.EventSink
 	clock       clock.PassiveClock
 	prefix      string
+	program     string
 
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
 	pending  *pendingTemplates
@@ -91,6 +95,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		events:      deps.Events,
 		clock:       deps.Clock,
 		prefix:      prefix,
+		program:     deps.Program,
 		bindings:    kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
 		pending:     newPendingTemplates(),
 		partial:     newPartial(),
@@ -136,6 +141,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if wait := r.partial.wait(req.NamespacedName, out.Partial, r.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	if !out.Changed && r.pending.has(req.NamespacedName) && r.isWritten(b) {
+		r.pending.settle(req.NamespacedName)
+	}
 	if !out.Changed && !r.pending.has(req.NamespacedName) {
 		r.awaited.drop(req.NamespacedName)
 		return reconcile.Result{RequeueAfter: unrendered}, nil
@@ -143,14 +151,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 	// The template first: should we stop in between, the binding is still to be
 	// written, and all of this is done again.
-	templateErr := r.updateTemplate(ctx, b, &out)
+	of, templateErr := r.updateTemplate(ctx, b, &out)
 	if apierrors.IsConflict(templateErr) {
 		return reconcile.Result{}, templateErr
 	}
 	if err := r.markWorks(ctx, b, reports, out.Items); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.updateBinding(ctx, req.NamespacedName, b, out); err != nil {
+	if err := r.updateBinding(ctx, req.NamespacedName, b, out, of); err != nil {
 		return reconcile.Result{}, err
 	}
 	r.settle(req.NamespacedName, b, templateErr)
@@ -160,8 +168,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: unrendered}, templateErr
 }
 
-// updateBinding writes what was decided, and tells of it.
-func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName, b kube.Binding, out aggregate.Decision) error {
+// updateBinding writes what was decided and what the template's status was made of, and tells of it.
+func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName, b kube.Binding, out aggregate.Decision, of string) error {
 	if !out.Changed {
 		return nil
 	}
@@ -171,7 +179,7 @@ func (r *Reconciler) updateBinding(ctx context.Context, key types.NamespacedName
 	}
 	status := b.BindingStatus()
 	before := slices.Clone(status.Conditions)
-	status.AggregatedStatus = out.Items
+	status.AggregatedStatus, status.TemplateStatusOf = out.Items, of
 	meta.SetStatusCondition(&status.Conditions, out.FullyApplied)
 	meta.RemoveStatusCondition(&status.Conditions, workv1alpha2.BindingStale)
 	if out.Stale != nil {

@@ -1,7 +1,7 @@
 // Package status tells the author of a template what became of it.
 //
 // Reads: Works, bindings, Clusters (who is silent), the whole template of a kind whose status can be added up.
-// Writes: of a binding status.aggregatedStatus and the conditions FullyApplied
+// Writes: of a binding status.aggregatedStatus, status.templateStatusOf and the conditions FullyApplied
 // and Stale, and in the same patch what the scheduler has to say there of routine; the status
 // of the template.
 // Owns: all that it writes.

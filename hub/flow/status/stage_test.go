@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +51,14 @@ type recorder struct {
 
 	mu     sync.Mutex
 	writes []string
+	reads  []string
+}
+
+// read counts the reads of a path.
+func (r *recorder) read(path string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(slices.DeleteFunc(slices.Clone(r.reads), func(x string) bool { return x != path }))
 }
 
 // count counts the writes to paths with a suffix. Bindings of other tests are there
@@ -72,11 +81,13 @@ type transport struct {
 }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodGet {
-		t.to.mu.Lock()
+	t.to.mu.Lock()
+	if req.Method == http.MethodGet {
+		t.to.reads = append(t.to.reads, req.URL.Path)
+	} else {
 		t.to.writes = append(t.to.writes, req.Method+" "+req.URL.Path)
-		t.to.mu.Unlock()
 	}
+	t.to.mu.Unlock()
 	return t.next.RoundTrip(req)
 }
 
@@ -87,15 +98,21 @@ func start(t *testing.T) *stage {
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{client: c.Client(t), namespace: c.Namespace(t), seen: &recorder{}}
 	s.prefix = s.namespace + "-es-"
-	for _, edge := range []string{"edge-1", "edge-2", "edge-3"} {
-		s.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.prefix + edge}})
-	}
-	s.run(t, c.Config)
+	s.open(t, "edge-1", "edge-2", "edge-3")
+	s.run(t, c.Config, "")
 	return s
 }
 
-// run starts the stage, once more if it runs already.
-func (s *stage) run(t *testing.T, to *rest.Config) {
+// open makes the execution namespaces of clusters.
+func (s *stage) open(t *testing.T, clusters ...string) {
+	t.Helper()
+	for _, name := range clusters {
+		s.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.prefix + name}})
+	}
+}
+
+// run starts the stage of a program, once more if it runs already.
+func (s *stage) run(t *testing.T, to *rest.Config, program string) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
 	cfg := kube.BoundDepth(to)
@@ -107,8 +124,9 @@ func (s *stage) run(t *testing.T, to *rest.Config) {
 		Interpreter:              native.New(),
 		Events:                   s.seen.events.Record,
 		Clock:                    clock.RealClock{},
+		Program:                  program,
 	})).To(Succeed())
-	stagetest.Run(t, mgr)
+	return stagetest.Run(t, mgr)
 }
 
 func (s *stage) create(t *testing.T, objects ...client.Object) {
@@ -375,7 +393,7 @@ func TestATemplateThatTheFormerHubLeftBehindIsWritten(t *testing.T) {
 	// As if that hub could not write the template, and was killed.
 	g.Expect(s.client.Status().Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
 		[]byte(`{"status":null}`)))).To(Succeed())
-	s.run(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config)
+	s.run(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config, "")
 	g.Eventually(func(g Gomega) {
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		ready, _, err := unstructured.NestedInt64(template.Object, "status", "readyReplicas")

@@ -2,6 +2,8 @@ package status
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
@@ -22,32 +25,55 @@ import (
 
 // updateTemplate writes the status that the items add up to, if the kind has a rule
 // for that and the template is still there. Items that make it invalid are left out of it, and
-// say so in the decision.
-func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, out *aggregate.Decision) error {
+// say so in the decision. It returns what the status was made of beside them; empty if it is not
+// that of all items.
+func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, out *aggregate.Decision) (of string, err error) {
 	ref := b.BindingSpec().Resource
 	// Whoever may write bindings in one namespace may not write statuses in others.
 	if ref.Namespace != b.GetNamespace() || !r.interpreter.Has(kindOf(ref), interpreter.AggregateStatus) {
-		return nil
+		return "", nil
 	}
 	template, err := r.template(ctx, ref)
 	if template == nil || err != nil {
-		return err
+		return "", err
 	}
-	wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Items)
+	left := false
+	written, wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Items)
 	if errors.As(err, new(unacceptableError)) {
-		if left := r.leaveOut(ctx, template, out); left {
+		if left = r.leaveOut(ctx, template, out); left {
 			out.Changed, out.Refused = true, aggregate.Refused(b.BindingStatus().AggregatedStatus, out.Items)
-			wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Items)
+			written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Items)
 		}
 	}
 	if err != nil {
-		return client.IgnoreNotFound(err) // it is gone, or has no status to write
+		return "", client.IgnoreNotFound(err) // it is gone, or has no status to write
 	}
 	if wrote {
 		ctrl.LoggerFrom(ctx).Info("Aggregated status of template", "kind", ref.Kind, "template", ref.Name)
 		r.events(aggregatedOnTemplate(b))
 	}
-	return nil
+	if left {
+		return "", nil
+	}
+	return r.madeOf(ref, bindings.MadeOf(written, interpreter.Version(r.interpreter, kindOf(ref)))), nil
+}
+
+// madeOf returns a hash of what the status of a template is made of beside the items, given what its binding says that it
+// is made of; empty if nothing tells whether that is all.
+func (r *Reconciler) madeOf(ref workv1alpha2.ObjectReference, template string) string {
+	kind := kindOf(ref)
+	if r.program == "" || template == "" || interpreter.AsksOthers(r.interpreter, kind, interpreter.AggregateStatus) {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{r.program, template, interpreter.Version(r.interpreter, kind), string(ref.UID)}))
+	return hex.EncodeToString(sum[:10])
+}
+
+// isWritten says whether the status of a template was made of the items that its binding has, of the template as it is
+// and as we would: whoever wrote the binding wrote the template before, or said nothing of it.
+func (r *Reconciler) isWritten(b kube.Binding) bool {
+	of := r.madeOf(b.BindingSpec().Resource, b.GetAnnotations()[contract.TemplateFingerprintAnnotation])
+	return of != "" && of == b.BindingStatus().TemplateStatusOf
 }
 
 // unacceptableError says that items add up to no status that the API takes.
@@ -56,18 +82,18 @@ type unacceptableError struct{ error }
 // Unwrap lets others see why.
 func (e unacceptableError) Unwrap() error { return e.error }
 
-// writeTemplate writes the status that items add up to. It changes no template but its copy.
+// writeTemplate writes the status that items add up to, and returns the template with it. It changes no template but its copy.
 func (r *Reconciler) writeTemplate(
 	ctx context.Context, c client.Client, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
-) (bool, error) {
+) (written *unstructured.Unstructured, wrote bool, err error) {
 	template = template.DeepCopy()
 	result, err := r.interpreter.AggregateStatus(ctx, template, items)
 	if err != nil {
-		return false, unacceptableError{fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)}
+		return nil, false, unacceptableError{fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)}
 	}
 	edit, err := kube.Begin(template)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if status, ok := result.Object["status"]; ok {
 		if made, ok := status.(map[string]any); ok {
@@ -75,12 +101,12 @@ func (r *Reconciler) writeTemplate(
 		}
 		template.Object["status"] = status
 	}
-	wrote, err := edit.Commit(ctx, c, contract.FieldManagerStatus)
+	wrote, err = edit.Commit(ctx, c, contract.FieldManagerStatus)
 	if apierrors.IsInvalid(err) {
-		return false, unacceptableError{fmt.Errorf("the status that the clusters report of %s %q is not valid: %s",
+		return nil, false, unacceptableError{fmt.Errorf("the status that the clusters report of %s %q is not valid: %s",
 			template.GetKind(), template.GetName(), fieldsOf(err))}
 	}
-	return wrote, err
+	return template, wrote, err
 }
 
 // fieldsOf names the fields that an API server finds invalid, and not what is in them: it
@@ -106,7 +132,7 @@ func fieldsOf(err error) string {
 func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision) bool {
 	dry := client.NewDryRunClient(r.hubClient)
 	try := func(items []workv1alpha2.AggregatedStatusItem) error {
-		_, err := r.writeTemplate(ctx, dry, template, items)
+		_, _, err := r.writeTemplate(ctx, dry, template, items)
 		return err
 	}
 	if try(nil) != nil {

@@ -523,6 +523,12 @@ type ResourceBindingStatus struct {
 	// AggregatedStatus has an item for each cluster, by name.
 	// +optional
 	AggregatedStatus []AggregatedStatusItem `json:"aggregatedStatus,omitempty"`
+
+	// TemplateStatusOf is a hash of what the status of the template was last made of beside the items: the
+	// template, and what adds them up. As long as neither changes, the status of the template is that of the
+	// items, and a hub that starts does not read it. It is the hub's own.
+	// +optional
+	TemplateStatusOf string `json:"templateStatusOf,omitempty"`
 }
 
 // AggregatedStatusItem is what one cluster reported.

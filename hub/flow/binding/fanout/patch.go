@@ -16,13 +16,17 @@ func removable() []string {
 	return []string{
 		contract.AppliedOverridesAnnotation, contract.AppliedClusterOverridesAnnotation, contract.DeletionIntentAnnotation,
 		contract.RevisionAnnotation, contract.RevisionOfAnnotation, contract.RevisionGenerationAnnotation, contract.RevisionSinceAnnotation,
+		contract.RenderedFromAnnotation,
 	}
 }
 
-// metadataDiffers says whether a Work lacks a label, an annotation or the finalizer.
+// metadataDiffers says whether a Work lacks a label, an annotation or the finalizer. What it was rendered from is
+// written along with something else only: if another origin comes to the same Work, the next look renders once more.
 func metadataDiffers(live, desired *workv1alpha1.Work) bool {
+	annotations := changedAnnotations(live, desired)
+	delete(annotations, contract.RenderedFromAnnotation)
 	return len(changed(live.Labels, desired.Labels)) > 0 ||
-		len(changedAnnotations(live, desired)) > 0 ||
+		len(annotations) > 0 ||
 		len(missing(live.Finalizers, desired.Finalizers)) > 0
 }
 

@@ -46,6 +46,10 @@ func intended(w *workv1alpha1.Work) {
 
 func outdated(w *workv1alpha1.Work) { w.Annotations[contract.ManifestHashAnnotation] = "former" }
 
+func from(origin string) func(*workv1alpha1.Work) {
+	return func(w *workv1alpha1.Work) { w.Annotations[contract.RenderedFromAnnotation] = origin }
+}
+
 func foreign(w *workv1alpha1.Work) { w.Labels[contract.ResourceBindingPermanentIDLabel] = "id-2" }
 
 func unowned(w *workv1alpha1.Work) { delete(w.Labels, contract.ResourceBindingPermanentIDLabel) }
@@ -108,6 +112,9 @@ func TestDecide(t *testing.T) {
 				w.Labels["theirs"], w.Annotations["theirs"], w.Finalizers = "x", "x", append(w.Finalizers, "theirs/x")
 			}))},
 			want: []string{},
+		},
+		"what a Work was rendered from is no reason to write": {
+			in: fanout.Input{Desired: list(work("a", from("1"))), Live: list(work("a", from("2")))}, want: []string{},
 		},
 		"a Work of another hash is rewritten": {
 			in:   fanout.Input{Desired: list(work("a"), work("b")), Live: list(work("a"), work("b", outdated))},

@@ -10,6 +10,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/detector/claim"
 )
@@ -68,7 +69,7 @@ func (d Desired) Update(b workv1alpha2.Binding) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[contract.TemplateFingerprintAnnotation] = made(d.Meta, d.Rules)
+	annotations[contract.TemplateFingerprintAnnotation] = bindings.MadeOf(d.Meta, d.Rules)
 	delete(annotations, contract.ReturnToPreferredAnnotation)
 	if d.ReturnToPreferred != "" {
 		annotations[contract.ReturnToPreferredAnnotation] = d.ReturnToPreferred

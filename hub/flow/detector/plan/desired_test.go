@@ -2,7 +2,6 @@ package plan
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -192,65 +191,6 @@ func TestTheTemplateCountsOnlyIfItIsNotCurrent(t *testing.T) {
 	g.Expect(b.Spec.Resource.ResourceVersion).To(Equal("9"))
 	g.Expect(b.Spec.Replicas).To(BeZero())
 	g.Expect(b.Spec.ReplicaRequirements).To(BeNil())
-}
-
-func TestFingerprint(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		before, after metav1.ObjectMeta
-		want          bool // whether it changes
-	}{
-		"a status changes only the version": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1, ResourceVersion: "1"},
-			after:  metav1.ObjectMeta{UID: "u", Generation: 1, ResourceVersion: "2"},
-		},
-		"a spec changes the generation": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1, ResourceVersion: "1"},
-			after:  metav1.ObjectMeta{UID: "u", Generation: 2, ResourceVersion: "1"}, want: true,
-		},
-		"without a generation the version counts": {
-			before: metav1.ObjectMeta{UID: "u", ResourceVersion: "1"},
-			after:  metav1.ObjectMeta{UID: "u", ResourceVersion: "2"}, want: true,
-		},
-		"a label counts": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1},
-			after:  metav1.ObjectMeta{UID: "u", Generation: 1, Labels: map[string]string{"a": "b"}}, want: true,
-		},
-		"a value counts": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1, Annotations: map[string]string{"a": "b"}},
-			after:  metav1.ObjectMeta{UID: "u", Generation: 1, Annotations: map[string]string{"a": "c"}}, want: true,
-		},
-		"a label is no annotation": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1, Annotations: map[string]string{"a": "b"}},
-			after:  metav1.ObjectMeta{UID: "u", Generation: 1, Labels: map[string]string{"a": "b"}}, want: true,
-		},
-		"another object of the same name is another": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1},
-			after:  metav1.ObjectMeta{UID: "v", Generation: 1}, want: true,
-		},
-		"the deletion counts": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1},
-			after:  metav1.ObjectMeta{UID: "u", Generation: 1, DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}}, want: true,
-		},
-		"finalizers and owners stay on the hub and do not count": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1},
-			after: metav1.ObjectMeta{
-				UID: "u", Generation: 1, Finalizers: []string{"f"}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}},
-			},
-		},
-		"no labels and an empty set are the same": {
-			before: metav1.ObjectMeta{UID: "u", Generation: 1},
-			after:  metav1.ObjectMeta{UID: "u", Generation: 1, Labels: map[string]string{}},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			g.Expect(Fingerprint(&tc.before) != Fingerprint(&tc.after)).To(Equal(tc.want))
-			g.Expect(Fingerprint(&tc.before)).To(Equal(Fingerprint(&tc.before)))
-		})
-	}
 }
 
 func TestOwned(t *testing.T) {

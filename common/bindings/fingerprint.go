@@ -1,0 +1,49 @@
+package bindings
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Fingerprint is a short text that changes with every change of a template but one of
+// its status alone: it is made of the generation, which only a change of the spec
+// raises, and of the metadata that goes along to the members. Where the kind has no
+// generation, every change counts. It is the same of a template as it is cached, which has
+// no copy of itself from kubectl apply, and as it is read.
+func Fingerprint(template metav1.Object) string {
+	h := sha256.New()
+	line := func(values ...any) {
+		_, _ = fmt.Fprintf(h, "%q\n", values) // a hash never fails
+	}
+	line("uid", template.GetUID())
+	if generation := template.GetGeneration(); generation > 0 {
+		line("generation", generation)
+	} else {
+		line("version", template.GetResourceVersion())
+	}
+	line("deleting", template.GetDeletionTimestamp() != nil)
+	annotations := maps.Clone(template.GetAnnotations())
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	for _, set := range []map[string]string{template.GetLabels(), annotations} {
+		line("keys", len(set))
+		for _, key := range slices.Sorted(maps.Keys(set)) {
+			line(key, set[key])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:10])
+}
+
+// MadeOf is what a binding says that it was made of: a template, and the version of the rules by which the
+// template was read.
+func MadeOf(template metav1.Object, rules string) string {
+	if rules == "" {
+		return Fingerprint(template)
+	}
+	return Fingerprint(template) + "-" + rules
+}

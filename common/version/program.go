@@ -1,0 +1,31 @@
+package version
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// Program returns a hash of the running program itself: what another build does may differ, even where its version
+// does not.
+var Program = sync.OnceValues(func() (string, error) {
+	f, err := os.Open("/proc/self/exe") // it is this one also after the file was replaced
+	if err != nil {
+		path, errPath := os.Executable()
+		if errPath != nil {
+			return "", fmt.Errorf("finding the running program: %w", errPath)
+		}
+		if f, err = os.Open(path); err != nil {
+			return "", fmt.Errorf("opening the running program: %w", err)
+		}
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("reading the running program: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:10]), nil
+})

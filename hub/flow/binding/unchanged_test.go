@@ -1,0 +1,153 @@
+package binding_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/binding"
+	"fairlead.dev/hub/setup"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+// reads notes which templates of a namespace are read.
+type reads struct {
+	next      http.RoundTripper
+	namespace string
+	mu        *sync.Mutex
+	of        map[string]int
+}
+
+func (r reads) RoundTrip(req *http.Request) (*http.Response, error) {
+	if _, name, ok := strings.Cut(req.URL.Path, "/"+r.namespace+"/deployments/"); ok && req.Method == http.MethodGet {
+		r.mu.Lock()
+		r.of[name]++
+		r.mu.Unlock()
+	}
+	return r.next.RoundTrip(req)
+}
+
+// run starts the stage of a program, and returns what ends it and says which templates of this world it read.
+func (w *world) run(t *testing.T, program string) (stop func() map[string]int) {
+	t.Helper()
+	g := NewWithT(t)
+	seen := reads{namespace: w.namespace, mu: &sync.Mutex{}, of: map[string]int{}}
+	cfg := rest.CopyConfig(w.cluster.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		seen.next = next
+		return counter{next: seen, stage: w.stage}
+	})
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(binding.Register(mgr, binding.Deps{
+		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
+		Interpreter:              native.New(), Events: w.events.Record, Clock: clock.RealClock{}, Program: program,
+	})).To(Succeed())
+	end := stagetest.Run(t, mgr)
+	return func() map[string]int {
+		end()
+		return seen.of
+	}
+}
+
+// TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise has the stage start after each input of a rendering
+// changed while there was none.
+func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) {
+	g := NewWithT(t)
+	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	s := &stage{cluster: api, hub: api.Client(t)}
+	w := s.world(t, "a", "b")
+	names := []string{"same", "edited", "scaled", "overridden", "suspended", "spoilt", "copied", "moved"}
+	templates, of := map[string]*unstructured.Unstructured{}, map[string]*workv1alpha2.ResourceBinding{}
+	stop := w.run(t, "v1")
+	// see has the binding of a template say what it is made of, as the detector does.
+	see := func(name string) {
+		template := templates[name]
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+		change(t, w, of[name], func(b *workv1alpha2.ResourceBinding) {
+			metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.TemplateFingerprintAnnotation, bindings.MadeOf(template, ""))
+			b.Spec.Resource.ResourceVersion = template.GetResourceVersion()
+		})
+	}
+	for _, name := range names {
+		templates[name] = builder.MakeDeployment(w.namespace, name).Replicas(2).Obj()
+		of[name] = w.create(t, templates[name], "a")
+		see(name)
+	}
+	all := func() {
+		for _, name := range names {
+			g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, name)) }, soon, often).ShouldNot(BeEmpty(), name)
+		}
+	}
+	all()
+	stop()
+
+	// started returns the templates that a stage of a program reads when it starts. It has seen to all that was there
+	// when it has rendered what comes last.
+	last := 0
+	started := func(program string) map[string]int {
+		stop := w.run(t, program)
+		last++
+		latest := builder.MakeDeployment(w.namespace, "last-"+string(rune('a'+last))).Replicas(1).Obj()
+		w.create(t, latest, "b")
+		g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, latest.GetName())) }, soon, often).Should(Equal([]string{"b"}))
+		g.Consistently(func() error { return nil }, while, often).Should(Succeed())
+		read := stop()
+		for name := range read {
+			if strings.HasPrefix(name, "last-") {
+				delete(read, name)
+			}
+		}
+		return read
+	}
+	w.wrote()
+	g.Expect(started("v1")).To(BeEmpty(), "nothing changed")
+	g.Expect(w.wrote()).To(Equal([]string{http.MethodPost}), "but for what came last nothing is written")
+	every := map[string]int{}
+	for _, name := range names {
+		every[name] = 1
+	}
+	g.Expect(started("v2")).To(Equal(every), "another program may render otherwise")
+	g.Expect(w.wrote()).To(Equal([]string{http.MethodPost}), "it does not, and that is no reason to write")
+
+	change(t, w, templates["edited"], image("nginx:2"))
+	see("edited")
+	change(t, w, of["scaled"], func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas, b.Spec.Clusters[0].Replicas = 3, 3 })
+	g.Expect(w.hub.Create(t.Context(), builder.MakeOverride(w.namespace, "one").Select("apps/v1", "Deployment", "overridden").
+		Replace(w.member("a"), "/spec/replicas", 5).Obj())).To(Succeed())
+	change(t, w, of["suspended"], func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Suspension = &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}
+	})
+	change(t, w, w.work(t, "a", templates["spoilt"]), func(work *workv1alpha1.Work) { delete(work.Labels, contract.WorkPermanentIDLabel) })
+	change(t, w, w.work(t, "a", templates["copied"]), func(work *workv1alpha1.Work) {
+		metav1.SetMetaDataAnnotation(&work.ObjectMeta, contract.ManifestHashAnnotation, "other")
+	})
+	change(t, w, of["moved"], func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = w.member("b") })
+	delete(every, "same")
+	w.wrote()
+	g.Expect(started("v1")).To(Equal(every))
+	g.Expect(w.work(t, "a", templates["spoilt"]).Labels).To(HaveKey(contract.WorkPermanentIDLabel))
+	g.Expect(manifest(t, w.work(t, "a", templates["scaled"]), "spec", "replicas")).To(BeEquivalentTo(3))
+	g.Expect(manifest(t, w.work(t, "a", templates["overridden"]), "spec", "replicas")).To(BeEquivalentTo(5))
+	g.Expect(started("v1")).To(BeEmpty(), "now they are what they are rendered from")
+}
