@@ -9,21 +9,10 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"fairlead.dev/test/fleet"
 )
-
-// uids returns the ConfigMaps with a label in a member, with the UID of each: one that was
-// deleted and made again has another.
-func uids(t *testing.T, g Gomega, f *fleet.Fleet, member, label string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	for line := range strings.Lines(kubectl(t, g, f, member, "get", "configmaps", "-l", "test="+label, "-o",
-		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid}{"\n"}{end}`)) {
-		name, uid, _ := strings.Cut(strings.TrimSpace(line), " ")
-		out[name] = uid
-	}
-	return out
-}
 
 // TestAHubIsRestoredFromABackup backs a hub up while it runs, changes things, loses the hub
 // with all that it had, and restores it: what was deleted since comes back, what was made
@@ -58,7 +47,7 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 	kubectl(t, g, f, fleet.HubName, "delete", "configmaps", "backup-1", "backup-2", "backup-3")
 	apply(t, f, configMaps("backup", 21, 30))
 	everywhere(27)
-	before := map[string]map[string]string{}
+	before := map[string]map[string]types.UID{}
 	for _, member := range f.Members() {
 		before[member] = uids(t, g, f, member, "backup")
 	}

@@ -7,6 +7,11 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"fairlead.dev/test/fleet"
 )
 
@@ -29,9 +34,25 @@ spec:
 	return b.String()
 }
 
+// count returns how many ConfigMaps with a label the hub or a member has.
 func count(t *testing.T, g Gomega, f *fleet.Fleet, name, label string) int {
 	t.Helper()
-	return len(strings.Fields(kubectl(t, g, f, name, "get", "configmaps", "-l", "test="+label, "-o", "name")))
+	return len(uids(t, g, f, name, label))
+}
+
+// uids returns the ConfigMaps with a label in the hub or a member, with the UID of each: one that was
+// deleted and made again has another. It is asked for again and again, hence by no program.
+func uids(t *testing.T, g Gomega, f *fleet.Fleet, name, label string) map[string]types.UID {
+	t.Helper()
+	c, err := f.Client(name)
+	g.Expect(err).NotTo(HaveOccurred())
+	var list corev1.ConfigMapList
+	g.Expect(c.List(t.Context(), &list, client.InNamespace(corev1.NamespaceDefault), client.MatchingLabels{"test": label})).To(Succeed())
+	out := map[string]types.UID{}
+	for i := range list.Items {
+		out[list.Items[i].Name] = list.Items[i].UID
+	}
+	return out
 }
 
 func TestAHubThatIsKilledGoesOn(t *testing.T) {
