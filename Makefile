@@ -23,9 +23,10 @@ BENCH_AGENTS ?= 500
 # How many agents and applications bench-fleet goes up to.
 AGENTS ?= 1000
 BINDINGS ?= 10000
-# How many packages with API servers of their own are tested at a time: they wait for one another's programs more than
-# they calculate. A member cluster takes 500 MB.
-FLOW_PARALLEL ?= 3
+# How many packages with API servers of their own are tested at a time, and how many tests of each: they wait, for one
+# another's programs and for time to pass, four times as long as they calculate. A member cluster takes 500 MB.
+FLOW_PARALLEL ?= 5
+FLOW_TESTS    ?= 8
 
 TOOLS := bin/tools
 # One set of flags for everything, so that build, vet, lint and tests share the build cache.
@@ -164,7 +165,7 @@ $(eval $(call tool,govulncheck,$(GOVULNCHECK_VERSION),golang.org/x/vuln/cmd/govu
 gotest = go test -vet=off -ldflags '-s -w'
 # A quarter of an API server's processor time is the search for garbage. There are dozens of them, each for a minute, and
 # there is memory: they look for it more rarely.
-flowtest = GOGC=400 $(gotest)
+flowtest = GOGC=400 $(gotest) -parallel $(FLOW_TESTS)
 # Packages with tests: those that start built programs, of the others those that start API servers (the slowest, those in
 # test/, first), and those that start neither.
 programs = ./test/chaos/... ./test/failover/... ./test/e2e/...

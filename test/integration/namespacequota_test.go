@@ -24,13 +24,13 @@ import (
 func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := bounded(t)
+	s := alone(t)
 	ns := s.namespace(t)
 	template := builder.MakeDeployment(ns, "web").Replicas(1).Set(containers("10m"), "spec", "template", "spec", "containers").Obj()
 	policy := builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Obj()
-	near := policyv1alpha1.ClusterAffinityTerm{AffinityName: "near", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"store-1"}}}
+	near := policyv1alpha1.ClusterAffinityTerm{AffinityName: "near", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"shop-1"}}}
 	near.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{
-		{AffinityName: "far", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"store-2"}}},
+		{AffinityName: "far", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"shop-2"}}},
 	}
 	policy.Spec.Placement = policyv1alpha1.Placement{
 		ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{near},
@@ -73,21 +73,21 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 		return ""
 	}
 	eventually(t, func(g Gomega) {
-		g.Expect(shares(g)).To(Equal(map[string]int32{"store-1": 1}))
+		g.Expect(shares(g)).To(Equal(map[string]int32{"shop-1": 1}))
 		g.Expect(s.binding(t, g, template).Spec.ReplicaRequirements.Namespace).To(Equal(ns))
-		s.inMember(t, g, "store-1", template)
+		s.inMember(t, g, "shop-1", template)
 	})
-	limit("store-1", 3)
-	eventually(t, func(g Gomega) { g.Expect(free(g, "store-1")).To(Equal("2"), "one of three runs") })
+	limit("shop-1", 3)
+	eventually(t, func(g Gomega) { g.Expect(free(g, "shop-1")).To(Equal("2"), "one of three runs") })
 
 	scale(5)
 	eventually(t, func(g Gomega) {
-		g.Expect(shares(g)).To(Equal(map[string]int32{"store-1": 3, "store-2": 2}))
-		g.Expect(free(g, "store-1")).To(Equal("0"))
-		s.inMember(t, g, "store-2", template)
+		g.Expect(shares(g)).To(Equal(map[string]int32{"shop-1": 3, "shop-2": 2}))
+		g.Expect(free(g, "shop-1")).To(Equal("0"))
+		s.inMember(t, g, "shop-2", template)
 	})
-	limit("store-2", 2)
-	eventually(t, func(g Gomega) { g.Expect(free(g, "store-2")).To(Equal("0")) })
+	limit("shop-2", 2)
+	eventually(t, func(g Gomega) { g.Expect(free(g, "shop-2")).To(Equal("0")) })
 
 	scale(6)
 	reason := func(g Gomega) string {
@@ -99,13 +99,13 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 	}
 	eventually(t, func(g Gomega) { g.Expect(reason(g)).To(Equal(workv1alpha2.ReasonUnschedulable)) })
 	g.Consistently(func(g Gomega) {
-		g.Expect(shares(g)).To(Equal(map[string]int32{"store-1": 3, "store-2": 2}))
+		g.Expect(shares(g)).To(Equal(map[string]int32{"shop-1": 3, "shop-2": 2}))
 	}).WithTimeout(quiet).WithPolling(poll).Should(Succeed())
 
-	limit("store-2", 0)
+	limit("shop-2", 0)
 	eventually(t, func(g Gomega) {
-		g.Expect(free(g, "store-2")).To(BeEmpty())
+		g.Expect(free(g, "shop-2")).To(BeEmpty())
 		g.Expect(reason(g)).To(Equal(workv1alpha2.ReasonScheduledSuccess))
-		g.Expect(shares(g)).To(Equal(map[string]int32{"store-1": 3, "store-2": 3}))
+		g.Expect(shares(g)).To(Equal(map[string]int32{"shop-1": 3, "shop-2": 3}))
 	})
 }

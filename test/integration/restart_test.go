@@ -18,7 +18,7 @@ func TestTheHubGoesOnAfterARestart(t *testing.T) {
 	g := NewWithT(t)
 	s := alone(t)
 	ns := s.namespace(t)
-	s.create(t, builder.MakePolicy(ns, "all").SelectLabel("v1", "ConfigMap", "app", "yes").Clusters("edge-1").Obj())
+	s.create(t, builder.MakePolicy(ns, "all").SelectLabel("v1", "ConfigMap", "app", "yes").Clusters("shop-1").Obj())
 	var templates []*unstructured.Unstructured
 	create := func(n int) {
 		for range n {
@@ -36,9 +36,9 @@ func TestTheHubGoesOnAfterARestart(t *testing.T) {
 
 	eventually(t, func(g Gomega) {
 		for _, template := range templates[1:] {
-			s.inMember(t, g, "edge-1", template)
+			s.inMember(t, g, "shop-1", template)
 		}
-		g.Expect(s.get(t, s.member("edge-1"), doomed)).To(Satisfy(apierrors.IsNotFound))
+		g.Expect(s.get(t, s.member("shop-1"), doomed)).To(Satisfy(apierrors.IsNotFound))
 	})
 }
 
@@ -47,32 +47,32 @@ func TestAnAgentGoesOnAfterARestart(t *testing.T) {
 	g := NewWithT(t)
 	s := alone(t)
 	ns := s.namespace(t)
-	s.create(t, builder.MakePolicy(ns, "all").Select("v1", "ConfigMap", "").Clusters("edge-1").Obj())
+	s.create(t, builder.MakePolicy(ns, "all").Select("v1", "ConfigMap", "").Clusters("shop-1").Obj())
 	kept := builder.MakeConfigMap(ns, "kept", "colour", "blue").Obj()
 	doomed := builder.MakeConfigMap(ns, "doomed", "colour", "blue").Obj()
 	s.create(t, kept, doomed)
 	eventually(t, func(g Gomega) {
-		s.inMember(t, g, "edge-1", kept)
-		s.inMember(t, g, "edge-1", doomed)
+		s.inMember(t, g, "shop-1", kept)
+		s.inMember(t, g, "shop-1", doomed)
 	})
-	uid := s.inMember(t, g, "edge-1", kept).GetUID()
+	uid := s.inMember(t, g, "shop-1", kept).GetUID()
 
 	// While the agent is away a template comes, one changes, one goes.
-	s.stop(t, "edge-1")
+	s.stop(t, "shop-1")
 	added := builder.MakeConfigMap(ns, "added", "colour", "blue").Obj()
 	s.create(t, added)
 	s.update(t, kept, func(obj *unstructured.Unstructured) {
 		g.Expect(unstructured.SetNestedField(obj.Object, "green", "data", "colour")).To(Succeed())
 	})
 	g.Expect(s.hub.Client(t).Delete(t.Context(), doomed.DeepCopy())).To(Succeed())
-	s.startAgent(context.WithoutCancel(t.Context()), t, "edge-1")
+	s.startAgent(context.WithoutCancel(t.Context()), t, "shop-1")
 
 	eventually(t, func(g Gomega) {
-		s.inMember(t, g, "edge-1", added)
-		live := s.inMember(t, g, "edge-1", kept)
+		s.inMember(t, g, "shop-1", added)
+		live := s.inMember(t, g, "shop-1", kept)
 		data, _, _ := unstructured.NestedStringMap(live.Object, "data")
 		g.Expect(data).To(HaveKeyWithValue("colour", "green"))
 		g.Expect(live.GetUID()).To(Equal(uid), "the same object as before")
-		g.Expect(s.get(t, s.member("edge-1"), doomed)).To(Satisfy(apierrors.IsNotFound))
+		g.Expect(s.get(t, s.member("shop-1"), doomed)).To(Satisfy(apierrors.IsNotFound))
 	})
 }

@@ -66,7 +66,7 @@ type kept struct {
 	system *system
 }
 
-var all, stopped, shops, stores kept
+var all, stopped kept
 
 // shared returns the system that tests use which stop nothing.
 func shared(t *testing.T) *system {
@@ -76,29 +76,13 @@ func shared(t *testing.T) *system {
 	return all.get(t, "", cluster.Options{Name: "edge-1", Nodes: 2}, cluster.Options{Name: "edge-2", Nodes: 2})
 }
 
-// alone returns a system with one member of which a test may stop parts, and has to start them
-// again: no other test uses it before this one ends.
+// alone returns a system with three members, shop-1 to shop-3, that no other test uses before this
+// one ends: it may stop parts, and has to start them again, and what pods fit is for it to say.
 func alone(t *testing.T) *system {
 	t.Helper()
 	stopped.Lock()
 	t.Cleanup(stopped.Unlock)
-	return stopped.get(t, "-alone", cluster.Options{Name: "edge-1"})
-}
-
-// rolling returns a system with three members of which a test may stop parts, as alone does.
-func rolling(t *testing.T) *system {
-	t.Helper()
-	shops.Lock()
-	t.Cleanup(shops.Unlock)
-	return shops.get(t, "-rolling", cluster.Options{Name: "shop-1"}, cluster.Options{Name: "shop-2"}, cluster.Options{Name: "shop-3"})
-}
-
-// bounded returns a system with two members in which no other test has pods: how many fit counts.
-func bounded(t *testing.T) *system {
-	t.Helper()
-	stores.Lock()
-	t.Cleanup(stores.Unlock)
-	return stores.get(t, "-bounded", cluster.Options{Name: "store-1", Nodes: 2}, cluster.Options{Name: "store-2", Nodes: 2})
+	return stopped.get(t, "-alone", cluster.Options{Name: "shop-1"}, cluster.Options{Name: "shop-2"}, cluster.Options{Name: "shop-3"})
 }
 
 // get starts a system of these members if there is none yet. Their options, and the suffix of the
