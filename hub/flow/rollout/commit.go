@@ -55,8 +55,8 @@ func (r *reconciler) commit(ctx context.Context, s *scope, d *admit.Decision) (o
 	r.memories.wrote(s.key(), s.rollout.RolloutStatus())
 	is := s.taken(s.rollout.RolloutStatus())
 	r.slots.settle(key, was, is)
-	if len(is.queue) > 0 && !slices.Equal(was.queue, is.queue) {
-		out.again = statusInterval // whoever has just queued up may have a place already, and nothing else tells
+	if len(is.queue) > 0 && (!slices.Equal(was.queue, is.queue) || !is.busy.IsSuperset(was.busy)) {
+		out.again = statusInterval // there may be a place for who waits, by now or since others have caught up, and nothing else tells
 	}
 	s.memory.wroteAt = s.in.Now
 	s.memory.forget = append(s.memory.forget, d.Forget...)

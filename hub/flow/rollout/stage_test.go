@@ -130,21 +130,32 @@ func TestACanaryThatFailsStopsTheRest(t *testing.T) {
 		Should(Succeed(), "the template, which is still as it was edited, is no new edit")
 }
 
-func TestSilentClustersAreSetAsideAndCatchUp(t *testing.T) {
+func TestSilentClustersAreSetAsideAndCatchUpOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 5, canaryThenRest())
+	strategy := canaryThenRest()
+	strategy.CatchUp.MaxClusters = new(int32(1))
+	w := start(t, 5, strategy)
 	w.bind()
 	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
 	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{1, 1, 1, 1, 1})) })
 	w.goes(3, false)
+	w.goes(4, false)
 	w.edit("nginx:2")
 	r := w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)
-	g.Expect(w.have(g)[3]).To(BeEquivalentTo(1))
+	g.Expect(w.have(g)).To(Equal([]int64{2, 2, 2, 1, 1}))
 	g.Expect(meta.IsStatusConditionFalse(r.Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())
-	g.Expect(revision.Names(r.Status.Clusters, fairleadv1alpha1.ClusterSetAside)).To(Equal(w.clusters[3:4]))
-	g.Consistently(func(g Gomega) { g.Expect(w.have(g)[3]).To(BeEquivalentTo(1)) }, "500ms", "50ms").Should(Succeed())
-	w.goes(3, true)
+	g.Expect(revision.Names(r.Status.Clusters, fairleadv1alpha1.ClusterSetAside)).To(ConsistOf(w.clusters[3:]))
+	g.Consistently(func(g Gomega) { g.Expect(w.have(g)[3:]).To(Equal([]int64{1, 1})) }, "500ms", "50ms").Should(Succeed())
+
+	// The second waits for the first, and nothing else happens that could have it looked at.
+	w.heard(w.clusters[3], true)
+	w.heard(w.clusters[4], true)
+	waits := func(g Gomega) { g.Expect(w.have(g)[3:]).To(ConsistOf(BeEquivalentTo(2), BeEquivalentTo(1))) }
+	eventually(t, waits)
+	g.Consistently(waits, "2500ms", "100ms").Should(Succeed())
+	w.reports(3, true)
+	w.reports(4, true)
 	eventually(t, func(g Gomega) {
 		g.Expect(w.have(g)).To(Equal([]int64{2, 2, 2, 2, 2}))
 		g.Expect(meta.IsStatusConditionTrue(w.rollout(g).Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())

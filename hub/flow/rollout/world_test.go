@@ -266,10 +266,15 @@ func (w *world) set(how string) {
 
 // goes takes a cluster offline, or brings it back.
 func (w *world) goes(index int, online bool) {
-	w.mu.Lock()
-	w.offline[w.clusters[index]] = !online
-	w.mu.Unlock()
+	w.reports(index, online)
 	w.heard(w.clusters[index], online)
+}
+
+// reports says whether a cluster reports on its Works, heard from or not.
+func (w *world) reports(index int, does bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.offline[w.clusters[index]] = !does
 }
 
 // heard has a Cluster say whether it is heard from.
