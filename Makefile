@@ -23,6 +23,8 @@ BENCH_AGENTS ?= 500
 # How many agents and applications bench-fleet goes up to.
 AGENTS ?= 1000
 BINDINGS ?= 10000
+# How many percent of the clusters are silent in bench-rollout.
+SILENT ?= 20
 # How many packages with API servers of their own are tested at a time, and how many tests of each: they wait, for one
 # another's programs and for time to pass, four times as long as they calculate. A member cluster takes 500 MB.
 FLOW_PARALLEL ?= 5
@@ -255,6 +257,11 @@ bench-agents: build ## Measure how soon BENCH_AGENTS (500) agents are Ready agai
 .PHONY: bench-fleet
 bench-fleet: build ## Measure a hub with up to AGENTS (1000) hollow agents and BINDINGS (10000) applications, at a quarter, half and the whole of it
 	@go run ./test/bench/fleet --agents $(AGENTS) --bindings $(BINDINGS)
+
+.PHONY: bench-rollout
+bench-rollout: CLUSTERS := $(if $(filter file,$(origin CLUSTERS)),1000,$(CLUSTERS))
+bench-rollout: build ## Measure a staged rollout to CLUSTERS (1000) hollow clusters, SILENT (20) percent of them silent, beside its bars
+	@go run ./test/bench/fleet --scenes rollout --sizes 1 --bindings 10 --agents $(CLUSTERS) --silent $(SILENT)
 
 .PHONY: bench-wan
 bench-wan: build ## Measure an agent on a ship's line: 600 ms, 128 kbit/s, 2 % loss (takes half an hour)

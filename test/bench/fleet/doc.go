@@ -10,4 +10,9 @@
 // square shows. Times are those of this machine, which the agents share with the hub; requests, bytes and processor
 // time do not depend on how busy it is. With --profiles a directory gets profiles of the processor time of hub and API
 // server, of each scene.
+//
+// The scene rollout is played if it is asked for (make bench-rollout). One application goes to all clusters, with a
+// RolloutStrategy of three waves: it is edited while its canary soaks, aborted when all clusters have it, rolled out while
+// a part of them is silent, paused in the middle of its last wave, and caught up with by those that return. What was
+// promised stands beside what was measured. Every write is seen on a watch, so that none between two looks is missed.
 package main

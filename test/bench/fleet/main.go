@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,7 +25,7 @@ type options struct {
 	sizes                    []float64
 	scenes                   []string
 	idle                     time.Duration
-	changes                  int
+	changes, silent          int
 	bin, dir, profiles       string
 	hubArgs                  []string
 }
@@ -47,8 +48,9 @@ func parse() (options, error) {
 	f.IntVar(&o.bindings, "bindings", 10000, "applications")
 	f.IntVar(&o.copies, "copies", 1, "how many clusters an application goes to at most")
 	f.Float64SliceVar(&o.sizes, "sizes", []float64{0.25, 0.5, 1}, "parts of that to measure, growing")
-	f.StringSliceVar(&o.scenes, "scenes", sceneNames(), "what to measure")
+	f.StringSliceVar(&o.scenes, "scenes", usualScenes(), "what to measure, of "+strings.Join(sceneNames(), ", "))
 	f.DurationVar(&o.idle, "idle", 30*time.Second, "how long to look at the idle system")
+	f.IntVar(&o.silent, "silent", 20, "of a hundred clusters so many are silent during a staged rollout, and half of that more later")
 	f.IntVar(&o.changes, "changes", 20, "changes of single templates")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	f.StringVar(&o.dir, "dir", "_bench/hollow", "directory of the hub")
@@ -60,6 +62,8 @@ func parse() (options, error) {
 	switch {
 	case o.agents < 4 || o.bindings < 1 || o.copies < 1:
 		return o, fmt.Errorf("--agents %d must be 4 or more, --bindings %d and --copies %d positive", o.agents, o.bindings, o.copies)
+	case o.silent < 0 || o.silent > 30:
+		return o, fmt.Errorf("--silent %d must be 0 to 30: when most clusters are silent the hub suspects itself", o.silent)
 	case len(o.sizes) == 0 || !slices.IsSorted(o.sizes) || o.sizes[0] <= 0:
 		return o, fmt.Errorf("--sizes %v must be positive and grow", o.sizes)
 	}
@@ -89,13 +93,13 @@ func run(ctx context.Context) error {
 		for _, scene := range scenes() {
 			if scene.always || slices.Contains(o.scenes, scene.name) {
 				if err := s.play(ctx, scene, size, out); err != nil {
-					fmt.Println(out)
+					fmt.Println(out, &s.bars)
 					return fmt.Errorf("%s with %d agents and %d bindings: %w", scene.name, size.agents, size.bindings, err)
 				}
 			}
 		}
 	}
-	fmt.Println(out)
+	fmt.Println(out, &s.bars)
 	return nil
 }
 

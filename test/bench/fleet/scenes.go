@@ -25,7 +25,9 @@ type scene struct {
 	name string
 	// always says that the others cannot do without it.
 	always bool
-	play   func(*system, context.Context, size, put) error
+	// apart says that it is only played if it is asked for: it takes long.
+	apart bool
+	play  func(*system, context.Context, size, put) error
 }
 
 // put tells a figure.
@@ -41,6 +43,7 @@ func scenes() []scene {
 		{name: "policy", play: (*system).policy},
 		{name: "region", play: (*system).region},
 		{name: "restart", play: (*system).restart},
+		{name: "rollout", apart: true, play: (*system).rollout},
 	}
 }
 
@@ -52,6 +55,13 @@ func sceneNames() []string {
 		}
 	}
 	return out
+}
+
+// usualScenes are those that are played if nothing is said.
+func usualScenes() []string {
+	return slices.DeleteFunc(sceneNames(), func(name string) bool {
+		return slices.ContainsFunc(scenes(), func(s scene) bool { return s.name == name && s.apart })
+	})
 }
 
 // play plays a scene, with profiles if they are wanted.

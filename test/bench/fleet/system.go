@@ -36,6 +36,8 @@ const (
 	writers    = 8
 	policyName = "everything"
 	kindLabel  = "bench"
+	// firstVersion is that of the image of a new application.
+	firstVersion = "1.0.0"
 )
 
 // size is how large the system is.
@@ -50,7 +52,8 @@ type system struct {
 	hubClient client.WithWatch
 	agents    *hollow.Fleet
 	// has is how large it is by now.
-	has size
+	has  size
+	bars bars
 }
 
 // start starts a hub without clusters. The returned function stops all and removes what they
@@ -171,7 +174,7 @@ func deployment(name client.ObjectKey) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name: "web", Image: "registry.example.com/shop/web:1.0.0",
+					Name: "web", Image: "registry.example.com/shop/web:" + firstVersion,
 					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 						corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 					}},

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/people/operate"
+	"fairlead.dev/test/builder"
+)
+
+const (
+	rolloutLabel = "bench-rollout"
+	strategyName = "bench"
+	// edits is how many of them make a p50.
+	edits = 10
+	// part is which part of all clusters may be on its way at a time in the last wave.
+	part = 20
+	// catchingUp is how many clusters of those that return may be on their way at a time.
+	catchingUp = 10
+	// holds is for how long a rollout that was paused is looked at.
+	holds = 10 * time.Second
+)
+
+// strategy returns one of three waves, how long they soak together, and how long edits settle.
+func strategy(clusters int) (out *fairleadv1alpha1.RolloutStrategy, soaks, settle time.Duration) {
+	seconds := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
+	out = &fairleadv1alpha1.RolloutStrategy{
+		ObjectMeta: metav1.ObjectMeta{Name: strategyName},
+		Spec: fairleadv1alpha1.RolloutStrategySpec{
+			Settle: seconds(2),
+			Waves: []fairleadv1alpha1.Wave{
+				{Name: "canary", Size: new(intstr.FromInt32(1)), Soak: seconds(5)},
+				{Name: "tenth", Size: new(intstr.FromString("10%")), Soak: seconds(10), MaxFailures: new(intstr.FromString("5%"))},
+				{Name: fairleadv1alpha1.WaveRest, MaxConcurrent: new(intstr.FromInt32(int32(max(1, clusters/part)))), Soak: seconds(10)},
+			},
+			CatchUp: fairleadv1alpha1.CatchUp{MaxClusters: new(int32(catchingUp)), Settle: seconds(5)},
+		},
+	}
+	for _, w := range out.Spec.Waves {
+		soaks += w.Soak.Duration
+	}
+	return out, soaks, out.Spec.Settle.Duration
+}
+
+// rollout measures what was promised of changes that go out in waves.
+func (s *system) rollout(ctx context.Context, at size, tell put) error {
+	without, err := s.ordinary(ctx, "before")
+	if err != nil {
+		return err
+	}
+	r, err := s.bringOut(ctx, at)
+	if err != nil {
+		return err
+	}
+	for _, part := range []func(context.Context, put) error{r.canaries, r.abort, r.offline, r.hold, r.comeBack} {
+		if err := part(ctx, tell); err != nil {
+			return err
+		}
+	}
+	with, err := s.ordinary(ctx, "beside")
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(keysOf(without, with)) {
+		if without[key] != with[key] {
+			tell("without a strategy, "+key+" for each template, before there was one", without[key], "")
+			tell("without a strategy, "+key+" for each template, beside one", with[key], "")
+		}
+	}
+	s.bars.put("without a strategy: more requests for each template", sum(with)-sum(without), 0, "")
+	return nil
+}
+
+// rolling is one application in all clusters that is rolled out in waves.
+type rolling struct {
+	*system
+	*follower
+
+	clusters      int
+	template      client.ObjectKey
+	soaks, settle time.Duration
+	version       int
+	canary        string
+	silent        []string
+}
+
+// bringOut sends an application to all clusters, with a strategy.
+func (s *system) bringOut(ctx context.Context, at size) (*rolling, error) {
+	made, soaks, settle := strategy(at.agents)
+	policy := builder.MakePolicy("", "rollout").SelectLabel("apps/v1", "Deployment", rolloutLabel, "true").ClusterObj()
+	policy.Annotations = map[string]string{contract.RolloutStrategyAnnotation: made.Name}
+	policy.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated}
+	template := deployment(client.ObjectKey{Namespace: application(0).Namespace, Name: "rolling"})
+	template.Labels = map[string]string{"app": "rolling", rolloutLabel: "true"}
+	for _, obj := range []client.Object{made, policy, template} {
+		if err := s.hubClient.Create(ctx, obj); err != nil {
+			return nil, fmt.Errorf("making an application with a strategy: %w", err)
+		}
+	}
+	key := client.ObjectKeyFromObject(template)
+	followed, err := s.follow(ctx, client.ObjectKey{Namespace: key.Namespace, Name: contract.BindingName("Deployment", key.Name)})
+	if err != nil {
+		return nil, err
+	}
+	r := &rolling{system: s, follower: followed, clusters: at.agents, template: key, soaks: soaks, settle: settle}
+	if err := r.everywhere(ctx, 1); err != nil {
+		return nil, err
+	}
+	_, err = s.awaitQuiet(ctx)
+	return r, err
+}
+
+// everywhere returns when a revision has passed every wave, and all clusters have it that are heard from.
+func (r *rolling) everywhere(ctx context.Context, number int64) error {
+	return r.await(ctx, fmt.Sprintf("r%d has passed every wave", number), func() bool {
+		return r.at(number, fairleadv1alpha1.RolloutCompleted) && r.have(r.hashOf(number)) == r.clusters-len(r.silent)
+	})
+}
+
+// edit changes the template, and returns the number that its revision will have.
+func (r *rolling) edit(ctx context.Context) (int64, error) {
+	r.version++
+	next := r.revision() + 1
+	template := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: r.template.Namespace, Name: r.template.Name}}
+	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"registry.example.com/shop/web:r%d"}]}}}}`, r.version)
+	if err := r.hubClient.Patch(ctx, template, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); err != nil {
+		return 0, fmt.Errorf("editing the application: %w", err)
+	}
+	return next, nil
+}
+
+// steer is what people do.
+func (r *rolling) steer() operate.Rollout {
+	return operate.Rollout{Hub: r.hubClient, FieldManager: "bench", ObjectKey: r.follower.key}
+}
+
+// canaries edits while the canary of the edit before soaks.
+func (r *rolling) canaries(ctx context.Context, tell put) error {
+	var took []time.Duration
+	for range edits {
+		began := time.Now()
+		number, err := r.edit(ctx)
+		if err != nil {
+			return err
+		}
+		var first workWrite
+		if err := r.await(ctx, fmt.Sprintf("the canary has r%d", number), func() bool {
+			i := slices.IndexFunc(r.writes, func(w workWrite) bool { return w.has.Number == number })
+			if i >= 0 {
+				first = r.writes[i]
+			}
+			return i >= 0 && r.have(r.hashOf(number)) > 0
+		}); err != nil {
+			return err
+		}
+		r.canary, took = first.cluster, append(took, first.at.Sub(began)-r.settle)
+		// Edits come at any time, not always just after a write of the status.
+		if err := pause(ctx, 1300*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	tell("edit to the Work of its canary, worst, without the settling", worst(took), "ms")
+	r.bars.put("edit to the Work of its canary, p50, without the settling", middle(took), 100, "ms")
+	return nil
+}
+
+// abort has the last of these edits go to all clusters, and takes it back before it is stable.
+func (r *rolling) abort(ctx context.Context, tell put) error {
+	number, stable := r.revision(), int64(1)
+	if err := r.await(ctx, "all clusters have what is to be aborted", func() bool { return r.have(r.hashOf(number)) == r.clusters }); err != nil {
+		return err
+	}
+	began := time.Now()
+	if _, err := r.steer().Abort(ctx); err != nil {
+		return err
+	}
+	if err := r.await(ctx, "all clusters have the stable content again", func() bool {
+		return r.status.Revision == number+1 && r.have(r.hashOf(stable)) == r.clusters
+	}); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if writes := r.writesSince(began); len(writes) > 0 {
+		tell("abort to the last Work", writes[len(writes)-1].at.Sub(began).Seconds(), "s")
+	}
+	r.bars.put(fmt.Sprintf("abort until %d clusters report the old content", r.clusters), took.Seconds(), 60, "s")
+	return r.everywhere(ctx, number+1)
+}
+
+// offline rolls an edit out while a part of the clusters is silent.
+func (r *rolling) offline(ctx context.Context, tell put) error {
+	if err := r.silence(ctx, r.clusters*r.options.silent/100); err != nil {
+		return err
+	}
+	if _, err := r.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	before, err := r.now(ctx)
+	if err != nil {
+		return err
+	}
+	number, err := r.edit(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.everywhere(ctx, number); err != nil {
+		return err
+	}
+	took := time.Since(before.at)
+	after, err := r.now(ctx)
+	if err != nil {
+		return err
+	}
+	u, n := since(before, after), float64(r.clusters-len(r.silent))
+	most := 0
+	of := map[string]int{}
+	for _, w := range r.writesSince(before.at) {
+		of[w.cluster]++
+		most = max(most, of[w.cluster])
+	}
+	if len(of) != r.clusters-len(r.silent) {
+		return fmt.Errorf("%d clusters were written to, and %d are heard from", len(of), r.clusters-len(r.silent))
+	}
+	statuses := r.statusesSince(before.at)
+	tell("hub CPU for each cluster", 1000*u.cpu[hubProcess]/n, "ms")
+	tell("API server CPU for each", 1000*u.cpu[apiProcess]/n, "ms")
+	tell("Work writes for each, as the API server counts them", (u.requests["PATCH works"]-u.agents["PATCH works"])/n, "")
+	tell("status writes in the busiest ten seconds, for each of them", busiest(statuses, 10*time.Second), "")
+	waves := fmt.Sprintf("%d clusters, %d silent: ", r.clusters, len(r.silent))
+	r.bars.put(waves+"until it has passed, without the soaking", (took - r.soaks).Seconds(), 60, "s")
+	r.bars.put(waves+"most Work writes of a cluster", float64(most), 1, "")
+	r.bars.put(waves+"status writes of the rollout a second", float64(len(statuses))/took.Seconds(), 1, "")
+	return nil
+}
+
+// silence cuts off so many clusters more, and returns when the hub knows. The canary is none of them: without
+// one a rollout waits for ever, as it is to.
+func (r *rolling) silence(ctx context.Context, more int) error {
+	var names []string
+	for i := 0; len(names) < more; i++ {
+		if name := clusterName(i); name != r.canary && !slices.Contains(r.silent, name) {
+			names = append(names, name)
+		}
+	}
+	r.agents.Silence(names...)
+	r.silent = append(r.silent, names...)
+	return r.awaitReady(ctx, names, metav1.ConditionUnknown)
+}
+
+// busiest is how many writes there were in the fullest time of a length, for each of its seconds.
+func busiest(statuses []statusWrite, length time.Duration) float64 {
+	most, from := 0, 0
+	for to := range statuses {
+		for statuses[to].at.Sub(statuses[from].at) > length {
+			from++
+		}
+		most = max(most, to-from+1)
+	}
+	return float64(most) / length.Seconds()
+}
+
+// hold pauses a rollout in the middle of its last wave, looks at it for a while, and has it go on.
+// More clusters are silent by then.
+func (r *rolling) hold(ctx context.Context, tell put) error {
+	if err := r.silence(ctx, r.clusters*(r.options.silent/2)/100); err != nil {
+		return err
+	}
+	number, err := r.edit(ctx)
+	if err != nil {
+		return err
+	}
+	some := (r.clusters - len(r.silent)) / 3
+	if err := r.await(ctx, "a third of the clusters has it", func() bool { return r.have(r.hashOf(number)) > some }); err != nil {
+		return err
+	}
+	began := time.Now()
+	if _, err := r.steer().Pause(ctx, true); err != nil {
+		return err
+	}
+	if err := pause(ctx, holds); err != nil {
+		return err
+	}
+	var last time.Duration
+	if writes := r.writesSince(began); len(writes) > 0 {
+		last = writes[len(writes)-1].at.Sub(began)
+	}
+	r.mu.Lock()
+	phase, has := r.status.Phase, r.have(r.hashOf(number))
+	r.mu.Unlock()
+	if phase != fairleadv1alpha1.RolloutPaused || has >= r.clusters-len(r.silent) {
+		return errors.New("it was not paused in the middle of a wave: there are too few clusters for that")
+	}
+	tell("clusters that had it when it was paused", float64(has), "")
+	r.bars.put("pause to the last Work that is written", last.Seconds(), 1, "s")
+	if _, err := r.steer().Pause(ctx, false); err != nil {
+		return err
+	}
+	return r.everywhere(ctx, number)
+}
+
+// comeBack has all clusters return that are silent.
+func (r *rolling) comeBack(ctx context.Context, tell put) error {
+	if _, err := r.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	began, back := time.Now(), len(r.silent)
+	r.lookAtMost()
+	if err := r.agents.Return(r.silent...); err != nil {
+		return err
+	}
+	r.silent = nil
+	if err := r.everywhere(ctx, r.revision()); err != nil {
+		return err
+	}
+	took, most := time.Since(began), 0
+	for _, w := range r.statusesSince(began) {
+		most = max(most, w.catchingUp)
+	}
+	tell(fmt.Sprintf("%d that return: until all have caught up", back), took.Seconds(), "s")
+	r.bars.put(fmt.Sprintf("%d that return: most that catch up at a time, by the status", back), float64(most), catchingUp, "")
+	r.bars.put(fmt.Sprintf("%d that return: most Works at a time that are not reported", back), float64(r.mostUnreported()), catchingUp, "")
+	return nil
+}
