@@ -69,6 +69,7 @@ type Reconciler struct {
 	kinds    *kinds
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
 	warned   kube.WarnOnce[request]
+	initial  initialPolicies
 }
 
 // Register adds the stage to a manager.

@@ -234,11 +234,10 @@ func (r *Reconciler) candidates(ctx context.Context, target selector.Target, clu
 	if clusterWide {
 		namespace = ""
 	}
-	kind := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
 	var candidates []policyv1alpha1.Policy
-	for _, name := range []string{target.Name, ""} {
+	for _, key := range selectedBy(target) {
 		found, err := r.listPolicies(ctx, clusterWide,
-			client.InNamespace(namespace), client.MatchingFields{selectsIndex: selectsName(kind, name)})
+			client.InNamespace(namespace), client.MatchingFields{selectsIndex: key})
 		if err != nil {
 			return nil, err
 		}

@@ -54,17 +54,22 @@ func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcil
 		return reconcile.Result{}, err // the watch shows the mark and brings us back
 	}
 	r.reportSpec(p)
+	initial := r.initial.take(req)
 	for _, kind := range kindsOf(p) {
 		if err := r.watchFor(ctx, kind, p); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	if err := r.askForSelected(ctx, p); err != nil {
-		return reconcile.Result{}, err
+	if !initial {
+		if err := r.askForSelected(ctx, p); err != nil {
+			return reconcile.Result{}, err
+		}
+		if _, err := r.askForClaimed(ctx, claim.By(p)); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
-	_, err = r.askForClaimed(ctx, claim.By(p))
 	r.askForKinds()
-	return reconcile.Result{}, err
+	return reconcile.Result{}, nil
 }
 
 // adopt gives a policy its permanent id and its finalizer, and reports whether it

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -23,14 +25,15 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
 // Indexes of the cache.
 const (
-	// selectsIndex finds policies by a kind or by a name that they select; see
-	// selectsKind and selectsName.
+	// selectsIndex finds policies by a kind, a name or a label that they select; see
+	// selectsKind, selectsName and selectsLabel.
 	selectsIndex = "detector-selects"
 	// claimIndex finds bindings by the policy that has them.
 	claimIndex = "detector-claim"
@@ -48,8 +51,8 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 			r.queue.requests = q
 			return addIndexes(ctx, mgr.GetFieldIndexer())
 		}),
-		policySource(c, &policyv1alpha1.PropagationPolicy{}),
-		policySource(c, &policyv1alpha1.ClusterPropagationPolicy{}),
+		policySource(c, r, &policyv1alpha1.PropagationPolicy{}),
+		policySource(c, r, &policyv1alpha1.ClusterPropagationPolicy{}),
 		bindingSource(c, r, &workv1alpha2.ResourceBinding{}),
 		bindingSource(c, r, &workv1alpha2.ClusterResourceBinding{}),
 		overrideSource(c, r, &policyv1alpha1.OverridePolicy{}),
@@ -79,7 +82,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		var keys []string
 		for _, s := range p.PropagationSpec().ResourceSelectors {
 			kind := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)
-			keys = append(keys, selectsKind(kind), selectsName(kind, s.Name))
+			keys = append(keys, selectsKind(kind), selectsKey(kind, s))
 		}
 		slices.Sort(keys)
 		return slices.Compact(keys)
@@ -127,11 +130,66 @@ func selectsName(kind schema.GroupVersionKind, name string) string {
 	return selectsKind(kind) + "," + name
 }
 
+// selectsLabel is the value of selectsIndex for policies that select by labels, of which a template must have this
+// one.
+func selectsLabel(kind schema.GroupVersionKind, key, value string) string {
+	return selectsKind(kind) + "," + key + "=" + value // no name has such a sign
+}
+
+// selectsKey is the value of selectsIndex for a selector: what every template has that it selects.
+func selectsKey(kind schema.GroupVersionKind, s policyv1alpha1.ResourceSelector) string {
+	if s.Name == "" && s.LabelSelector != nil && len(s.LabelSelector.MatchLabels) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(s.LabelSelector.MatchLabels)))
+		return selectsLabel(kind, first, s.LabelSelector.MatchLabels[first])
+	}
+	return selectsName(kind, s.Name)
+}
+
+// selectedBy are the values of selectsIndex that policies have that may select a template.
+func selectedBy(target selector.Target) []string {
+	kind := schema.FromAPIVersionAndKind(target.APIVersion, target.Kind)
+	out := []string{selectsName(kind, target.Name), selectsName(kind, "")}
+	for key, value := range target.Labels {
+		out = append(out, selectsLabel(kind, key, value))
+	}
+	return out
+}
+
+// initialPolicies are those that were there when the stage began and were not looked at since. Nobody has to ask for
+// what they select, or have: that the stage begins asks for every template, and they are known by then. It is safe
+// for use by many goroutines.
+type initialPolicies struct {
+	mu  sync.Mutex
+	set sets.Set[request]
+}
+
+func (p *initialPolicies) add(req request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.set == nil {
+		p.set = sets.Set[request]{}
+	}
+	p.set.Insert(req)
+}
+
+// take says whether a policy is one of them, which it is no more.
+func (p *initialPolicies) take(req request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.set.Has(req)
+	p.set.Delete(req)
+	return was
+}
+
 // policySource asks for a policy when its spec, its labels or its finalizers change.
-func policySource[P client.Object](c cache.Cache, policy P) source.TypedSource[request] {
+func policySource[P client.Object](c cache.Cache, r *Reconciler, policy P) source.TypedSource[request] {
 	return source.TypedKind(c, policy, handler.TypedFuncs[P, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[P], q requests) {
-			q.Add(policyRequest(e.Object))
+			req := policyRequest(e.Object)
+			if e.IsInInitialList {
+				r.initial.add(req)
+			}
+			q.Add(req)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[P], q requests) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
@@ -139,10 +197,12 @@ func policySource[P client.Object](c cache.Cache, policy P) source.TypedSource[r
 				e.ObjectOld.GetAnnotations()[contract.ReturnToPreferredAnnotation] != e.ObjectNew.GetAnnotations()[contract.ReturnToPreferredAnnotation] ||
 				e.ObjectOld.GetAnnotations()[contract.RolloutStrategyAnnotation] != e.ObjectNew.GetAnnotations()[contract.RolloutStrategyAnnotation] ||
 				!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers()) {
+				r.initial.take(policyRequest(e.ObjectNew))
 				q.Add(policyRequest(e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[P], q requests) {
+			r.initial.take(policyRequest(e.Object))
 			q.Add(policyRequest(e.Object))
 		},
 	})
