@@ -24,6 +24,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/flow/scheduler/reserve"
@@ -77,7 +78,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
 			snapshot: &snapshot{}, ledger: reserve.New(), settle: deps.Settle, deferred: deps.Deferred, deferFor: cmp.Or(deps.DeferFor, defaultDeferFor),
-			assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{}, notPreferred: sets.Set[types.NamespacedName]{}, failbackSince: map[types.NamespacedName]time.Time{},
+			assumed: map[types.NamespacedName]placement{}, accounts: map[string]*quota.Account{}, waiting: map[types.NamespacedName]string{}, notPreferred: sets.Set[types.NamespacedName]{}, failbackSince: map[types.NamespacedName]time.Time{},
 		}
 		c := kube.NewController(mgr, name, deps.Workers).
 			Watches(kind.New(), r.bindings(), builder.WithPredicates(bindingChanged())).
@@ -113,6 +114,8 @@ type reconciler struct {
 
 	// assumed is what decisions gave that the cache does not show yet.
 	assumed map[types.NamespacedName]placement
+	// accounts have what the bindings of namespaces with quotas use.
+	accounts map[string]*quota.Account
 	// waiting is why the last decision did not place a binding.
 	waiting map[types.NamespacedName]string
 	// notPreferred are those that it placed where others would be preferred.
@@ -151,7 +154,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	wrote, later, err := r.commit(ctx, edit, binding, was, change)
 	if err != nil {
 		if binding.GetGeneration() == generation { // else the targets were written, and only the status was not
-			r.undo(req.NamespacedName, before, decision)
+			r.undo(ctx, req.NamespacedName, before, decision)
 		} else if change.targets {
 			r.report(ctx, binding, decision, change, wrote) // the next try finds the targets there
 		}

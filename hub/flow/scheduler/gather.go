@@ -48,6 +48,7 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 	if moves || d.AdmittedRequests != in.AdmittedRequests {
 		r.assumed[key] = placement{generation: b.GetGeneration(), targets: d.Targets, admitted: d.AdmittedRequests}
 	}
+	r.count(b)
 	if d.NotPreferred {
 		r.notPreferred.Insert(key)
 	} else {
@@ -85,11 +86,12 @@ func (r *reconciler) arrived(key types.NamespacedName) {
 }
 
 // undo takes back what a decision reserved that was not written.
-func (r *reconciler) undo(key types.NamespacedName, before []workv1alpha2.TargetCluster, d decide.Decision) {
+func (r *reconciler) undo(ctx context.Context, key types.NamespacedName, before []workv1alpha2.TargetCluster, d decide.Decision) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	r.ledger.Assign(key, d.Targets, before, nil, r.clock.Now())
 	delete(r.assumed, key)
+	r.countAgain(ctx, key)
 	delete(r.waiting, key) // it is looked at again
 }
 
@@ -101,7 +103,12 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 	if w.Quotas, err = r.quotasOf(ctx, b.GetNamespace()); err != nil {
 		return decide.Input{}, err
 	}
-	if decide.NeedsOthers(b, w.Quotas) {
+	if len(w.Quotas) == 0 {
+		delete(r.accounts, b.GetNamespace())
+	} else if w.Used, err = r.accountOf(ctx, b.GetNamespace()); err != nil {
+		return decide.Input{}, err
+	}
+	if decide.NeedsPeers(b) {
 		others, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
 		if err != nil {
 			return decide.Input{}, fmt.Errorf("listing the bindings beside %q: %w", b.GetName(), err)

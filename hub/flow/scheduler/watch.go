@@ -50,6 +50,8 @@ func (r *reconciler) bindings() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
 			if b, ok := e.Object.(kube.Binding); ok && e.IsInInitialList {
 				r.resume(b)
+			} else if ok {
+				r.seen(b)
 			}
 			enqueue(q, e.IsInInitialList, e.Object)
 		},
@@ -110,10 +112,13 @@ func (r *reconciler) forget(key types.NamespacedName) bool {
 	delete(r.waiting, key)
 	r.notPreferred.Delete(key)
 	delete(r.failbackSince, key)
+	if a := r.accounts[key.Namespace]; a != nil {
+		a.Set(key.Name, nil)
+	}
 	return r.ledger.Forget(key)
 }
 
-// seen drops the targets of a decision that the cache shows, or that is outdated.
+// seen drops the targets of a decision that the cache shows, or that is outdated, and takes over what the binding uses.
 func (r *reconciler) seen(b kube.Binding) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
@@ -121,6 +126,7 @@ func (r *reconciler) seen(b kube.Binding) {
 	if p, ok := r.assumed[key]; ok && p.generation < b.GetGeneration() {
 		delete(r.assumed, key)
 	}
+	r.count(b)
 }
 
 // resume reserves again what the scheduler that ran before us had assigned and clusters

@@ -23,8 +23,10 @@ type World struct {
 	APIPending sets.Set[string]
 	// Quotas are those of the namespace.
 	Quotas []policyv1alpha1.FederatedResourceQuota
+	// Used is what the bindings of the namespace use, if somebody has added it up; else Others are.
+	Used *quota.Account
 	// Others are the bindings of the namespace, and may be with the binding itself. They are of
-	// no use if NeedsOthers says no.
+	// no use if NeedsOthers says no, and with Used if NeedsPeers does.
 	Others []workv1alpha2.Binding
 	// Latest returns what a binding was given last, which it may not say itself yet: its
 	// targets, and what was admitted of its requests. If it is nil, that is what bindings say.
@@ -35,8 +37,11 @@ type World struct {
 
 // NeedsOthers says whether other bindings of its namespace matter to where a binding goes.
 func NeedsOthers(b workv1alpha2.Binding, quotas []policyv1alpha1.FederatedResourceQuota) bool {
-	return b.BindingSpec().WorkloadAffinityGroups != nil || len(quotas) > 0
+	return NeedsPeers(b) || len(quotas) > 0
 }
+
+// NeedsPeers says whether it matters where other bindings of its namespace are.
+func NeedsPeers(b workv1alpha2.Binding) bool { return b.BindingSpec().WorkloadAffinityGroups != nil }
 
 // InputOf returns all that the decision on a binding depends on. What is in the spec is shared
 // with the binding.
@@ -60,21 +65,29 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 		return targets
 	})
 	if len(w.Quotas) > 0 {
-		in.Quotas = quota.For(w.Quotas, w.usedByOthers(b))
+		in.Quotas = quota.For(w.Quotas, UsedByOthers(b, w))
 	}
 	return in
 }
 
-// usedByOthers is what the other bindings use.
-func (w *World) usedByOthers(b workv1alpha2.Binding) corev1.ResourceList {
+// UsedByOthers is what the other bindings of the namespace of a binding use.
+func UsedByOthers(b workv1alpha2.Binding, w World) corev1.ResourceList {
+	if w.Used != nil {
+		return w.Used.Others(b.GetName())
+	}
 	sum := corev1.ResourceList{}
 	for _, other := range w.Others {
 		if other.GetName() != b.GetName() {
-			targets, admitted := w.latest(other)
-			quota.Add(sum, quota.Usage(quota.Admitted(other.BindingSpec(), admitted), targets))
+			quota.Add(sum, Uses(other, w.latest))
 		}
 	}
 	return sum
+}
+
+// Uses returns what a binding uses, given what tells what it was given last.
+func Uses(b workv1alpha2.Binding, latest func(workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string)) corev1.ResourceList {
+	targets, admitted := latest(b)
+	return quota.Usage(quota.Admitted(b.BindingSpec(), admitted), targets)
 }
 
 func (w *World) latest(b workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string) {
