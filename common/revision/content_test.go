@@ -209,6 +209,7 @@ func TestARevisionIsKept(t *testing.T) {
 	id := revision.ID{Number: 3, Hash: hash(t, kept.Content)}
 	data, err := revision.Encode(kept)
 	g.Expect(err).NotTo(HaveOccurred())
+	kept.Size = len(data)
 	again, err := revision.Decode(data, id)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(BeComparableTo(kept))

@@ -35,6 +35,9 @@ const (
 
 // Errors of keeping revisions.
 var (
+	// ErrUnreadable says that the content of a revision is not kept any more, or is not what its ID
+	// says: it moves nothing.
+	ErrUnreadable = errors.New("the content of the revision cannot be read")
 	// ErrTooLarge says that a revision does not fit into a Secret.
 	ErrTooLarge = errors.New("the revision is too large")
 	// ErrMismatch says that what is kept is not what its hash says: it moves nothing.
@@ -53,11 +56,15 @@ type Kept struct {
 	StrategySpec fairleadv1alpha1.RolloutStrategySpec `json:"strategySpec"`
 	// Waves are those of the time when it was made, with their clusters in their order.
 	Waves []Wave `json:"waves,omitempty"`
+	// Size is how many bytes it was decoded from; 0 if it was not.
+	Size int `json:"-"`
 }
 
-// Wave is the clusters of a wave.
+// Wave is one step of the rollout of a revision.
 type Wave struct {
-	Name     string   `json:"name"`
+	// Name of the wave.
+	Name string `json:"name"`
+	// Clusters are its clusters, in the order in which they are taken.
 	Clusters []string `json:"clusters,omitempty"`
 }
 
@@ -82,6 +89,29 @@ func SecretNamespace(rollout metav1.Object) string {
 		return contract.ClusterNamespace
 	}
 	return rollout.GetNamespace()
+}
+
+// SecretOf returns the Secret that keeps a revision of a rollout. It goes with the rollout. The error
+// is ErrTooLarge if no Secret holds the revision.
+func SecretOf(rollout metav1.Object, number int64, kept *Kept) (*corev1.Secret, error) {
+	data, err := Encode(kept)
+	if err != nil {
+		return nil, err
+	}
+	kind := fairleadv1alpha1.KindStagedRollout
+	if rollout.GetNamespace() == "" {
+		kind = fairleadv1alpha1.KindClusterStagedRollout
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: SecretNamespace(rollout), Name: SecretName(rollout, number),
+			Labels: map[string]string{contract.SystemLabel: contract.LabelTrue},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: fairleadv1alpha1.GroupVersion.String(), Kind: kind, Name: rollout.GetName(), UID: rollout.GetUID(), Controller: new(true),
+			}},
+		},
+		Type: SecretType, Immutable: new(true), Data: map[string][]byte{SecretKey: data},
+	}, nil
 }
 
 // Encode returns what a Secret keeps of a revision. Equal revisions give equal bytes. The error
@@ -122,7 +152,7 @@ func Decode(data []byte, id ID) (*Kept, error) {
 	if len(plain) > maxDecoded {
 		return nil, ErrTooLarge
 	}
-	out := &Kept{}
+	out := &Kept{Size: len(data)}
 	if err := json.Unmarshal(plain, out); err != nil {
 		return nil, fmt.Errorf("reading revision %s: %w", id, err)
 	}

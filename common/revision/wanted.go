@@ -18,7 +18,7 @@ type Plan struct {
 func NewPlan(status *fairleadv1alpha1.StagedRolloutStatus) Plan {
 	p := Plan{revisions: make(map[int64]ID, len(status.Revisions)), named: map[string]int64{}}
 	for _, r := range status.Revisions {
-		p.revisions[r.Number] = ID{Number: r.Number, Hash: r.Hash}
+		p.revisions[r.Number] = idOf(r)
 	}
 	p.stable = p.revisions[status.Stable]
 	for _, group := range status.Clusters {
@@ -57,17 +57,6 @@ func (p Plan) Unproven(cluster string) bool {
 // not name the cluster, or says that it keeps what it has. A Work of which nobody knows what is in
 // it is replaced for that only.
 func (p Plan) Sent(cluster string) ID { return p.revisions[p.named[cluster]] }
-
-// Adopted returns the revision that was found when the strategy was added, the newest if that was
-// more than once; none if there is none. A Work without a revision that is what it renders has it.
-func Adopted(status *fairleadv1alpha1.StagedRolloutStatus) ID {
-	for _, r := range slices.Backward(status.Revisions) {
-		if r.Cause == fairleadv1alpha1.CauseAdopted {
-			return ID{Number: r.Number, Hash: r.Hash}
-		}
-	}
-	return ID{}
-}
 
 // Known says whether the content of a revision is still kept.
 func (p Plan) Known(id ID) bool { return !id.Zero() && p.revisions[id.Number] == id }

@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -214,12 +213,8 @@ func (l *lookout) kept(g *WithT, ro *fairleadv1alpha1.StagedRollout) {
 		kept := &revision.Kept{Content: revision.Content{Main: main}}
 		ro.Status.Revisions[i].Hash, err = kept.Hash()
 		g.Expect(err).NotTo(HaveOccurred())
-		data, err := revision.Encode(kept)
+		secret, err := revision.SecretOf(ro, int64(i+1), kept)
 		g.Expect(err).NotTo(HaveOccurred())
-		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: revision.SecretNamespace(ro), Name: revision.SecretName(ro, int64(i+1))},
-			Type:       revision.SecretType, Data: map[string][]byte{revision.SecretKey: data},
-		}
 		l.create(secret)
 		defer func() { g.Expect(l.c.Delete(l.t.Context(), secret)).To(Succeed()) }()
 	}

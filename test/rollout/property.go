@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
@@ -37,13 +38,13 @@ func newWatch() watch { return watch{unwell: map[string]time.Time{}} }
 // checkWork is made before a Work is written.
 func (w *world) checkWork(a *app, cluster string, have, next *work) {
 	if have != nil && next.revision.Number < have.revision.Number {
-		w.breaks("1. %s goes back from r%d to r%d in %s%s", a.name, have.revision.Number, next.revision.Number, cluster, w.tail())
+		w.breaks("1. %s goes back from r%d to r%d in %s", a.name, have.revision.Number, next.revision.Number, cluster)
 	}
 	if next.revision.Zero() {
 		return
 	}
 	if s, ok := a.secrets[next.revision.Number]; !ok || s.in(cluster) != next.manifest || s.hash() != next.revision.Hash {
-		w.breaks("1. %s has %q in %s, which is not what r%d renders%s", a.name, next.manifest, cluster, next.revision.Number, w.tail())
+		w.breaks("1. %s has %q in %s, which is not what r%d renders", a.name, next.manifest, cluster, next.revision.Number)
 	}
 }
 
@@ -89,19 +90,19 @@ func (w *world) checkStatus(a *app, before, after *fairleadv1alpha1.StagedRollou
 		switch {
 		case state == fairleadv1alpha1.ClusterCatchingUp: // of strategies that catch up to the newest
 		case !c.silentSince.IsZero(), a.suspended[name], w.suspect, (a.spec.Paused || halted) && !adopted:
-			w.breaks("2. %s is to get r%d of %s although it is silent (%s) or suspended (%v), the hub suspects itself (%v), or it is paused (%v) or halted (%v)%s",
-				name, after.Revision, a.name, c.silentSince, a.suspended[name], w.suspect, a.spec.Paused, halted, w.tail())
+			w.breaks("2. %s is to get r%d of %s although it is silent (%s) or suspended (%v), the hub suspects itself (%v), or it is paused (%v) or halted (%v)",
+				name, after.Revision, a.name, c.silentSince, a.suspended[name], w.suspect, a.spec.Paused, halted)
 		}
 		i := w.waveOf(a, after, &spec, name)
 		if after.Waves[i].StartedAt == nil && !adopted {
-			w.breaks("2. %s is to get r%d of %s although its wave %s has not begun%s", name, after.Revision, a.name, after.Waves[i].Name, w.tail())
+			w.breaks("2. %s is to get r%d of %s although its wave %s has not begun", name, after.Revision, a.name, after.Waves[i].Name)
 		}
 		fresh[i]++
 	}
 	for i, n := range fresh {
 		wave := after.Waves[i]
 		if bound := max(plan.Scaled(spec.Waves[i].MaxConcurrent, int(wave.Size), false), 1); int(wave.InFlight) > bound && n > 0 && after.Stable > 0 {
-			w.breaks("3. %d of wave %s of %s are on their way, and %d may be%s", wave.InFlight, wave.Name, a.name, bound, w.tail())
+			w.breaks("3. %d of wave %s of %s are on their way, and %d may be", wave.InFlight, wave.Name, a.name, bound)
 		}
 	}
 }
@@ -136,7 +137,7 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 			continue
 		}
 		if i > 0 && wave.StartedAt != nil && after.Waves[i-1].PassedAt == nil {
-			w.breaks("2. wave %s of %s begins before %s has passed%s", wave.Name, a.name, after.Waves[i-1].Name, w.tail())
+			w.breaks("2. wave %s of %s begins before %s has passed", wave.Name, a.name, after.Waves[i-1].Name)
 		}
 		approved := slices.Contains(a.spec.Approvals, fairleadv1alpha1.WaveApproval{Revision: after.Revision, Wave: wave.Name})
 		if wave.PassedAt == nil || past[wave.Name].PassedAt != nil || wave.Size == 0 {
@@ -144,19 +145,19 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 		}
 		updated := wave.Healthy - w.unchangedIn(a, after, spec, i)
 		if settings.Approval != fairleadv1alpha1.ApprovalNone && !approved && updated > 0 {
-			w.breaks("2. wave %s of %s passes without approval%s", wave.Name, a.name, w.tail())
+			w.breaks("2. wave %s of %s passes without approval", wave.Name, a.name)
 		}
 		if wave.Held > w.lateIn(a, after, spec, i) || wave.InFlight > 0 {
-			w.breaks("2. wave %s of %s passes with %d on their way and %d held%s", wave.Name, a.name, wave.InFlight, wave.Held, w.tail())
+			w.breaks("2. wave %s of %s passes with %d on their way and %d held", wave.Name, a.name, wave.InFlight, wave.Held)
 		}
 		if soak := settings.Soak.Duration; updated > 0 && w.now.Sub(a.watch.unwell[key]) < soak {
-			w.breaks("2. wave %s of %s passes %s after it was unwell, and its soak is %s%s", wave.Name, a.name, w.now.Sub(a.watch.unwell[key]), soak, w.tail())
+			w.breaks("2. wave %s of %s passes %s after it was unwell, and its soak is %s", wave.Name, a.name, w.now.Sub(a.watch.unwell[key]), soak)
 		}
 		if need := min(*settings.MinUpdated, wave.Size-wave.Skipped-(wave.Healthy-updated)-wave.Held); updated < need {
-			w.breaks("2. wave %s of %s passes with %d updated, and needs %d%s", wave.Name, a.name, updated, need, w.tail())
+			w.breaks("2. wave %s of %s passes with %d updated, and needs %d", wave.Name, a.name, updated, need)
 		}
 		if failed := wave.Failed + wave.Lost; int(failed) > plan.Scaled(settings.MaxFailures, int(wave.Size-wave.SetAside-wave.Skipped), false) {
-			w.breaks("2. wave %s of %s passes with %d failures%s", wave.Name, a.name, failed, w.tail())
+			w.breaks("2. wave %s of %s passes with %d failures", wave.Name, a.name, failed)
 		}
 	}
 }
@@ -166,7 +167,7 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 func (w *world) lateIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
 	var n int32
 	for name := range a.targets {
-		frozen := slices.ContainsFunc(a.secrets[status.Revision].frozen.Waves, func(p plan.Wave) bool { return slices.Contains(p.Clusters, name) })
+		frozen := slices.ContainsFunc(a.secrets[status.Revision].frozen.Waves, func(p revision.Wave) bool { return slices.Contains(p.Clusters, name) })
 		if stateOf(status, name) == "stable" && !frozen && w.waveOf(a, status, spec, name) == wave {
 			n++
 		}
@@ -195,12 +196,12 @@ func (w *world) checkGroups(a *app, after *fairleadv1alpha1.StagedRolloutStatus)
 		}
 		for _, name := range group.Names {
 			if seen[name] {
-				w.breaks("4. %s is in two states in %s%s", name, a.name, w.tail())
+				w.breaks("4. %s is in two states in %s", name, a.name)
 			}
 			seen[name] = true
 			if !a.targets[name] {
 				if group.Reason != fairleadv1alpha1.ClusterReasonLeft {
-					w.breaks("4. %s is named by %s, whose target it is not%s", name, a.name, w.tail())
+					w.breaks("4. %s is named by %s, whose target it is not", name, a.name)
 				}
 				left++
 			}
@@ -217,7 +218,7 @@ func (w *world) checkGroups(a *app, after *fairleadv1alpha1.StagedRolloutStatus)
 		}
 	}
 	if size != len(a.targets)+left {
-		w.breaks("4. the waves of %s have %d clusters, and there are %d%s", a.name, size, len(a.targets)+left, w.tail())
+		w.breaks("4. the waves of %s have %d clusters, and there are %d", a.name, size, len(a.targets)+left)
 	}
 }
 
@@ -240,7 +241,7 @@ func (w *world) checkCatchingUp(a *app, before, after *fairleadv1alpha1.StagedRo
 		}
 	}
 	if bound := int(*plan.Defaulted(*w.strategies[a.strategy]).CatchUp.MaxClusters); fresh.Len() > 0 && busy.Union(is).Len() > bound {
-		w.breaks("3. %d clusters catch up, and %d may%s", busy.Union(is).Len(), bound, w.tail())
+		w.breaks("3. %d clusters catch up, and %d may", busy.Union(is).Len(), bound)
 	}
 }
 

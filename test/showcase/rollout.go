@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,11 +65,9 @@ func fillRollout(tb testing.TB, c client.Client) {
 	ro := MakeRollout(tb)
 	Put(tb, c, ro.DeepCopy())
 	for _, one := range ro.Status.Revisions {
-		data, err := revision.Encode(keep(tb, one.Number))
+		secret, err := revision.SecretOf(ro, one.Number, keep(tb, one.Number))
 		check(tb, err)
-		check(tb, c.Create(tb.Context(), &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: revision.SecretNamespace(ro), Name: revision.SecretName(ro, one.Number)},
-			Type:       revision.SecretType, Data: map[string][]byte{revision.SecretKey: data},
-		}))
+		secret.OwnerReferences = nil // nobody collects garbage there, and only the server knows the UID
+		check(tb, c.Create(tb.Context(), secret))
 	}
 }

@@ -95,7 +95,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 
 // readRollout reads from the cache which clusters have a revision that is not stable yet.
 func (r *reconciler) readRollout(ctx context.Context, b kube.Binding, s *scope) error {
-	if strategy := b.GetAnnotations()[contract.RolloutStrategyAnnotation]; strategy == "" || strategy == contract.RolloutStrategyNone {
+	if !bindings.IsStaged(b) {
 		return nil
 	}
 	kind := kube.RolloutsIn(b.GetNamespace())

@@ -3,12 +3,8 @@ package binding
 import (
 	"container/list"
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,9 +16,6 @@ import (
 // maxContents is how many bytes of encoded revisions are remembered. Decoded they take some ten
 // times as much.
 const maxContents = 8 << 20
-
-// errNoContent says that the content of a revision is not there, or is not what its hash says.
-var errNoContent = errors.New("the content of its revision cannot be read")
 
 // contents are revisions as they are kept in Secrets. They never change, so what was read once is
 // remembered, as long as there is room. It is safe for use by many goroutines.
@@ -45,34 +38,24 @@ type contentKey struct {
 type remembered struct {
 	key  contentKey
 	kept *revision.Kept
-	size int
 }
 
 func newContents(r client.Reader) *contents {
 	return &contents{hubReader: r, known: map[contentKey]*list.Element{}, recent: list.New()}
 }
 
-// get returns a revision of a rollout. The error is errNoContent if it is gone, or is not what
-// its ID says.
+// get returns a revision of a rollout. The error is revision.ErrUnreadable if it is gone, or is not
+// what its ID says.
 func (c *contents) get(ctx context.Context, rollout kube.Rollout, id revision.ID) (*revision.Kept, error) {
 	key := contentKey{rollout: rollout.GetUID(), id: id}
 	if kept := c.recall(key); kept != nil {
 		return kept, nil
 	}
-	secret := &corev1.Secret{}
-	name := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, id.Number)}
-	switch err := c.hubReader.Get(ctx, name, secret); {
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w: there is no Secret %q", errNoContent, name)
-	case err != nil:
-		return nil, fmt.Errorf("reading secret %q: %w", name, err)
-	}
-	data := secret.Data[revision.SecretKey]
-	kept, err := revision.Decode(data, id)
+	kept, err := kube.ReadRevision(ctx, c.hubReader, rollout, id)
 	if err != nil {
-		return nil, fmt.Errorf("%w from Secret %q: %w", errNoContent, name, err)
+		return nil, err
 	}
-	c.remember(remembered{key: key, kept: kept, size: len(data)})
+	c.remember(remembered{key: key, kept: kept})
 	return kept, nil
 }
 
@@ -97,12 +80,12 @@ func (c *contents) remember(r remembered) {
 		return
 	}
 	c.known[r.key] = c.recent.PushFront(r)
-	c.size += r.size
+	c.size += r.kept.Size
 	for c.size > maxContents && c.recent.Len() > 1 {
 		last := c.recent.Back()
 		if old, ok := c.recent.Remove(last).(remembered); ok {
 			delete(c.known, old.key)
-			c.size -= old.size
+			c.size -= old.kept.Size
 		}
 	}
 }

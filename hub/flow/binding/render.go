@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/flow/binding/render"
 	"fairlead.dev/hub/flow/binding/staging"
 )
@@ -39,7 +40,7 @@ type failure struct {
 func (r rendering) err() error {
 	var errs []error
 	for _, f := range r.failures {
-		if errors.Is(f.err, render.ErrRevise) || errors.Is(f.err, errNoContent) {
+		if errors.Is(f.err, render.ErrRevise) || errors.Is(f.err, revision.ErrUnreadable) {
 			errs = append(errs, fmt.Errorf("rendering for cluster %q: %w", f.cluster, f.err))
 		}
 	}
@@ -107,7 +108,7 @@ func (r *reconciler) renderFor(
 		Overrides: made.unstaged.overrides, ExecutionNamespacePrefix: r.prefix,
 	}
 	verdict, opinion, err := r.choose(ctx, s, target)
-	if err != nil && !errors.Is(err, errNoContent) {
+	if err != nil && !errors.Is(err, revision.ErrUnreadable) {
 		return nil, nil, err
 	}
 	fails := func(err error) *failure {

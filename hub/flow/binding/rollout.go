@@ -34,16 +34,10 @@ type followed struct {
 	works map[string]*workv1alpha1.Work
 }
 
-// staged says whether changes of a binding reach its clusters by a strategy.
-func staged(b client.Object) bool {
-	name := b.GetAnnotations()[contract.RolloutStrategyAnnotation]
-	return name != "" && name != contract.RolloutStrategyNone
-}
-
 // readRollouts reads the rollouts that a binding follows, all from the cache. What has none costs
 // no request, but for one look at what the cache may not show yet.
 func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
-	if staged(s.binding) {
+	if bindings.IsStaged(s.binding) {
 		f, err := r.follow(ctx, s.binding, "")
 		if err != nil {
 			return err
@@ -64,7 +58,7 @@ func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 		case other == nil:
 			s.rollouts = append(s.rollouts, &followed{name: key.String()})
 			continue
-		case !staged(other):
+		case !bindings.IsStaged(other):
 			continue
 		}
 		f, err := r.follow(ctx, other, key.String())
@@ -93,7 +87,7 @@ func (r *reconciler) follow(ctx context.Context, b kube.Binding, name string) (*
 	if owner := metav1.GetControllerOf(rollout); err != nil || owner != nil && owner.UID != b.GetUID() {
 		return f, nil //nolint:nilerr // There is none yet.
 	}
-	f.rollout, f.plan, f.adopted = rollout, revision.NewPlan(rollout.RolloutStatus()), revision.Adopted(rollout.RolloutStatus())
+	f.rollout, f.plan, f.adopted = rollout, revision.NewPlan(rollout.RolloutStatus()), revision.Adopted(rollout.RolloutStatus().Revisions)
 	return f, nil
 }
 
@@ -119,13 +113,13 @@ func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
 		if err != nil {
 			return err
 		}
-		behind := live != nil && staged(live)
+		behind := live != nil && bindings.IsStaged(live)
 		if name != "" && behind { // it may be another one's business by now
 			now, err := r.bindingNamed(ctx, r.hubReader, client.ObjectKeyFromObject(s.binding))
 			if err != nil {
 				return err
 			}
-			behind = now != nil && requires(now, key)
+			behind = now != nil && bindings.Requires(now, key)
 		}
 		if behind {
 			return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), key.Name,
@@ -133,16 +127,6 @@ func (r *reconciler) confirmUnstaged(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
-}
-
-// requires says whether the object of a binding is needed by that of another one.
-func requires(needed kube.Binding, by client.ObjectKey) bool {
-	for _, s := range needed.BindingSpec().RequiredBy {
-		if s.Namespace == by.Namespace && s.Name == by.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // bindingNamed returns the binding of a name; nil if there is none.
@@ -164,7 +148,7 @@ func (r *reconciler) bindingNamed(ctx context.Context, from client.Reader, key c
 }
 
 // opinion is what a rollout says of the object of a binding in one cluster. An error is about
-// that cluster only if it is errNoContent.
+// that cluster only if it is revision.ErrUnreadable.
 func (r *reconciler) opinion(ctx context.Context, s *scope, f *followed, target workv1alpha2.TargetCluster) (staging.Opinion, error) {
 	namespace := contract.ExecutionNamespace(r.prefix, target.Name)
 	own := s.live()[namespace]
@@ -217,7 +201,7 @@ func (r *reconciler) adopts(ctx context.Context, s *scope, f *followed, work *wo
 		return false, nil
 	}
 	kept, err := r.contents.get(ctx, f.rollout, f.adopted)
-	if errors.Is(err, errNoContent) {
+	if errors.Is(err, revision.ErrUnreadable) {
 		return false, nil // then it waits for its turn
 	}
 	if err != nil {
@@ -255,7 +239,7 @@ func (r *reconciler) changed(ctx context.Context, s *scope, f *followed, own *wo
 		return true, nil
 	}
 	before, err := r.contents.get(ctx, f.rollout, have)
-	if errors.Is(err, errNoContent) {
+	if errors.Is(err, revision.ErrUnreadable) {
 		return true, nil
 	}
 	if err != nil {

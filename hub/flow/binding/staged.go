@@ -129,7 +129,7 @@ func (s *scope) neededBy(name, cluster string) bool {
 // free says whether a cluster has the object without any rollout's word: by a policy of its own, or
 // since a workload needs it that has no rollout.
 func (s *scope) free(cluster string) bool {
-	if staged(s.binding) {
+	if bindings.IsStaged(s.binding) {
 		return false
 	}
 	for i := range s.binding.BindingSpec().Clusters {

@@ -146,16 +146,12 @@ func (r *rollout) cut(t *testing.T, number int64, cause string, main revision.So
 	g := NewWithT(t)
 	content, err := revision.Make(main, dependents...)
 	g.Expect(err).NotTo(HaveOccurred())
-	data, err := revision.Encode(&revision.Kept{Content: content, MadeAt: metav1.Unix(number*1000, 0)})
+	secret, err := revision.SecretOf(r.obj, number, &revision.Kept{Content: content, MadeAt: metav1.Unix(number*1000, 0)})
 	g.Expect(err).NotTo(HaveOccurred())
+	secret.Immutable = nil // a test writes into one
 	hash, err := content.Hash()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.world.hub.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: revision.SecretNamespace(r.obj), Name: revision.SecretName(r.obj, number), OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: fairleadv1alpha1.GroupVersion.String(), Kind: kube.RolloutsIn(r.obj.GetNamespace()).Kind, Name: r.obj.GetName(), UID: r.obj.GetUID(),
-		}}},
-		Type: revision.SecretType, Data: map[string][]byte{revision.SecretKey: data},
-	})).To(Succeed())
+	g.Expect(r.world.hub.Create(t.Context(), secret)).To(Succeed())
 	return fairleadv1alpha1.RevisionStatus{Number: number, Hash: hash, Cause: cause, CreatedAt: metav1.Now()}
 }
 

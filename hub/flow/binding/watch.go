@@ -35,7 +35,7 @@ func bindingChanged() predicate.Predicate {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
 				e.ObjectOld.GetAnnotations()[contract.AdmittedRequestsAnnotation] != e.ObjectNew.GetAnnotations()[contract.AdmittedRequestsAnnotation] ||
-				staged(e.ObjectOld) != staged(e.ObjectNew) ||
+				bindings.IsStaged(e.ObjectOld) != bindings.IsStaged(e.ObjectNew) ||
 				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -229,9 +229,11 @@ func (r *reconciler) onRollout() handler.EventHandler {
 // stagedChanged lets through that a binding goes by a strategy now, or does not any more.
 func stagedChanged() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return staged(e.ObjectOld) != staged(e.ObjectNew) },
-		DeleteFunc:  func(e event.DeleteEvent) bool { return staged(e.Object) },
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return bindings.IsStaged(e.ObjectOld) != bindings.IsStaged(e.ObjectNew)
+		},
+		DeleteFunc:  func(e event.DeleteEvent) bool { return bindings.IsStaged(e.Object) },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
@@ -254,7 +256,7 @@ func (r *reconciler) neededBy(ctx context.Context, obj client.Object) []reconcil
 	}
 	var out []reconcile.Request
 	for _, b := range found {
-		if requires(b, client.ObjectKeyFromObject(obj)) {
+		if bindings.Requires(b, client.ObjectKeyFromObject(obj)) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		}
 	}

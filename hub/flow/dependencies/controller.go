@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
@@ -117,9 +118,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
 	// What goes out in waves goes out with what it needs: that is noted once all of it is attached.
-	if inWaves(b) && !marked(b) {
+	if bindings.IsStaged(b) && !marked(b) {
 		err = r.keep(ctx, b)
-	} else if !inWaves(b) {
+	} else if !bindings.IsStaged(b) {
 		err = r.mark(ctx, b, refs)
 	}
 	if err != nil {
@@ -137,7 +138,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	r.warned.Resolved(req, reasonSyncFailed)
-	if inWaves(b) {
+	if bindings.IsStaged(b) {
 		if err := r.mark(ctx, b, refs); err != nil {
 			return reconcile.Result{}, err
 		}

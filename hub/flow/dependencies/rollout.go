@@ -2,9 +2,9 @@ package dependencies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
-	"fairlead.dev/common/contract"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
 )
@@ -25,7 +25,7 @@ import (
 // may have a revision that needs what the template does not name any more: that goes when
 // every cluster has one that does without it.
 func (r *Reconciler) inUse(ctx context.Context, b kube.Binding) (needed map[types.NamespacedName]object, all bool, err error) {
-	if !inWaves(b) {
+	if !bindings.IsStaged(b) {
 		return nil, false, nil
 	}
 	kind := kube.RolloutsIn(b.GetNamespace())
@@ -39,13 +39,17 @@ func (r *Reconciler) inUse(ctx context.Context, b kube.Binding) (needed map[type
 	case !everywhere(rollout.RolloutStatus()):
 		return nil, true, nil
 	}
-	kept, err := r.stable(ctx, rollout)
-	if kept == nil || err != nil {
-		return nil, err == nil, err
+	status := rollout.RolloutStatus()
+	kept, err := kube.ReadRevision(ctx, r.liveReader, rollout, revision.Of(status.Revisions, status.Stable))
+	switch {
+	case errors.Is(err, revision.ErrUnreadable):
+		return nil, true, nil
+	case err != nil:
+		return nil, false, err
 	}
 	refs, err := r.interpreter.Dependencies(ctx, kept.Main.Template())
 	if err != nil {
-		return nil, false, fmt.Errorf("reading what revision %d of %q needs: %w", rollout.RolloutStatus().Stable, b.GetName(), err)
+		return nil, false, fmt.Errorf("reading what revision %d of %q needs: %w", status.Stable, b.GetName(), err)
 	}
 	found, err := r.find(ctx, refs)
 	if err != nil || found.syncing {
@@ -56,12 +60,6 @@ func (r *Reconciler) inUse(ctx context.Context, b kube.Binding) (needed map[type
 		needed[o.binding()] = o
 	}
 	return needed, false, nil
-}
-
-// inWaves says whether changes of a workload, and of what it needs, are rolled out in waves.
-func inWaves(b kube.Binding) bool {
-	name := b.GetAnnotations()[contract.RolloutStrategyAnnotation]
-	return name != "" && name != contract.RolloutStrategyNone
 }
 
 // everywhere says whether all clusters have the revision that is stable.
@@ -75,30 +73,6 @@ func everywhere(status *fairleadv1alpha1.StagedRolloutStatus) bool {
 		}
 	}
 	return true
-}
-
-// stable reads the revision that all clusters have; nil if that cannot be read.
-func (r *Reconciler) stable(ctx context.Context, rollout kube.Rollout) (*revision.Kept, error) {
-	status := rollout.RolloutStatus()
-	for _, rev := range status.Revisions {
-		if rev.Number != status.Stable {
-			continue
-		}
-		secret := &corev1.Secret{}
-		key := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, rev.Number)}
-		if err := r.liveReader.Get(ctx, key, secret); err != nil {
-			if apierrors.IsNotFound(err) {
-				return nil, nil //nolint:nilnil // That it is gone is an answer.
-			}
-			return nil, fmt.Errorf("reading secret %q: %w", key, err)
-		}
-		kept, err := revision.Decode(secret.Data[revision.SecretKey], revision.ID{Number: rev.Number, Hash: rev.Hash})
-		if err != nil {
-			return nil, nil //nolint:nilerr,nilnil // It moves nothing.
-		}
-		return kept, nil
-	}
-	return nil, nil //nolint:nilnil // See above.
 }
 
 // rolloutSource asks for the binding of a rollout that has reached every cluster, or is gone.

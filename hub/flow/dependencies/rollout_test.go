@@ -5,7 +5,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -23,14 +22,11 @@ func (w *world) keeps(t *testing.T, rollout *fairleadv1alpha1.StagedRollout, num
 	g := NewWithT(t)
 	content, err := revision.Make(revision.Source{Template: template})
 	g.Expect(err).NotTo(HaveOccurred())
-	data, err := revision.Encode(&revision.Kept{Content: content})
-	g.Expect(err).NotTo(HaveOccurred())
 	hash, err := content.Hash()
 	g.Expect(err).NotTo(HaveOccurred())
-	w.create(t, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: revision.SecretName(rollout, number)},
-		Type:       revision.SecretType, Data: map[string][]byte{revision.SecretKey: data},
-	})
+	secret, err := revision.SecretOf(rollout, number, &revision.Kept{Content: content})
+	g.Expect(err).NotTo(HaveOccurred())
+	w.create(t, secret)
 	return fairleadv1alpha1.RevisionStatus{Number: number, Hash: hash}
 }
 

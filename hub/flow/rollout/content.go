@@ -107,7 +107,7 @@ func (r *reconciler) parts(ctx context.Context, b kube.Binding) ([]kube.Binding,
 		}
 		for _, other := range found {
 			// What an older revision needs stays attached, and is no part of what is made now.
-			if requires(other, b) && bindings.Needs(b, &other.BindingSpec().Resource) && !staged(other) && other.GetDeletionTimestamp().IsZero() {
+			if bindings.Requires(other, client.ObjectKeyFromObject(b)) && bindings.Needs(b, &other.BindingSpec().Resource) && !bindings.IsStaged(other) && other.GetDeletionTimestamp().IsZero() {
 				out = append(out, other)
 			}
 		}
@@ -116,13 +116,6 @@ func (r *reconciler) parts(ctx context.Context, b kube.Binding) ([]kube.Binding,
 		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
 	})
 	return out, nil
-}
-
-// requires says whether the object of a binding is needed by that of another.
-func requires(needed, by kube.Binding) bool {
-	return slices.ContainsFunc(needed.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
-		return s.Name == by.GetName() && s.Namespace == by.GetNamespace()
-	})
 }
 
 // keyOf tells what a content is made of.

@@ -24,6 +24,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
@@ -136,7 +137,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case !b.GetDeletionTimestamp().IsZero():
 		r.forget(key)
 		return reconcile.Result{}, nil
-	case !staged(b):
+	case !bindings.IsStaged(b):
 		return reconcile.Result{}, r.end(ctx, b)
 	}
 	s, err := r.gather(ctx, b)

@@ -35,7 +35,7 @@ func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, erro
 	case errors.Is(err, revision.ErrTooLarge):
 		s.memory.tooLarge = s.memory.live.hash
 		return r.without(s, d, tooLarge()), nil
-	case errors.Is(err, errNotKept):
+	case errors.Is(err, revision.ErrUnreadable):
 		return r.without(s, d, notKept(d.Cut.ContentOf)), nil
 	case err != nil:
 		return admit.Decision{}, err
@@ -44,7 +44,7 @@ func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, erro
 	s.made = true
 	s.in.Status = admit.Begin(s.in.Status, made)
 	s.in.Frozen, s.in.Memory, s.in.Hold = frozen, d.Memory, nil
-	s.remember(&revision.Kept{StrategySpec: frozen.Strategy, Waves: keptWaves(frozen)}, revision.ID{Number: made.Number, Hash: made.Hash})
+	s.remember(frozen, revision.ID{Number: made.Number, Hash: made.Hash})
 	for i := range s.in.Clusters { // what is unchanged is so since a revision that has a time by now
 		c := &s.in.Clusters[i]
 		c.Work = workOf(s.works[c.Cluster.Name], s.in.Status.Revisions)
@@ -146,12 +146,4 @@ func (r *reconciler) taken(ctx context.Context) (map[slotKey]slotsOf, error) {
 		}
 	}
 	return out, nil
-}
-
-func keptWaves(f *admit.Frozen) []revision.Wave {
-	out := make([]revision.Wave, len(f.Waves))
-	for i, w := range f.Waves {
-		out[i] = revision.Wave{Name: w.Name, Clusters: w.Clusters}
-	}
-	return out
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,17 +46,6 @@ type scope struct {
 
 // key names the rollout and its binding.
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.binding) }
-
-// staged says whether changes of a binding reach its clusters by a strategy.
-func staged(b client.Object) bool { return strategyOf(b) != "" }
-
-// strategyOf returns the name of the strategy of a binding; empty if it has none.
-func strategyOf(b client.Object) string {
-	if name := b.GetAnnotations()[contract.RolloutStrategyAnnotation]; name != contract.RolloutStrategyNone {
-		return name
-	}
-	return ""
-}
 
 // gather reads all that is known of a rollout, and makes it if there is none yet.
 func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error) {
@@ -128,7 +116,7 @@ func (r *reconciler) conflict(name, why string) error {
 
 // readStrategy reads the strategy that the binding names.
 func (r *reconciler) readStrategy(ctx context.Context, s *scope) error {
-	name := strategyOf(s.binding)
+	name := bindings.StrategyOf(s.binding)
 	strategy := &fairleadv1alpha1.RolloutStrategy{}
 	err := r.hubClient.Get(ctx, client.ObjectKey{Name: name}, strategy, client.UnsafeDisableDeepCopy)
 	switch {
@@ -199,7 +187,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		}
 		s.in.Clusters = append(s.in.Clusters, admit.Cluster{
 			Cluster: cluster, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: heardSince(cluster),
-			Doubted: doubt.Suspended(name), Suspended: suspended(s.binding.BindingSpec().Suspension, name),
+			Doubted: doubt.Suspended(name), Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
 			Work: workOf(s.works[name], s.in.Status.Revisions),
 		})
 	}
@@ -215,15 +203,6 @@ func heardSince(c *clusterv1alpha1.Cluster) time.Time {
 	return ready.LastTransitionTime.Time
 }
 
-// suspended says whether a person suspended dispatching to a cluster.
-func suspended(s *workv1alpha2.Suspension, cluster string) bool {
-	if s == nil {
-		return false
-	}
-	return s.Dispatching != nil && *s.Dispatching ||
-		s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
-}
-
 // compare says whether the live content is an edit. Without a strategy no revision is made of it.
 func (r *reconciler) compare(ctx context.Context, s *scope) error {
 	m := s.memory
@@ -235,7 +214,7 @@ func (r *reconciler) compare(ctx context.Context, s *scope) error {
 		return nil
 	}
 	out := &admit.Live{Hash: m.live.hash, Edited: true, Settle: plan.Defaulted(s.strategy.Spec).Settle.Duration}
-	if edit := newestEdit(s.in.Status.Revisions); !edit.Zero() {
+	if edit := revision.NewestEdit(s.in.Status.Revisions); !edit.Zero() {
 		same, err := r.isSame(ctx, s, edit)
 		if err != nil {
 			return err
@@ -244,16 +223,6 @@ func (r *reconciler) compare(ctx context.Context, s *scope) error {
 	}
 	s.in.Live = out
 	return nil
-}
-
-// newestEdit returns the newest revision that was made of what was found, and not of an older one.
-func newestEdit(revisions []fairleadv1alpha1.RevisionStatus) revision.ID {
-	for _, r := range slices.Backward(revisions) {
-		if r.ContentOf == 0 {
-			return revision.ID{Number: r.Number, Hash: r.Hash}
-		}
-	}
-	return revision.ID{}
 }
 
 // adoption is a question to the renderer: is this Work what that revision renders?
@@ -267,7 +236,7 @@ type adoption struct {
 // found when the strategy was added: then they have it. Content is that of the newest revision if it
 // was made just now; else it is read.
 func (r *reconciler) adopt(ctx context.Context, s *scope, content *revision.Content) error {
-	id := adoptedOf(s.in.Status.Revisions)
+	id := revision.Adopted(s.in.Status.Revisions)
 	if id.Zero() {
 		return nil
 	}
@@ -303,17 +272,6 @@ func (r *reconciler) adopt(ctx context.Context, s *scope, content *revision.Cont
 	}
 	s.memory.adopts = answers
 	return nil
-}
-
-// adoptedOf returns the newest revision that was found when a strategy was added; none if there is
-// none.
-func adoptedOf(revisions []fairleadv1alpha1.RevisionStatus) revision.ID {
-	for _, r := range slices.Backward(revisions) {
-		if r.Cause == fairleadv1alpha1.CauseAdopted {
-			return revision.ID{Number: r.Number, Hash: r.Hash}
-		}
-	}
-	return revision.ID{}
 }
 
 // workOf says what is known of a Work.

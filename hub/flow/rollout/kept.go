@@ -27,37 +27,19 @@ func (r *reconciler) readKept(ctx context.Context, rollout kube.Rollout, id revi
 	if id.Zero() {
 		return nil, nil //nolint:nilnil // No revision is an answer.
 	}
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, id.Number)}
-	if err := r.hubReader.Get(ctx, key, secret); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // See above.
-		}
-		return nil, fmt.Errorf("reading revision %d from secret %q: %w", id.Number, key.Name, err)
-	}
-	kept, err := revision.Decode(secret.Data[revision.SecretKey], id)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("Passing over what is not the revision that the status names", "Secret", key.String(), "reason", err.Error())
+	kept, err := kube.ReadRevision(ctx, r.hubReader, rollout, id)
+	if errors.Is(err, revision.ErrUnreadable) {
+		ctrl.LoggerFrom(ctx).V(1).Info("Passing over a revision", "reason", err.Error())
 		return nil, nil //nolint:nilnil // See above.
 	}
-	return kept, nil
+	return kept, err
 }
 
 // keep writes the content of a revision that no status names yet, so that nobody has read it.
 func (r *reconciler) keep(ctx context.Context, rollout kube.Rollout, number int64, kept *revision.Kept) error {
-	data, err := revision.Encode(kept)
+	secret, err := revision.SecretOf(rollout, number, kept)
 	if err != nil {
 		return fmt.Errorf("keeping revision %d: %w", number, err)
-	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: revision.SecretNamespace(rollout), Name: revision.SecretName(rollout, number),
-			Labels: map[string]string{contract.SystemLabel: contract.LabelTrue},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: fairleadv1alpha1.GroupVersion.String(), Kind: r.rollouts.Kind, Name: rollout.GetName(), UID: rollout.GetUID(), Controller: new(true),
-			}},
-		},
-		Type: revision.SecretType, Immutable: new(true), Data: map[string][]byte{revision.SecretKey: data},
 	}
 	err = r.hubClient.Create(ctx, secret.DeepCopy(), client.FieldOwner(contract.FieldManagerRollout))
 	if apierrors.IsAlreadyExists(err) {
@@ -114,12 +96,9 @@ func (r *reconciler) cut(ctx context.Context, s *scope, c admit.Cut) (admit.Made
 		kept.Content, kept.MadeAt = s.memory.live.content, metav1.NewTime(s.memory.live.at).Rfc3339Copy()
 		made.TemplateGeneration = s.memory.live.generation
 	} else {
-		of, err := r.readKept(ctx, s.rollout, idOf(s.in.Status.Revisions, c.ContentOf))
+		of, err := kube.ReadRevision(ctx, r.hubReader, s.rollout, revision.Of(s.in.Status.Revisions, c.ContentOf))
 		if err != nil {
 			return made, nil, revision.Content{}, err
-		}
-		if of == nil {
-			return made, nil, revision.Content{}, errNotKept
 		}
 		kept.Content, kept.MadeAt = of.Content, of.MadeAt
 		made.TemplateGeneration = of.Main.Origin.Generation
@@ -130,13 +109,10 @@ func (r *reconciler) cut(ctx context.Context, s *scope, c admit.Cut) (admit.Made
 	case s.in.Frozen != nil:
 		kept.Strategy, kept.StrategySpec = s.in.Status.Strategy, s.in.Frozen.Strategy
 	default:
-		return made, nil, revision.Content{}, errNotKept
+		return made, nil, revision.Content{}, revision.ErrUnreadable
 	}
 	made.Strategy = kept.Strategy
-	waves := plan.Waves(plan.Input{Strategy: kept.StrategySpec, Seed: string(s.binding.GetUID()), Targets: s.targets})
-	for _, w := range waves {
-		kept.Waves = append(kept.Waves, revision.Wave{Name: w.Name, Clusters: w.Clusters})
-	}
+	kept.Waves = plan.Waves(plan.Input{Strategy: kept.StrategySpec, Seed: string(s.binding.GetUID()), Targets: s.targets})
 	var err error
 	if made.Hash, err = kept.Hash(); err != nil {
 		return made, nil, revision.Content{}, fmt.Errorf("hashing revision %d: %w", c.Number, err)
@@ -144,41 +120,24 @@ func (r *reconciler) cut(ctx context.Context, s *scope, c admit.Cut) (admit.Made
 	if err := r.keep(ctx, s.rollout, c.Number, kept); err != nil {
 		return made, nil, revision.Content{}, err
 	}
-	return made, &admit.Frozen{Strategy: kept.StrategySpec, Waves: waves}, kept.Content, nil
+	return made, &admit.Frozen{Strategy: kept.StrategySpec, Waves: kept.Waves}, kept.Content, nil
 }
-
-// errNotKept says that the content of a revision cannot be read any more.
-var errNotKept = errors.New("the content of the revision is not kept any more")
 
 // readFrozen reads what was frozen with the newest revision.
 func (r *reconciler) readFrozen(ctx context.Context, s *scope) error {
-	id := idOf(s.in.Status.Revisions, s.in.Status.Revision)
+	id := revision.Of(s.in.Status.Revisions, s.in.Status.Revision)
 	if s.memory.frozen == nil || s.memory.frozenOf != id {
 		kept, err := r.readKept(ctx, s.rollout, id)
 		if err != nil || kept == nil {
 			return err
 		}
-		s.remember(kept, id)
+		s.remember(&admit.Frozen{Strategy: kept.StrategySpec, Waves: kept.Waves}, id)
 	}
 	s.in.Frozen = s.memory.frozen
 	return nil
 }
 
-// remember keeps what is asked for every time, which is not the content.
-func (s *scope) remember(kept *revision.Kept, id revision.ID) {
-	waves := make([]plan.Wave, len(kept.Waves))
-	for i, w := range kept.Waves {
-		waves[i] = plan.Wave{Name: w.Name, Clusters: w.Clusters}
-	}
-	s.memory.frozen, s.memory.frozenOf = &admit.Frozen{Strategy: kept.StrategySpec, Waves: waves}, id
-}
-
-// idOf returns the revision of a number; none if it is not kept.
-func idOf(revisions []fairleadv1alpha1.RevisionStatus, number int64) revision.ID {
-	for _, r := range revisions {
-		if r.Number == number {
-			return revision.ID{Number: r.Number, Hash: r.Hash}
-		}
-	}
-	return revision.ID{}
+// remember keeps what was frozen with a revision, which is asked for every time.
+func (s *scope) remember(frozen *admit.Frozen, of revision.ID) {
+	s.memory.frozen, s.memory.frozenOf = frozen, of
 }

@@ -37,7 +37,7 @@ func (w *world) secret(g Gomega, number int64) *revision.Kept {
 	g.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: revision.SecretName(r, number)}, secret)).To(Succeed())
 	g.Expect(secret.Type).To(Equal(revision.SecretType))
 	g.Expect(metav1.IsControlledBy(secret, r)).To(BeTrue(), "it goes with its rollout")
-	kept, err := revision.Decode(secret.Data[revision.SecretKey], idOf(r.Status.Revisions, number))
+	kept, err := revision.Decode(secret.Data[revision.SecretKey], revision.Of(r.Status.Revisions, number))
 	g.Expect(err).NotTo(HaveOccurred())
 	return kept
 }

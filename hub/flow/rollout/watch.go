@@ -34,16 +34,16 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // bindingChanged lets through the bindings that have a strategy, or had one.
 func bindingChanged() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return staged(e.Object) },
+		CreateFunc: func(e event.CreateEvent) bool { return bindings.IsStaged(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			if !staged(e.ObjectOld) && !staged(e.ObjectNew) {
+			if !bindings.IsStaged(e.ObjectOld) && !bindings.IsStaged(e.ObjectNew) {
 				return false
 			}
-			return strategyOf(e.ObjectOld) != strategyOf(e.ObjectNew) || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			return bindings.StrategyOf(e.ObjectOld) != bindings.StrategyOf(e.ObjectNew) || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				e.ObjectOld.GetAnnotations()[contract.DependenciesAnnotation] != e.ObjectNew.GetAnnotations()[contract.DependenciesAnnotation] ||
 				kube.BindingID(e.ObjectOld) != kube.BindingID(e.ObjectNew) || !e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
-		DeleteFunc:  func(e event.DeleteEvent) bool { return staged(e.Object) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return bindings.IsStaged(e.Object) },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
@@ -68,7 +68,7 @@ func (r *reconciler) onDependent() handler.EventHandler {
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || strategyOf(e.ObjectOld) != strategyOf(e.ObjectNew) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || bindings.StrategyOf(e.ObjectOld) != bindings.StrategyOf(e.ObjectNew) {
 				ask(ctx, e.ObjectOld, q)
 				ask(ctx, e.ObjectNew, q)
 			}
@@ -80,7 +80,7 @@ func (r *reconciler) onDependent() handler.EventHandler {
 // askFor asks for a binding if it has a strategy.
 func (r *reconciler) askFor(ctx context.Context, key client.ObjectKey, q queue, after time.Duration) {
 	b := r.kind.New()
-	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err == nil && staged(b) {
+	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err == nil && bindings.IsStaged(b) {
 		q.AddAfter(reconcile.Request{NamespacedName: key}, after)
 	}
 }
@@ -119,7 +119,7 @@ func (r *reconciler) byOthers(rollout kube.Rollout) bool {
 // onStrategy asks for the bindings that name a strategy that came, changed or went.
 func (r *reconciler) onStrategy() handler.EventHandler {
 	ask := func(ctx context.Context, name string, q queue) {
-		r.enqueue(ctx, q, func(b kube.Binding) bool { return strategyOf(b) == name })
+		r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.StrategyOf(b) == name })
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -165,7 +165,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 func (r *reconciler) onCluster() handler.EventHandler {
 	ask := func(ctx context.Context, name string, q queue) {
 		r.enqueue(ctx, q, func(b kube.Binding) bool {
-			return staged(b) && slices.Contains(bindings.Places(b.BindingSpec()), name)
+			return bindings.IsStaged(b) && slices.Contains(bindings.Places(b.BindingSpec()), name)
 		})
 	}
 	return handler.Funcs{
@@ -197,7 +197,9 @@ func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
 func (r *reconciler) onOverride() handler.EventHandler {
 	ask := func(ctx context.Context, namespace string, q queue) {
 		r.epoch.Add(1)
-		r.enqueue(ctx, q, func(b kube.Binding) bool { return staged(b) && (namespace == "" || namespace == b.GetNamespace()) })
+		r.enqueue(ctx, q, func(b kube.Binding) bool {
+			return bindings.IsStaged(b) && (namespace == "" || namespace == b.GetNamespace())
+		})
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -216,7 +218,7 @@ func (r *reconciler) onOverride() handler.EventHandler {
 
 // rulesChanged has the bindings looked at again whose templates mean something else now.
 func (r *reconciler) rulesChanged(ctx context.Context, affects func(schema.GroupVersionKind) bool, q queue) {
-	r.enqueue(ctx, q, func(b kube.Binding) bool { return staged(b) && affects(kindOf(&b.BindingSpec().Resource)) })
+	r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.IsStaged(b) && affects(kindOf(&b.BindingSpec().Resource)) })
 }
 
 // enqueue has bindings looked at again, behind those that somebody changed.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
@@ -24,7 +25,7 @@ func (r *Reader) Behind(ctx context.Context, ref Ref) (string, error) {
 	if seen := b.BindingStatus().SchedulerObservedGeneration; seen < b.GetGeneration() && b.BindingSpec().Placement != nil {
 		return "The scheduler has not looked at the latest change yet.", nil
 	}
-	if b.GetAnnotations()[contract.RolloutStrategyAnnotation] != "" {
+	if bindings.IsStaged(b) {
 		return r.behindRollout(ctx, ref, b)
 	}
 	rows, err := r.Rendered(ctx, ref)

@@ -16,6 +16,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/override"
@@ -220,7 +221,7 @@ func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Bin
 func (r *Reader) stagedIn(
 	ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster, works []workv1alpha1.Work,
 ) (map[string]*rollouts.Cluster, error) {
-	if b.GetAnnotations()[contract.RolloutStrategyAnnotation] == "" {
+	if !bindings.IsStaged(b) {
 		return nil, nil
 	}
 	ro, err := r.rollout(ctx, b)

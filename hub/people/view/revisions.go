@@ -3,10 +3,8 @@ package view
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,25 +24,16 @@ import (
 // Kept reads what a revision of a rollout consists of. It is in a Secret, which not everybody may
 // read who may read the rollout.
 func (r *Reader) Kept(ctx context.Context, ro fairleadv1alpha1.Rollout, number int64) (*revision.Kept, error) {
-	id, numbers := revision.ID{}, []string{}
-	for _, one := range ro.RolloutStatus().Revisions {
-		if numbers = append(numbers, fmt.Sprint(one.Number)); one.Number == number {
-			id = revision.ID{Number: one.Number, Hash: one.Hash}
-		}
-	}
+	revisions := ro.RolloutStatus().Revisions
+	id := revision.Of(revisions, number)
 	if id.Zero() {
-		return nil, fmt.Errorf("r%d is not kept; those that are kept are %s", number, strings.Join(numbers, ", "))
+		var kept []string
+		for _, one := range revisions {
+			kept = append(kept, fmt.Sprint(one.Number))
+		}
+		return nil, fmt.Errorf("r%d is not kept; those that are kept are %s", number, strings.Join(kept, ", "))
 	}
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: revision.SecretNamespace(ro), Name: revision.SecretName(ro, number)}
-	err := r.hub.Get(ctx, key, secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("the content of r%d is lost, since there is no Secret %s: %w", number, key, err)
-	case err != nil:
-		return nil, fmt.Errorf("reading the content of r%d: %w", number, err)
-	}
-	return revision.Decode(secret.Data[revision.SecretKey], id)
+	return kube.ReadRevision(ctx, r.hub, ro, id)
 }
 
 // Revision is the content of a revision as people read it.
@@ -89,18 +78,11 @@ func (r *Reader) Edited(ctx context.Context, s *Staged) (bool, error) {
 // edited says whether a template, or an override policy that is about it, was changed since the newest
 // revision that was made of an edit. What may not be read is no sign of that.
 func (r *Reader) edited(ctx context.Context, template *unstructured.Unstructured, b kube.Binding, ro kube.Rollout) (bool, error) {
-	revisions := ro.RolloutStatus().Revisions
-	newest := int64(0)
-	for _, one := range slices.Backward(revisions) {
-		if one.ContentOf == 0 {
-			newest = one.Number
-			break
-		}
-	}
-	if newest == 0 {
+	newest := revision.NewestEdit(ro.RolloutStatus().Revisions)
+	if newest.Zero() {
 		return false, nil
 	}
-	kept, err := r.Kept(ctx, ro, newest)
+	kept, err := kube.ReadRevision(ctx, r.hub, ro, newest)
 	if err != nil {
 		return false, client.IgnoreNotFound(ignoreForbidden(err))
 	}

@@ -46,7 +46,7 @@ func (r *Reader) Staged(ctx context.Context, ref Ref) (*Staged, error) {
 	case ro != nil:
 		return &Staged{Rollout: rollouts.Of(ro, templateOf(b), r.clock.Now()), Object: ro, Of: b}, nil
 	}
-	strategy := b.GetAnnotations()[contract.RolloutStrategyAnnotation]
+	strategy := bindings.StrategyOf(b)
 	if strategy == "" {
 		return nil, fmt.Errorf("the changes of %s go to all clusters at once: give its policy the annotation %s with the name of a RolloutStrategy to have them go out in waves",
 			ref, contract.RolloutStrategyAnnotation)
@@ -197,7 +197,7 @@ func (r *Reader) Planned(ctx context.Context, ref Ref, strategy *fairleadv1alpha
 		return nil, err
 	}
 	if strategy == nil {
-		name := b.GetAnnotations()[contract.RolloutStrategyAnnotation]
+		name := bindings.StrategyOf(b)
 		if name == "" {
 			return nil, fmt.Errorf("the changes of %s go to all clusters at once; name a file with a RolloutStrategy by -f to see what it would do", ref)
 		}

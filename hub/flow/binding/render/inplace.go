@@ -18,7 +18,7 @@ import (
 // NeedsRevision says whether InPlace may change a Work, of which only the manifest is not known.
 func NeedsRevision(in Input, live *workv1alpha1.Work) bool {
 	spec := in.Binding.BindingSpec()
-	if ptr.Deref(live.Spec.SuspendDispatching, false) != suspended(spec.Suspension, in.Target.Name) ||
+	if ptr.Deref(live.Spec.SuspendDispatching, false) != bindings.Suspended(spec.Suspension, in.Target.Name) ||
 		ptr.Deref(live.Spec.PreserveResourcesOnDeletion, false) != preserved(spec) {
 		return true
 	}
@@ -63,7 +63,7 @@ func InPlace(in Input, live *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 		Workload: workv1alpha1.WorkloadTemplate{
 			Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: manifest}}},
 		},
-		SuspendDispatching:          new(suspended(spec.Suspension, in.Target.Name)),
+		SuspendDispatching:          new(bindings.Suspended(spec.Suspension, in.Target.Name)),
 		PreserveResourcesOnDeletion: new(preserved(spec)),
 	}
 	out.Annotations[contract.ManifestHashAnnotation] = hash(&out.Spec, manifest)

@@ -114,7 +114,7 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 		Workload: workv1alpha1.WorkloadTemplate{
 			Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: manifest}}},
 		},
-		SuspendDispatching:          new(suspended(in.Binding.BindingSpec().Suspension, in.Target.Name)),
+		SuspendDispatching:          new(bindings.Suspended(in.Binding.BindingSpec().Suspension, in.Target.Name)),
 		PreserveResourcesOnDeletion: new(preserved(in.Binding.BindingSpec())),
 	}
 	work.Annotations[contract.ManifestHashAnnotation] = hash(&work.Spec, manifest)
@@ -160,16 +160,6 @@ func conflictResolution(template *unstructured.Unstructured, ofPolicy policyv1al
 	default:
 		return contract.ConflictAbort
 	}
-}
-
-func suspended(s *workv1alpha2.Suspension, cluster string) bool {
-	if s == nil {
-		return false
-	}
-	if s.Dispatching != nil && *s.Dispatching {
-		return true
-	}
-	return s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
 }
 
 func preserved(spec *workv1alpha2.ResourceBindingSpec) bool {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/flow/rollout/judge"
 )
 
@@ -56,7 +57,7 @@ func cut(in Input, memory Memory) *Cut {
 // goBack is about the target that a person named.
 func goBack(in Input) *Cut {
 	target := in.Spec.Target
-	if target == nil || target.Over != in.Status.Revision || find(&in.Status, target.Revision).Zero() {
+	if target == nil || target.Over != in.Status.Revision || revision.Of(in.Status.Revisions, target.Revision).Zero() {
 		return nil
 	}
 	c := &Cut{
@@ -147,12 +148,7 @@ func (r *rollout) forget() {
 	for _, group := range r.status.Clusters {
 		needed[group.Revision] = true
 	}
-	for _, v := range slices.Backward(r.status.Revisions) {
-		if v.ContentOf == 0 {
-			needed[v.Number] = true // What the live content is compared with.
-			break
-		}
-	}
+	needed[revision.NewestEdit(r.status.Revisions).Number] = true // What the live content is compared with.
 	keep := int(*r.spec.HistoryLimit)
 	kept := make([]fairleadv1alpha1.RevisionStatus, 0, len(r.status.Revisions))
 	for _, rev := range slices.Backward(r.status.Revisions) {

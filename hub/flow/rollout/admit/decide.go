@@ -110,16 +110,7 @@ func newRollout(in Input, out Decision) *rollout {
 }
 
 // id returns a revision that is kept, or none.
-func (r *rollout) id(number int64) revision.ID { return find(&r.in.Status, number) }
-
-func find(status *fairleadv1alpha1.StagedRolloutStatus, number int64) revision.ID {
-	for _, kept := range status.Revisions {
-		if kept.Number == number {
-			return revision.ID{Number: number, Hash: kept.Hash}
-		}
-	}
-	return revision.ID{}
-}
+func (r *rollout) id(number int64) revision.ID { return revision.Of(r.in.Status.Revisions, number) }
 
 // blocked says that nobody is to be sent anything now.
 func (r *rollout) blocked() bool { return r.in.Spec.Paused || r.in.HubSuspect || r.in.Hold != nil }

@@ -17,7 +17,6 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/flow/rollout/judge"
-	"fairlead.dev/hub/flow/rollout/plan"
 )
 
 // What a rollout does is told in test/rollout. Here is what holds whatever it is given.
@@ -65,7 +64,7 @@ func odd(r *rand.Rand) Input {
 	}
 	in.Status.Waves = []fairleadv1alpha1.WaveStatus{{Name: text("canary", "odd"), StartedAt: &metav1.Time{Time: at()}, WellSince: &metav1.Time{Time: at()}}}
 	if r.IntN(4) > 0 {
-		in.Frozen = &Frozen{Waves: []plan.Wave{{Name: text("canary", "odd"), Clusters: []string{"c1", "c1", "c99"}}, {Name: "rest", Clusters: []string{"c1", "c2"}}}}
+		in.Frozen = &Frozen{Waves: []revision.Wave{{Name: text("canary", "odd"), Clusters: []string{"c1", "c1", "c99"}}, {Name: "rest", Clusters: []string{"c1", "c2"}}}}
 		s := &in.Frozen.Strategy
 		s.OnFailure, s.FirstTime, s.ProgressDeadline, s.Settle = fairleadv1alpha1.FailureAction(text("", "RollBack", "odd")), fairleadv1alpha1.FirstTime(text("", "Staged")), duration(), duration()
 		s.CatchUp = fairleadv1alpha1.CatchUp{MaxClusters: new(int32(oneOf(3) - 1)), Settle: duration(), To: fairleadv1alpha1.CatchUpTo(text("", "Newest")), WarnAfter: duration()}
@@ -117,7 +116,7 @@ func TestWhateverItIsGivenItDecides(t *testing.T) {
 		if in.HubSuspect && !in.Status.Immediately && d.Cut == nil {
 			fresh := promised(&d.Status, in.Status.Revision).Difference(promised(&in.Status, in.Status.Revision))
 			for i := range in.Clusters {
-				if judge.Has(in.Clusters[i].Work, find(&in.Status, in.Status.Revision)) {
+				if judge.Has(in.Clusters[i].Work, revision.Of(in.Status.Revisions, in.Status.Revision)) {
 					fresh.Delete(in.Clusters[i].Cluster.Name)
 				}
 			}
@@ -141,7 +140,7 @@ func fleet(n int) Input {
 	in := Input{Now: noon(), Live: &Live{Hash: "a"}}
 	in.Status = Begin(fairleadv1alpha1.StagedRolloutStatus{Stable: 1, Revisions: []fairleadv1alpha1.RevisionStatus{{Number: 1, Hash: "o"}}},
 		Made{Cut: Cut{Number: 2, Cause: fairleadv1alpha1.CauseEdited}, Hash: "a", Strategy: "s", At: noon()})
-	in.Frozen = &Frozen{Waves: []plan.Wave{{Name: "canary"}, {Name: "tenth"}, {Name: "rest"}}}
+	in.Frozen = &Frozen{Waves: []revision.Wave{{Name: "canary"}, {Name: "tenth"}, {Name: "rest"}}}
 	for i := range n {
 		name := fmt.Sprintf("shop-%05d.example", i)
 		w := &in.Frozen.Waves[min(i, 1)+min(max(i-n/10, 0), 1)]

@@ -7,8 +7,8 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/flow/rollout/judge"
-	"fairlead.dev/hub/flow/rollout/plan"
 )
 
 // Input is all that is known of one rollout.
@@ -46,7 +46,7 @@ type Frozen struct {
 	// Strategy as it was when the revision was made. What it leaves out has its default.
 	Strategy fairleadv1alpha1.RolloutStrategySpec
 	// Waves as plan.Waves returned them.
-	Waves []plan.Wave
+	Waves []revision.Wave
 }
 
 // Live is the content of the template, its overrides and dependents as they are now.

@@ -5,14 +5,6 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 )
 
-// Wave is one step of the rollout of a revision. Waves are kept with the revision, as JSON.
-type Wave struct {
-	// Name of the wave.
-	Name string `json:"name"`
-	// Clusters are its clusters, in the order in which they are taken.
-	Clusters []string `json:"clusters,omitempty"`
-}
-
 // Input is what waves are made of.
 type Input struct {
 	// Strategy is the one that the revision is to go by. What it leaves out has its default.

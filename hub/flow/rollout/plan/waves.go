@@ -10,15 +10,16 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/common/selector"
 )
 
 // Waves divides the targets into the waves of a strategy: each is in exactly one, the first that
-// it fits in. There is one Wave for each of Defaulted(Strategy).Waves, though it may be empty.
-func Waves(in Input) []Wave {
+// it fits in. There is one wave for each of Defaulted(Strategy).Waves, though it may be empty.
+func Waves(in Input) []revision.Wave {
 	waves := Defaulted(in.Strategy).Waves
 	left := slices.Clone(in.Targets)
-	out := make([]Wave, 0, len(waves))
+	out := make([]revision.Wave, 0, len(waves))
 	for i := range waves {
 		w := &waves[i]
 		fit := slices.DeleteFunc(slices.Clone(left), func(c *clusterv1alpha1.Cluster) bool { return !matches(w, c) })
@@ -26,7 +27,7 @@ func Waves(in Input) []Wave {
 		if w.Size != nil {
 			fit = fit[:min(len(fit), Scaled(w.Size, len(in.Targets), true))]
 		}
-		taken := Wave{Name: w.Name}
+		taken := revision.Wave{Name: w.Name}
 		for _, c := range fit {
 			taken.Clusters = append(taken.Clusters, c.Name)
 		}

@@ -12,6 +12,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/revision"
 )
 
 func targets(n int, labels func(i int) map[string]string) []*clusterv1alpha1.Cluster {
@@ -24,7 +25,7 @@ func targets(n int, labels func(i int) map[string]string) []*clusterv1alpha1.Clu
 
 func none(int) map[string]string { return nil }
 
-func sizes(waves []Wave) map[string]int {
+func sizes(waves []revision.Wave) map[string]int {
 	out := map[string]int{}
 	for _, w := range waves {
 		out[w.Name] = len(w.Clusters)

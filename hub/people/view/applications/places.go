@@ -46,7 +46,7 @@ func places(b workv1alpha2.Binding, clusters Clusters) []Place {
 	out := make([]Place, 0, len(at))
 	for _, cluster := range slices.Sorted(maps.Keys(at)) {
 		p := at[cluster]
-		p.fill(reported[cluster], clusters, suspended(spec.Suspension, cluster))
+		p.fill(reported[cluster], clusters, bindings.Suspended(spec.Suspension, cluster))
 		out = append(out, *p)
 	}
 	return out
@@ -113,16 +113,4 @@ func stale(since *time.Time) string {
 		return "The cluster was never heard from."
 	}
 	return "The cluster is not heard from since " + since.UTC().Format(time.RFC3339) + "; what is shown is what it said last."
-}
-
-// suspended says whether delivery to a cluster is.
-func suspended(s *workv1alpha2.Suspension, cluster string) bool {
-	switch {
-	case s == nil:
-		return false
-	case s.Dispatching != nil && *s.Dispatching:
-		return true
-	default:
-		return s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
-	}
 }
