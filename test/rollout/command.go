@@ -14,14 +14,15 @@ import (
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/test/builder"
+	"fairlead.dev/test/story"
 )
 
-// setUp does what a line of the setup says.
-func (w *world) setUp(words []string) error {
+// SetUp does what a line of the setup says.
+func (w *world) SetUp(words []string) error {
 	if len(words) < 2 {
 		return fmt.Errorf("%s has no name", words[0])
 	}
-	o := options(words[1:])
+	o := story.Options(words[1:])
 	switch words[0] {
 	case "cluster":
 		labels := map[string]string{}
@@ -43,7 +44,7 @@ func (w *world) setUp(words []string) error {
 		if s == nil || len(words) < 3 {
 			return fmt.Errorf("wave needs a strategy and a name")
 		}
-		wave, err := readWave(words[2], options(words[3:]))
+		wave, err := readWave(words[2], story.Options(words[3:]))
 		s.Waves = append(s.Waves, wave)
 		return err
 	case "app":
@@ -131,23 +132,13 @@ func number(text string) (*int32, error) {
 	return new(int32(n)), err
 }
 
-// options are the words of the form key=value, and bare those without a value.
-func options(words []string) map[string]string {
-	out := map[string]string{}
-	for _, word := range words {
-		if key, value, found := strings.Cut(word, "="); found {
-			out[key] = value
-		}
-	}
-	return out
-}
-
+// bare are the words that are no options.
 func bare(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(word, "=") })
 }
 
-// do does what a line says.
-func (w *world) do(words []string) error {
+// Do does what a line says.
+func (w *world) Do(words []string) error {
 	if words[0] == "expect" {
 		return w.expect(words[1:])
 	}
@@ -196,7 +187,7 @@ func (w *world) doToApp(a *app, verb string, args []string) error { //nolint:cyc
 		return nil
 	case "override":
 		a.live.override = map[string]string{}
-		maps.Copy(a.live.override, options(args))
+		maps.Copy(a.live.override, story.Options(args))
 		return nil
 	case "scale":
 		n, err := strconv.Atoi(first)

@@ -5,16 +5,18 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"fairlead.dev/test/story"
 )
 
 // invent makes a story up: clusters, one or two strategies, one or two applications, and then some
 // hours in which anything may happen.
-func invent(seed uint64) *story {
+func invent(seed uint64) *story.Story {
 	r := rand.New(rand.NewPCG(seed, 18))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	s := &story{about: fmt.Sprintf("seed %d", seed)}
+	s := &story.Story{About: fmt.Sprintf("seed %d", seed)}
 	setUp := func(format string, args ...any) {
-		s.setup = append(s.setup, strings.Fields(fmt.Sprintf(format, args...)))
+		s.Setup = append(s.Setup, strings.Fields(fmt.Sprintf(format, args...)))
 	}
 	n := 2 + r.IntN(10)
 	clusters := make([]string, n)
@@ -51,7 +53,7 @@ func invent(seed uint64) *story {
 	}
 	at := time.Duration(0)
 	do := func(format string, args ...any) {
-		s.lines = append(s.lines, line{number: len(s.lines) + 1, at: at, words: strings.Fields(fmt.Sprintf(format, args...))})
+		s.Lines = append(s.Lines, story.Line{Number: len(s.Lines) + 1, At: at, Words: strings.Fields(fmt.Sprintf(format, args...))})
 	}
 	suspect := false
 	version := 1
@@ -162,26 +164,13 @@ func (w *world) checkMended() {
 		a := w.apps[name]
 		status := a.read()
 		if status.Revision == 0 || status.Stable != status.Revision || len(status.Clusters) > 0 {
-			w.breaks("in the end %s is %s: %+v%s", name, summary(status), status.Clusters, w.tail())
+			w.breaks("in the end %s is %s: %+v", name, summary(status), status.Clusters)
 			continue
 		}
 		for _, target := range names(a.targets) {
 			if o := a.objects[target]; o == nil || o.manifest != a.live.in(target) {
-				w.breaks("in the end %s has not got %s of %s%s", target, a.live.in(target), name, w.tail())
+				w.breaks("in the end %s has not got %s of %s", target, a.live.in(target), name)
 			}
 		}
 	}
-}
-
-// String is a story as a file has it.
-func (s *story) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n", s.about)
-	for _, words := range s.setup {
-		fmt.Fprintln(&b, strings.Join(words, " "))
-	}
-	for _, l := range s.lines {
-		fmt.Fprintln(&b, l.at, strings.Join(l.words, " "))
-	}
-	return b.String()
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"fairlead.dev/test/story"
 )
 
 var (
@@ -35,14 +37,14 @@ func TestInventedStories(t *testing.T) {
 func invented(t *testing.T, n uint64) {
 	t.Helper()
 	s := invent(n)
-	w, unmet, err := s.play(variant{order: n, slow: n%4 == 0})
+	w, unmet, err := play(s, story.Variant{Order: n, Late: n%4 == 0})
 	if err != nil {
 		t.Errorf("seed %d: %v\n%s", n, err, s)
 		return
 	}
 	w.mend()
 	w.checkMended()
-	if broken := append(unmet, w.broken...); len(broken) > 0 {
+	if broken := append(unmet, w.Broken()...); len(broken) > 0 {
 		t.Errorf("seed %d:\n%s\n%s", n, s, broken[0])
 	}
 }

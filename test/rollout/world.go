@@ -5,12 +5,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/hub/flow/rollout/admit"
+	"fairlead.dev/test/story"
 )
 
 // begin is when every story begins.
@@ -27,6 +27,8 @@ const (
 // world is all that there is: what the hub's API server holds, the members, and what the hub
 // remembers.
 type world struct {
+	story.Record
+
 	now        time.Time
 	rand       *rand.Rand // nil for the order of the flow
 	strategies map[string]*fairleadv1alpha1.RolloutStrategySpec
@@ -36,10 +38,8 @@ type world struct {
 	// memory is what the hub forgets when it is restarted.
 	memory map[string]admit.Memory
 	// slow says that the binding stage sees a status only when the next one is written.
-	slow   bool
-	due    []time.Time
-	trace  strings.Builder
-	broken []string
+	slow bool
+	due  []time.Time
 }
 
 // cluster is a member, and what the hub thinks of it.
@@ -57,6 +57,9 @@ func newWorld(r *rand.Rand) *world {
 		apps: map[string]*app{}, memory: map[string]admit.Memory{},
 	}
 }
+
+// Advance lets time pass until so much has passed since the beginning.
+func (w *world) Advance(until time.Duration) { w.advance(begin().Add(until)) }
 
 // advance lets time pass, from one thing that is due to the next.
 func (w *world) advance(until time.Time) {
@@ -103,7 +106,7 @@ func (w *world) settle() {
 			return
 		}
 	}
-	w.breaks("the stages do not come to an end: %s", w.tail())
+	w.breaks("the stages do not come to an end")
 }
 
 // hear is the hub's stage cluster: who is silent, and who is heard again.
@@ -143,17 +146,12 @@ func (w *world) connect(name string, connected bool) {
 
 // tell writes down what happened.
 func (w *world) tell(format string, args ...any) {
-	fmt.Fprintf(&w.trace, "%9s  %s\n", w.now.Sub(begin()), fmt.Sprintf(format, args...))
+	fmt.Fprintf(&w.Trace, "%9s  %s\n", w.now.Sub(begin()), fmt.Sprintf(format, args...))
 }
 
-// tail is the end of what happened.
-func (w *world) tail() string {
-	lines := strings.Split(strings.TrimSpace(w.trace.String()), "\n")
-	return "\n" + strings.Join(lines[max(0, len(lines)-25):], "\n")
-}
-
+// breaks writes down what must never happen.
 func (w *world) breaks(format string, args ...any) {
-	w.broken = append(w.broken, fmt.Sprintf("at %s: ", w.now.Sub(begin()))+fmt.Sprintf(format, args...))
+	w.Break(w.now.Sub(begin()), format, args...)
 }
 
 func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

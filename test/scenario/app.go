@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/test/builder"
+	"fairlead.dev/test/story"
 )
 
 // app is a template with its binding.
@@ -47,7 +48,7 @@ func (a *app) id() string { return "id-" + a.name }
 
 // newApp reads an application.
 func newApp(words []string) (*app, error) {
-	o := options(words[2:])
+	o := story.Options(words[2:])
 	name := words[1]
 	replicas, err := strconv.ParseInt(o["replicas"], 10, 32)
 	if err != nil {
@@ -154,7 +155,7 @@ func (a *app) failover(o map[string]string) error {
 			}
 			f.Application.GracePeriodSeconds, a.grace = new(int32(d.Seconds())), d
 		}
-		if _, ok := o["state"]; ok {
+		if o["state"] == "true" {
 			f.Application.StatePreservation = &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "state", JSONPath: "{ .job }"}}}
 		}
 	}

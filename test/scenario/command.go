@@ -3,15 +3,15 @@ package scenario
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/test/builder"
+	"fairlead.dev/test/story"
 )
 
-// setUp does what a line of the setup says.
-func (w *world) setUp(words []string) error {
+// SetUp does what a line of the setup says.
+func (w *world) SetUp(words []string) error {
 	if len(words) < 2 {
 		return fmt.Errorf("%s has no name", words[0])
 	}
@@ -22,7 +22,7 @@ func (w *world) setUp(words []string) error {
 		}
 		return err
 	}
-	o := options(words[2:])
+	o := story.Options(words[2:])
 	room := int64(100)
 	if o["room"] != "" {
 		var err error
@@ -35,8 +35,8 @@ func (w *world) setUp(words []string) error {
 	return nil
 }
 
-// do does what a line says.
-func (w *world) do(words []string) error {
+// Do does what a line says.
+func (w *world) Do(words []string) error {
 	verb, args := words[0], words[1:]
 	switch verb {
 	case "expect":
@@ -146,23 +146,4 @@ func (w *world) doToApp(verb string, args []string) error {
 	}
 	a.binding = b
 	return nil
-}
-
-// flap returns the lines that a line of this kind stands for.
-func flap(l line) ([]line, error) {
-	if len(l.words) != 5 {
-		return nil, fmt.Errorf("line %d: flap needs a cluster, two durations and how often", l.number)
-	}
-	off, err1 := time.ParseDuration(l.words[2])
-	on, err2 := time.ParseDuration(l.words[3])
-	times, err3 := strconv.Atoi(l.words[4])
-	if err1 != nil || err2 != nil || err3 != nil {
-		return nil, fmt.Errorf("line %d: flap needs a cluster, two durations and how often", l.number)
-	}
-	var out []line
-	for i := range times {
-		at := l.at + time.Duration(i)*(off+on)
-		out = append(out, line{l.number, at, []string{"cut", l.words[1]}}, line{l.number, at + off, []string{"back", l.words[1]}})
-	}
-	return out, nil
 }

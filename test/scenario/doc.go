@@ -16,7 +16,7 @@
 //	cluster NAME [region=R] [room=PODS]
 //	app NAME replicas=N [as=divided|aggregated|dynamic|duplicated] [on=A,B] [groups=A,B/C,D]
 //	    [overflow=E,F/G] [returns=true] [spread=MIN-MAX] [purge=MODE] [tolerate=DURATION] [failover=DURATION] [failpurge=MODE]
-//	    [grace=DURATION] [state] [startup=DURATION]
+//	    [grace=DURATION] [state=true] [startup=DURATION]
 //	TIME lose|cut|back|delete|forget|cordon|evict|uncordon CLUSTER…
 //	TIME flap CLUSTER OFF ON TIMES
 //	TIME restart | stop | start           the hub

@@ -2,56 +2,28 @@ package scenario
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"slices"
+	"strconv"
 	"time"
+
+	"fairlead.dev/test/story"
 )
 
-// variant is a way of telling a story.
-type variant struct {
-	// order is the seed of the order in which stages take turns; 0 is that of the flow.
-	order uint64
-	// restart is the number of the line after which the hub is restarted; 0 is none.
-	restart int
-}
-
-// restartDelay is how long after a line the hub is restarted: things are on their way then.
-const restartDelay = 7 * time.Second
-
-// play tells a story, and returns what happened, which expectations were not met and what
-// happened that must never happen.
-func play(s *story, v variant) (trace string, unmet, broken []string, err error) {
-	var r *rand.Rand
-	if v.order > 0 {
-		r = rand.New(rand.NewPCG(v.order, v.order))
-	}
-	w := newWorld(r)
-	for _, words := range s.setup {
-		if err := w.setUp(words); err != nil {
-			return "", nil, nil, err
-		}
-	}
-	lines, err := unfold(s.lines, v)
+// play tells a story, and returns the world at its end and which expectations were not met.
+func play(s *story.Story, v story.Variant) (story.World, []string, error) {
+	lines, err := unfold(s.Lines)
 	if err != nil {
-		return "", nil, nil, err
+		return nil, nil, err
 	}
-	for _, l := range lines {
-		w.advance(begin().Add(l.at))
-		if err := w.do(l.words); err != nil {
-			if l.words[0] != "expect" {
-				return "", nil, nil, fmt.Errorf("line %d: %w", l.number, err)
-			}
-			unmet = append(unmet, fmt.Sprintf("line %d, at %s: %v%s", l.number, l.at, err, w.tail()))
-		}
-	}
-	return w.trace.String(), unmet, w.broken, nil
+	w := newWorld(v.Rand())
+	unmet, err := (&story.Story{Setup: s.Setup, Lines: lines}).Play(w, v)
+	return w, unmet, err
 }
 
-// unfold returns the lines that are to be played, by time.
-func unfold(lines []line, v variant) ([]line, error) {
-	var out []line
+// unfold returns the lines that are to be played.
+func unfold(lines []story.Line) ([]story.Line, error) {
+	var out []story.Line
 	for _, l := range lines {
-		if l.words[0] != "flap" {
+		if l.Words[0] != "flap" {
 			out = append(out, l)
 			continue
 		}
@@ -61,13 +33,25 @@ func unfold(lines []line, v variant) ([]line, error) {
 		}
 		out = append(out, flaps...)
 	}
-	if v.restart > 0 {
-		for _, l := range lines {
-			if l.number == v.restart {
-				out = append(out, line{l.number, l.at + restartDelay, []string{"restart"}})
-			}
-		}
+	return out, nil
+}
+
+// flap returns the lines that a line of this kind stands for.
+func flap(l story.Line) ([]story.Line, error) {
+	if len(l.Words) != 5 {
+		return nil, fmt.Errorf("line %d: flap needs a cluster, two durations and how often", l.Number)
 	}
-	slices.SortStableFunc(out, func(a, b line) int { return int(a.at - b.at) })
+	off, err1 := time.ParseDuration(l.Words[2])
+	on, err2 := time.ParseDuration(l.Words[3])
+	times, err3 := strconv.Atoi(l.Words[4])
+	if err1 != nil || err2 != nil || err3 != nil {
+		return nil, fmt.Errorf("line %d: flap needs a cluster, two durations and how often", l.Number)
+	}
+	var out []story.Line
+	for i := range times {
+		at := l.At + time.Duration(i)*(off+on)
+		out = append(out, story.Line{Number: l.Number, At: at, Words: []string{"cut", l.Words[1]}},
+			story.Line{Number: l.Number, At: at + off, Words: []string{"back", l.Words[1]}})
+	}
 	return out, nil
 }

@@ -58,12 +58,12 @@ func (w *world) deleteWork(a *app, cluster string, work *workv1alpha1.Work, inte
 func (w *world) mayDelete(a *app, cluster string) {
 	why, ok := a.allowed[cluster]
 	if !ok {
-		w.breaks("1. %s is deleted in %s, which it was not evicted from%s", a.name, cluster, w.tail())
+		w.breaks("1. %s is deleted in %s, which it was not evicted from", a.name, cluster)
 		return
 	}
 	c := w.clusters[cluster]
 	if c != nil && c.DeletionTimestamp.IsZero() && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterReady) && why != "taken back" {
-		w.breaks("6. %s is deleted in %s (%s), which is not heard from%s", a.name, cluster, why, w.tail())
+		w.breaks("6. %s is deleted in %s (%s), which is not heard from", a.name, cluster, why)
 	}
 	if why == "at once" {
 		return
@@ -75,11 +75,11 @@ func (w *world) mayDelete(a *app, cluster string) {
 	case workv1alpha2.EvictionReleased, workv1alpha2.EvictionAbandoned, workv1alpha2.EvictionGone, "taken back":
 	case workv1alpha2.EvictionTimedOut:
 		if early := w.early(a); early != "" {
-			w.breaks("2. %s is given up in %s although %s%s", a.name, cluster, early, w.tail())
+			w.breaks("2. %s is given up in %s although %s", a.name, cluster, early)
 		}
 	default:
 		if lacking := w.lacking(a); lacking != "" {
-			w.breaks("2. %s goes from %s (%s) although %s%s", a.name, cluster, why, lacking, w.tail())
+			w.breaks("2. %s goes from %s (%s) although %s", a.name, cluster, why, lacking)
 		}
 	}
 }
@@ -126,7 +126,7 @@ const toAndFro = 3 * time.Minute
 // mayCreate looks whether a Work is made that was deleted a moment ago.
 func (w *world) mayCreate(a *app, cluster string) {
 	if at, ok := a.deleted[cluster]; ok && w.now.Sub(at) < toAndFro {
-		w.breaks("7. %s is put into %s again, %s after it was deleted there%s", a.name, cluster, w.now.Sub(at), w.tail())
+		w.breaks("7. %s is put into %s again, %s after it was deleted there", a.name, cluster, w.now.Sub(at))
 	}
 }
 
@@ -147,7 +147,7 @@ func (w *world) check() {
 			}
 		}
 		if runs > a.most {
-			w.breaks("3. %d replicas of %s are there, %d are to be%s", runs, name, a.most, w.tail())
+			w.breaks("3. %d replicas of %s are there, %d are to be", runs, name, a.most)
 			a.most = runs // said once
 		}
 	}
@@ -161,7 +161,7 @@ func (w *world) checkSettled() {
 	for _, name := range names(w.apps) {
 		a := w.apps[name]
 		if evict.Missing(&a.binding.Spec) > 0 && scheduled(a.binding) == workv1alpha2.ReasonScheduledSuccess {
-			w.breaks("4. %d replicas of %s have no cluster, and nobody says so%s", evict.Missing(&a.binding.Spec), name, w.tail())
+			w.breaks("4. %d replicas of %s have no cluster, and nobody says so", evict.Missing(&a.binding.Spec), name)
 		}
 	}
 }

@@ -2,12 +2,10 @@ package scenario
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
-	"strings"
+	"fmt"
 	"testing"
 
-	. "github.com/onsi/gomega"
+	"fairlead.dev/test/story"
 )
 
 var update = flag.Bool("update", false, "write what happens behind the stories")
@@ -17,53 +15,11 @@ const orders = 5
 
 func TestStories(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("stories/*.txt")
-	g := NewWithT(t)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(len(files) >= 25 || *update).To(BeTrue(), "there are at least 25 stories")
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			text, err := os.ReadFile(file)
-			g.Expect(err).NotTo(HaveOccurred())
-			s, err := read(string(text))
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(s.about).NotTo(BeEmpty(), "a story begins by saying what it is about")
-			tell(t, file, string(text), s)
-		})
-	}
-}
-
-func tell(t *testing.T, file, text string, s *story) {
-	t.Helper()
-	g := NewWithT(t)
-	trace, unmet, broken, err := play(s, variant{})
-	g.Expect(err).NotTo(HaveOccurred())
-	for _, u := range append(unmet, broken...) {
-		t.Error(u)
-	}
-	if *update {
-		told, _, _ := strings.Cut(text, "\n---\n")
-		g.Expect(os.WriteFile(file, []byte(strings.TrimRight(told, "\n")+"\n---\n"+trace), 0o600)).To(Succeed())
-	} else {
-		g.Expect(trace).To(Equal(s.golden), "see whether this is better, then: go test ./test/scenario -update")
+	how := story.Telling{
+		Setup: []string{"cluster", "app"}, Least: 25, Update: *update, Play: play, ReorderRestarts: true, Variants: map[string]story.Variant{},
 	}
 	for order := range uint64(orders) {
-		_, unmet, broken, err := play(s, variant{order: order + 1})
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, u := range append(unmet, broken...) {
-			t.Errorf("in order %d: %s", order+1, u)
-		}
+		how.Variants[fmt.Sprintf("in order %d", order+1)] = story.Variant{Order: order + 1}
 	}
-	for _, l := range s.lines {
-		if l.words[0] == "expect" {
-			continue
-		}
-		_, _, broken, err := play(s, variant{order: uint64(l.number), restart: l.number})
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, b := range broken {
-			t.Errorf("with a restart after line %d: %s", l.number, b)
-		}
-	}
+	how.Tell(t)
 }

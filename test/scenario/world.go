@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,6 +16,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/test/story"
 )
 
 // begin is when every story begins.
@@ -24,6 +24,8 @@ func begin() time.Time { return time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC) }
 
 // world is all that there is: what the hub's API server holds, the members, and the hub.
 type world struct {
+	story.Record
+
 	now      time.Time
 	rand     *rand.Rand // nil for the order of the flow
 	clusters map[string]*clusterv1alpha1.Cluster
@@ -34,9 +36,7 @@ type world struct {
 	members  map[string]*member
 	hub      *hub // nil while it is down
 	// due are the times at which somebody wants to look again.
-	due    []time.Time
-	trace  strings.Builder
-	broken []string
+	due []time.Time
 }
 
 func newWorld(r *rand.Rand) *world {
@@ -50,6 +50,9 @@ func newWorld(r *rand.Rand) *world {
 		works: map[types.NamespacedName]*workv1alpha1.Work{}, apps: map[string]*app{}, members: map[string]*member{}, hub: newHub(),
 	}
 }
+
+// Advance lets time pass until so much has passed since the beginning.
+func (w *world) Advance(until time.Duration) { w.advance(begin().Add(until)) }
 
 // advance lets time pass until then, stopping whenever somebody has something to do.
 func (w *world) advance(until time.Time) {
@@ -102,22 +105,17 @@ func (w *world) settle() {
 			return
 		}
 	}
-	w.breaks("the stages do not come to an end: %s", w.tail())
+	w.breaks("the stages do not come to an end")
 }
 
 // tell writes down what happened.
 func (w *world) tell(format string, args ...any) {
-	fmt.Fprintf(&w.trace, "%8s  %s\n", w.now.Sub(begin()), fmt.Sprintf(format, args...))
+	fmt.Fprintf(&w.Trace, "%8s  %s\n", w.now.Sub(begin()), fmt.Sprintf(format, args...))
 }
 
-// tail is the end of what happened.
-func (w *world) tail() string {
-	lines := strings.Split(strings.TrimSpace(w.trace.String()), "\n")
-	return "\n" + strings.Join(lines[max(0, len(lines)-12):], "\n")
-}
-
+// breaks writes down what must never happen.
 func (w *world) breaks(format string, args ...any) {
-	w.broken = append(w.broken, fmt.Sprintf("at %s: ", w.now.Sub(begin()))+fmt.Sprintf(format, args...))
+	w.Break(w.now.Sub(begin()), format, args...)
 }
 
 func (w *world) list() []*clusterv1alpha1.Cluster {
