@@ -154,7 +154,7 @@ func newRolloutRetry(env Environment) *cobra.Command {
 		Use:   "retry KIND/NAME [CLUSTER...]",
 		Short: "Give clusters that failed their time anew",
 		Long: "Count clusters as sent just now that failed with the newest revision, all of them if none is named. Those that `hub rollout\n" +
-			"skip` left out are taken in again.",
+			"skip` left out are taken in again. If they are all well by now, a rollout that was halted for them goes on.",
 		Example: "  hub rollout retry deployment/web -n shop\n  hub rollout retry deployment/web -n shop edge-4",
 		Args:    anApplication,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -165,6 +165,10 @@ func newRolloutRetry(env Environment) *cobra.Command {
 			clusters, err := steered(hub, s).Retry(cmd.Context(), args[1:], env.Clock.Now())
 			if err != nil {
 				return fmt.Errorf("%w; `%s --clusters` shows how each is", err, rollouts.Command("status", s.Template))
+			}
+			if len(clusters) == 0 {
+				say(env.Out, "%s: r%d goes on, since the clusters that failed are well by now", s.Named(), s.Revision)
+				return nil
 			}
 			say(env.Out, "%s: r%d is tried again in %s", s.Named(), s.Revision, strings.Join(clusters, ", "))
 			return nil

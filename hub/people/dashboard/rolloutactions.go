@@ -33,7 +33,7 @@ func rolloutActions(r *rollouts.Rollout, status *fairleadv1alpha1.StagedRolloutS
 	} else if !r.Done || !r.CaughtUp {
 		add("Pause", "/pause", false)
 	}
-	if slices.ContainsFunc(r.Groups, func(g rollouts.Group) bool { return g.State == fairleadv1alpha1.ClusterFailed }) {
+	if rollouts.FailedNoMore(status) || slices.ContainsFunc(r.Groups, func(g rollouts.Group) bool { return g.State == fairleadv1alpha1.ClusterFailed }) {
 		add("Retry", "/retry", false)
 	}
 	if len(r.Revisions) > 1 {
@@ -223,6 +223,9 @@ func (s *Server) askRetry(ctx context.Context, v *visit) (*question, error) {
 	}
 	q := rolloutQuestion(one, "Retry")
 	q.Text = "Clusters that failed are given their time anew, as if they had been sent the revision just now."
+	if rollouts.FailedNoMore(one.Object.RolloutStatus()) {
+		q.Text = "The clusters that failed are well by now: it goes on."
+	}
 	for _, g := range rollouts.Of(one.Object, one.App.Template, v.now).Groups {
 		if g.State == fairleadv1alpha1.ClusterFailed {
 			q.Points = append(q.Points, g.Said(mostPoints))
@@ -242,6 +245,9 @@ func (s *Server) doRetry(ctx context.Context, v *visit) (string, string, error) 
 	clusters, err := steer.Retry(ctx, nil, s.clock.Now())
 	if err != nil {
 		return "", "", refused(err)
+	}
+	if len(clusters) == 0 {
+		return "It goes on.", rolloutPath(one.App.Namespace, one.App.Binding), nil
 	}
 	return "It is tried again in " + plural(len(clusters), "cluster") + ".", rolloutPath(one.App.Namespace, one.App.Binding), nil
 }

@@ -146,7 +146,8 @@ func (r Rollout) Abort(ctx context.Context) (fairleadv1alpha1.RolloutTarget, err
 }
 
 // Retry gives clusters their time anew, all that failed if none is named; such that were skipped are
-// skipped no more. It returns them. The time is now, by which this retry differs from the one before.
+// skipped no more. It returns them: none if they are all well by now, and the rollout was still halted for
+// them. The time is now, by which this retry differs from the one before.
 func (r Rollout) Retry(ctx context.Context, clusters []string, now time.Time) ([]string, error) {
 	var out []string
 	_, err := r.edit(ctx, "retrying", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
@@ -169,8 +170,16 @@ func retryIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.
 		}
 	}
 	slices.Sort(failed)
+	again := func(name string) fairleadv1alpha1.ClusterAtRevision {
+		return fairleadv1alpha1.ClusterAtRevision{Revision: status.Revision, Cluster: name, Attempt: now.UTC().Format(time.RFC3339)}
+	}
 	if len(clusters) == 0 {
-		if clusters = failed; len(clusters) == 0 {
+		switch clusters = failed; {
+		case len(clusters) == 0 && rollouts.FailedNoMore(status) && anyOf(status) != "":
+			// Any retry lifts the halt: that of one that is well asks nothing of it.
+			spec.Retry = append(spec.Retry, again(anyOf(status)))
+			return nil, nil
+		case len(clusters) == 0:
 			return nil, refuse("no cluster has failed")
 		}
 	}
@@ -188,10 +197,20 @@ func retryIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.
 	})
 	for _, name := range clusters {
 		if in[name] == fairleadv1alpha1.ClusterFailed {
-			spec.Retry = append(spec.Retry, fairleadv1alpha1.ClusterAtRevision{Revision: status.Revision, Cluster: name, Attempt: now.UTC().Format(time.RFC3339)})
+			spec.Retry = append(spec.Retry, again(name))
 		}
 	}
 	return clusters, nil
+}
+
+// anyOf is a cluster that was sent the newest revision; empty if none was.
+func anyOf(status *fairleadv1alpha1.StagedRolloutStatus) string {
+	for _, g := range status.Clusters {
+		if g.Revision == status.Revision && len(g.Names) > 0 {
+			return g.Names[0]
+		}
+	}
+	return ""
 }
 
 // Skip leaves clusters out of the newest revision. Each must be one of the targets. It says whether that

@@ -101,7 +101,15 @@ func TestWhatIsTriedAgain(t *testing.T) {
 
 	_, err := retryIn(spec, status, []string{"healthy"}, now)
 	g.Expect(err).To(MatchError(`cluster "healthy" has neither failed with r2 nor is it skipped`))
-	status.Clusters = nil
+	status.Clusters = []fairleadv1alpha1.ClusterGroup{{State: fairleadv1alpha1.ClusterHealthy, Revision: 2, Names: []string{"a", "c"}}}
 	_, err = retryIn(spec, status, nil, now)
 	g.Expect(err).To(MatchError("no cluster has failed"))
+
+	// It is halted for clusters that are well by now: to try again is to go on.
+	status.Conditions = []metav1.Condition{{
+		Type: fairleadv1alpha1.RolloutConditionHalted, Status: metav1.ConditionTrue, Reason: fairleadv1alpha1.ReasonRolloutTooManyFailed,
+	}}
+	spec.Retry = nil
+	g.Expect(retryIn(spec, status, nil, now)).To(BeEmpty())
+	g.Expect(spec.Retry).To(Equal([]fairleadv1alpha1.ClusterAtRevision{again("a")}))
 }

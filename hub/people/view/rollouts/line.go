@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/people/view/applications"
 )
 
@@ -100,6 +101,8 @@ func next(r *Rollout, status *fairleadv1alpha1.StagedRolloutStatus) string {
 		return ""
 	case r.Paused:
 		return do("resume") + " goes on; " + do("abort") + " takes it back."
+	case FailedNoMore(status):
+		return "The clusters that failed are well by now: " + do("retry") + " goes on; " + do("abort") + " takes it back where it was sent."
 	case r.Halted && len(names(r.Groups, fairleadv1alpha1.ClusterFailed)) == 0:
 		return "It goes on by itself once the clusters that are lost are healthy again. " + do("abort") + " takes it back where it was sent."
 	case r.Halted:
@@ -112,6 +115,14 @@ func next(r *Rollout, status *fairleadv1alpha1.StagedRolloutStatus) string {
 	default:
 		return ""
 	}
+}
+
+// FailedNoMore says whether a rollout is still halted for clusters that failed, and none of them fails any more: it
+// goes on when a person says so.
+func FailedNoMore(status *fairleadv1alpha1.StagedRolloutStatus) bool {
+	c := meta.FindStatusCondition(status.Conditions, fairleadv1alpha1.RolloutConditionHalted)
+	return c != nil && c.Status == "True" && c.Reason == fairleadv1alpha1.ReasonRolloutTooManyFailed &&
+		len(revision.Names(status.Clusters, fairleadv1alpha1.ClusterFailed)) == 0
 }
 
 // WaitsForApproval returns the wave that a person is to approve; empty if none is.
