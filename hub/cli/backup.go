@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +42,7 @@ func newBackup(env Environment) *cobra.Command {
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if files[0] != stdio {
-				if err := store.run(cmd.Context(), env, "backup", files[0]); err != nil {
+				if err := store.run(cmd.Context(), env, stream{}, "backup", files[0]); err != nil {
 					return err
 				}
 				info, err := os.Stat(files[0])
@@ -51,7 +52,7 @@ func newBackup(env Environment) *cobra.Command {
 				say(env.Err, "%s holds the hub of %s: %.1f MB. Restore it with `hub restore`.", files[0], store.dataDir, float64(info.Size())/1e6)
 				return nil
 			}
-			return store.run(cmd.Context(), env, "backup", stdio)
+			return store.run(cmd.Context(), env, stream{out: env.exact}, "backup", stdio)
 		},
 	}
 	store.add(cmd)
@@ -71,7 +72,11 @@ func newRestore(env Environment) *cobra.Command {
 			"  hub restore hub.backup && systemctl start fairlead-hub",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if err := store.run(cmd.Context(), env, "restore", files[0]); err != nil {
+			var given stream
+			if files[0] == stdio {
+				given.in = env.In
+			}
+			if err := store.run(cmd.Context(), env, given, "restore", files[0]); err != nil {
 				return err
 			}
 			say(env.Err, "%s holds the hub again. Start it: `hub serve --data-dir %s`, with the flags that it had.", store.dataDir, store.dataDir)
@@ -89,8 +94,14 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// stream is what goes in and comes out; nil is nothing.
+type stream struct {
+	in  io.Reader
+	out io.Writer
+}
+
 // run has the program that is the embedded API do it: it knows its database.
-func (f storeFlags) run(ctx context.Context, env Environment, what, file string) error {
+func (f storeFlags) run(ctx context.Context, env Environment, through stream, command ...string) error {
 	binary, err := apiserver.FindBinary(f.controlplane)
 	if err != nil {
 		return err
@@ -100,11 +111,8 @@ func (f storeFlags) run(ctx context.Context, env Environment, what, file string)
 		return fmt.Errorf("--data-dir %q: %w", f.dataDir, err)
 	}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, what, "--data-dir", dataDir, file) //nolint:gosec // the operator's own program
-	cmd.Stderr = &said
-	if file == stdio {
-		cmd.Stdin, cmd.Stdout = env.In, env.exact
-	}
+	cmd := exec.CommandContext(ctx, binary, append(command, "--data-dir", dataDir)...) //nolint:gosec // the operator's own program
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = through.in, through.out, &said
 	// Asked to stop, it removes what it began. Ctrl-C would reach it twice, and the second time
 	// kills it, hence a group of its own.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -118,7 +126,7 @@ func (f storeFlags) run(ctx context.Context, env Environment, what, file string)
 		return nil
 	}
 	if words == "" {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 	}
 	return errors.New(words)
 }

@@ -53,6 +53,7 @@ type serveFlags struct {
 	adminKubeconfig string
 	adminContext    string
 	controlplane    string
+	encryption      string
 	kubeconfig      string
 	context         string
 	advertiseURL    string
@@ -90,6 +91,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.adminKubeconfig, "admin-kubeconfig", "", "where to write the administrator's kubeconfig of the embedded API (default: admin.kubeconfig in the data directory)")
 	fs.StringVar(&f.adminContext, "admin-context", "hub", "name of the context in that kubeconfig")
 	fs.StringVar(&f.controlplane, "controlplane-binary", "", "the program that is the embedded API (default: controlplane beside this program, or else on $PATH)")
+	fs.StringVar(&f.encryption, "encryption-provider-config", "", "EncryptionConfiguration of apiserver.config.k8s.io/v1 by which the embedded API encrypts its database instead of with a key of its own, such as one with a KMS v2 provider")
 
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "run against the API of this kubeconfig instead of an embedded one")
 	fs.StringVar(&f.context, "context", "", "context in that kubeconfig (default: the current one)")
@@ -120,7 +122,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 
 // embeddedOnly names the flags that say nothing about an API of somebody else's.
 func embeddedOnly() []string {
-	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary", "profiling"}
+	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary", "encryption-provider-config", "profiling"}
 }
 
 // complete fills in what is not given, and says what is wrong.

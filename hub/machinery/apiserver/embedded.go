@@ -39,6 +39,9 @@ type Embedded struct {
 	HeapRoom int64
 	// Profiling lets administrators ask it for its profiles.
 	Profiling bool
+	// EncryptionProviderConfig is the operator's file that says how the database is encrypted; empty
+	// is with a key that the API makes itself.
+	EncryptionProviderConfig string
 	// Progress is told each line that the program prints.
 	Progress func(line string)
 	// Clock measures how long it may take.
@@ -95,6 +98,9 @@ func (e Embedded) args() []string {
 	}
 	if len(e.TLSSANs) > 0 {
 		args = append(args, "--tls-san="+strings.Join(e.TLSSANs, ","))
+	}
+	if e.EncryptionProviderConfig != "" {
+		args = append(args, "--encryption-provider-config="+e.EncryptionProviderConfig)
 	}
 	if e.HeapRoom > 0 {
 		args = append(args, "--heap-room="+strconv.FormatInt(e.HeapRoom, 10))

@@ -47,7 +47,7 @@ func newCommand(run func(context.Context, supervise.Config) error) *cobra.Comman
 		return fmt.Errorf("%w; see controlplane --help", err)
 	})
 	f.add(cmd.Flags())
-	cmd.AddCommand(newBackup(), newRestore())
+	cmd.AddCommand(newBackup(), newRestore(), newEncryption())
 	return cmd
 }
 
@@ -64,6 +64,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Context, "context", "", "name of the context in that kubeconfig (default: hub or member)")
 	fs.StringVar(&c.ServiceCIDR, "service-cidr", "10.96.0.0/16", "range of the addresses of services")
 	fs.Int64Var(&c.HeapRoom, "heap-room", 0, "how many bytes the heap of kube-apiserver may fill before it searches garbage as often as by default")
+	fs.StringVar(&c.EncryptionProviderConfig, "encryption-provider-config", "", "EncryptionConfiguration by which a hub encrypts its database instead of with keys of its own, such as one with a KMS v2 provider")
 	fs.BoolVar(&c.UnsafeNoFsync, "unsafe-no-fsync", false, "let etcd not wait for the disk; for throwaway clusters")
 	fs.BoolVar(&c.Profiling, "profiling", false, "let administrators ask kube-apiserver for its profiles, below /debug/pprof")
 
@@ -80,12 +81,22 @@ func clusterOnly() []string {
 	return []string{"nodes", "node-cpu", "node-memory", "node-pods", "region", "zones"}
 }
 
+// hubOnly names the flags that say nothing about a cluster.
+func hubOnly() []string { return []string{"encryption-provider-config"} }
+
 func (f *flags) config(fs *pflag.FlagSet) (supervise.Config, error) {
 	cfg := f.cfg
 	if f.profile == "" {
 		return cfg, errors.New("--profile is required: hub or cluster; see controlplane --help")
 	}
 	cfg.Profile = args.Profile(f.profile)
+	if cfg.Profile == args.Cluster {
+		for _, name := range hubOnly() {
+			if fs.Changed(name) {
+				return cfg, fmt.Errorf("--%s is for --profile hub", name)
+			}
+		}
+	}
 	if cfg.Profile == args.Hub {
 		for _, name := range clusterOnly() {
 			if fs.Changed(name) {

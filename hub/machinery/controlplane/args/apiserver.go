@@ -64,6 +64,9 @@ func APIServer(in Input) []string {
 	if in.HeapRoom > 0 {
 		out = append(out, "--"+HeapFlag+"="+strconv.FormatInt(in.HeapRoom, 10))
 	}
+	if in.EncryptionConfig != "" {
+		out = append(out, "--encryption-provider-config="+in.EncryptionConfig)
+	}
 	if in.Profile == Hub {
 		out = append(out,
 			"--disable-admission-plugins="+strings.Join(hubDisabledAdmission(), ","),

@@ -42,6 +42,8 @@ type Input struct {
 	Port          int
 	AdvertiseHost string
 	ServiceCIDR   netip.Prefix
+	// EncryptionConfig is the file that says how the database is encrypted; empty is not at all.
+	EncryptionConfig string
 	// HeapRoom is how many bytes the heap of kube-apiserver may fill before it searches garbage as often as Go does by
 	// default; 0 is none.
 	HeapRoom int64

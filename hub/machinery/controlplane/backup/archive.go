@@ -13,6 +13,7 @@ import (
 	"path"
 	"time"
 
+	"fairlead.dev/hub/machinery/controlplane/encryption"
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
@@ -24,6 +25,7 @@ const (
 	databaseName = "etcd.db"
 	portName     = "port"
 	pkiName      = "pki"
+	keysName     = "encryption/" + encryption.KeysName
 
 	// maxSmall bounds what is read into memory; keys and certificates are a few hundred bytes.
 	maxSmall = 1 << 20
@@ -49,6 +51,10 @@ func secrets() []string {
 	}
 	return out
 }
+
+// small are the entries beside the database. Those that are not required may not be there: a hub of before it encrypted anything has no
+// keys for that.
+func small() []string { return append(secrets(), portName, keysName) }
 
 // required are the entries without which a control plane cannot be restored.
 func required() []string { return append(secrets(), databaseName) }

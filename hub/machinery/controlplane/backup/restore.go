@@ -7,18 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"go.etcd.io/etcd/etcdutl/v3/snapshot"
-	"go.uber.org/zap"
-
-	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
+	"fairlead.dev/hub/machinery/controlplane/database"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
-
-// revisionBump is far more than a hub writes between two backups; a revision has 63 bits.
-const revisionBump = 1_000_000_000
 
 // Restored says what was restored.
 type Restored struct {
@@ -71,14 +66,8 @@ func restore(ctx context.Context, in io.Reader, dir *datadir.Dir) (*Restored, er
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	etcd := args.EtcdMember()
-	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath: snapshotPath, OutputDataDir: dir.Etcd(),
-		Name: etcd.Name, PeerURLs: []string{etcd.PeerURL}, InitialCluster: etcd.Name + "=" + etcd.PeerURL, InitialClusterToken: etcd.Token,
-		RevisionBump: revisionBump, MarkCompacted: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("restoring the database: %w", err)
+	if err := database.Restore(snapshotPath, dir.Etcd()); err != nil {
+		return nil, err
 	}
 	return &Restored{Taken: archive.Taken, Version: archive.Version}, nil
 }
@@ -97,11 +86,7 @@ func (r *reader) toFile(name, path string) error {
 
 // toDir writes a small entry, whose name is among those that we know.
 func (r *reader) toDir(name string, dir *datadir.Dir) error {
-	known := false
-	for _, one := range append(secrets(), portName) {
-		known = known || one == name
-	}
-	if !known {
+	if !slices.Contains(small(), name) {
 		return fmt.Errorf("the backup holds %q, which this program does not know", name)
 	}
 	var data bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fairlead.dev/hub/machinery/controlplane/database"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
 
@@ -87,7 +88,7 @@ func TestWhatIsNoWholeBackupIsRefusedAndLeavesNothing(t *testing.T) {
 func TestNothingIsBackedUpOfAHubThatDoesNotRun(t *testing.T) {
 	t.Parallel()
 	err := Source{DataDir: t.TempDir()}.Take(t.Context(), &bytes.Buffer{})
-	if !errors.Is(err, ErrNotRunning) {
+	if !errors.Is(err, database.ErrNotRunning) {
 		t.Errorf("Take() = %v, want ErrNotRunning", err)
 	}
 }

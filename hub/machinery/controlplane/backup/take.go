@@ -12,19 +12,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-
-	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/database"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
-
-const dialTimeout = 10 * time.Second
-
-// ErrNotRunning says that nobody serves the data directory.
-var ErrNotRunning = errors.New("not running")
 
 // Source is what is backed up.
 type Source struct {
@@ -43,33 +36,24 @@ func (s Source) Take(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	switch _, err := os.Stat(filepath.Join(dir.Run(), args.EtcdSocket)); {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: no hub runs on %q: start it, or, as long as it is stopped, copy the directory as it is", ErrNotRunning, s.DataDir)
-	case err != nil:
-		return fmt.Errorf("looking for the database: %w; run this as the user of the hub", err)
-	}
-	if err := os.Chdir(dir.Run()); err != nil {
-		return fmt.Errorf("going to where the database is served: %w", err)
-	}
-	database, err := takeSnapshot(ctx, dir)
+	copied, err := takeSnapshot(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = database.Close() }()
+	defer func() { _ = copied.Close() }()
 
 	all := contents{Format: format, Taken: s.Now.UTC(), Version: s.Version, SHA256: map[string]string{}}
 	var size int64
-	if all.SHA256[databaseName], size, err = checksum(database); err != nil {
+	if all.SHA256[databaseName], size, err = checksum(copied); err != nil {
 		return err
 	}
-	if _, err := database.Seek(0, io.SeekStart); err != nil {
+	if _, err := copied.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the snapshot: %w", err)
 	}
 	files := map[string][]byte{}
-	for _, name := range append(secrets(), portName) {
+	for _, name := range small() {
 		data, err := os.ReadFile(filepath.Join(dir.Root(), filepath.FromSlash(name)))
-		if name == portName && errors.Is(err, fs.ErrNotExist) {
+		if !slices.Contains(required(), name) && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
@@ -78,10 +62,10 @@ func (s Source) Take(ctx context.Context, out io.Writer) error {
 		sum := sha256.Sum256(data)
 		files[name], all.SHA256[name] = data, hex.EncodeToString(sum[:])
 	}
-	return all.write(out, files, database, size)
+	return all.write(out, files, copied, size)
 }
 
-func (c contents) write(out io.Writer, files map[string][]byte, database io.Reader, size int64) error {
+func (c contents) write(out io.Writer, files map[string][]byte, copied io.Reader, size int64) error {
 	head, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the contents: %w", err)
@@ -93,14 +77,14 @@ func (c contents) write(out io.Writer, files map[string][]byte, database io.Read
 	if err := w.add(contentsName, int64(len(head)), bytes.NewReader(head)); err != nil {
 		return err
 	}
-	for _, name := range append(secrets(), portName) {
+	for _, name := range small() {
 		if data, ok := files[name]; ok {
 			if err := w.add(name, int64(len(data)), bytes.NewReader(data)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := w.add(databaseName, size, database); err != nil {
+	if err := w.add(databaseName, size, copied); err != nil {
 		return err
 	}
 	return w.close()
@@ -109,62 +93,21 @@ func (c contents) write(out io.Writer, files map[string][]byte, database io.Read
 // takeSnapshot returns the database as it is at one moment, in a file that has no name any more: whatever ends this
 // process, nothing is left.
 func takeSnapshot(ctx context.Context, dir *datadir.Dir) (*os.File, error) {
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{"unix://" + args.EtcdSocket}, DialTimeout: dialTimeout, Context: ctx, Logger: zap.NewNop(),
-	})
+	client, err := database.Connect(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the database of %q: %w", dir.Root(), err)
+		return nil, err
 	}
 	defer func() { _ = client.Close() }()
-	// A hub that was killed leaves the socket; without this question the snapshot would wait for ever.
-	asking, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	if _, err := client.Status(asking, client.Endpoints()[0]); err != nil {
-		return nil, fmt.Errorf("%w: the database of %q does not answer: %w", ErrNotRunning, dir.Root(), err)
-	}
-	stream, err := client.Snapshot(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("taking a snapshot: %w", err)
-	}
-	defer func() { _ = stream.Close() }()
 	file, err := os.CreateTemp(dir.Run(), "backup-")
 	if err != nil {
 		return nil, fmt.Errorf("making a file for the snapshot: %w", err)
 	}
-	err = os.Remove(file.Name())
-	if err == nil {
-		_, err = io.Copy(file, stream)
-	}
-	if err == nil {
-		err = isWhole(file)
+	if err = os.Remove(file.Name()); err == nil {
+		err = database.Copy(ctx, client, file)
 	}
 	if err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("taking a snapshot: %w", err)
+		return nil, err
 	}
 	return file, nil
-}
-
-// isWhole checks the sum with which etcd ends a snapshot, and goes back to the beginning.
-func isWhole(file *os.File) error {
-	end, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	if end <= sha256.Size {
-		return errors.New("the database sent nothing")
-	}
-	want := make([]byte, sha256.Size)
-	if _, err := file.ReadAt(want, end-sha256.Size); err != nil {
-		return err
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, end-sha256.Size)); err != nil {
-		return err
-	}
-	if !bytes.Equal(sum.Sum(nil), want) {
-		return errors.New("the snapshot does not have the checksum that the database sent with it")
-	}
-	_, err = file.Seek(0, io.SeekStart)
-	return err
 }

@@ -50,7 +50,11 @@ func hold(path string) (*Dir, error) {
 		return nil, err
 	}
 	d := &Dir{root: root, lock: lock}
-	for _, sub := range []string{d.PKI(), d.Logs(), d.Run(), d.Etcd(), filepath.Dir(d.Kubeconfig(""))} {
+	if err := d.finishReplacing(); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	for _, sub := range []string{d.PKI(), d.Logs(), d.Run(), d.Etcd(), d.Encryption(), filepath.Dir(d.Kubeconfig(""))} {
 		if err := private(sub); err != nil {
 			_ = d.Close()
 			return nil, err
@@ -108,6 +112,9 @@ func (d *Dir) PKI() string { return filepath.Join(d.root, "pki") }
 
 // Logs is the directory of the components' logs.
 func (d *Dir) Logs() string { return filepath.Join(d.root, "logs") }
+
+// Encryption is the directory of the keys by which the database is encrypted.
+func (d *Dir) Encryption() string { return filepath.Join(d.root, "encryption") }
 
 // Run is the working directory of the components.
 func (d *Dir) Run() string { return filepath.Join(d.root, "run") }

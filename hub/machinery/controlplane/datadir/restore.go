@@ -59,7 +59,7 @@ func (d *Dir) beginRestore() error {
 
 // Restored lets control planes start on the directory. All that was written is on disk before.
 func (d *Dir) Restored() error {
-	for _, dir := range []string{d.PKI(), d.Etcd(), d.root} {
+	for _, dir := range []string{d.PKI(), d.Encryption(), d.Etcd(), d.root} {
 		if err := syncDir(dir); err != nil {
 			return err
 		}
@@ -79,12 +79,12 @@ func (d *Dir) Clear() error {
 }
 
 func (d *Dir) clear() error {
-	for _, path := range []string{d.Etcd(), d.PKI(), d.portFile()} {
+	for _, path := range []string{d.Etcd(), d.PKI(), d.Encryption(), d.portFile()} {
 		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("clearing what was restored: %w", err)
 		}
 	}
-	return errors.Join(private(d.Etcd()), private(d.PKI()))
+	return errors.Join(private(d.Etcd()), private(d.PKI()), private(d.Encryption()))
 }
 
 func (d *Dir) unfinished() bool {
@@ -94,7 +94,7 @@ func (d *Dir) unfinished() bool {
 
 // holds names the first thing of a control plane that is in the directory; "" if there is none.
 func (d *Dir) holds() (string, error) {
-	for what, path := range map[string]string{"the database": d.Etcd(), "the keys": d.PKI()} {
+	for what, path := range map[string]string{"the database": d.Etcd(), "the keys": d.PKI(), "keys of encryption": d.Encryption()} {
 		entries, err := os.ReadDir(path)
 		if err != nil {
 			return "", fmt.Errorf("looking into the data directory: %w", err)

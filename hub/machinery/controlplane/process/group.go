@@ -187,6 +187,17 @@ func (g *Group) Stop() {
 	}
 }
 
+// End stops one component, which is no failure.
+func (g *Group) End(name string) {
+	g.children = slices.DeleteFunc(g.children, func(c *child) bool {
+		if c.Name != name {
+			return false
+		}
+		g.stop(c)
+		return true
+	})
+}
+
 func (g *Group) stop(c *child) {
 	c.mu.Lock()
 	close(c.stop)

@@ -32,6 +32,8 @@ type Config struct {
 	// HeapRoom is how many bytes the heap of kube-apiserver may fill for the sake of speed; 0 is as Go does by default.
 	HeapRoom  int64
 	Profiling bool
+	// EncryptionProviderConfig is a configuration of encryption of the operator's; empty means the hub's own keys.
+	EncryptionProviderConfig string
 }
 
 // Range of sizes that kube-apiserver takes for IPv4 and IPv6 service ranges.
@@ -77,9 +79,12 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	if c.Context == "" {
 		c.Context = map[args.Profile]string{args.Hub: "hub", args.Cluster: "member"}[c.Profile]
 	}
-	if c.Kubeconfig != "" {
-		if c.Kubeconfig, err = filepath.Abs(c.Kubeconfig); err != nil {
-			return c, none, fmt.Errorf("resolving --kubeconfig: %w", err)
+	for flag, path := range map[string]*string{"kubeconfig": &c.Kubeconfig, "encryption-provider-config": &c.EncryptionProviderConfig} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return c, none, fmt.Errorf("resolving --%s: %w", flag, err)
 		}
 	}
 	return c, cidr, nil

@@ -16,11 +16,14 @@ import (
 
 	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
+	"fairlead.dev/hub/machinery/controlplane/encryption"
 	"fairlead.dev/hub/machinery/controlplane/kwok"
 	"fairlead.dev/hub/machinery/controlplane/process"
 )
 
 const (
+	etcdName = "etcd"
+
 	startPoll    = 50 * time.Millisecond
 	startTimeout = 3 * time.Minute
 
@@ -64,6 +67,17 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	if err := awaitPort(ctx, cfg.BindAddress, in.Port); err != nil {
 		return err
 	}
+	isNew, err := dir.IsNew()
+	if err != nil {
+		return err
+	}
+	var state *encryption.State
+	if cfg.Profile == args.Hub {
+		if state, err = encryption.Open(dir.Encryption(), cfg.EncryptionProviderConfig, clk.Now()); err != nil {
+			return err
+		}
+		in.EncryptionConfig = state.Path()
+	}
 	own, err := writeCredentials(cfg, dir, &in, servingHosts(cfg, in, ownName(), ownAddresses()), clk.Now())
 	if err != nil {
 		return err
@@ -85,7 +99,10 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 		report("stopped")
 	}()
 
-	r := run{Config: cfg, in: in, runDir: dir.Run(), logs: dir.Logs(), group: group, api: api, clock: clk, began: began, report: report}
+	r := run{
+		Config: cfg, in: in, dir: dir, isNew: isNew, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
+		group: group, api: api, clock: clk, began: began, report: report,
+	}
 	if err := r.start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to stop before all was up
@@ -117,6 +134,9 @@ func connect(config []byte) (*kubernetes.Clientset, error) {
 type run struct {
 	Config
 	in           args.Input
+	dir          *datadir.Dir
+	isNew        bool
+	encryption   *encryption.State
 	runDir, logs string
 	group        *process.Group
 	api          kubernetes.Interface
@@ -129,6 +149,9 @@ type run struct {
 func (r run) start(ctx context.Context) error {
 	r.report("starting etcd and kube-apiserver (profile %s)", r.Profile)
 	if err := r.startEtcd(ctx); err != nil {
+		return err
+	}
+	if err := r.encrypt(ctx); err != nil {
 		return err
 	}
 	apiServer := process.Component{Name: "kube-apiserver", Args: args.APIServer(r.in), Essential: true, Grace: apiServerGrace}
@@ -178,7 +201,7 @@ func (r run) startEtcd(ctx context.Context) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the socket of the last run: %w", err)
 	}
-	etcd := process.Component{Name: "etcd", Args: args.Etcd(r.in), Essential: true, Grace: etcdGrace}
+	etcd := process.Component{Name: etcdName, Args: args.Etcd(r.in), Essential: true, Grace: etcdGrace}
 	if err := r.group.Start(etcd); err != nil {
 		return err
 	}

@@ -1,0 +1,50 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/datadir"
+)
+
+const dialTimeout = 10 * time.Second
+
+// ErrNotRunning says that nobody serves the data directory.
+var ErrNotRunning = errors.New("not running")
+
+// Connect returns a client of the database that is served from a data directory. The working directory of the process
+// becomes that of the components, for the sake of the short addresses of sockets.
+func Connect(ctx context.Context, dir *datadir.Dir) (*clientv3.Client, error) {
+	switch _, err := os.Stat(filepath.Join(dir.Run(), args.EtcdSocket)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: no hub runs on %q: start it, or, as long as it is stopped, copy the directory as it is", ErrNotRunning, dir.Root())
+	case err != nil:
+		return nil, fmt.Errorf("looking for the database: %w; run this as the user of the hub", err)
+	}
+	if err := os.Chdir(dir.Run()); err != nil {
+		return nil, fmt.Errorf("going to where the database is served: %w", err)
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{"unix://" + args.EtcdSocket}, DialTimeout: dialTimeout, Context: ctx, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the database of %q: %w", dir.Root(), err)
+	}
+	// A hub that was killed leaves the socket; without this question whatever is asked would wait for ever.
+	asking, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if _, err := client.Status(asking, client.Endpoints()[0]); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("%w: the database of %q does not answer: %w", ErrNotRunning, dir.Root(), err)
+	}
+	return client, nil
+}

@@ -1,0 +1,3 @@
+// Package database reaches the etcd of a control plane over its socket, copies it at one revision while it serves, and
+// makes the files of an etcd from such a copy.
+package database

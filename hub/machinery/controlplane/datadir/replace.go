@@ -1,0 +1,56 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Rebuilt is where a new database is made that is to take the place of Etcd.
+func (d *Dir) Rebuilt() string { return filepath.Join(d.root, "etcd.rebuilt") }
+
+// replaced is where the old database is while the new one takes its place.
+func (d *Dir) replaced() string { return filepath.Join(d.root, "etcd.replaced") }
+
+// IsNew says that there is no database yet.
+func (d *Dir) IsNew() (bool, error) {
+	_, err := os.Stat(filepath.Join(d.Etcd(), "member"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for the database: %w", err)
+	}
+	return false, nil
+}
+
+// Replace puts the database of Rebuilt, which is complete, in the place of Etcd, and removes the old one. Wherever it is killed,
+// the next Open finds one of them in that place.
+func (d *Dir) Replace() error {
+	if err := os.Rename(d.Etcd(), d.replaced()); err != nil {
+		return fmt.Errorf("moving the old database away: %w", err)
+	}
+	return d.finishReplacing()
+}
+
+// finishReplacing goes on where Replace was killed. That the old database was moved away says that the new one is complete.
+func (d *Dir) finishReplacing() error {
+	_, err := os.Stat(d.Etcd())
+	_, errOld := os.Stat(d.replaced())
+	if errors.Is(err, fs.ErrNotExist) && errOld == nil {
+		if err := os.Rename(d.Rebuilt(), d.Etcd()); err != nil {
+			return fmt.Errorf("putting the new database in the place of the old one: %w", err)
+		}
+		if err := syncDir(d.root); err != nil {
+			return err
+		}
+	}
+	for _, path := range []string{d.Rebuilt(), d.replaced()} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("removing what is left of a database that was replaced: %w", err)
+		}
+	}
+	return nil
+}

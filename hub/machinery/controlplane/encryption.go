@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/hub/machinery/controlplane/datadir"
+	"fairlead.dev/hub/machinery/controlplane/encryption"
+)
+
+func newEncryption() *cobra.Command {
+	cmd := &cobra.Command{Use: "encryption", Short: "Look at the keys that encrypt the database of a hub, or begin a new one"}
+	cmd.AddCommand(newEncryptionStatus(), newEncryptionRotate())
+	return cmd
+}
+
+func newEncryptionStatus() *cobra.Command {
+	var dataDir string
+	cmd := &cobra.Command{
+		Use: "status --data-dir DIR", Short: "Say what encrypts the database, and what is to be done", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := datadir.Look(dataDir)
+			if err != nil {
+				return err
+			}
+			words, err := encryption.Describe(dir.Encryption())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), words)
+			return err
+		},
+	}
+	needsDataDir(cmd, &dataDir)
+	return cmd
+}
+
+func newEncryptionRotate() *cobra.Command {
+	var dataDir string
+	cmd := &cobra.Command{
+		Use: "rotate --data-dir DIR", Short: "Make a new key, with which everything is encrypted at the next start", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := datadir.Look(dataDir)
+			if err != nil {
+				return err
+			}
+			if err := encryption.Rotate(dir.Encryption(), time.Now()); err != nil {
+				return err
+			}
+			words, err := encryption.Describe(dir.Encryption())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), words)
+			return err
+		},
+	}
+	needsDataDir(cmd, &dataDir)
+	return cmd
+}

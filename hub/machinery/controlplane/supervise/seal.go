@@ -1,0 +1,85 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"fairlead.dev/hub/machinery/controlplane/database"
+	"fairlead.dev/hub/machinery/controlplane/encryption"
+)
+
+// encrypt has all that is secret in the database encrypted as its state says, before kube-apiserver starts. In a new database there is
+// nothing yet.
+func (r run) encrypt(ctx context.Context) error {
+	if r.encryption == nil || r.encryption.Done {
+		return nil
+	}
+	if r.isNew {
+		return r.encryption.Finish()
+	}
+	client, err := database.Connect(ctx, r.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	written, err := encryption.Rewrite(ctx, client, r.encryption.Path())
+	if err != nil {
+		return err
+	}
+	r.report("encrypted %d objects in the database", written)
+	// The database works with what is left in it of before, so a disk without room for a second one is no reason not to start.
+	if err := r.rebuild(ctx, client); err != nil {
+		if ctx.Err() != nil || errors.Is(err, errHalfway) {
+			return err
+		}
+		r.report("copies of before the encryption are left in the database: %v; make room, they are removed at the next start", err)
+		return nil
+	}
+	return r.encryption.Finish()
+}
+
+// errHalfway says that the database is not there while the next start puts one in its place.
+var errHalfway = errors.New("replacing the database")
+
+// rebuild makes a new database of what is in this one now. Pages that were freed, old revisions and logs of writes keep what was
+// there before.
+func (r run) rebuild(ctx context.Context, client *clientv3.Client) error {
+	status, err := client.Status(ctx, client.Endpoints()[0])
+	if err != nil {
+		return fmt.Errorf("asking the database for its revision: %w", err)
+	}
+	// Whoever was killed after that has compacted it already.
+	if _, err := client.Compact(ctx, status.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return fmt.Errorf("dropping old revisions: %w", err)
+	}
+	if _, err := client.Defragment(ctx, client.Endpoints()[0]); err != nil {
+		return fmt.Errorf("dropping pages that were freed: %w", err)
+	}
+	snapshot := filepath.Join(r.runDir, "rebuild.db")
+	defer func() { _ = os.Remove(snapshot) }()
+	file, err := os.OpenFile(snapshot, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) //nolint:gosec // a name of ours
+	if err != nil {
+		return fmt.Errorf("making a file for the snapshot: %w", err)
+	}
+	err = errors.Join(database.Copy(ctx, client, file), file.Close())
+	if err != nil {
+		return err
+	}
+	if err := database.Rebuild(snapshot, r.dir.Rebuilt()); err != nil {
+		return errors.Join(err, os.RemoveAll(r.dir.Rebuilt()))
+	}
+	r.group.End(etcdName)
+	if err := r.dir.Replace(); err != nil {
+		return fmt.Errorf("%w: %w", errHalfway, err)
+	}
+	if err := r.startEtcd(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errHalfway, err)
+	}
+	return nil
+}
