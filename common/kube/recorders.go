@@ -3,20 +3,26 @@ package kube
 import (
 	"context"
 	"fmt"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record/util"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // NewEventRecorders returns what makes the event recorders of a manager, by the name of who
-// tells. They write while the manager runs; a queue that is full drops events. Wrap, if it is
-// not nil, may change what is written.
+// tells. They write while the manager runs; a queue that is full drops events, and there is no
+// goroutine for each of them. Wrap, if it is not nil, may change what is written.
 func NewEventRecorders(mgr manager.Manager, wrap func(events.EventSink) events.EventSink) (func(name string) events.EventRecorder, error) {
 	c, err := eventsclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -26,12 +32,48 @@ func NewEventRecorders(mgr manager.Manager, wrap func(events.EventSink) events.E
 	if wrap != nil {
 		sink = wrap(sink)
 	}
-	broadcaster := events.NewBroadcaster(eventWriter{sink})
-	// It is never shut down: who tells something while the manager stops would panic.
-	if err := mgr.Add(manager.RunnableFunc(broadcaster.StartRecordingToSinkWithContext)); err != nil {
+	queue := newEventQueue(eventWriter{sink}, clock.RealClock{})
+	if err := mgr.Add(manager.RunnableFunc(queue.run)); err != nil {
 		return nil, fmt.Errorf("starting to write events: %w", err)
 	}
-	return func(name string) events.EventRecorder { return broadcaster.NewRecorder(mgr.GetScheme(), name) }, nil
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("reading the name of this host, which events tell: %w", err)
+	}
+	return func(name string) events.EventRecorder {
+		return &eventRecorder{scheme: mgr.GetScheme(), controller: name, instance: name + "-" + host, queue: queue}
+	}, nil
+}
+
+// eventRecorder queues the events of one who tells.
+type eventRecorder struct {
+	scheme               *runtime.Scheme
+	controller, instance string
+	queue                *eventQueue
+}
+
+// Eventf implements events.EventRecorder. It does not wait.
+func (r *eventRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	ref, err := reference.GetReference(r.scheme, regarding)
+	if err != nil {
+		ctrl.Log.Error(err, "Dropping an event about an object of a kind that is not known", "reason", reason)
+		return
+	}
+	now := r.queue.clock.Now()
+	event := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: util.GenerateEventName(ref.Name, now.UnixNano())},
+		EventTime:  metav1.MicroTime{Time: now}, Type: eventtype, Reason: reason, Action: action, Note: fmt.Sprintf(note, args...),
+		ReportingController: r.controller, ReportingInstance: r.instance, Regarding: *ref,
+	}
+	if event.Namespace == "" {
+		event.Namespace = metav1.NamespaceDefault
+	}
+	if related != nil {
+		if event.Related, err = reference.GetReference(r.scheme, related); err != nil {
+			ctrl.Log.V(1).Info("Leaving out what an event is about as well, it is of a kind that is not known", "reason", reason)
+		}
+	}
+	r.queue.add(event)
 }
 
 // eventWriter writes events. One whose namespace is gone, or is about to go, goes with it:
