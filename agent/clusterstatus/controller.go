@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"fairlead.dev/agent/clusterstatus/facts"
+	"fairlead.dev/agent/clusterstatus/pods"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
@@ -48,6 +49,8 @@ type Deps struct {
 	// Workload reads and watches nodes, pods and ResourceQuotas of the member; its requests are
 	// not bounded.
 	Workload client.WithWatch
+	// Pods is told of the member's pods.
+	Pods *pods.Store
 	// Unclaimed counts the objects in the member that no Work of the hub claims.
 	Unclaimed func() int
 	// Held returns the condition about deletions that are held back, if there is one.
@@ -83,7 +86,7 @@ type Reconciler struct {
 // Register adds the stage to the manager of the hub's connection.
 func Register(mgr manager.Manager, deps Deps) error {
 	switch {
-	case deps.Cluster == "", deps.MemberConfig == nil, deps.MemberHTTP == nil, deps.Workload == nil, deps.Unclaimed == nil, deps.Held == nil, deps.Clock == nil:
+	case deps.Cluster == "", deps.MemberConfig == nil, deps.MemberHTTP == nil, deps.Workload == nil, deps.Pods == nil, deps.Unclaimed == nil, deps.Held == nil, deps.Clock == nil:
 		return errors.New("clusterstatus: a dependency is missing")
 	case deps.Frequency <= 0:
 		return errors.New("clusterstatus: the frequency must be positive")
@@ -92,7 +95,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if err != nil {
 		return err
 	}
-	w := newWorkload(deps.Workload, deps.Clock)
+	w := newWorkload(deps.Workload, deps.Pods, deps.Clock)
 	if err := mgr.Add(w); err != nil {
 		return fmt.Errorf("adding the watch of nodes, pods and quotas: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/clusterstatus/facts"
+	"fairlead.dev/agent/clusterstatus/pods"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
@@ -34,7 +35,9 @@ const askAgain = 10 * time.Minute
 // watch them.
 type workload struct {
 	memberClient client.WithWatch
-	clock        clock.Clock
+	// unready has why pods are not ready.
+	unready *pods.Store
+	clock   clock.Clock
 
 	mu     sync.Mutex
 	nodes  *facts.Nodes
@@ -48,9 +51,9 @@ type workload struct {
 	noRight bool
 }
 
-func newWorkload(memberClient client.WithWatch, c clock.Clock) *workload {
+func newWorkload(memberClient client.WithWatch, unready *pods.Store, c clock.Clock) *workload {
 	return &workload{
-		memberClient: memberClient, clock: c, changed: true,
+		memberClient: memberClient, unready: unready, clock: c, changed: true,
 		nodes: facts.NewNodes(), pods: facts.NewPods(), quotas: facts.NewQuotas(),
 		nodesHeard: make(chan struct{}), podsHeard: make(chan struct{}), quotasHeard: make(chan struct{}),
 	}
@@ -70,14 +73,19 @@ func (w *workload) Start(ctx context.Context) error {
 			}
 		},
 	}
-	pods := &tally{
+	all := &tally{
 		workload: w, list: w.listPods, of: &corev1.PodList{}, heard: w.podsHeard,
 		put: func(obj any) bool {
 			pod, ok := obj.(*corev1.Pod)
-			return ok && w.pods.Put(pod)
+			if !ok {
+				return false
+			}
+			w.unready.Put(pod)
+			return w.pods.Put(pod)
 		},
 		drop: func(obj any) {
 			if pod, ok := obj.(*corev1.Pod); ok {
+				w.unready.Drop(pod)
 				w.pods.Drop(pod)
 			}
 		},
@@ -96,19 +104,19 @@ func (w *workload) Start(ctx context.Context) error {
 			}
 		},
 	}
-	var all sync.WaitGroup
-	all.Go(func() {
+	var watches sync.WaitGroup
+	watches.Go(func() {
 		toolscache.NewReflectorWithOptions(nodes, &corev1.Node{}, nodes, toolscache.ReflectorOptions{Name: "nodes"}).RunWithContext(ctx)
 	})
-	all.Go(func() {
-		toolscache.NewReflectorWithOptions(pods, &corev1.Pod{}, pods, toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
+	watches.Go(func() {
+		toolscache.NewReflectorWithOptions(all, &corev1.Pod{}, all, toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 	})
-	all.Go(func() {
+	watches.Go(func() {
 		if w.mayReadQuotas(ctx) {
 			toolscache.NewReflectorWithOptions(quotas, &corev1.ResourceQuota{}, quotas, toolscache.ReflectorOptions{Name: "resourcequotas"}).RunWithContext(ctx)
 		}
 	})
-	all.Wait()
+	watches.Wait()
 	return nil
 }
 
@@ -125,13 +133,17 @@ func (w *workload) listNodes(ctx context.Context) (version string, take func(), 
 
 // listPods reads all pods, and returns what takes them over.
 func (w *workload) listPods(ctx context.Context) (version string, take func(), err error) {
-	fresh := facts.NewPods()
+	fresh, unready := facts.NewPods(), pods.NewList()
 	version, err = pages(ctx, w.memberClient, func() *corev1.PodList { return &corev1.PodList{} }, func(list *corev1.PodList) {
 		for i := range list.Items {
 			fresh.Put(&list.Items[i])
+			unready.Put(&list.Items[i])
 		}
 	})
-	return version, func() { w.pods = fresh }, err
+	return version, func() {
+		w.pods = fresh
+		w.unready.Replace(unready)
+	}, err
 }
 
 // listQuotas reads all ResourceQuotas, and returns what takes them over.

@@ -16,6 +16,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/clusterstatus/pods"
 )
 
 // forbidding is a member that forbids to list, for so many questions.
@@ -39,7 +41,7 @@ func TestAnAgentWithoutTheRightWaitsForIt(t *testing.T) {
 	member := &forbidding{}
 	member.times.Store(2)
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	w := newWorkload(member, clock)
+	w := newWorkload(member, pods.New(clock), clock)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	may := make(chan bool, 1)
@@ -68,7 +70,8 @@ func TestAnAgentWithoutTheRightWaitsForIt(t *testing.T) {
 func TestWhatIsNotKnownOfQuotasIsNotTold(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := newWorkload(nil, clocktesting.NewFakeClock(time.Unix(0, 0)))
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	w := newWorkload(nil, pods.New(clock), clock)
 	content := func() (sets.Set[string], error) { return sets.New("shop"), nil }
 	_, known := w.Quotas(content)
 	g.Expect(known).To(BeFalse())

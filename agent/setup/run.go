@@ -12,6 +12,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"fairlead.dev/agent/clusterstatus"
+	"fairlead.dev/agent/clusterstatus/pods"
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/status"
@@ -109,11 +110,13 @@ func serve(ctx context.Context, o Options) error {
 		return err
 	}
 	events := eventSink(recorders(contract.FieldManagerAgent), o.AllEvents, o.Clock)
+	unready := pods.New(o.Clock)
 	// In the order of the flow, from the end: each stage is handed what it tells.
 	reporter, err := status.Register(mgr, status.Deps{
 		Namespace:   namespace,
 		Cluster:     o.Cluster,
 		Interpreter: kinds,
+		PodReasons:  unready.Of,
 		Events:      events,
 		Clock:       o.Clock,
 	})
@@ -149,6 +152,7 @@ func serve(ctx context.Context, o Options) error {
 		MemberConfig: m.config,
 		MemberHTTP:   m.http,
 		Workload:     m.workload,
+		Pods:         unready,
 		Unclaimed:    executor.Unclaimed,
 		Held:         executor.Held,
 		Probed:       me.Probed,

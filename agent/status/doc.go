@@ -1,6 +1,7 @@
 // Package status tells the hub what came of each Work and how its objects fare.
 //
-// Reads: what package execution hands over in memory; Works on the hub, from the cache.
+// Reads: what package execution hands over in memory; why pods are not ready, as package
+// clusterstatus saw it; Works on the hub, from the cache.
 // Writes: the status of Works.
 // Owns: the whole status of the member's Works: conditions Applied and Dispatching,
 // manifestStatuses, what was put back (drift), and which generation was reported when.

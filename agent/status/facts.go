@@ -56,6 +56,8 @@ type observation struct {
 	interpreted bool
 	status      *runtime.RawExtension
 	health      workv1alpha1.ResourceHealth
+	// unready are why pods of it are not ready.
+	unready unready
 	// cut says that the status is without what was nested too deep.
 	cut bool
 	// askAgain is when to ask again if there was no answer.
@@ -149,7 +151,8 @@ func identify(obj *unstructured.Unstructured) workv1alpha1.ResourceIdentifier {
 	}
 }
 
-// sameStatus says whether two statuses say the same, whenever they were reported.
+// sameStatus says whether two statuses say the same, whenever they were reported. The reasons
+// of pods do not count: a hub of before them drops them, and would be told without end.
 func sameStatus(a, b *workv1alpha1.WorkStatus) bool {
 	return sameConditions(a.Conditions, b.Conditions) && sameManifests(a.ManifestStatuses, b.ManifestStatuses) &&
 		a.ObservedGeneration == b.ObservedGeneration && equality.Semantic.DeepEqual(a.Drift, b.Drift)

@@ -60,6 +60,9 @@ type Deps struct {
 	Cluster string
 	// Interpreter knows what the status of an object says.
 	Interpreter interpreter.Interpreter
+	// PodReasons says why pods of an object of the member are not ready; not known while they
+	// were not read. It must not wait for anything.
+	PodReasons func(*unstructured.Unstructured) (reasons []workv1alpha1.PodReason, known bool)
 	// Events takes what people are told.
 	Events kube.EventSink
 	// Clock tells the time.
@@ -74,6 +77,7 @@ type Deps struct {
 type Reporter struct {
 	hubClient   client.Client
 	interpreter interpreter.Interpreter
+	podReasons  func(*unstructured.Unstructured) ([]workv1alpha1.PodReason, bool)
 	events      kube.EventSink
 	clock       clock.WithTicker
 	namespace   string
@@ -90,7 +94,7 @@ type Reporter struct {
 // New returns a reporter. The hub's client reads Works from a cache.
 func New(hubClient client.Client, deps Deps) (*Reporter, error) {
 	switch {
-	case hubClient == nil, deps.Interpreter == nil, deps.Events == nil, deps.Clock == nil:
+	case hubClient == nil, deps.Interpreter == nil, deps.PodReasons == nil, deps.Events == nil, deps.Clock == nil:
 		return nil, errors.New("status: a dependency is missing")
 	case deps.Namespace == "":
 		return nil, errors.New("status: the execution namespace is not known")
@@ -98,6 +102,7 @@ func New(hubClient client.Client, deps Deps) (*Reporter, error) {
 	return &Reporter{
 		hubClient:   hubClient,
 		interpreter: deps.Interpreter,
+		podReasons:  deps.PodReasons,
 		events:      deps.Events,
 		clock:       deps.Clock,
 		namespace:   deps.Namespace,
@@ -284,7 +289,7 @@ func (r *Reporter) Run(ctx context.Context) {
 			}
 		})
 	}
-	<-ctx.Done()
+	r.followPods(ctx)
 	r.queue.ShutDown()
 	workers.Wait()
 }

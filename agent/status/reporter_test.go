@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -35,7 +36,8 @@ func newReporter(t *testing.T, funcs interceptor.Funcs, objects ...client.Object
 		WithStatusSubresource(&workv1alpha1.Work{}).WithInterceptorFuncs(funcs).Build()
 	r, err := New(hub, Deps{
 		Namespace: self.Namespace, Cluster: "edge-1", Interpreter: native.New(), Events: func(kube.Event) {},
-		Clock: clocktesting.NewFakeClock(time.Unix(1000, 0)),
+		PodReasons: func(*unstructured.Unstructured) ([]workv1alpha1.PodReason, bool) { return nil, true },
+		Clock:      clocktesting.NewFakeClock(time.Unix(1000, 0)),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	return r, hub

@@ -187,7 +187,7 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 			continue
 		}
 		id.Ordinal = ordinal
-		d.status.ManifestStatuses = append(d.status.ManifestStatuses, workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health})
+		d.status.ManifestStatuses = append(d.status.ManifestStatuses, workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health, PodReasons: reasonsOf(o, id, d.base.ManifestStatuses)})
 	}
 	d.status.Drift, d.drift = d.base.Drift, len(f.drift)
 	if d.drift > 0 {
@@ -207,7 +207,7 @@ func (d draft) patch() ([]byte, error) {
 	if !sameConditions(d.base.Conditions, d.status.Conditions) {
 		status["conditions"] = d.status.Conditions
 	}
-	if !sameManifests(d.base.ManifestStatuses, d.status.ManifestStatuses) {
+	if !sameManifests(d.base.ManifestStatuses, d.status.ManifestStatuses) || !sameReasons(d.base.ManifestStatuses, d.status.ManifestStatuses) {
 		status["manifestStatuses"] = d.status.ManifestStatuses // null removes
 	}
 	if d.base.ObservedGeneration != d.status.ObservedGeneration {
@@ -239,6 +239,7 @@ func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid
 				o.status, o.cut = status, cut // otherwise what was known stays
 			}
 			o.health, o.interpreted, o.askAgain = health, true, time.Time{}
+			r.explain(o, r.clock.Now())
 			if reflectErr != nil || healthErr != nil {
 				o.askAgain = r.clock.Now().Add(askAgainAfter)
 				r.queue.AddAfter(name, askAgainAfter)

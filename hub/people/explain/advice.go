@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/flow/scheduler/fit"
+	"fairlead.dev/hub/people/view/applications"
 )
 
 // Advise says what to do next, the first thing that is in the way; empty if nothing is.
@@ -32,10 +34,37 @@ func Advise(r *Report) string {
 		case m.Applied == "False":
 			return fmt.Sprintf("Cluster %s refuses the object: mend what its message says, in the template or by an override policy.", m.Cluster)
 		case m.Health == "Unhealthy":
-			return fmt.Sprintf("The object was applied in %s and is not healthy there: look at its pods and events in that cluster.", m.Cluster)
+			return fmt.Sprintf("The object was applied in %s and is not healthy there: %s", m.Cluster, adviseOnPods(m.PodReasons))
 		}
 	}
 	return ""
+}
+
+// adviseOnPods says what to do about the first reason that is known.
+func adviseOnPods(reasons []workv1alpha1.PodReason) string {
+	if len(reasons) == 0 {
+		return "look at its pods and events in that cluster."
+	}
+	r := reasons[0]
+	if r.Reason == "CrashLoopBackOff" && r.Terminated == "OOMKilled" {
+		r.Reason = r.Terminated
+	}
+	switch r.Reason {
+	case "CrashLoopBackOff", "Error", "StartError", "ContainerCannotRun", "RunContainerError":
+		return fmt.Sprintf("container %s ends by itself; its log in that cluster says why (kubectl logs %s -c %s --previous).", r.Container, r.Pod, r.Container)
+	case "OOMKilled":
+		return fmt.Sprintf("container %s needs more memory than its limit; raise it in the template, or there by an override policy.", r.Container)
+	case "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull":
+		return fmt.Sprintf("the image of container %s cannot be pulled; look at its name, and whether that cluster reaches its registry and has the Secret for it.", r.Container)
+	case "CreateContainerConfigError":
+		return "something that the pod names is missing there; send it as well (spec.propagateDeps of the policy), or name what there is."
+	case "Unschedulable":
+		return "no node there takes the pod; ask for less, or for other nodes, in the template or by an override policy."
+	case "ContainerNotReady":
+		return fmt.Sprintf("container %s runs, and its readiness probe does not succeed.", r.Container)
+	default:
+		return applications.Unready(&r) + "."
+	}
 }
 
 func adviseOnScheduling(r *Report) string {

@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/decide"
@@ -134,7 +135,22 @@ func TestText(t *testing.T) {
 		},
 		"it is not healthy": {
 			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Applied: "True", Health: "Unhealthy"}}},
-			[]string{"is not healthy there"},
+			[]string{"is not healthy there: look at its pods"},
+		},
+		"it is not healthy, and its pods say why": {
+			explain.Report{Policies: has, Scheduled: scheduled, Members: []explain.Member{{
+				Cluster: "edge-1", Ready: "True", Applied: "True", Health: "Unhealthy",
+				PodReasons: []workv1alpha1.PodReason{
+					{Reason: "CrashLoopBackOff", Container: "web", Terminated: "OOMKilled", ExitCode: new(int32(137)), Restarts: 4, Pods: 2, Pod: "web-7d4-x1"},
+					{Reason: "Unschedulable", Message: "0/3 nodes are available.", Pods: 1, Pod: "web-7d4-x2"},
+				},
+			}}},
+			[]string{
+				"Why pods are not ready:\n  CLUSTER  POD         REASON",
+				"edge-1   web-7d4-x1  2 pods: CrashLoopBackOff of container web, which ended with exit code 137 (OOMKilled) and was restarted 4 times",
+				"edge-1   web-7d4-x2  1 pod: Unschedulable: 0/3 nodes are available",
+				"container web needs more memory than its limit",
+			},
 		},
 		"it follows others": {
 			explain.Report{State: []string{"It follows shop/web-deployment to edge-1."}, Members: []explain.Member{{Cluster: "edge-1", Ready: "True", Applied: "True", Health: "Healthy"}}},

@@ -3,6 +3,7 @@ package explain
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
@@ -129,6 +130,8 @@ type Member struct {
 	Applied string `json:"applied,omitempty"`
 	Message string `json:"message,omitempty"`
 	Health  string `json:"health,omitempty"`
+	// PodReasons are why pods are not ready there, if it is not healthy.
+	PodReasons []workv1alpha1.PodReason `json:"podReasons,omitempty"`
 	// Rollout is the revision that it has, the one that it is to have, and why; nil if the changes
 	// go to all clusters at once.
 	Rollout *rollouts.Cluster `json:"rollout,omitempty"`

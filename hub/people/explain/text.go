@@ -12,6 +12,7 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/prose"
+	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/rollouts"
 )
 
@@ -27,6 +28,7 @@ func Write(w io.Writer, r *Report, now time.Time) error {
 	p.moves(r)
 	p.rollout(r)
 	p.members(r)
+	p.pods(r)
 	if r.Advice != "" {
 		p.line("")
 		p.line("Next: %s", r.Advice)
@@ -245,6 +247,22 @@ func (p *printer) members(r *Report) {
 			message = strings.TrimSpace(revisionOf(m.Rollout) + message)
 		}
 		p.row(m.Cluster, m.Ready, m.Work, m.Applied, m.Health, p.since(m.Reported), strings.Join(m.Overrides, ", "), message)
+	}
+}
+
+// pods says of the clusters in which the object is not healthy why its pods are not ready.
+func (p *printer) pods(r *Report) {
+	said := false
+	for _, m := range r.Members {
+		for i := range m.PodReasons {
+			if !said {
+				p.line("")
+				p.line("Why pods are not ready:")
+				p.row("CLUSTER", "POD", "REASON")
+				said = true
+			}
+			p.row(m.Cluster, m.PodReasons[i].Pod, applications.Unready(&m.PodReasons[i]))
+		}
 	}
 }
 

@@ -265,5 +265,8 @@ func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alph
 		m.Message = "it is being removed from this cluster"
 	}
 	m.Overrides = override.Names(work.Annotations)
+	for i := range work.Status.ManifestStatuses {
+		m.PodReasons = append(m.PodReasons, work.Status.ManifestStatuses[i].PodReasons...)
+	}
 	return m
 }

@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"fairlead.dev/agent/clusterstatus"
+	"fairlead.dev/agent/clusterstatus/pods"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/registration/discovery"
@@ -102,7 +103,7 @@ func (a *agent) run(ctx context.Context, scheme *runtime.Scheme, credentials *re
 		return fmt.Errorf("connecting %s to the hub: %w", a.name, err)
 	}
 	err = clusterstatus.Register(mgr, clusterstatus.Deps{
-		Cluster: a.name, MemberConfig: a.member, MemberHTTP: http.DefaultClient, Workload: workload,
+		Cluster: a.name, MemberConfig: a.member, MemberHTTP: http.DefaultClient, Workload: workload, Pods: pods.New(clock.RealClock{}),
 		Unclaimed: func() int { return 0 }, Held: func() (metav1.Condition, bool) { return metav1.Condition{}, false },
 		Clock: clock.RealClock{}, Frequency: setup.DefaultStatusFrequency,
 	})

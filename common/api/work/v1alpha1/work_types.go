@@ -193,6 +193,65 @@ type ManifestStatus struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
 	Health ResourceHealth `json:"health,omitempty"`
+
+	// PodReasons say why pods of an object that is Unhealthy are not ready: what most of its
+	// pods say comes first. It is empty if the object is not Unhealthy, or has no such pods.
+	// Written by the agent. It is ours.
+	// +optional
+	// +kubebuilder:validation:MaxItems=5
+	PodReasons []PodReason `json:"podReasons,omitempty"`
+}
+
+// Bounds of what is told of pods.
+const (
+	// MaxPodReasons is how many reasons an object has.
+	MaxPodReasons = 5
+	// MaxPodMessage is how many bytes of a message are told.
+	MaxPodMessage = 256
+)
+
+// PodReason is why pods of a workload are not ready, once for all that say the same. It never
+// has anything that a container wrote, be it to its log or as its termination message.
+type PodReason struct {
+	// Reason is what the pod or its container gives as the reason, such as CrashLoopBackOff,
+	// ImagePullBackOff, OOMKilled, Unschedulable or Evicted.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason"`
+
+	// Container is the name of the container that it is about; empty if it is the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Container string `json:"container,omitempty"`
+
+	// Message is what Kubernetes adds, at most MaxPodMessage bytes of it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
+
+	// Terminated is the reason for which the container ended last, such as Error or
+	// OOMKilled; empty if it never did.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Terminated string `json:"terminated,omitempty"`
+
+	// ExitCode is with which the container ended last; absent if it never did.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+
+	// Restarts is how often the container was started again, of several pods the most.
+	// +optional
+	Restarts int32 `json:"restarts,omitempty"`
+
+	// Pods is how many pods say so.
+	// +required
+	Pods int32 `json:"pods"`
+
+	// Pod is the name of one of them, the first by name; Message, Terminated and ExitCode are
+	// its.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Pod string `json:"pod"`
 }
 
 // ResourceIdentifier says which manifest of a Work is meant.

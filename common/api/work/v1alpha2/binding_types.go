@@ -555,6 +555,13 @@ type AggregatedStatusItem struct {
 	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
 	Health workv1alpha1.ResourceHealth `json:"health,omitempty"`
 
+	// PodReasons say why pods of the object are not ready there, as the cluster's Work has it;
+	// of many clusters only the first reason of each, or of the first clusters by name. It is
+	// ours.
+	// +optional
+	// +kubebuilder:validation:MaxItems=5
+	PodReasons []workv1alpha1.PodReason `json:"podReasons,omitempty"`
+
 	// StaleSince is since when the cluster is silent: all of this is what it said before.
 	// It is absent as long as the cluster is heard from. It is ours.
 	// +optional

@@ -6,6 +6,7 @@ package v1alpha2
 
 import (
 	"fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +19,13 @@ func (in *AggregatedStatusItem) DeepCopyInto(out *AggregatedStatusItem) {
 		in, out := &in.Status, &out.Status
 		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.PodReasons != nil {
+		in, out := &in.PodReasons, &out.PodReasons
+		*out = make([]workv1alpha1.PodReason, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
 	}
 	if in.StaleSince != nil {
 		in, out := &in.StaleSince, &out.StaleSince

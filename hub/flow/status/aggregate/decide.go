@@ -116,6 +116,9 @@ func Items(reports []Report, ref workv1alpha2.ObjectReference) []workv1alpha2.Ag
 				if m.Health != "" {
 					item.Health = m.Health
 				}
+				if item.Health == workv1alpha1.Unhealthy {
+					item.PodReasons = m.DeepCopy().PodReasons
+				}
 				if m.Status != nil {
 					if why := unfit(m.Status.Raw); why != "" {
 						LeaveOut(&item, why)

@@ -11,6 +11,7 @@ import (
 // object of more than about 1.5 MB, and then no cluster's status would be seen.
 const (
 	maxStatuses = 512 << 10
+	maxReasons  = 128 << 10
 	maxMessages = 256 << 10
 	maxMessage  = 1 << 10
 )
@@ -22,6 +23,7 @@ func fit(items []workv1alpha2.AggregatedStatusItem) {
 	if len(items) == 0 {
 		return
 	}
+	fitReasons(items)
 	most := min(maxMessage, maxMessages/len(items))
 	total := 0
 	for i := range items {
@@ -47,4 +49,37 @@ func size(item workv1alpha2.AggregatedStatusItem) int {
 		return 0
 	}
 	return len(item.Status.Raw)
+}
+
+// fitReasons leaves out why pods are not ready until the rest has room: first all but the first
+// reason of each cluster, then those of the last clusters by name.
+func fitReasons(items []workv1alpha2.AggregatedStatusItem) {
+	total := 0
+	for i := range items {
+		total += sizeOfReasons(items[i])
+	}
+	if total <= maxReasons {
+		return
+	}
+	total = 0
+	for i := range items {
+		items[i].PodReasons = items[i].PodReasons[:min(len(items[i].PodReasons), 1)]
+		total += sizeOfReasons(items[i])
+	}
+	for i := len(items) - 1; i >= 0 && total > maxReasons; i-- {
+		total -= sizeOfReasons(items[i])
+		items[i].PodReasons = nil
+	}
+}
+
+// reasonOverhead is about what a reason takes besides its texts, in bytes.
+const reasonOverhead = 128
+
+func sizeOfReasons(item workv1alpha2.AggregatedStatusItem) int {
+	n := 0
+	for i := range item.PodReasons {
+		r := &item.PodReasons[i]
+		n += reasonOverhead + len(r.Reason) + len(r.Container) + len(r.Message) + len(r.Terminated) + len(r.Pod)
+	}
+	return n
 }

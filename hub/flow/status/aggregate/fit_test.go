@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
 
@@ -54,6 +55,38 @@ func TestABindingCanBeWrittenWhateverItsClustersReport(t *testing.T) {
 			}
 			g.Expect(shown).To(Equal(tc.shown))
 			data, err := json.Marshal(tc.items)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(len(data)).To(BeNumerically("<", 1<<20))
+		})
+	}
+}
+
+func TestReasonsOfPodsGiveWayToo(t *testing.T) {
+	t.Parallel()
+	items := func(clusters int) []workv1alpha2.AggregatedStatusItem {
+		var out []workv1alpha2.AggregatedStatusItem
+		for i := range clusters {
+			item := workv1alpha2.AggregatedStatusItem{ClusterName: fmt.Sprintf("edge-%04d", i), Applied: true, Health: workv1alpha1.Unhealthy}
+			for range workv1alpha1.MaxPodReasons {
+				item.PodReasons = append(item.PodReasons, workv1alpha1.PodReason{Reason: "ErrImagePull", Message: strings.Repeat("x", workv1alpha1.MaxPodMessage), Pods: 1, Pod: "web-1"})
+			}
+			out = append(out, item)
+		}
+		return out
+	}
+	for name, tc := range map[string]struct{ clusters, first, last int }{
+		"few clusters keep all":                   {10, 5, 5},
+		"of more the first of each":               {200, 1, 1},
+		"of thousands those of the first by name": {3000, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			all := items(tc.clusters)
+			fit(all)
+			g.Expect(all[0].PodReasons).To(HaveLen(tc.first))
+			g.Expect(all[len(all)-1].PodReasons).To(HaveLen(tc.last))
+			data, err := json.Marshal(all)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(len(data)).To(BeNumerically("<", 1<<20))
 		})

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -93,6 +94,19 @@ func TestTheWorstIsSaidFirst(t *testing.T) {
 		},
 		"one is not healthy": {
 			binding(reports(well("a"), sick), "a", "b"), Unhealthy, "b: It is applied and not healthy; its status in the cluster may say why.",
+			Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1, Unhealthy: 1},
+		},
+		"one is not healthy, and its pods say why": {
+			binding(reports(well("a"), workv1alpha2.AggregatedStatusItem{
+				ClusterName: "b", Applied: true, Health: workv1alpha1.Unhealthy, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":3,"readyReplicas":1}`)},
+				PodReasons: []workv1alpha1.PodReason{
+					{Reason: "CrashLoopBackOff", Container: "web", Terminated: "Error", ExitCode: new(int32(1)), Restarts: 12, Pods: 2, Pod: "web-1"},
+					{Reason: "Unschedulable", Message: "0/3 nodes are available.", Pods: 1, Pod: "web-2"},
+					{Reason: "Third", Pods: 1, Pod: "web-3"},
+				},
+			}), "a", "b"), Unhealthy,
+			"b: It is applied and not healthy: 1 of 3 ready. 2 pods: CrashLoopBackOff of container web, which ended with exit code 1 (Error) and was restarted 12 times. " +
+				"1 pod: Unschedulable: 0/3 nodes are available.",
 			Counts{Wanted: 2, Ready: 1, Applied: 2, Healthy: 1, Unhealthy: 1},
 		},
 		"what a silent cluster said counts as old": {

@@ -85,7 +85,7 @@ func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters,
 	case !known:
 		p.State, p.Why = Stale, "The hub has no such cluster any more."
 	case p.Health == unhealthy:
-		p.State, p.Why = Unhealthy, ill(item.Status, p.Replicas)
+		p.State, p.Why = Unhealthy, ill(item.Status, p.Replicas, item.PodReasons)
 	case p.Stale:
 		p.State, p.Why = Stale, stale(p.StaleSince)
 	case suspended:

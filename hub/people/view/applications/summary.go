@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
 // maxFields is how many fields of a status a summary has at most.
@@ -78,14 +80,17 @@ func fields(raw []byte) string {
 // ill says why an object that is applied is not healthy. Share is how many replicas its
 // cluster is to have: a quota there may keep it from making them all, and then the status
 // counts only those that there are.
-func ill(status *runtime.RawExtension, share int32) string {
-	says := strings.TrimSuffix(Summary(status), ".")
-	if says == "" {
+func ill(status *runtime.RawExtension, share int32, reasons []workv1alpha1.PodReason) string {
+	says, pods := strings.TrimSuffix(Summary(status), "."), unready(reasons)
+	switch {
+	case says == "" && pods == "":
 		return "It is applied and not healthy; its status in the cluster may say why."
+	case says == "":
+		return "It is applied and not healthy. " + pods
 	}
 	var c counted
 	if json.Unmarshal(status.Raw, &c) == nil && c.Replicas != nil && *c.Replicas < int64(share) {
 		says += fmt.Sprintf("; its share is %d", share)
 	}
-	return "It is applied and not healthy: " + says + "."
+	return strings.TrimSpace("It is applied and not healthy: " + says + ". " + pods)
 }

@@ -102,6 +102,9 @@ func members(w *workv1alpha1.Work, p applications.Place) []Node {
 		n := Node{Kind: object.Kind, Name: named(object.Namespace, object.Name), Cluster: p.Cluster, State: applications.Waiting, Note: "not reported yet"}
 		if m := seen[key(object.Kind, object.Namespace, object.Name)]; m != nil {
 			n.State, n.Note = health(m.Health), applications.Summary(m.Status)
+			if len(m.PodReasons) > 0 {
+				n.Note = strings.TrimPrefix(n.Note+"; "+applications.Unready(&m.PodReasons[0]), "; ")
+			}
 			if p.Stale {
 				n.State = applications.Stale
 			}
