@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -181,6 +182,27 @@ func retire(ctx context.Context, credentials *registration.Credentials, o setup.
 	return nil
 }
 
+// giveBackEvery is how often the agent gives back what it does not use of the program: soon after its start, and whenever
+// something rare may have been done since.
+const giveBackEvery = 2 * time.Minute
+
+// giveBack gives back what is mapped of the program. Most of what an idle agent would take is code that ran once.
+func giveBack(ctx context.Context) {
+	ticker := time.NewTicker(giveBackEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if _, err := memory.ReleaseProgram(); err != nil {
+				ctrl.LoggerFrom(ctx).V(1).Info("The program stays mapped", "reason", err.Error())
+				return
+			}
+		}
+	}
+}
+
 // serve runs the agent, and beside it what looks after its credentials.
 func serve(ctx context.Context, credentials *registration.Credentials, o setup.Options) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -190,6 +212,7 @@ func serve(ctx context.Context, credentials *registration.Credentials, o setup.O
 		defer cancel() // it ends early only if the agent has nothing to do any more
 		kept <- credentials.Keep(ctx)
 	}()
+	go giveBack(ctx)
 	err := setup.Run(ctx, o)
 	cancel()
 	if stopped := <-kept; stopped != nil {
