@@ -116,7 +116,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 			return cronscaling.Register(mgr, cronscaling.Deps{Events: events, Clock: o.Clock})
 		}},
 		{"registration", func(mgr manager.Manager, events kube.EventSink) error {
-			return registration.Register(mgr, registration.Deps{
+			return registration.Register(ctx, mgr, registration.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Events: events, Clock: o.Clock, ManualApproval: o.ManualApproval,
 			})
 		}},

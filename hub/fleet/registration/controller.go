@@ -40,7 +40,7 @@ const defaultWorkers = 2
 
 // Register adds the stage to a manager: one controller for requests, one for rights, one
 // for the sessions of agents, and one for members that leave.
-func Register(mgr manager.Manager, deps Deps) error {
+func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	r, err := New(mgr.GetClient(), mgr.GetAPIReader(), deps)
 	if err != nil {
 		return err
@@ -48,6 +48,9 @@ func Register(mgr manager.Manager, deps Deps) error {
 	workers := deps.Workers
 	if workers == 0 {
 		workers = defaultWorkers
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, requestsByUser, userOf); err != nil {
+		return fmt.Errorf("indexing certificate requests by user: %w", err)
 	}
 	leaving := &leaveReconciler{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
 	return errors.Join(r.register(mgr), r.rights.register(mgr, workers), newSessions(mgr.GetClient(), deps).register(mgr), leaving.register(mgr))

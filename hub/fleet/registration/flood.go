@@ -75,17 +75,26 @@ func (r *Reconciler) bound(ctx context.Context, csr *certificatesv1.CertificateS
 	return slices.ContainsFunc(excess, func(other *certificatesv1.CertificateSigningRequest) bool { return other.UID == csr.UID }), nil
 }
 
+// requestsByUser has requests by the user who made them. A fleet that joins has thousands of them.
+const requestsByUser = "user"
+
+// userOf is what requests are indexed by.
+func userOf(obj client.Object) []string {
+	if csr, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
+		return []string{csr.Spec.Username}
+	}
+	return nil
+}
+
 // requestsOf returns the requests that a user made, the oldest first.
 func (r *Reconciler) requestsOf(ctx context.Context, user string) ([]*certificatesv1.CertificateSigningRequest, error) {
 	var list certificatesv1.CertificateSigningRequestList
-	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.hubClient.List(ctx, &list, client.MatchingFields{requestsByUser: user}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the requests of %q: %w", user, err)
 	}
-	var out []*certificatesv1.CertificateSigningRequest
+	out := make([]*certificatesv1.CertificateSigningRequest, len(list.Items))
 	for i := range list.Items {
-		if list.Items[i].Spec.Username == user {
-			out = append(out, list.Items[i].DeepCopy())
-		}
+		out[i] = list.Items[i].DeepCopy()
 	}
 	slices.SortFunc(out, func(a, b *certificatesv1.CertificateSigningRequest) int {
 		if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {

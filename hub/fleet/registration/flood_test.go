@@ -54,7 +54,7 @@ func TestTheRequestsOfATokenAreBounded(t *testing.T) {
 			token.MaxUses = tt.uses
 			secret := bootstrap.NewSecret(token)
 			secret.UID = "token"
-			hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secret).Build()
+			hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(secret).WithIndex(&certificatesv1.CertificateSigningRequest{}, requestsByUser, userOf).Build()
 			var told []string
 			r, err := New(hub, hub, Deps{ExecutionNamespacePrefix: "karmada-es-", Clock: clock, Events: func(e kube.Event) { told = append(told, e.Reason) }})
 			g.Expect(err).NotTo(HaveOccurred())

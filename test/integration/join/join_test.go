@@ -95,7 +95,7 @@ func (h *hub) serve() func() {
 	h.g.Expect(cluster.Register(mgr, cluster.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: nobody, Clock: clock.RealClock{},
 	})).To(Succeed())
-	h.g.Expect(hubregistration.Register(mgr, hubregistration.Deps{
+	h.g.Expect(hubregistration.Register(h.t.Context(), mgr, hubregistration.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: nobody, Clock: clock.RealClock{},
 	})).To(Succeed())
 	ctx, cancel := context.WithCancel(h.t.Context())
