@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
@@ -13,6 +15,10 @@ import (
 // page is how many objects the hub is asked for at a time. An API server ends an answer after a
 // minute, however well it moves: on a ship's line a page of Works takes a few seconds.
 const page = 100
+
+// askAgain is after how long a hub that does not answer is asked again, and up to twice that: agents
+// do not all come at once.
+const askAgain = 5 * time.Second
 
 // pagedInformer makes informers of what the hub has that read it in pages. By default they would
 // have all of it streamed as a watch, which no API server compresses, and which begins anew when
@@ -42,7 +48,29 @@ func (p paged) Watch(options metav1.ListOptions) (watch.Interface, error) {
 // at once, so none is named: then it is the latest.
 func (p paged) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.Limit, options.ResourceVersion, options.ResourceVersionMatch = page, "", ""
-	return p.ListerWatcherWithContext.ListWithContext(ctx, options)
+	return answered(ctx, func() (runtime.Object, error) { return p.ListerWatcherWithContext.ListWithContext(ctx, options) })
+}
+
+// WatchWithContext implements toolscache.ListerWatcherWithContext.
+func (p paged) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return answered(ctx, func() (watch.Interface, error) { return p.ListerWatcherWithContext.WatchWithContext(ctx, options) })
+}
+
+// answered asks until the hub answers, whatever that is. An informer would wait for up to a minute
+// before it asks again, once the hub was away for a while; the agent, which renews its lease in a few
+// seconds, would count as ready meanwhile, and hear of nothing.
+func answered[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	for {
+		answer, err := ask()
+		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer, err
+		case <-time.After(wait.Jitter(askAgain, 1)):
+		}
+	}
 }
 
 // IsWatchListSemanticsUnSupported tells informers not to have lists streamed.

@@ -2,10 +2,14 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	. "github.com/onsi/gomega"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -51,4 +55,44 @@ func TestTheHubIsReadInPages(t *testing.T) {
 		g.Expect(o.Limit).To(BeEquivalentTo(page))
 		g.Expect(o.ResourceVersion).To(BeEmpty(), "a named version is given all at once")
 	}
+}
+
+func TestAHubThatIsBackIsHeardSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		back := time.Now().Add(10 * time.Minute)
+		var heard time.Time
+		source := &toolscache.ListWatch{
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				return &workv1alpha1.WorkList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil
+			},
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				if time.Now().Before(back) {
+					return nil, errors.New("dial tcp: no route to host")
+				}
+				heard = time.Now()
+				return watch.NewFake(), nil
+			},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			pagedInformer(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{}).RunWithContext(ctx)
+		}()
+		time.Sleep(time.Until(back.Add(2 * askAgain))) // of the bubble's time
+		g.Expect(heard).NotTo(BeZero(), "%s after the hub is back", 2*askAgain)
+		cancel()
+		<-done
+	})
+}
+
+func TestAnAnswerOfTheHubIsForTheInformer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	gone := apierrors.NewResourceExpired("too old resource version")
+	source := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, gone }}
+	_, err := paged{toolscache.ToListerWatcherWithContext(source)}.WatchWithContext(t.Context(), metav1.ListOptions{})
+	g.Expect(err).To(MatchError(gone))
 }
