@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,18 +77,36 @@ func (s *system) follow(ctx context.Context, key client.ObjectKey) (*follower, e
 			return nil, fmt.Errorf("watching a rollout: %w", err)
 		}
 		go func() {
-			defer w.Stop()
-			for event := range w.ResultChan() {
-				f.mu.Lock()
-				of.see(event.Type, event.Object)
-				f.mu.Unlock()
+			version := ""
+			for err == nil {
+				version, err = f.see(w, version, of.see)
+				if err == nil { // The server ends watches that do not keep up, and that last long: no write is to be missed.
+					w, err = s.hubClient.Watch(ctx, of.list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+				}
 			}
 			f.mu.Lock()
-			f.ended = errors.New("the hub's API ended the watch of the rollout: begin again")
+			f.ended = fmt.Errorf("watching a rollout: %w", err)
 			f.mu.Unlock()
 		}()
 	}
 	return f, nil
+}
+
+// see takes what a watch shows until it ends, and returns the version of the last.
+func (f *follower) see(w watch.Interface, version string, take func(watch.EventType, any)) (string, error) {
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return version, apierrors.FromObject(event.Object)
+		}
+		if obj, ok := event.Object.(client.Object); ok {
+			version = obj.GetResourceVersion()
+		}
+		f.mu.Lock()
+		take(event.Type, event.Object)
+		f.mu.Unlock()
+	}
+	return version, nil
 }
 
 func (f *follower) seeWork(what watch.EventType, obj any) {

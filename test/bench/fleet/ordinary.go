@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ordinaries is how many applications without a strategy are brought out, changed and deleted.
-const ordinaries = 20
+const (
+	// ordinaries is how many applications without a strategy are brought out, changed and deleted.
+	ordinaries = 20
+	// luck is how many requests for each of them are more or fewer by chance: what comes close together is one.
+	luck = 0.5
+)
 
 // ordinary brings applications out, changes and deletes them, one after the other, and returns the
 // requests about them that were made for each, those of their agents left aside.
@@ -31,9 +35,7 @@ func (s *system) ordinary(ctx context.Context, when string) (map[string]float64,
 	}
 	out, u := map[string]float64{}, since(before, after)
 	for key, n := range u.requests {
-		_, resource, _ := strings.Cut(key, " ")
-		resource, _, _ = strings.Cut(resource, "/")
-		if n -= u.agents[key]; n != 0 && (concernsApplications(key) || isOfRollouts[resource]) {
+		if n -= u.agents[key]; n != 0 && (concernsApplications(key) || isOfRollouts[resourceOf(key)]) {
 			out[key] = n / ordinaries
 		}
 	}
@@ -66,19 +68,32 @@ func (s *system) live(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
+// compare tells how many requests were made for an application that has no strategy, before any had one and
+// beside one that has.
+func (s *system) compare(before, beside map[string]float64, tell put) {
+	both := maps.Clone(before)
+	maps.Copy(both, beside)
+	var more, ofRollouts float64
+	for _, key := range slices.Sorted(maps.Keys(both)) {
+		more += beside[key] - before[key]
+		if isOfRollouts[resourceOf(key)] {
+			ofRollouts += beside[key]
+		}
+		if before[key] != beside[key] {
+			tell("without a strategy, "+key+", before", before[key], "")
+			tell("without a strategy, "+key+", beside", beside[key], "")
+		}
+	}
+	s.bars.put("without a strategy: requests about rollouts for each application", ofRollouts, 0, "")
+	s.bars.put("without a strategy: more requests for each, by more than luck", more, luck, "")
+}
+
+// resourceOf is what a request is about.
+func resourceOf(key string) string {
+	_, resource, _ := strings.Cut(key, " ")
+	resource, _, _ = strings.Cut(resource, "/")
+	return resource
+}
+
 // isOfRollouts are the resources that staged rollouts use.
 var isOfRollouts = map[string]bool{"stagedrollouts": true, "clusterstagedrollouts": true, "rolloutstrategies": true, "secrets": true}
-
-func keysOf(a, b map[string]float64) iter.Seq[string] {
-	both := maps.Clone(a)
-	maps.Copy(both, b)
-	return maps.Keys(both)
-}
-
-func sum(of map[string]float64) float64 {
-	var out float64
-	for _, n := range of {
-		out += n
-	}
-	return out
-}

@@ -57,15 +57,15 @@ func strategy(clusters int) (out *fairleadv1alpha1.RolloutStrategy, soaks, settl
 
 // rollout measures what was promised of changes that go out in waves.
 func (s *system) rollout(ctx context.Context, at size, tell put) error {
-	without, err := s.ordinary(ctx, "before")
-	if err != nil {
-		return err
-	}
 	r, err := s.bringOut(ctx, at)
 	if err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context, put) error{r.canaries, r.abort, r.offline, r.hold, r.comeBack} {
+	without, err := s.ordinary(ctx, "before")
+	if err != nil {
+		return err
+	}
+	for _, part := range []func(context.Context, put) error{r.adopt, r.canaries, r.abort, r.offline, r.hold, r.comeBack} {
 		if err := part(ctx, tell); err != nil {
 			return err
 		}
@@ -74,13 +74,7 @@ func (s *system) rollout(ctx context.Context, at size, tell put) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(keysOf(without, with)) {
-		if without[key] != with[key] {
-			tell("without a strategy, "+key+" for each template, before there was one", without[key], "")
-			tell("without a strategy, "+key+" for each template, beside one", with[key], "")
-		}
-	}
-	s.bars.put("without a strategy: more requests for each template", sum(with)-sum(without), 0, "")
+	s.compare(without, with, tell)
 	return nil
 }
 
@@ -97,17 +91,17 @@ type rolling struct {
 	silent        []string
 }
 
-// bringOut sends an application to all clusters, with a strategy.
+const rollingPolicy = "rollout"
+
+// bringOut sends an application to all clusters, without a strategy yet.
 func (s *system) bringOut(ctx context.Context, at size) (*rolling, error) {
-	made, soaks, settle := strategy(at.agents)
-	policy := builder.MakePolicy("", "rollout").SelectLabel("apps/v1", "Deployment", rolloutLabel, "true").ClusterObj()
-	policy.Annotations = map[string]string{contract.RolloutStrategyAnnotation: made.Name}
+	policy := builder.MakePolicy("", rollingPolicy).SelectLabel("apps/v1", "Deployment", rolloutLabel, "true").ClusterObj()
 	policy.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.Duplicated}
 	template := deployment(client.ObjectKey{Namespace: application(0).Namespace, Name: "rolling"})
 	template.Labels = map[string]string{"app": "rolling", rolloutLabel: "true"}
-	for _, obj := range []client.Object{made, policy, template} {
+	for _, obj := range []client.Object{policy, template} {
 		if err := s.hubClient.Create(ctx, obj); err != nil {
-			return nil, fmt.Errorf("making an application with a strategy: %w", err)
+			return nil, fmt.Errorf("making an application for all clusters: %w", err)
 		}
 	}
 	key := client.ObjectKeyFromObject(template)
@@ -115,12 +109,36 @@ func (s *system) bringOut(ctx context.Context, at size) (*rolling, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rolling{system: s, follower: followed, clusters: at.agents, template: key, soaks: soaks, settle: settle}
-	if err := r.everywhere(ctx, 1); err != nil {
+	r := &rolling{system: s, follower: followed, clusters: at.agents, template: key}
+	err = r.await(ctx, "all clusters have the application", func() bool { return len(r.works) == r.clusters && r.unreported == 0 })
+	if err != nil {
 		return nil, err
 	}
 	_, err = s.awaitQuiet(ctx)
 	return r, err
+}
+
+// adopt gives the application its strategy: what runs is what there is, and nothing is written for it.
+func (r *rolling) adopt(ctx context.Context, _ put) error {
+	made, soaks, settle := strategy(r.clusters)
+	r.soaks, r.settle = soaks, settle
+	if err := r.hubClient.Create(ctx, made); err != nil {
+		return fmt.Errorf("making a strategy: %w", err)
+	}
+	began := time.Now()
+	policy := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: rollingPolicy}}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, contract.RolloutStrategyAnnotation, made.Name)
+	if err := r.hubClient.Patch(ctx, policy, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return fmt.Errorf("giving a policy its strategy: %w", err)
+	}
+	if err := r.await(ctx, "what runs is the first revision", func() bool { return r.at(1, fairleadv1alpha1.RolloutCompleted) }); err != nil {
+		return err
+	}
+	if _, err := r.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	r.bars.put("Work writes when it is given its strategy", float64(len(r.writesSince(began))), 0, "")
+	return nil
 }
 
 // everywhere returns when a revision has passed every wave, and all clusters have it that are heard from.
@@ -144,7 +162,7 @@ func (r *rolling) edit(ctx context.Context) (int64, error) {
 
 // steer is what people do.
 func (r *rolling) steer() operate.Rollout {
-	return operate.Rollout{Hub: r.hubClient, FieldManager: "bench", ObjectKey: r.follower.key}
+	return operate.Rollout{Hub: r.hubClient, FieldManager: "bench", ObjectKey: r.key}
 }
 
 // canaries edits while the canary of the edit before soaks.

@@ -158,9 +158,7 @@ func isWrite(key string) bool {
 
 // concernsApplications says whether a request is about applications.
 func concernsApplications(key string) bool {
-	_, resource, _ := strings.Cut(key, " ")
-	resource, _, _ = strings.Cut(resource, "/")
-	switch resource {
+	switch resourceOf(key) {
 	case "works", "resourcebindings", "clusterresourcebindings", "deployments":
 		return true
 	}
