@@ -94,10 +94,10 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 		BindAddress: f.bindAddress, SecurePort: f.securePort,
 		AdvertiseHost: f.advertiseHost, TLSSANs: f.names(),
 		Kubeconfig: f.adminKubeconfig, Context: f.adminContext, Profiling: f.profiling,
-		EncryptionProviderConfig: f.encryption,
-		HeapRoom:                 int64(heapPart * float64(memory.OfMachine(os.DirFS("/")))),
-		Progress:                 func(line string) { say(env.Err, "  %s", strings.TrimPrefix(line, "controlplane: ")) },
-		Clock:                    env.Clock,
+		Flags:    f.passed,
+		HeapRoom: int64(heapPart * float64(memory.OfMachine(os.DirFS("/")))),
+		Progress: func(line string) { say(env.Err, "  %s", strings.TrimPrefix(line, "controlplane: ")) },
+		Clock:    env.Clock,
 	}.Start(ctx)
 	if err != nil {
 		return err

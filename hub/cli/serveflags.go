@@ -21,6 +21,7 @@ import (
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/adjust/failover"
 	"fairlead.dev/hub/adjust/failover/evict"
+	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/people/operate"
 	"fairlead.dev/hub/setup"
 )
@@ -53,7 +54,7 @@ type serveFlags struct {
 	adminKubeconfig string
 	adminContext    string
 	controlplane    string
-	encryption      string
+	passed          []string
 	kubeconfig      string
 	context         string
 	advertiseURL    string
@@ -91,7 +92,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.adminKubeconfig, "admin-kubeconfig", "", "where to write the administrator's kubeconfig of the embedded API (default: admin.kubeconfig in the data directory)")
 	fs.StringVar(&f.adminContext, "admin-context", "hub", "name of the context in that kubeconfig")
 	fs.StringVar(&f.controlplane, "controlplane-binary", "", "the program that is the embedded API (default: controlplane beside this program, or else on $PATH)")
-	fs.StringVar(&f.encryption, "encryption-provider-config", "", "EncryptionConfiguration of apiserver.config.k8s.io/v1 by which the embedded API encrypts its database instead of with a key of its own, such as one with a KMS v2 provider")
+	apiserver.PassedFlags(fs)
 
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "run against the API of this kubeconfig instead of an embedded one")
 	fs.StringVar(&f.context, "context", "", "context in that kubeconfig (default: the current one)")
@@ -122,12 +123,17 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 
 // embeddedOnly names the flags that say nothing about an API of somebody else's.
 func embeddedOnly() []string {
-	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary", "encryption-provider-config", "profiling"}
+	return []string{"data-dir", "bind-address", "secure-port", "advertise-host", "tls-san", "admin-kubeconfig", "admin-context", "controlplane-binary", "profiling"}
 }
 
 // complete fills in what is not given, and says what is wrong.
 func (f *serveFlags) complete(fs *pflag.FlagSet) error {
+	f.passed = apiserver.Passed(fs)
 	if f.kubeconfig != "" {
+		for _, flag := range f.passed {
+			name, _, _ := strings.Cut(flag, "=")
+			return fmt.Errorf("%s is for the embedded API, and with --kubeconfig there is none: give it to the API that you have", name)
+		}
 		for _, name := range embeddedOnly() {
 			if fs.Changed(name) {
 				return fmt.Errorf("--%s is for the embedded API, and with --kubeconfig there is none", name)

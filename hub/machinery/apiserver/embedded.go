@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"k8s.io/utils/clock"
 )
 
@@ -39,9 +41,8 @@ type Embedded struct {
 	HeapRoom int64
 	// Profiling lets administrators ask it for its profiles.
 	Profiling bool
-	// EncryptionProviderConfig is the operator's file that says how the database is encrypted; empty
-	// is with a key that the API makes itself.
-	EncryptionProviderConfig string
+	// Flags are further ones, of those that PassedFlags names.
+	Flags []string
 	// Progress is told each line that the program prints.
 	Progress func(line string)
 	// Clock measures how long it may take.
@@ -99,13 +100,54 @@ func (e Embedded) args() []string {
 	if len(e.TLSSANs) > 0 {
 		args = append(args, "--tls-san="+strings.Join(e.TLSSANs, ","))
 	}
-	if e.EncryptionProviderConfig != "" {
-		args = append(args, "--encryption-provider-config="+e.EncryptionProviderConfig)
-	}
 	if e.HeapRoom > 0 {
 		args = append(args, "--heap-room="+strconv.FormatInt(e.HeapRoom, 10))
 	}
-	return args
+	return append(args, e.Flags...)
+}
+
+// PassedFlags adds the flags that the program takes as they are to a set, with the names that
+// they have in kube-apiserver.
+func PassedFlags(fs *pflag.FlagSet) {
+	fs.String("encryption-provider-config", "", "EncryptionConfiguration of apiserver.config.k8s.io/v1 by which the embedded API encrypts its database instead of with a key of its own, such as one with a KMS v2 provider")
+
+	fs.String("audit-policy-file", "", "Policy of audit.k8s.io/v1 that says what the embedded API's audit log tells (default: who changed which policy, template, token or right, and who read a Secret)")
+	fs.String("audit-log-path", "", "the audit log of the embedded API (default: audit/audit.log in the data directory)")
+	fs.Int("audit-log-maxage", 30, "how many days audit logs that were rotated are kept")
+	fs.Int("audit-log-maxbackup", 10, "how many audit logs that were rotated are kept")
+	fs.Int("audit-log-maxsize", 100, "megabytes of an audit log when it is rotated")
+	fs.String("audit-webhook-config-file", "", "kubeconfig of a server to which the embedded API sends its audit events as well")
+
+	fs.String("authentication-config", "", "AuthenticationConfiguration of apiserver.config.k8s.io by which the embedded API knows people, instead of the flags --oidc-*")
+	fs.String("oidc-issuer-url", "", "https://ISSUER whose tokens the embedded API accepts")
+	fs.String("oidc-client-id", "", "whom a token of the issuer must be for")
+	fs.String("oidc-ca-file", "", "certificate authority of the issuer (default: those of this machine)")
+	fs.String("oidc-username-claim", "sub", "claim of a token that is the name of the user")
+	fs.String("oidc-username-prefix", "", "what comes before that name; - for nothing (default: the issuer and #, unless the claim is email)")
+	fs.String("oidc-groups-claim", "", "claim of a token that has the groups of the user")
+	fs.String("oidc-groups-prefix", "", "what comes before each of these groups")
+	fs.StringSlice("oidc-required-claim", nil, "CLAIM=VALUE that a token must have")
+	fs.StringSlice("oidc-signing-algs", []string{"RS256"}, "how tokens may be signed")
+}
+
+// Passed returns those of PassedFlags that a set was given, as arguments.
+func Passed(fs *pflag.FlagSet) []string {
+	passed := pflag.NewFlagSet("", pflag.ContinueOnError)
+	PassedFlags(passed)
+	var out []string
+	fs.Visit(func(flag *pflag.Flag) {
+		if passed.Lookup(flag.Name) == nil {
+			return
+		}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			for _, value := range list.GetSlice() {
+				out = append(out, "--"+flag.Name+"="+value)
+			}
+			return
+		}
+		out = append(out, "--"+flag.Name+"="+flag.Value.String())
+	})
+	return out
 }
 
 // localURL returns the URL by which a program on this machine reaches the API, given the

@@ -46,7 +46,7 @@ func holding(g Gomega, dir, text string) []string {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		data, err := os.ReadFile(path) //nolint:gosec // below a directory of the test
+		data, err := os.ReadFile(path)
 		if bytes.Contains(data, []byte(text)) || bytes.Contains(data, []byte(encoded)) {
 			out = append(out, path)
 		}
@@ -138,7 +138,7 @@ func (s *secretStore) whole() {
 func (s *secretStore) killWhen(there string) {
 	s.t.Helper()
 	said := &bytes.Buffer{}
-	cmd := exec.Command(s.Binary, s.args()...) //nolint:gosec,noctx // our own program, which the test ends
+	cmd := exec.Command(s.Binary, s.args()...)
 	cmd.SysProcAttr = attributes()
 	out, err := os.Create(filepath.Join(s.t.TempDir(), "out"))
 	s.Expect(err).NotTo(HaveOccurred())
@@ -159,7 +159,7 @@ func (s *secretStore) killWhen(there string) {
 // command has the program look at the keys, or change them.
 func (s *secretStore) command(what string) string {
 	s.t.Helper()
-	out, err := exec.CommandContext(s.t.Context(), s.Binary, "encryption", what, "--data-dir", s.DataDir).CombinedOutput() //nolint:gosec // our own program
+	out, err := exec.CommandContext(s.t.Context(), s.Binary, "encryption", what, "--data-dir", s.DataDir).CombinedOutput()
 	s.Expect(err).NotTo(HaveOccurred(), string(out))
 	return string(out)
 }
@@ -186,13 +186,13 @@ func TestWhatIsSecretIsEncryptedInTheDatabase(t *testing.T) {
 	etcd, keys := filepath.Join(s.DataDir, "etcd"), filepath.Join(s.DataDir, "encryption", "keys.json")
 
 	// As a version left it that encrypted nothing.
-	s.EncryptionProviderConfig = given
+	s.Flags = []string{"--encryption-provider-config=" + given}
 	s.start()
 	s.fill()
 	s.p.Stop()
 	g.Expect(os.RemoveAll(filepath.Dir(keys))).To(Succeed())
 	g.Expect(holding(g, etcd, marker)).NotTo(BeEmpty(), "or the test finds nothing where everything is plain")
-	s.EncryptionProviderConfig = ""
+	s.Flags = nil
 
 	// Killed on the way: while it writes, while a copy is made, and while that takes the place of the database.
 	for _, there := range []string{"run/client.sock*", "run/rebuild.db", "etcd.rebuilt", "etcd.rebuilt/member", "etcd.replaced"} {
@@ -224,7 +224,7 @@ func TestWhatIsSecretIsEncryptedInTheDatabase(t *testing.T) {
 	g.Expect(os.Rename(keys+".away", keys)).To(Succeed())
 
 	// The way back to a version that encrypts nothing.
-	s.EncryptionProviderConfig = given
+	s.Flags = []string{"--encryption-provider-config=" + given}
 	s.start()
 	s.whole()
 	s.p.Stop()
@@ -240,9 +240,10 @@ func TestAConfigurationOfEncryptionThatIsNoneIsRefused(t *testing.T) {
 	} {
 		g := NewWithT(t)
 		e := embedded(t)
-		e.EncryptionProviderConfig = filepath.Join(t.TempDir(), "given.yaml")
+		given := filepath.Join(t.TempDir(), "given.yaml")
+		e.Flags = []string{"--encryption-provider-config=" + given}
 		if name != "" {
-			g.Expect(os.WriteFile(e.EncryptionProviderConfig, []byte(name), 0o600)).To(Succeed())
+			g.Expect(os.WriteFile(given, []byte(name), 0o600)).To(Succeed())
 		}
 		_, err := e.Start(t.Context())
 		g.Expect(err).To(MatchError(And(ContainSubstring("--encryption-provider-config"), ContainSubstring(text))))

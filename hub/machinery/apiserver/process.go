@@ -50,7 +50,7 @@ type Process struct {
 	followed chan struct{}
 }
 
-// Config returns how the hub itself reaches the API: as administrator, over a local
+// Config returns how the hub itself reaches the API: with every right, over a local
 // address, whatever address is advertised.
 func (p *Process) Config() *rest.Config { return rest.CopyConfig(p.config) }
 
@@ -230,11 +230,19 @@ func (p *Process) startError() error {
 // ready reads the kubeconfig anew each time: it may still be that of the last start.
 func (p *Process) ready(ctx context.Context) (bool, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", p.embedded.Kubeconfig)
+	if err == nil {
+		// The hub is another user than the administrator: the audit log tells them apart. A program of
+		// before that was so has none for it.
+		own := filepath.Join(p.embedded.DataDir, "kubeconfigs", "hub.kubeconfig")
+		if of, ownErr := clientcmd.BuildConfigFromFlags("", own); !errors.Is(ownErr, fs.ErrNotExist) {
+			config, err = of, ownErr
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading the administrator's kubeconfig: %w", err)
+		return false, fmt.Errorf("reading the kubeconfig of the embedded API: %w", err)
 	}
 	if config.Host, err = p.embedded.localURL(config.Host); err != nil {
 		return false, err

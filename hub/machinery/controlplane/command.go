@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 type flags struct {
 	profile, cpu, memory, pods string
 	cfg                        supervise.Config
+	authentication             map[string]*[]string
 }
 
 func newCommand(run func(context.Context, supervise.Config) error) *cobra.Command {
@@ -65,6 +67,16 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.ServiceCIDR, "service-cidr", "10.96.0.0/16", "range of the addresses of services")
 	fs.Int64Var(&c.HeapRoom, "heap-room", 0, "how many bytes the heap of kube-apiserver may fill before it searches garbage as often as by default")
 	fs.StringVar(&c.EncryptionProviderConfig, "encryption-provider-config", "", "EncryptionConfiguration by which a hub encrypts its database instead of with keys of its own, such as one with a KMS v2 provider")
+	fs.StringVar(&c.Audit.PolicyFile, "audit-policy-file", "", "what the audit log of a hub tells (default: a policy of its own)")
+	fs.StringVar(&c.Audit.LogPath, "audit-log-path", "", "the audit log of a hub (default: DIR/audit/audit.log)")
+	fs.IntVar(&c.Audit.MaxAge, "audit-log-maxage", 30, "how many days audit logs that were rotated are kept")
+	fs.IntVar(&c.Audit.MaxBackup, "audit-log-maxbackup", 10, "how many audit logs that were rotated are kept")
+	fs.IntVar(&c.Audit.MaxSize, "audit-log-maxsize", 100, "megabytes of an audit log when it is rotated")
+	fs.StringVar(&c.Audit.WebhookConfigFile, "audit-webhook-config-file", "", "kubeconfig of a server to which a hub sends its audit events as well")
+	f.authentication = map[string]*[]string{}
+	for _, name := range authenticationFlags() {
+		f.authentication[name] = fs.StringArray(name, nil, "flag of the kube-apiserver of a hub")
+	}
 	fs.BoolVar(&c.UnsafeNoFsync, "unsafe-no-fsync", false, "let etcd not wait for the disk; for throwaway clusters")
 	fs.BoolVar(&c.Profiling, "profiling", false, "let administrators ask kube-apiserver for its profiles, below /debug/pprof")
 
@@ -82,7 +94,16 @@ func clusterOnly() []string {
 }
 
 // hubOnly names the flags that say nothing about a cluster.
-func hubOnly() []string { return []string{"encryption-provider-config"} }
+func hubOnly() []string {
+	return append([]string{"encryption-provider-config", "audit-policy-file", "audit-log-path", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize",
+		"audit-webhook-config-file"}, authenticationFlags()...)
+}
+
+// authenticationFlags are those of kube-apiserver by which it knows people; it checks their values itself.
+func authenticationFlags() []string {
+	return []string{"authentication-config", "oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix",
+		"oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs"}
+}
 
 func (f *flags) config(fs *pflag.FlagSet) (supervise.Config, error) {
 	cfg := f.cfg
@@ -102,6 +123,14 @@ func (f *flags) config(fs *pflag.FlagSet) (supervise.Config, error) {
 			if fs.Changed(name) {
 				return cfg, fmt.Errorf("--%s is for --profile cluster: a hub has no nodes", name)
 			}
+		}
+	}
+	for _, name := range authenticationFlags() {
+		for _, value := range *f.authentication[name] {
+			if path, err := filepath.Abs(value); err == nil && (name == "authentication-config" || name == "oidc-ca-file") {
+				value = path // the components run elsewhere
+			}
+			cfg.Authentication = append(cfg.Authentication, "--"+name+"="+value)
 		}
 	}
 	var err error

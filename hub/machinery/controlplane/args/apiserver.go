@@ -64,6 +64,19 @@ func APIServer(in Input) []string {
 	if in.HeapRoom > 0 {
 		out = append(out, "--"+HeapFlag+"="+strconv.FormatInt(in.HeapRoom, 10))
 	}
+	if a := in.Audit; a.LogPath != "" {
+		out = append(out,
+			"--audit-policy-file="+a.PolicyFile,
+			"--audit-log-path="+a.LogPath,
+			"--audit-log-maxage="+strconv.Itoa(a.MaxAge),
+			"--audit-log-maxbackup="+strconv.Itoa(a.MaxBackup),
+			"--audit-log-maxsize="+strconv.Itoa(a.MaxSize),
+		)
+		if a.WebhookConfigFile != "" {
+			out = append(out, "--audit-webhook-config-file="+a.WebhookConfigFile)
+		}
+	}
+	out = append(out, in.Authentication...)
 	if in.EncryptionConfig != "" {
 		out = append(out, "--encryption-provider-config="+in.EncryptionConfig)
 	}

@@ -28,6 +28,16 @@ const (
 	etcdPeerURL   = "unix://peer.sock:0"
 )
 
+// Audit says where kube-apiserver tells of requests.
+type Audit struct {
+	// PolicyFile says what is told, LogPath where.
+	PolicyFile, LogPath string
+	// MaxAge is in days, MaxSize in megabytes, MaxBackup the number of files that were rotated.
+	MaxAge, MaxBackup, MaxSize int
+	// WebhookConfigFile names a server that is told as well; it may be empty.
+	WebhookConfigFile string
+}
+
 // Input is what the command lines depend on.
 type Input struct {
 	Profile       Profile
@@ -44,6 +54,10 @@ type Input struct {
 	ServiceCIDR   netip.Prefix
 	// EncryptionConfig is the file that says how the database is encrypted; empty is not at all.
 	EncryptionConfig string
+	// Audit says what is told of requests; without a path of a log, nothing.
+	Audit Audit
+	// Authentication are flags that say by what else kube-apiserver knows people.
+	Authentication []string
 	// HeapRoom is how many bytes the heap of kube-apiserver may fill before it searches garbage as often as Go does by
 	// default; 0 is none.
 	HeapRoom int64

@@ -54,7 +54,7 @@ func hold(path string) (*Dir, error) {
 		_ = d.Close()
 		return nil, err
 	}
-	for _, sub := range []string{d.PKI(), d.Logs(), d.Run(), d.Etcd(), d.Encryption(), filepath.Dir(d.Kubeconfig(""))} {
+	for _, sub := range []string{d.PKI(), d.Logs(), d.Run(), d.Etcd(), d.Encryption(), d.Audit(), filepath.Dir(d.Kubeconfig(""))} {
 		if err := private(sub); err != nil {
 			_ = d.Close()
 			return nil, err
@@ -115,6 +115,9 @@ func (d *Dir) Logs() string { return filepath.Join(d.root, "logs") }
 
 // Encryption is the directory of the keys by which the database is encrypted.
 func (d *Dir) Encryption() string { return filepath.Join(d.root, "encryption") }
+
+// Audit is the directory of the audit log.
+func (d *Dir) Audit() string { return filepath.Join(d.root, "audit") }
 
 // Run is the working directory of the components.
 func (d *Dir) Run() string { return filepath.Join(d.root, "run") }

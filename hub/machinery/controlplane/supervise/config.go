@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
@@ -34,6 +35,9 @@ type Config struct {
 	Profiling bool
 	// EncryptionProviderConfig is a configuration of encryption of the operator's; empty means the hub's own keys.
 	EncryptionProviderConfig string
+	Audit                    args.Audit
+	// Authentication are flags of kube-apiserver that say by what else it knows people.
+	Authentication []string
 }
 
 // Range of sizes that kube-apiserver takes for IPv4 and IPv6 service ranges.
@@ -67,6 +71,14 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	if bits := cidr.Addr().BitLen() - cidr.Bits(); bits > maxServiceBits || bits < minServiceBits {
 		return c, none, fmt.Errorf("--service-cidr %q must leave between %d and %d bits for services", c.ServiceCIDR, minServiceBits, maxServiceBits)
 	}
+	for flag, path := range map[string]string{"audit-policy-file": c.Audit.PolicyFile, "audit-webhook-config-file": c.Audit.WebhookConfigFile} {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			return c, none, fmt.Errorf("--%s cannot be read: %w", flag, err)
+		}
+	}
 	if c.HeapRoom < 0 {
 		return c, none, fmt.Errorf("--heap-room %d is negative", c.HeapRoom)
 	}
@@ -79,7 +91,10 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	if c.Context == "" {
 		c.Context = map[args.Profile]string{args.Hub: "hub", args.Cluster: "member"}[c.Profile]
 	}
-	for flag, path := range map[string]*string{"kubeconfig": &c.Kubeconfig, "encryption-provider-config": &c.EncryptionProviderConfig} {
+	for flag, path := range map[string]*string{
+		"kubeconfig": &c.Kubeconfig, "encryption-provider-config": &c.EncryptionProviderConfig,
+		"audit-policy-file": &c.Audit.PolicyFile, "audit-log-path": &c.Audit.LogPath, "audit-webhook-config-file": &c.Audit.WebhookConfigFile,
+	} {
 		if *path == "" {
 			continue
 		}

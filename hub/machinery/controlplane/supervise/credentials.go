@@ -17,12 +17,16 @@ import (
 
 const adminKey = "admin"
 
-// clients are the identities that get a certificate: those of the components that the profile runs, and the
-// administrator. The first two names are those to which the API server binds its built-in roles.
+// clients are the identities that get a certificate: those of the components that the profile runs, the
+// hub whose API it is, and the administrator. The first two names are those to which the API server binds its built-in roles.
 func clients(profile args.Profile) []pki.Client {
 	out := []pki.Client{
 		{Key: "kube-controller-manager", Subject: pki.Subject{Name: "system:kube-controller-manager"}},
 		{Key: adminKey, Subject: pki.Subject{Name: "admin", Groups: []string{"system:masters"}}},
+	}
+	if profile == args.Hub {
+		// Another user than the administrator, so that the audit log tells them apart.
+		out = append(out, pki.Client{Key: "hub", Subject: pki.Subject{Name: "system:fairlead:hub", Groups: []string{"system:masters"}}})
 	}
 	if profile == args.Cluster {
 		out = append(out,

@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
+	"fairlead.dev/hub/machinery/controlplane/audit"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 	"fairlead.dev/hub/machinery/controlplane/encryption"
 	"fairlead.dev/hub/machinery/controlplane/kwok"
@@ -77,6 +79,10 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 			return err
 		}
 		in.EncryptionConfig = state.Path()
+		if in.Audit, err = auditOf(cfg, dir); err != nil {
+			return err
+		}
+		in.Authentication = cfg.Authentication
 	}
 	own, err := writeCredentials(cfg, dir, &in, servingHosts(cfg, in, ownName(), ownAddresses()), clk.Now())
 	if err != nil {
@@ -115,6 +121,21 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	case err := <-group.Failed():
 		return err
 	}
+}
+
+// auditOf completes what the user says of the audit log.
+func auditOf(cfg Config, dir *datadir.Dir) (args.Audit, error) {
+	a := cfg.Audit
+	if a.PolicyFile == "" {
+		a.PolicyFile = filepath.Join(dir.Audit(), "policy.yaml")
+		if err := atomicfile.Write(a.PolicyFile, audit.Policy); err != nil {
+			return a, err
+		}
+	}
+	if a.LogPath == "" {
+		a.LogPath = filepath.Join(dir.Audit(), "audit.log")
+	}
+	return a, nil
 }
 
 func connect(config []byte) (*kubernetes.Clientset, error) {
