@@ -233,7 +233,7 @@ func (r *Reader) stagedIn(
 	names := executionNamespaces(clusters)
 	sent := map[string]rollouts.Sent{}
 	for i := range works {
-		sent[names[works[i].Namespace]] = sentOf(&works[i])
+		sent[names[works[i].Namespace]] = sentOf(&works[i]) // why pods are not ready stands in a table of its own
 	}
 	out := map[string]*rollouts.Cluster{}
 	for _, c := range rollouts.Clusters(ro.RolloutStatus(), targetNames(b), sent) {

@@ -168,6 +168,13 @@ func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.
 	if err != nil {
 		return nil, fmt.Errorf("listing works: %w", err)
 	}
+	items := b.BindingStatus().AggregatedStatus
+	for i := range items {
+		if sent, ok := out[items[i].ClusterName]; ok {
+			sent.PodReasons = items[i].PodReasons
+			out[items[i].ClusterName] = sent
+		}
+	}
 	return out, nil
 }
 

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/people/view/applications"
 )
 
 // Group is clusters that are to have the same revision and are alike.
@@ -61,6 +63,8 @@ type Sent struct {
 	// ID is the revision that it was rendered from, since Since; none if that is not known.
 	ID    revision.ID
 	Since time.Time
+	// PodReasons are why pods are not ready there, if the object is not healthy.
+	PodReasons []workv1alpha1.PodReason
 }
 
 // Cluster is a target in a rollout.
@@ -105,6 +109,9 @@ func Clusters(status *fairleadv1alpha1.StagedRolloutStatus, targets []string, wo
 		}
 		want := plan.Wanted(name, sent.ID)
 		c.Why = why(status, c, word, want != sent.ID && want.Hash == sent.ID.Hash)
+		if c.Why != "" && len(sent.PodReasons) > 0 {
+			c.Why += " " + applications.Unready(&sent.PodReasons[0]) + "."
+		}
 		out = append(out, c)
 	}
 	return out

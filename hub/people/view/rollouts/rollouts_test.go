@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/test/builder"
@@ -178,15 +179,15 @@ func TestWhatEachClusterHasAndWhy(t *testing.T) {
 	})
 	since := at(7).Time
 	all := Clusters(&ro.Status, []string{"shop-100", "shop-001", "shop-010", "shop-044", "shop-050", "shop-new", "shop-100"}, map[string]Sent{
-		"shop-001": {revision.ID{Number: 5, Hash: "e"}, since}, "shop-010": {ID: revision.ID{Number: 3, Hash: "c"}},
-		"shop-044": {ID: revision.ID{Number: 5, Hash: "e"}}, "shop-050": {ID: revision.ID{Number: 5, Hash: "e"}},
+		"shop-001": {ID: revision.ID{Number: 5, Hash: "e"}, Since: since}, "shop-010": {ID: revision.ID{Number: 3, Hash: "c"}},
+		"shop-044": {ID: revision.ID{Number: 5, Hash: "e"}}, "shop-050": {ID: revision.ID{Number: 5, Hash: "e"}, PodReasons: []workv1alpha1.PodReason{{Reason: "ImagePullBackOff", Container: "web", Pods: 2, Pod: "web-1"}}},
 		"shop-100": {ID: revision.ID{Number: 4, Hash: "d"}}, "other": {ID: revision.ID{Number: 4, Hash: "d"}},
 	})
 	g.Expect(all).To(Equal([]Cluster{
 		{Name: "shop-001", State: "Healthy", Has: 5, Wanted: 5, Since: &since},
 		{Name: "shop-010", State: "SetAside", Has: 3, Wanted: 3, Why: "It catches up when it returns; nothing is sent there until then (Silent)."},
 		{Name: "shop-044", State: "Lost", Has: 5, Wanted: 5, Why: "It was sent r5 and has been silent since."},
-		{Name: "shop-050", State: "Failed", Has: 5, Wanted: 5, Why: "It was sent r5 and failed (Unhealthy)."},
+		{Name: "shop-050", State: "Failed", Has: 5, Wanted: 5, Why: "It was sent r5 and failed (Unhealthy). 2 pods: ImagePullBackOff of container web."},
 		{Name: "shop-100", State: "Held", Has: 4, Wanted: 4, Why: "It waits for its turn with r4."},
 		{Name: "shop-new", State: "Held", Wanted: 4, Why: "It waits for its turn with what it has."},
 	}))
