@@ -43,8 +43,10 @@ type scope struct {
 	// rollouts say which content the clusters get; none if all get the template as it is.
 	rollouts []*followed
 	// quotas bound what the Works may request together.
-	quotas  []quota.Quota
+	quotas []quota.Quota
+	// works are those that there are, live the same by namespace.
 	works   []*workv1alpha1.Work
+	live    map[string]*workv1alpha1.Work
 	suspect sets.Set[types.NamespacedName]
 	// keep and purge are the namespaces of clusters that the application is leaving:
 	// in its own time, and at once.
@@ -79,6 +81,7 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 		return nil, err
 	}
 	s.works = r.named(binding, unseen.latest(r.executing(cached)))
+	s.live = byNamespace(s.works)
 	s.suspect = unseen.suspect
 	if s.reasons, err = r.reasons(ctx, s); err != nil {
 		return nil, err
@@ -163,9 +166,6 @@ func (r *reconciler) followEvictions(ctx context.Context, b kube.Binding, to *fa
 	}
 	return nil
 }
-
-// live returns the Works that there are, by namespace.
-func (s *scope) live() map[string]*workv1alpha1.Work { return byNamespace(s.works) }
 
 func byNamespace(works []*workv1alpha1.Work) map[string]*workv1alpha1.Work {
 	out := make(map[string]*workv1alpha1.Work, len(works))

@@ -57,7 +57,7 @@ func (r *reconciler) render(ctx context.Context, s *scope) (rendering, error) {
 		}
 		return out, nil
 	}
-	made, live := r.materials(ctx, s), s.live()
+	made, live := r.materials(ctx, s), s.live
 	mark, err := r.marks(s)
 	if err != nil {
 		return out, err

@@ -30,6 +30,8 @@ type followed struct {
 	rollout kube.Rollout
 	plan    revision.Plan
 	adopted revision.ID
+	// targets are those of that binding, by cluster.
+	targets map[string]workv1alpha2.TargetCluster
 	// works are those of that binding, by namespace.
 	works map[string]*workv1alpha1.Work
 }
@@ -42,7 +44,7 @@ func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 		if err != nil {
 			return err
 		}
-		f.works = s.live()
+		f.works = s.live
 		s.rollouts = []*followed{f}
 		return nil
 	}
@@ -77,7 +79,10 @@ func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 
 // follow reads the rollout of a binding.
 func (r *reconciler) follow(ctx context.Context, b kube.Binding, name string) (*followed, error) {
-	f := &followed{name: name, binding: b}
+	f := &followed{name: name, binding: b, targets: map[string]workv1alpha2.TargetCluster{}}
+	for _, target := range bindings.Targets(b.BindingSpec()) {
+		f.targets[target.Name] = target
+	}
 	kind := kube.RolloutsIn(b.GetNamespace())
 	rollout := kind.New()
 	err := r.hubClient.Get(ctx, client.ObjectKeyFromObject(b), rollout, client.UnsafeDisableDeepCopy)
@@ -151,11 +156,11 @@ func (r *reconciler) bindingNamed(ctx context.Context, from client.Reader, key c
 // that cluster only if it is revision.ErrUnreadable.
 func (r *reconciler) opinion(ctx context.Context, s *scope, f *followed, target workv1alpha2.TargetCluster) (staging.Opinion, error) {
 	namespace := contract.ExecutionNamespace(r.prefix, target.Name)
-	own := s.live()[namespace]
+	own := s.live[namespace]
 	switch {
 	case f.binding == nil && (own == nil || own.Annotations[contract.RevisionOfAnnotation] != f.name):
 		return staging.Opinion{Stand: staging.Lacks}, nil // the stage that attached it will tell
-	case f.rollout == nil, f.name != "" && !bindings.IsTarget(f.binding.BindingSpec(), target.Name):
+	case f.rollout == nil, f.name != "" && f.targets[target.Name].Name == "":
 		return staging.Opinion{}, nil // or the workload is leaving that cluster, and what it needs with it
 	}
 	work := f.works[namespace]
@@ -207,12 +212,8 @@ func (r *reconciler) adopts(ctx context.Context, s *scope, f *followed, work *wo
 	if err != nil {
 		return false, err
 	}
-	for _, theirs := range bindings.Targets(f.binding.BindingSpec()) {
-		if theirs.Name == target.Name {
-			return r.renders(ctx, f.binding, kept.Main, work, theirs, s.clusters[target.Name]), nil
-		}
-	}
-	return false, nil
+	theirs, is := f.targets[target.Name]
+	return is && r.renders(ctx, f.binding, kept.Main, work, theirs, s.clusters[target.Name]), nil
 }
 
 // revisionOf returns the revision that a Work has of a rollout; none if it has none, or one of

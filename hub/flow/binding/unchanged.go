@@ -29,7 +29,7 @@ func (r *reconciler) unchanged(s *scope) (bool, error) {
 	if digest == nil || err != nil || fingerprint == "" {
 		return false, err
 	}
-	live := s.live()
+	live := s.live
 	for _, target := range s.targets {
 		work, cluster := live[contract.ExecutionNamespace(r.prefix, target.Name)], s.clusters[target.Name]
 		if work == nil || cluster == nil || !work.DeletionTimestamp.IsZero() || !slices.Contains(work.Finalizers, contract.ExecutionFinalizer) ||
