@@ -59,6 +59,7 @@ type workWrite struct {
 // statusWrite is one write of the status of the rollout.
 type statusWrite struct {
 	at         time.Time
+	revision   int64
 	catchingUp int
 }
 
@@ -149,7 +150,7 @@ func (f *follower) seeStatus(_ watch.EventType, obj any) {
 			busy += len(group.Names)
 		}
 	}
-	f.statuses = append(f.statuses, statusWrite{time.Now(), busy})
+	f.statuses = append(f.statuses, statusWrite{time.Now(), f.status.Revision, busy})
 }
 
 // await returns when what was seen is as asked for.

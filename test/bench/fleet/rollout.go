@@ -167,7 +167,7 @@ func (r *rolling) steer() operate.Rollout {
 
 // canaries edits while the canary of the edit before soaks.
 func (r *rolling) canaries(ctx context.Context, tell put) error {
-	var took []time.Duration
+	var took, decided []time.Duration
 	for range edits {
 		began := time.Now()
 		number, err := r.edit(ctx)
@@ -185,11 +185,18 @@ func (r *rolling) canaries(ctx context.Context, tell put) error {
 			return err
 		}
 		r.canary, took = first.cluster, append(took, first.at.Sub(began)-r.settle)
+		for _, w := range r.statusesSince(began) {
+			if w.revision == number {
+				decided = append(decided, w.at.Sub(began)-r.settle)
+				break
+			}
+		}
 		// Edits come at any time, not always just after a write of the status.
 		if err := pause(ctx, 1300*time.Millisecond); err != nil {
 			return err
 		}
 	}
+	tell("edit to the status that sends it to its canary, p50, without the settling", middle(decided), "ms")
 	tell("edit to the Work of its canary, worst, without the settling", worst(took), "ms")
 	r.bars.put("edit to the Work of its canary, p50, without the settling", middle(took), 100, "ms")
 	return nil
