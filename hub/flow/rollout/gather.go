@@ -122,7 +122,7 @@ func (r *reconciler) readStrategy(ctx context.Context, s *scope) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		s.in.Hold = &admit.Reason{Reason: fairleadv1alpha1.ReasonRolloutStrategyAbsent, Message: fmt.Sprintf(
-			"There is no RolloutStrategy %q, so that no change is sent to any cluster. Make it, or name another one in the annotation %s of the policy or the template.",
+			"There is no RolloutStrategy %q, so that no change is sent to any cluster. Make it, or name another one in the annotation %s of the policy or the template; to go back works without it: hub rollout undo.",
 			name, contract.RolloutStrategyAnnotation)}
 		return nil
 	case err != nil:

@@ -101,15 +101,14 @@ func (r *reconciler) cut(ctx context.Context, s *scope, c admit.Cut) (admit.Made
 			return made, nil, revision.Content{}, err
 		}
 		kept.Content, kept.MadeAt = of.Content, of.MadeAt
+		kept.Strategy, kept.StrategySpec = of.Strategy, of.StrategySpec
 		made.TemplateGeneration = of.Main.Origin.Generation
 	}
-	switch {
+	switch { // Without any of these it goes back by the strategy of the revision that it goes back to.
 	case s.strategy != nil:
 		kept.Strategy, kept.StrategySpec = s.strategy.Name, *s.strategy.Spec.DeepCopy()
 	case s.in.Frozen != nil:
 		kept.Strategy, kept.StrategySpec = s.in.Status.Strategy, s.in.Frozen.Strategy
-	default:
-		return made, nil, revision.Content{}, revision.ErrUnreadable
 	}
 	made.Strategy = kept.Strategy
 	kept.Waves = plan.Waves(plan.Input{Strategy: kept.StrategySpec, Seed: string(s.binding.GetUID()), Targets: s.targets})

@@ -185,6 +185,39 @@ func TestWithoutItsStrategyNothingGoesOut(t *testing.T) {
 	w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)
 }
 
+// TestOneCanGoBackWithoutTheStrategy aborts and undoes while there is no RolloutStrategy of the name.
+func TestOneCanGoBackWithoutTheStrategy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := start(t, 3, canaryThenRest())
+	w.bind()
+	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w.set("unhealthy")
+	w.edit("nginx:2")
+	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{2, 1, 1})) })
+	g.Expect(w.client.Delete(t.Context(), &fairleadv1alpha1.RolloutStrategy{ObjectMeta: metav1.ObjectMeta{Name: w.strategy}})).To(Succeed())
+	w.awaitPhase(2, fairleadv1alpha1.RolloutWaiting)
+
+	back := func(to, over int64, immediately bool) {
+		w.tell(func(s *fairleadv1alpha1.StagedRolloutSpec) {
+			s.Target = &fairleadv1alpha1.RolloutTarget{Revision: to, Over: over, Immediately: immediately}
+		})
+	}
+	back(1, 2, true)
+	r := w.awaitPhase(3, fairleadv1alpha1.RolloutCompleted)
+	g.Expect(r.Status.Strategy).To(Equal(w.strategy))
+	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{3, 1, 1})) })
+	back(2, 3, false)
+	r = w.awaitPhase(4, fairleadv1alpha1.RolloutCompleted)
+	g.Expect(r.Status.Waves).To(HaveLen(2), "in the waves that were kept")
+	g.Expect(r.Status.Waves[1].StartedAt.Before(r.Status.Waves[0].PassedAt)).To(BeFalse())
+	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{4, 4, 4})) })
+
+	w.edit("nginx:5")
+	g.Consistently(func(g Gomega) { g.Expect(w.rollout(g).Status.Revision).To(BeEquivalentTo(4)) }, "500ms", "50ms").
+		Should(Succeed(), "what is new waits for a strategy")
+}
+
 func TestARolloutEndsWithItsStrategysAnnotation(t *testing.T) {
 	t.Parallel()
 	w := start(t, 2, canaryThenRest())

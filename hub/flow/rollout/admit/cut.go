@@ -37,9 +37,10 @@ func remember(in Input) Memory {
 }
 
 // cut returns the revision that is to be made, or nil. What a person asks for comes first: an edit
-// made meanwhile is staged after it.
+// made meanwhile is staged after it. To go back needs nothing but the older revision: also while the
+// strategy is gone, or what is live cannot be kept.
 func cut(in Input, memory Memory) *Cut {
-	if in.Status.Revision > 0 && in.Hold == nil {
+	if in.Status.Revision > 0 {
 		if c := goBack(in); c != nil {
 			return c
 		}

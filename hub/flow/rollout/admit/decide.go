@@ -28,7 +28,9 @@ type rollout struct {
 	current int
 	// lifted says that a person did something about failures.
 	lifted bool
-	halt   *Reason
+	// hold is why nobody is sent the newest revision, whatever is in its strategy.
+	hold *Reason
+	halt *Reason
 	// waiting is why the current wave does not go on by itself.
 	waiting *Reason
 	out     Decision
@@ -98,6 +100,9 @@ func newRollout(in Input, out Decision) *rollout {
 	r := &rollout{in: in, spec: plan.Defaulted(in.Frozen.Strategy), status: out.Status, out: out}
 	r.newest, r.stable = r.id(in.Status.Revision), r.id(in.Status.Stable)
 	r.completed = in.Status.Stable == in.Status.Revision
+	if !r.wentBack() {
+		r.hold = in.Hold
+	}
 	r.gather()
 	r.current = len(r.waves)
 	for i, w := range r.waves {
@@ -113,7 +118,13 @@ func newRollout(in Input, out Decision) *rollout {
 func (r *rollout) id(number int64) revision.ID { return revision.Of(r.in.Status.Revisions, number) }
 
 // blocked says that nobody is to be sent anything now.
-func (r *rollout) blocked() bool { return r.in.Spec.Paused || r.in.HubSuspect || r.in.Hold != nil }
+func (r *rollout) blocked() bool { return r.in.Spec.Paused || r.in.HubSuspect || r.hold != nil }
+
+// wentBack says that a person went back with the newest revision. It goes by what was frozen with it.
+func (r *rollout) wentBack() bool {
+	cause := r.made().Cause
+	return cause == fairleadv1alpha1.CauseUndone || cause == fairleadv1alpha1.CauseAborted
+}
 
 // wake asks for another decision after some time.
 func (d *Decision) wake(after time.Duration) {

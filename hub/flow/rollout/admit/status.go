@@ -106,8 +106,8 @@ func (r *rollout) phase() (fairleadv1alpha1.RolloutPhase, Reason) {
 		return fairleadv1alpha1.RolloutCompleted, Reason{fairleadv1alpha1.ReasonRolloutCompleted, fmt.Sprintf("Revision %d has passed every wave.", r.newest.Number)}
 	case r.in.Spec.Paused:
 		return fairleadv1alpha1.RolloutPaused, Reason{fairleadv1alpha1.ReasonRolloutPaused, "A person paused it: hub rollout resume."}
-	case r.in.Hold != nil:
-		return fairleadv1alpha1.RolloutWaiting, *r.in.Hold
+	case r.hold != nil:
+		return fairleadv1alpha1.RolloutWaiting, *r.hold
 	case r.in.HubSuspect:
 		return fairleadv1alpha1.RolloutWaiting, Reason{
 			fairleadv1alpha1.ReasonRolloutHubSuspect,

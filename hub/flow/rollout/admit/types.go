@@ -34,8 +34,8 @@ type Input struct {
 	// HubSuspect says that the hub suspects its own network: nobody is sent anything, deadlines
 	// stand still, and nobody counts as lost.
 	HubSuspect bool
-	// Hold, if set, is why nobody may be sent anything, which only the caller knows: the strategy is
-	// gone, or the content of a revision cannot be read.
+	// Hold, if set, is why nobody may be sent anything new, which only the caller knows: the strategy is
+	// gone, or the content of a revision cannot be read. A person may go back all the same.
 	Hold *Reason
 	// Memory is what the last Decision returned, or the zero value after a start.
 	Memory Memory

@@ -18,7 +18,7 @@ func (r *rollout) goOn() {
 	switch {
 	case r.completed:
 		return
-	case r.in.Status.Immediately && r.in.Hold == nil: // A person wants it, or a failure: no gate, not even a pause.
+	case r.in.Status.Immediately && r.hold == nil: // A person wants it, or a failure: no gate, not even a pause.
 		r.sendToAll()
 	case r.nothingToChange() && !r.blocked():
 		r.complete()
@@ -36,7 +36,7 @@ func (r *rollout) goOn() {
 // sendToFirst gives what was found when the strategy was added to targets that have nothing, since
 // there is nothing older that they could be given.
 func (r *rollout) sendToFirst() {
-	if !r.stable.Zero() || r.made().Cause != fairleadv1alpha1.CauseAdopted || r.in.Hold != nil || r.in.HubSuspect {
+	if !r.stable.Zero() || r.made().Cause != fairleadv1alpha1.CauseAdopted || r.hold != nil || r.in.HubSuspect {
 		return
 	}
 	for _, m := range r.members {

@@ -7,9 +7,13 @@ import (
 	"fairlead.dev/common/revision"
 )
 
-// Grace is how long a cluster may be unhealthy after it was healthy, and how long the refusal of a
-// member is not believed after a person asked for another try: the agent is to try first.
+// Grace is how long a cluster may be unhealthy after it was healthy.
 const Grace = time.Minute
+
+// RetryGrace is how long the refusal of a member is not believed after a person asked for another try.
+// An agent tries what is refused again after a minute at the most, so that within two it has tried, and
+// has said what came of it.
+const RetryGrace = 2 * time.Minute
 
 // Input is one cluster that was, or is being, sent a revision.
 type Input struct {
@@ -135,7 +139,7 @@ func (in Input) afterHealthy() Verdict {
 // onItsWay is about a cluster that was not healthy with the revision yet. One that was lost counts
 // as lost until it is.
 func (in Input) onItsWay() Verdict {
-	patience := Grace - in.Now.Sub(in.Progress.RetriedAt)
+	patience := RetryGrace - in.Now.Sub(in.Progress.RetriedAt)
 	if in.Work.Report.Current && in.Work.Report.Refused && Has(in.Work, in.Wanted) && patience <= 0 {
 		return in.is(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterReasonRefused)
 	}
