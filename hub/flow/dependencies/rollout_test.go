@@ -70,3 +70,26 @@ func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
 	says(2, nil)
 	g.Eventually(settings, soon, often).Should(BeNil())
 }
+
+// TestADeletionOfWhatIsNeededIsNotStaged deletes an object that the revision of every cluster needs.
+func TestADeletionOfWhatIsNeededIsNotStaged(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	settings := w.configMap("settings")
+	w.create(t, settings)
+	web, b := w.deployment(t, "web", "settings")
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.RolloutStrategyAnnotation, "careful")
+	})
+	attached := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(attached, soon, often).Should(HaveKey("web-deployment"))
+	rollout := &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: b.Name}}
+	w.create(t, rollout)
+	kept := w.keeps(t, rollout, 1, web)
+	rollout.Status = fairleadv1alpha1.StagedRolloutStatus{
+		Phase: fairleadv1alpha1.RolloutCompleted, Revision: 1, Stable: 1, Revisions: []fairleadv1alpha1.RevisionStatus{kept},
+	}
+	g.Expect(w.hub.Status().Update(t.Context(), rollout)).To(Succeed())
+	g.Expect(w.hub.Delete(t.Context(), settings)).To(Succeed())
+	g.Eventually(attached, soon, often).Should(BeNil())
+}

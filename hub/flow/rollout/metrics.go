@@ -138,7 +138,7 @@ func (m *metrics) written(kind string, name types.NamespacedName, before, after 
 		passed[w.Name] = before.Revision == after.Revision && w.PassedAt != nil
 	}
 	for _, w := range after.Waves {
-		if w.PassedAt != nil && w.StartedAt != nil && !passed[w.Name] {
+		if w.PassedAt != nil && w.StartedAt != nil && !passed[w.Name] && !after.Immediately {
 			m.waves.Observe(w.PassedAt.Sub(w.StartedAt.Time).Seconds())
 		}
 	}
