@@ -75,6 +75,11 @@ func IsTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	})
 }
 
+// Assigned says whether the scheduler chose a cluster.
+func Assigned(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+	return slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
+}
+
 // Needs says whether the workload of a binding needs an object by what its template says now. What
 // it needs by labels is taken to be any of the kind, and if nothing is noted it may be anything.
 func Needs(b workv1alpha2.Binding, obj *workv1alpha2.ObjectReference) bool {

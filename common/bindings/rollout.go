@@ -35,3 +35,11 @@ func Requires(needed workv1alpha2.Binding, by types.NamespacedName) bool {
 		return s.Name == by.Name && s.Namespace == by.Namespace
 	})
 }
+
+// RequiredIn says whether an object is needed in a cluster by that of a binding of which by says yes.
+func RequiredIn(spec *workv1alpha2.ResourceBindingSpec, cluster string, by func(types.NamespacedName) bool) bool {
+	return slices.ContainsFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
+		named := func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster }
+		return slices.ContainsFunc(s.Clusters, named) && by(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+	})
+}

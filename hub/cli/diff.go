@@ -31,7 +31,8 @@ func newDiff(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff KIND/NAME",
 		Short: "Compare what clusters are to get with what they were sent, or two clusters with each other",
-		Long: "Render an object for each of its clusters, as the hub would now, and compare that with the Work that there is. With\n" +
+		Long: "Render an object for each of its clusters, as the hub would now, and compare that with the Work that there is. Where changes\n" +
+			"go out in waves, that is the revision that the cluster is to have, which is named, and not what its author wrote last. With\n" +
 			"--between compare what two clusters were sent, but for the marks that name the Work. Values of Secrets are hidden:\n" +
 			"those that look alike are alike, in one run. Nothing is changed. Ends with status 2 if anything differs.",
 		Example: "  hub diff deployment/web -n shop\n  hub diff deployment/web -n shop --cluster edge-1\n  hub diff deployment/web -n shop --between edge-1,edge-2",
@@ -135,7 +136,20 @@ func inClusters(rows []view.Rendered) string {
 // sent compares what one cluster was sent with what is rendered for it, and says whether it
 // is the same.
 func (f *diffFlags) sent(env Environment, row *view.Rendered) (bool, error) {
+	rendered := "rendered"
+	if row.Revision > 0 {
+		rendered = fmt.Sprintf("rendered from r%d", row.Revision)
+		if row.RevisionOf != "" {
+			rendered += " of " + row.RevisionOf
+		}
+	}
 	switch {
+	case row.Stays && row.Sent == nil:
+		say(env.Out, "# %s: it is sent nothing before its rollout says what", row.Cluster)
+		return true, nil
+	case row.Stays:
+		say(env.Out, "# %s: what it was sent stays, until its rollout says what it is to have", row.Cluster)
+		return true, nil
 	case row.Failed != "":
 		say(env.Out, "# %s: it cannot be rendered, and the last Work stays: %s", row.Cluster, row.Failed)
 		return false, nil
@@ -154,12 +168,12 @@ func (f *diffFlags) sent(env Environment, row *view.Rendered) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text, err := diff.Objects(row.Cluster+" sent", row.Cluster+" rendered", was, now)
+	text, err := diff.Objects(row.Cluster+" sent", row.Cluster+" "+rendered, was, now)
 	if err != nil {
 		return false, err
 	}
 	if text == "" {
-		say(env.Out, "# %s: as rendered", row.Cluster)
+		say(env.Out, "# %s: as %s", row.Cluster, rendered)
 		return true, nil
 	}
 	return false, writeDiff(env, text)

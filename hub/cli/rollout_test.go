@@ -191,6 +191,18 @@ func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(
 	g.Expect(spec().Approvals).To(Equal([]fairleadv1alpha1.WaveApproval{{Revision: 3, Wave: "canary"}}))
 }
 
+// policy writes the policy that has the application into a file.
+func (l *lookout) policy(g *WithT) string {
+	file := filepath.Join(l.t.TempDir(), "policy.yaml")
+	g.Expect(os.WriteFile(file, []byte(`apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: web, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]
+`), 0o600)).To(Succeed())
+	return file
+}
+
 // mark has the Works of clusters say that they are of revisions.
 func (l *lookout) mark(g *WithT, revisions map[string]string) {
 	for name, id := range revisions {
@@ -227,6 +239,13 @@ func (l *lookout) kept(g *WithT, ro *fairleadv1alpha1.StagedRollout) {
 	g.Expect(said).To(ContainSubstring("the content of r1 is lost, since there is no Secret default/rollout-web-deployment-r1"))
 	_, said = l.run(ExitFailed, "rollout", "history", "deployment/web", "--between", "2,9")
 	g.Expect(said).To(ContainSubstring("r9 is not kept; those that are kept are 1, 2, 3"))
+	// Each cluster is compared with its own revision, and not with what is on the hub.
+	out, said = l.run(ExitNo, "diff", "deployment/web")
+	g.Expect(out).To(MatchRegexp(`(?s)--- edge-1 sent\n\+\+\+ edge-1 rendered from r2\n.*image: web:2\n.*--- edge-3 sent\n\+\+\+ edge-3 rendered from r3\n.*image: web:3\n`))
+	g.Expect(out).To(ContainSubstring("# edge-2: it cannot be rendered, and the last Work stays: the content of r1 is lost"))
+	g.Expect(said).To(ContainSubstring("3 of 3 clusters were sent something else"))
+	out, _ = l.run(ExitDone, "explain", "deployment/web", "--what-if", "-f", l.policy(g))
+	g.Expect(out).To(ContainSubstring("Its changes go out in waves: it would have r1 in edge-2; r2 in edge-1; r3 in edge-3."))
 	ro.Status = before.Status
 	g.Expect(l.c.Status().Update(l.t.Context(), ro)).To(Succeed())
 }

@@ -104,8 +104,8 @@ func (r *reconciler) renderFor(
 	ctx context.Context, s *scope, made *materials, target workv1alpha2.TargetCluster, own *workv1alpha1.Work,
 ) (*workv1alpha1.Work, *failure, error) {
 	in := render.Input{
-		Template: made.unstaged.template, Binding: s.binding, Target: target, Cluster: s.clusters[target.Name], Revise: made.revise,
-		Overrides: made.unstaged.overrides, ExecutionNamespacePrefix: r.prefix,
+		Template: made.unstaged.Template, Binding: s.binding, Target: target, Cluster: s.clusters[target.Name], Revise: made.revise,
+		Overrides: made.unstaged.Overrides, ExecutionNamespacePrefix: r.prefix,
 	}
 	verdict, opinion, err := r.choose(ctx, s, target)
 	if err != nil && !errors.Is(err, revision.ErrUnreadable) {

@@ -164,7 +164,7 @@ func (r *reconciler) opinion(ctx context.Context, s *scope, f *followed, target 
 		return staging.Opinion{}, nil // or the workload is leaving that cluster, and what it needs with it
 	}
 	work := f.works[namespace]
-	sent, had := revisionOf(work, ""), revisionOf(own, f.name)
+	sent, had := staging.RevisionOf(work, ""), staging.RevisionOf(own, f.name)
 	have := sent
 	if had.Number > have.Number {
 		have = had
@@ -216,19 +216,10 @@ func (r *reconciler) adopts(ctx context.Context, s *scope, f *followed, work *wo
 	return is && r.renders(ctx, f.binding, kept.Main, work, theirs, s.clusters[target.Name]), nil
 }
 
-// revisionOf returns the revision that a Work has of a rollout; none if it has none, or one of
-// another rollout.
-func revisionOf(w *workv1alpha1.Work, rollout string) revision.ID {
-	if annotation(w, contract.RevisionOfAnnotation) != rollout {
-		return revision.ID{}
-	}
-	return revision.Parse(annotation(w, contract.RevisionAnnotation))
-}
-
 // changed says whether the content that a cluster is to have differs from the one that it has
 // now. If that is not known, it does.
 func (r *reconciler) changed(ctx context.Context, s *scope, f *followed, own *workv1alpha1.Work, want revision.ID, target workv1alpha2.TargetCluster) (bool, error) {
-	have := revisionOf(own, f.name)
+	have := staging.RevisionOf(own, f.name)
 	if have.Zero() && f.name == "" {
 		if adopts, err := r.adopts(ctx, s, f, own, target); err != nil {
 			return false, err

@@ -2,14 +2,10 @@ package binding
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,34 +21,26 @@ import (
 	"fairlead.dev/hub/flow/binding/staging"
 )
 
-// material is what a Work is rendered from, for any cluster.
-type material struct {
-	template  *unstructured.Unstructured
-	overrides override.Plan
-	// live says that the template is the one that is on the hub now.
-	live bool
-}
-
 // materials are those of one binding, each made once.
 type materials struct {
 	// unstaged is the template as it is: what a cluster gets where no rollout has a say.
-	unstaged material
+	unstaged staging.Material
 	// part is the template as it is, as a part of a revision; its error is told where a rollout
 	// has a say.
 	part    revision.Part
 	partErr error
 	revise  render.Revise
-	made    map[string]material
+	made    map[string]staging.Material
 }
 
 func (r *reconciler) materials(ctx context.Context, s *scope) *materials {
 	m := &materials{
-		unstaged: material{template: s.template, overrides: override.Select(s.policies, s.target()), live: true},
+		unstaged: staging.Material{Template: s.template, Overrides: override.Select(s.policies, s.target()), Live: true},
 		revise:   revise(ctx, r.interpreter, s.template.GroupVersionKind()),
-		made:     map[string]material{},
+		made:     map[string]staging.Material{},
 	}
 	if len(s.rollouts) > 0 {
-		m.part, m.partErr = revision.MakePart(revision.Source{Template: s.template, Rules: m.unstaged.overrides.Rules(), Revise: m.scaling(s.binding)})
+		m.part, m.partErr = revision.MakePart(revision.Source{Template: s.template, Rules: m.unstaged.Overrides.Rules(), Revise: m.scaling(s.binding)})
 	}
 	return m
 }
@@ -65,37 +53,18 @@ func (m *materials) scaling(b kube.Binding) revision.Revise {
 	return revision.Revise(m.revise)
 }
 
-// of returns the material of what a rollout gives. If its part is what is on the hub now, that is
-// taken, which says more exactly which generation it is of; else it is what was kept, and nothing of
-// what is on the hub now but who has the say over replicas.
-func (m *materials) of(s *scope, o staging.Opinion) (material, error) {
+// of returns the material of what a rollout gives.
+func (m *materials) of(s *scope, o staging.Opinion) (staging.Material, error) {
 	key := o.Rollout + " " + o.ID.String()
 	if made, ok := m.made[key]; ok {
 		return made, nil
 	}
 	if m.partErr != nil {
-		return material{}, m.partErr
+		return staging.Material{}, m.partErr
 	}
-	scaling := m.scaling(s.binding)
-	if o.Part.Scaled && scaling == nil {
-		return material{}, errors.New("nothing tells any more how its replicas are set; edit the template, so that there is a revision of how it is now")
-	}
-	same, err := o.Part.Same(m.part, scaling)
+	out, err := staging.MaterialOf(o.Part, m.part, s.template, m.scaling(s.binding))
 	if err != nil {
-		return material{}, err
-	}
-	part := o.Part
-	if same {
-		part = m.part
-	}
-	out := material{template: part.Template(), overrides: override.Of(part.Rules), live: same}
-	if value, ok := s.template.GetLabels()[contract.RetainReplicasLabel]; ok {
-		labels := out.template.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[contract.RetainReplicasLabel] = value
-		out.template.SetLabels(labels)
+		return staging.Material{}, err
 	}
 	m.made[key] = out
 	return out, nil
@@ -123,7 +92,7 @@ func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.T
 
 // neededBy says whether the workload of a rollout needs the object in a cluster.
 func (s *scope) neededBy(name, cluster string) bool {
-	return s.requiredIn(cluster, func(by client.ObjectKey) bool { return by.String() == name })
+	return bindings.RequiredIn(s.binding.BindingSpec(), cluster, func(by client.ObjectKey) bool { return by.String() == name })
 }
 
 // free says whether a cluster has the object without any rollout's word: by a policy of its own, or
@@ -132,12 +101,7 @@ func (s *scope) free(cluster string) bool {
 	if bindings.IsStaged(s.binding) {
 		return false
 	}
-	for i := range s.binding.BindingSpec().Clusters {
-		if s.binding.BindingSpec().Clusters[i].Name == cluster {
-			return true
-		}
-	}
-	return s.requiredIn(cluster, func(by client.ObjectKey) bool {
+	return bindings.Assigned(s.binding.BindingSpec(), cluster) || bindings.RequiredIn(s.binding.BindingSpec(), cluster, func(by client.ObjectKey) bool {
 		for _, f := range s.rollouts {
 			if f.name == by.String() {
 				return false
@@ -147,22 +111,11 @@ func (s *scope) free(cluster string) bool {
 	})
 }
 
-func (s *scope) requiredIn(cluster string, by func(client.ObjectKey) bool) bool {
-	for _, needs := range s.binding.BindingSpec().RequiredBy {
-		for i := range needs.Clusters {
-			if needs.Clusters[i].Name == cluster && by(client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // stagedInput completes what a Work is rendered from by what a rollout gives: the material, and the
 // annotations by which the Work says which revision it has. Changed is told when the content came.
-func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input, made material, o staging.Opinion, own *workv1alpha1.Work) (render.Input, error) {
-	in.Template, in.Overrides = made.template, made.overrides
-	had := revisionOf(own, o.Rollout)
+func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input, made staging.Material, o staging.Opinion, own *workv1alpha1.Work) (render.Input, error) {
+	in.Template, in.Overrides = made.For(own, o.ID, o.Rollout), made.Overrides
+	had := staging.RevisionOf(own, o.Rollout)
 	in.Annotations = map[string]string{contract.RevisionAnnotation: o.ID.String()}
 	if o.Rollout != "" {
 		in.Annotations[contract.RevisionOfAnnotation] = o.Rollout
@@ -190,15 +143,8 @@ func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input,
 		since = r.now()
 	}
 	in.Annotations[contract.RevisionSinceAnnotation] = since
-	generation := made.template.GetGeneration()
-	if rendered, err := strconv.ParseInt(annotation(own, contract.RevisionGenerationAnnotation), 10, 64); err == nil && !made.live && had.Hash == o.ID.Hash {
-		generation = rendered // scaling has raised it since
-	}
-	if generation > 0 {
+	if generation := in.Template.GetGeneration(); generation > 0 {
 		in.Annotations[contract.RevisionGenerationAnnotation] = strconv.FormatInt(generation, 10)
-	}
-	if generation != made.template.GetGeneration() {
-		in.Template = withGeneration(made.template, generation)
 	}
 	return in, nil
 }
@@ -267,16 +213,6 @@ func (r *reconciler) renders(
 }
 
 func (r *reconciler) now() string { return r.clock.Now().UTC().Format(time.RFC3339) }
-
-// withGeneration returns a template of another generation; the rest is shared.
-func withGeneration(template *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
-	out := &unstructured.Unstructured{Object: maps.Clone(template.Object)}
-	if metadata, ok := out.Object["metadata"].(map[string]any); ok {
-		out.Object["metadata"] = maps.Clone(metadata)
-	}
-	out.SetGeneration(generation)
-	return out
-}
 
 func annotation(w *workv1alpha1.Work, key string) string {
 	if w == nil {

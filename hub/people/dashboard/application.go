@@ -18,6 +18,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/hub/people/auth"
 	"fairlead.dev/hub/people/dashboard/index"
 	"fairlead.dev/hub/people/live"
@@ -60,7 +61,9 @@ type sent struct {
 	// Problem says why there is nothing to show.
 	Problem   string
 	Overrides []string
-	Path      string
+	// Revision says of which revision it is, where changes go out in waves.
+	Revision string
+	Path     string
 }
 
 func (s *Server) application(ctx context.Context, v *visit) (*page, error) {
@@ -171,7 +174,7 @@ func (s *Server) sentTo(ctx context.Context, v *visit, a *applications.Applicati
 		out.Problem = unreadable(err, "what "+cluster+" was sent")
 		return out
 	}
-	out.Overrides = overridesOf(work)
+	out.Overrides, out.Revision = overridesOf(work), revisionOf(work)
 	if show != "diff" {
 		if out.Text, err = s.manifestOf(content); err != nil {
 			out.Problem = err.Error()
@@ -180,7 +183,10 @@ func (s *Server) sentTo(ctx context.Context, v *visit, a *applications.Applicati
 	}
 	var base map[string]any
 	if against != "" {
-		base, _, err = s.workOf(ctx, v, a, against)
+		var other *workv1alpha1.Work
+		if base, other, err = s.workOf(ctx, v, a, against); err == nil && revisionOf(other) != "" {
+			out.Against += " (" + revisionOf(other) + ")"
+		}
 	} else {
 		base, err = s.templateOf(ctx, v, a)
 	}
@@ -203,6 +209,19 @@ func (s *Server) sentTo(ctx context.Context, v *visit, a *applications.Applicati
 	}
 	out.Same = len(out.Diff) == 0
 	return out
+}
+
+// revisionOf names the revision of a Work; empty if it is of none.
+func revisionOf(work *workv1alpha1.Work) string {
+	id := revision.Parse(work.Annotations[contract.RevisionAnnotation])
+	if id.Zero() {
+		return ""
+	}
+	said := fmt.Sprintf("r%d", id.Number)
+	if of := work.Annotations[contract.RevisionOfAnnotation]; of != "" {
+		said += " of " + of
+	}
+	return said
 }
 
 // unreadable says why something cannot be shown.

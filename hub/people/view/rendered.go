@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/override"
+	"fairlead.dev/common/revision"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/binding/render"
 )
@@ -32,10 +33,18 @@ type Rendered struct {
 	Failed  string
 	// Sent is the Work that there is; nil if there is none.
 	Sent *workv1alpha1.Work
+	// Revision is the number of the revision that the cluster is to have, where changes go out in waves;
+	// RevisionOf is NAMESPACE/NAME of the binding whose rollout it is, empty for its own.
+	Revision   int64
+	RevisionOf string
+	// Stays says that what there is stays, and that nothing is made where nothing is: its rollout has not
+	// said what the cluster is to have.
+	Stays bool
 }
 
 // Rendered renders an application as the hub would, for each cluster that is to have it or
-// has it, by name. It writes nothing.
+// has it, by name: of the revision that the cluster is to have, where changes go out in waves. It writes
+// nothing.
 func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 	b, err := r.Bound(ctx, ref)
 	if err != nil {
@@ -57,6 +66,10 @@ func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 	if err != nil {
 		return nil, err
 	}
+	rollouts, err := r.follows(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	targets := bindings.Targets(b.BindingSpec())
 	var out []Rendered
 	for _, c := range clusters {
@@ -68,8 +81,14 @@ func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 		}
 		i := slices.IndexFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.Name })
 		if i >= 0 {
-			if row.Desired, err = one(targets[i], c); err != nil {
-				row.Failed = err.Error()
+			of, made, err := r.stage(ctx, &row, b, template, one, rollouts)
+			if err != nil {
+				return nil, err
+			}
+			if of != nil {
+				if row.Desired, err = one.render(of, made.Overrides, b, targets[i], c); err != nil {
+					row.Failed = err.Error()
+				}
 			}
 		}
 		if i >= 0 || row.Sent != nil {
@@ -80,10 +99,16 @@ func (r *Reader) Rendered(ctx context.Context, ref Ref) ([]Rendered, error) {
 	return out, nil
 }
 
-// renderer returns what renders a template for one cluster.
-func (r *Reader) renderer(
-	ctx context.Context, template *unstructured.Unstructured, b kube.Binding,
-) (func(workv1alpha2.TargetCluster, *clusterv1alpha1.Cluster) (*workv1alpha1.Work, error), error) {
+// renderer is what renders a template.
+type renderer struct {
+	overrides override.Plan
+	revise    render.Revise
+	// part is the template as a part of a revision, made with scaling.
+	part    revision.Part
+	scaling revision.Revise
+}
+
+func (r *Reader) renderer(ctx context.Context, template *unstructured.Unstructured, b kube.Binding) (*renderer, error) {
 	kinds, err := r.Interpreter(ctx)
 	if err != nil {
 		return nil, err
@@ -92,19 +117,27 @@ func (r *Reader) renderer(
 	if err != nil {
 		return nil, err
 	}
-	plan := override.Select(policies, selector.TargetOf(template))
-	var revise render.Revise
+	out := &renderer{overrides: override.Select(policies, selector.TargetOf(template))}
 	if kinds.Has(template.GroupVersionKind(), interpreter.ReviseReplica) {
-		revise = func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
+		out.revise = func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
 			return kinds.ReviseReplicas(ctx, obj, replicas)
 		}
 	}
-	return func(target workv1alpha2.TargetCluster, c *clusterv1alpha1.Cluster) (*workv1alpha1.Work, error) {
-		return render.Work(render.Input{
-			Template: template, Binding: b, Target: target, Cluster: c, Revise: revise, Overrides: plan,
-			ExecutionNamespacePrefix: strings.TrimSuffix(ExecutionNamespace(c), c.Name),
-		})
-	}, nil
+	if out.revise != nil && bindings.IsWorkload(b.BindingSpec()) {
+		out.scaling = revision.Revise(out.revise)
+	}
+	out.part, err = revision.MakePart(revision.Source{Template: template, Rules: out.overrides.Rules(), Revise: out.scaling})
+	return out, err
+}
+
+// render renders a template, or what a revision has of it, for one cluster.
+func (r *renderer) render(
+	template *unstructured.Unstructured, overrides override.Plan, b kube.Binding, target workv1alpha2.TargetCluster, c *clusterv1alpha1.Cluster,
+) (*workv1alpha1.Work, error) {
+	return render.Work(render.Input{
+		Template: template, Binding: b, Target: target, Cluster: c, Revise: r.revise, Overrides: overrides,
+		ExecutionNamespacePrefix: strings.TrimSuffix(ExecutionNamespace(c), c.Name),
+	})
 }
 
 // overrides reads the override policies that could be about the objects of a namespace.

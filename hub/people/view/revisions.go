@@ -12,12 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
-	"fairlead.dev/common/bindings"
-	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/override"
 	"fairlead.dev/common/revision"
-	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/people/view/diff"
 )
 
@@ -86,27 +83,11 @@ func (r *Reader) edited(ctx context.Context, template *unstructured.Unstructured
 	if err != nil {
 		return false, client.IgnoreNotFound(ignoreForbidden(err))
 	}
-	kinds, err := r.Interpreter(ctx)
+	one, err := r.renderer(ctx, template, b)
 	if err != nil {
 		return false, err
 	}
-	policies, err := r.overrides(ctx, template.GetNamespace())
-	if err != nil {
-		return false, err
-	}
-	var revise revision.Revise
-	if bindings.IsWorkload(b.BindingSpec()) && kinds.Has(template.GroupVersionKind(), interpreter.ReviseReplica) {
-		revise = func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
-			return kinds.ReviseReplicas(ctx, obj, replicas)
-		}
-	}
-	now, err := revision.MakePart(revision.Source{
-		Template: template, Rules: override.Select(policies, selector.TargetOf(template)).Rules(), Revise: revise,
-	})
-	if err != nil {
-		return false, err
-	}
-	same, err := kept.Main.Same(now, revise)
+	same, err := kept.Main.Same(one.part, one.scaling)
 	return !same, err
 }
 

@@ -174,7 +174,11 @@ func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b ku
 		report.Advice = explain.Advise(report)
 	}
 	spec.Clusters = d.Targets
-	return nil
+	waves, err := r.revisionsIn(ctx, b)
+	if waves != "" {
+		report.State = append(report.State, waves)
+	}
+	return err
 }
 
 // demand fills in what a template asks for, by what the hub knows of its kind.

@@ -1,0 +1,194 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/revision"
+	"fairlead.dev/hub/flow/binding/staging"
+	"fairlead.dev/hub/people/view/rollouts"
+)
+
+// followed is a rollout that says which content the clusters of a binding get: its own, or that of a
+// workload that needs its object.
+type followed struct {
+	// name is NAMESPACE/NAME of the binding whose rollout it is; empty if that is the binding itself.
+	name string
+	// binding is nil if it is gone, rollout if there is none yet.
+	binding kube.Binding
+	rollout kube.Rollout
+	plan    revision.Plan
+	sent    map[string]rollouts.Sent
+	kept    map[revision.ID]*revision.Kept
+}
+
+// follows reads the rollouts that a binding follows; none if all that is on the hub goes out at once.
+func (r *Reader) follows(ctx context.Context, b kube.Binding) ([]*followed, error) {
+	if bindings.IsStaged(b) {
+		f, err := r.follow(ctx, b, "")
+		return []*followed{f}, err
+	}
+	var out []*followed
+	for _, by := range b.BindingSpec().RequiredBy {
+		if by.Name == "" {
+			continue // a namespace comes with whatever is in it
+		}
+		key := client.ObjectKey{Namespace: by.Namespace, Name: by.Name}
+		workload := kube.BindingsIn(by.Namespace).New()
+		err := r.hub.Get(ctx, key, workload)
+		switch {
+		case apierrors.IsNotFound(err):
+			out = append(out, &followed{name: key.String()})
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("reading the binding %q, whose object needs this one: %w", key, err)
+		case !bindings.IsStaged(workload):
+			continue
+		}
+		f, err := r.follow(ctx, workload, key.String())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (r *Reader) follow(ctx context.Context, b kube.Binding, name string) (*followed, error) {
+	f := &followed{name: name, binding: b, kept: map[revision.ID]*revision.Kept{}}
+	var err error
+	if f.rollout, err = r.rollout(ctx, b); err != nil || f.rollout == nil {
+		return f, err
+	}
+	f.plan = revision.NewPlan(f.rollout.RolloutStatus())
+	f.sent, err = r.sent(ctx, b)
+	return f, err
+}
+
+// choose says, as the binding stage does, what a cluster gets of the object of a binding, and whose
+// revision that is. Own is the Work that it has of it; nil if it has none.
+func (r *Reader) choose(
+	ctx context.Context, b kube.Binding, ref revision.Ref, cluster string, own *workv1alpha1.Work, all []*followed,
+) (staging.Verdict, staging.Opinion, error) {
+	if len(all) == 0 {
+		return staging.Live, staging.Opinion{}, nil
+	}
+	spec := b.BindingSpec()
+	var opinions []staging.Opinion
+	names := map[string]bool{}
+	for _, f := range all {
+		names[f.name] = true
+		if f.name != "" && !bindings.RequiredIn(spec, cluster, func(by types.NamespacedName) bool { return by.String() == f.name }) {
+			continue
+		}
+		o, err := r.opinion(ctx, f, ref, cluster, own)
+		if err != nil {
+			return staging.Stay, staging.Opinion{}, err
+		}
+		opinions = append(opinions, o)
+	}
+	free := !bindings.IsStaged(b) && (bindings.Assigned(spec, cluster) ||
+		bindings.RequiredIn(spec, cluster, func(by types.NamespacedName) bool { return !names[by.String()] }))
+	verdict, opinion := staging.Choose(opinions, free)
+	return verdict, opinion, nil
+}
+
+// opinion is what a rollout says of an object in a cluster.
+func (r *Reader) opinion(ctx context.Context, f *followed, ref revision.Ref, cluster string, own *workv1alpha1.Work) (staging.Opinion, error) {
+	had := staging.RevisionOf(own, f.name)
+	switch {
+	case f.binding == nil && had.Zero():
+		return staging.Opinion{Stand: staging.Lacks}, nil
+	case f.rollout == nil, f.name != "" && !bindings.IsTarget(f.binding.BindingSpec(), cluster):
+		return staging.Opinion{}, nil
+	}
+	have := f.sent[cluster].ID
+	if had.Number > have.Number {
+		have = had
+	}
+	want := f.plan.Wanted(cluster, have)
+	if want.Zero() {
+		return staging.Opinion{}, nil
+	}
+	if f.kept[want] == nil {
+		kept, err := kube.ReadRevision(ctx, r.hub, f.rollout, want)
+		if err != nil {
+			return staging.Opinion{}, err
+		}
+		f.kept[want] = kept
+	}
+	part, ok := f.kept[want].Part(ref)
+	if !ok {
+		return staging.Opinion{Stand: staging.Lacks}, nil
+	}
+	return staging.Opinion{Stand: staging.Gives, Rollout: f.name, ID: want, MadeAt: f.kept[want].MadeAt.Time, Part: part}, nil
+}
+
+// stage fills in what a cluster gets by the rollouts that the binding follows, and returns from what it is
+// rendered; nil if what it has stays.
+func (r *Reader) stage(
+	ctx context.Context, row *Rendered, b kube.Binding, template *unstructured.Unstructured, one *renderer, all []*followed,
+) (*unstructured.Unstructured, staging.Material, error) {
+	verdict, opinion, err := r.choose(ctx, b, revision.Part{Object: template}.Ref(), row.Cluster, row.Sent, all)
+	switch {
+	case errors.Is(err, revision.ErrUnreadable) && !apierrors.IsForbidden(err):
+		row.Failed = err.Error()
+		return nil, staging.Material{}, nil
+	case err != nil:
+		return nil, staging.Material{}, err
+	case verdict == staging.Stay:
+		row.Stays = true
+		return nil, staging.Material{}, nil
+	case verdict == staging.Live:
+		return template, staging.Material{Overrides: one.overrides}, nil
+	}
+	row.Revision, row.RevisionOf = opinion.ID.Number, opinion.Rollout
+	made, err := staging.MaterialOf(opinion.Part, one.part, template, one.scaling)
+	if err != nil {
+		row.Failed = fmt.Sprintf("r%d: %v", opinion.ID.Number, err)
+		return nil, made, nil //nolint:nilerr // The row has it.
+	}
+	return made.For(row.Sent, opinion.ID, opinion.Rollout), made, nil
+}
+
+// revisionsIn says which revision each target of a binding would have; empty if its changes do not go out
+// in waves, or nothing is known of that yet.
+func (r *Reader) revisionsIn(ctx context.Context, b kube.Binding) (string, error) {
+	if !bindings.IsStaged(b) || b.GetUID() == "" {
+		return "", nil
+	}
+	f, err := r.follow(ctx, b, "")
+	if err != nil || f.rollout == nil {
+		return "", err
+	}
+	in := map[int64][]string{}
+	for _, name := range targetNames(b) {
+		number := f.plan.Wanted(name, f.sent[name].ID).Number
+		in[number] = append(in[number], name)
+	}
+	var said []string
+	for _, number := range slices.Sorted(maps.Keys(in)) {
+		what := fmt.Sprintf("r%d", number)
+		if number == 0 {
+			what = "what it has now"
+		}
+		said = append(said, what+" in "+rollouts.Group{Clusters: in[number]}.Said(namedClusters))
+	}
+	return "Its changes go out in waves: it would have " + strings.Join(said, "; ") + ".", nil
+}
+
+// namedClusters is how many clusters are named that would have the same revision.
+const namedClusters = 10
