@@ -15,6 +15,7 @@ import (
 
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/process"
 )
 
 // patience is how long a hub may take to start on a machine that does other work too.
@@ -27,7 +28,7 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	dir, err := os.MkdirTemp("/tmp", "fairlead-serve-") //nolint:usetesting // the path of a socket must be short
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(os.RemoveAll(dir)).To(Succeed()) })
+	t.Cleanup(func() { g.Expect(process.Remove(dir)).To(Succeed()) })
 	admin := filepath.Join(t.TempDir(), "admin.kubeconfig")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/common/contract"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
 )
 
@@ -67,12 +67,8 @@ func scheduled(status *workv1alpha2.ResourceBindingStatus) string {
 // on it as it is. Of bindings that leave nothing the cache tells at no cost.
 func (r *reconciler) onWork() handler.EventHandler {
 	ask := func(ctx context.Context, obj client.Object, q requests) {
-		a := obj.GetAnnotations()
-		key := types.NamespacedName{Namespace: a[contract.ResourceBindingNamespaceAnnotation], Name: a[contract.ResourceBindingNameAnnotation]}
-		if r.kind.Kind == kube.ClusterResourceBindings().Kind {
-			key = types.NamespacedName{Name: a[contract.ClusterResourceBindingNameAnnotation]}
-		}
-		if r.leaves(ctx, key) {
+		key, ok := bindings.KeyOf(obj)
+		if ok && kube.BindingsIn(key.Namespace).Kind == r.kind.Kind && r.leaves(ctx, key) {
 			q.Add(reconcile.Request{NamespacedName: key})
 		}
 	}
@@ -90,9 +86,6 @@ func (r *reconciler) onWork() handler.EventHandler {
 
 // leaves says whether a binding has a task, as far as the cache knows.
 func (r *reconciler) leaves(ctx context.Context, key types.NamespacedName) bool {
-	if key.Name == "" {
-		return false
-	}
 	b := r.kind.New()
 	err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy)
 	return err == nil && len(b.BindingSpec().GracefulEvictionTasks) > 0
@@ -144,13 +137,13 @@ func decides(before, after *clusterv1alpha1.Cluster) bool {
 }
 
 func (r *reconciler) ask(ctx context.Context, c client.Object, q requests) {
-	bindings, err := r.kind.Naming(ctx, r.hubClient, c.GetName())
+	found, err := r.kind.Naming(ctx, r.hubClient, c.GetName())
 	if err != nil {
 		// The cache answers once it has started, and this is called after that.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")
 		return
 	}
-	for _, b := range bindings {
+	for _, b := range found {
 		if names(b, c.GetName()) {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		}

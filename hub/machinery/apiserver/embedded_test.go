@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/process"
 )
 
 // embedded returns one that listens on a free port. Its directory has a short path, which
@@ -32,7 +33,7 @@ func embedded(t *testing.T) Embedded {
 	g.Expect(err).NotTo(HaveOccurred())
 	dir, err := os.MkdirTemp("/tmp", "fairlead-embedded-") //nolint:usetesting // see above
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(os.RemoveAll(dir)).To(Succeed()) })
+	t.Cleanup(func() { g.Expect(process.Remove(dir)).To(Succeed()) })
 	return Embedded{
 		Binary: binary, DataDir: dir, BindAddress: "127.0.0.1",
 		Kubeconfig: filepath.Join(dir, "admin.kubeconfig"), Context: "hub", Clock: clock.RealClock{},
