@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/people/migrate/conversion"
 	"fairlead.dev/hub/people/migrate/kubefed"
+	"fairlead.dev/test/builder"
 )
 
 // former is a system that has filled the members before this one: what it is given, and what it
@@ -81,11 +82,10 @@ func kubeFedShop(g Gomega, members []string) former {
 }
 
 func parsed(g Gomega, text string) *unstructured.Unstructured {
-	raw, err := yaml.YAMLToJSON([]byte(text))
+	out, err := builder.Objects(text)
 	g.Expect(err).NotTo(HaveOccurred())
-	out := &unstructured.Unstructured{}
-	g.Expect(out.UnmarshalJSON(raw)).To(Succeed(), text)
-	return out
+	g.Expect(out).To(HaveLen(1), text)
+	return out[0]
 }
 
 // fill makes in the members what another system has made there, and waits until all pods run.

@@ -1,10 +1,6 @@
 package apiserver
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,11 +9,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/test/builder"
 )
 
 // TestWhatExamplesAndTutorialsShowIsAccepted has a hub look at every manifest that people are
@@ -34,7 +28,11 @@ func TestWhatExamplesAndTutorialsShowIsAccepted(t *testing.T) {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
 				return err
 			}
-			for _, u := range documents(t, path) {
+			raw, err := os.ReadFile(path)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			shown, err := builder.Objects(string(raw))
+			NewWithT(t).Expect(err).NotTo(HaveOccurred(), path)
+			for _, u := range shown {
 				if strings.HasSuffix(u.GroupVersionKind().Group, "example.com") {
 					continue // of a kind that the tutorial defines
 				}
@@ -49,24 +47,4 @@ func TestWhatExamplesAndTutorialsShowIsAccepted(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	}
 	NewWithT(t).Expect(seen).To(BeNumerically(">", 20))
-}
-
-func documents(t *testing.T, path string) []*unstructured.Unstructured {
-	t.Helper()
-	g := NewWithT(t)
-	raw, err := os.ReadFile(path)
-	g.Expect(err).NotTo(HaveOccurred())
-	var out []*unstructured.Unstructured
-	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw))); ; {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		g.Expect(err).NotTo(HaveOccurred(), path)
-		u := &unstructured.Unstructured{}
-		g.Expect(yaml.UnmarshalStrict(document, &u.Object)).To(Succeed(), path)
-		if u.Object != nil { // else comments only
-			out = append(out, u)
-		}
-	}
 }

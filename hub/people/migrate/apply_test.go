@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -18,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/hub/people/migrate/conversion"
@@ -27,14 +27,8 @@ import (
 
 func parsed(t *testing.T, texts ...string) []*unstructured.Unstructured {
 	t.Helper()
-	var out []*unstructured.Unstructured
-	for _, text := range texts {
-		obj := &unstructured.Unstructured{}
-		raw, err := yaml.YAMLToJSON([]byte(text))
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		NewWithT(t).Expect(obj.UnmarshalJSON(raw)).To(Succeed())
-		out = append(out, obj)
-	}
+	out, err := builder.Objects(strings.Join(texts, "\n---\n"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return out
 }
 

@@ -1,10 +1,7 @@
 package karmada_test
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -12,30 +9,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/hub/flow/binding/render"
 	"fairlead.dev/hub/people/migrate/conversion"
 	"fairlead.dev/hub/people/migrate/karmada"
+	"fairlead.dev/test/builder"
 )
 
+// read reads documents as a file has them.
 func read(g Gomega, text string) []conversion.Document {
-	var out []conversion.Document
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
-	for {
-		raw, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		g.Expect(err).NotTo(HaveOccurred())
-		asJSON, err := yaml.YAMLToJSON(raw)
-		g.Expect(err).NotTo(HaveOccurred())
-		obj := &unstructured.Unstructured{}
-		g.Expect(obj.UnmarshalJSON(asJSON)).To(Succeed(), string(raw))
-		out = append(out, conversion.Document{File: "f.yaml", Object: obj})
+	objects, err := builder.Objects(text)
+	g.Expect(err).NotTo(HaveOccurred())
+	out := make([]conversion.Document, len(objects))
+	for i, obj := range objects {
+		out[i] = conversion.Document{File: "f.yaml", Object: obj}
 	}
+	return out
 }
 
 func printed(g Gomega, r conversion.Result) string {

@@ -1,43 +1,28 @@
 package kubefed_test
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/hub/people/migrate/conversion"
 	"fairlead.dev/hub/people/migrate/kubefed"
+	"fairlead.dev/test/builder"
 )
 
 // read reads documents as a file has them.
 func read(g Gomega, text string) []conversion.Document {
-	var out []conversion.Document
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text))))
-	for {
-		raw, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		g.Expect(err).NotTo(HaveOccurred())
-		asJSON, err := yaml.YAMLToJSON(raw)
-		g.Expect(err).NotTo(HaveOccurred())
-		obj := &unstructured.Unstructured{}
-		if bytes.Equal(bytes.TrimSpace(asJSON), []byte("null")) {
-			continue
-		}
-		g.Expect(obj.UnmarshalJSON(asJSON)).To(Succeed(), string(raw))
-		out = append(out, conversion.Document{File: "f.yaml", Object: obj})
+	objects, err := builder.Objects(text)
+	g.Expect(err).NotTo(HaveOccurred())
+	out := make([]conversion.Document, len(objects))
+	for i, obj := range objects {
+		out[i] = conversion.Document{File: "f.yaml", Object: obj}
 	}
+	return out
 }
 
 // written is a result as people see it.
