@@ -78,11 +78,9 @@ func (s *system) follow(ctx context.Context, key client.ObjectKey) (*follower, e
 			return nil, fmt.Errorf("watching a rollout: %w", err)
 		}
 		go func() {
-			version := ""
-			for err == nil {
-				version, err = f.see(w, version, of.see)
-				if err == nil { // The server ends watches that do not keep up, and that last long: no write is to be missed.
-					w, err = s.hubClient.Watch(ctx, of.list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+			for version := ""; err == nil; {
+				if version, err = f.see(w, version, of.see); err == nil {
+					w, err = s.watchAgain(ctx, of.list, version)
 				}
 			}
 			f.mu.Lock()
@@ -93,12 +91,32 @@ func (s *system) follow(ctx context.Context, key client.ObjectKey) (*follower, e
 	return f, nil
 }
 
+// watchAgain goes on watching where a watch ended: the server ends those that do not keep up, and a connection may be
+// lost. No write is to be missed.
+func (s *system) watchAgain(ctx context.Context, list client.ObjectList, version string) (watch.Interface, error) {
+	for {
+		w, err := s.hubClient.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+		if err == nil || isOver(err) {
+			return w, err //nolint:wrapcheck // The caller says what it was for.
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isOver says whether the server does not know any more what came after a version.
+func isOver(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
 // see takes what a watch shows until it ends, and returns the version of the last.
 func (f *follower) see(w watch.Interface, version string, take func(watch.EventType, any)) (string, error) {
 	defer w.Stop()
 	for event := range w.ResultChan() {
 		if event.Type == watch.Error {
-			return version, apierrors.FromObject(event.Object)
+			if err := apierrors.FromObject(event.Object); isOver(err) {
+				return version, err //nolint:wrapcheck // The caller says what it was for.
+			}
+			return version, nil
 		}
 		if obj, ok := event.Object.(client.Object); ok {
 			version = obj.GetResourceVersion()
