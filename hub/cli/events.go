@@ -88,7 +88,8 @@ func (f *eventFlags) read(ctx context.Context, hub *opened, args []string) ([]vi
 	case f.cluster != "":
 		return hub.EventsOfCluster(ctx, f.cluster)
 	default:
-		return hub.Events(ctx, scopeOf(f.namespace))
+		events, err := hub.Events(ctx, scopeOf(f.namespace))
+		return events, inOne(f.namespace, err)
 	}
 }
 

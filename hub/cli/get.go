@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"fairlead.dev/hub/cli/table"
 	"fairlead.dev/hub/people/view"
 	"fairlead.dev/hub/people/view/applications"
@@ -78,7 +80,7 @@ func (f *getFlags) run(ctx context.Context, env Environment, args []string) erro
 	}
 	all, err := hub.Applications(ctx, scopeOf(f.namespace))
 	if err != nil {
-		return err
+		return inOne(f.namespace, err)
 	}
 	apps := slices.Clone(all)
 	if len(args) == 1 {
@@ -127,10 +129,21 @@ func (f *getFlags) nothing(all int) string {
 	}
 }
 
+// inOne adds to an error about rights in all namespaces that one of them can be asked for.
+func inOne(namespace string, err error) error {
+	if namespace == "" && apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w; name one that you have rights in with -n NAMESPACE", err)
+	}
+	return err
+}
+
 // saysHeld names the clusters whose agents hold back deletions: what is shown as moving or
 // deleted waits there for a word of an operator.
 func saysHeld(ctx context.Context, env Environment, hub *opened) error {
 	fleet, err := hub.Capacities(ctx)
+	if apierrors.IsForbidden(err) {
+		return nil // the tenant of a namespace: what it comes to is on the bindings
+	}
 	if err != nil {
 		return err
 	}

@@ -246,6 +246,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 			g.Expect(len(out)).To(BeNumerically(">", 100), shell)
 		}
 	})
+	t.Run("tenants see what is theirs", func(t *testing.T) { l.tenants(NewWithT(t)) })
 	t.Run("held deletions are seen at once", func(t *testing.T) { l.holding(NewWithT(t)) })
 	t.Run("what others wrote steers no terminal", func(t *testing.T) { l.steered(NewWithT(t)) })
 	t.Run("rollout", func(t *testing.T) { l.rollout(t) })

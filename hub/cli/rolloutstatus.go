@@ -119,7 +119,7 @@ func (f *rolloutStatusFlags) all(ctx context.Context, env Environment) error {
 	}
 	all, err := hub.AllStaged(ctx, scopeOf(f.namespace))
 	if err != nil {
-		return err
+		return inOne(f.namespace, err)
 	}
 	if len(all) == 0 && f.output.text() {
 		say(env.Err, "No application goes out in waves: give a policy the annotation fairlead.dev/rollout-strategy with the name of a RolloutStrategy")

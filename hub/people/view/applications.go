@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -50,10 +52,14 @@ func (r *Reader) Applications(ctx context.Context, scope Scope) ([]applications.
 	return out, nil
 }
 
-// heard reads which clusters are heard from.
+// heard reads which clusters are heard from; it returns nil if the person may not read that.
 func (r *Reader) heard(ctx context.Context) (applications.Clusters, error) {
 	var clusters clusterv1alpha1.ClusterList
-	if err := r.hub.List(ctx, &clusters); err != nil {
+	err := r.hub.List(ctx, &clusters)
+	if apierrors.IsForbidden(err) {
+		return nil, nil // their bindings say it
+	}
+	if err != nil {
 		return nil, fmt.Errorf("listing clusters: %w", err)
 	}
 	return applications.ClustersOf(clusters.Items), nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,7 +46,7 @@ func (r *Reader) EventsOf(ctx context.Context, ref Ref) ([]Event, error) {
 		}
 		about = append(about, Object{Kind: kind, Namespace: b.GetNamespace(), Name: b.GetName()})
 		works, err := r.Works(ctx, b)
-		if err != nil {
+		if err != nil && !apierrors.IsForbidden(err) { // whoever may not read Works may not read events about them
 			return nil, err
 		}
 		for i := range works {
@@ -53,6 +54,9 @@ func (r *Reader) EventsOf(ctx context.Context, ref Ref) ([]Event, error) {
 		}
 	}
 	all, err := r.Events(ctx, Scope{})
+	if apierrors.IsForbidden(err) && ref.Namespace != "" {
+		all, err = r.Events(ctx, Scope{Namespace: ref.Namespace})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func (r *Reader) EventsOfCluster(ctx context.Context, name string) ([]Event, err
 // places returns what says which cluster an object is about.
 func (r *Reader) places(ctx context.Context) (func(Object) string, error) {
 	clusters, err := r.clusters(ctx)
-	if err != nil {
+	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
 	}
 	of := map[string]string{}

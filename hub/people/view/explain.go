@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -34,11 +35,14 @@ func (r *Reader) Explain(ctx context.Context, ref Ref) (*explain.Report, error) 
 	if err != nil {
 		return nil, err
 	}
+	report := reportOf(template)
 	policies, err := r.policies(ctx, template)
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		report.State = append(report.State, "You may not read all policies: whether another one selects it is not shown.")
+	case err != nil:
 		return nil, err
 	}
-	report := reportOf(template)
 	scalers, err := r.scalers(ctx, template)
 	if err != nil {
 		return nil, err
@@ -75,7 +79,8 @@ func reportOf(template *unstructured.Unstructured) *explain.Report {
 	return r
 }
 
-// policies reads all policies that could select an object.
+// policies reads all policies that could select an object. Those of its namespace are there beside an
+// error about the others.
 func (r *Reader) policies(ctx context.Context, template *unstructured.Unstructured) ([]policyv1alpha1.Policy, error) {
 	var out []policyv1alpha1.Policy
 	if template.GetNamespace() != "" {
@@ -89,7 +94,7 @@ func (r *Reader) policies(ctx context.Context, template *unstructured.Unstructur
 	}
 	var list policyv1alpha1.ClusterPropagationPolicyList
 	if err := r.hub.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing ClusterPropagationPolicies: %w", err)
+		return out, fmt.Errorf("listing ClusterPropagationPolicies: %w", err)
 	}
 	for i := range list.Items {
 		out = append(out, &list.Items[i])
@@ -136,6 +141,11 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		report.State = append(report.State, fmt.Sprintf("It follows %s to %s.", by, explain.Targets(s.Clusters)))
 	}
 	clusters, err := r.clusters(ctx)
+	if apierrors.IsForbidden(err) {
+		report.State = append(report.State, "You may not read Clusters: why it is in these and in no others is not shown.")
+		report.Now = "It is in " + explain.Targets(spec.Clusters) + "."
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Clusters says of each cluster whether what it reported can be believed.
+// Clusters says of each cluster whether what it reported can be believed. For somebody who may
+// not read Clusters it is nil: then the binding says which of its reports are old.
 type Clusters map[string]Heard
 
 // Heard says whether a cluster is heard from, and since when that is so.

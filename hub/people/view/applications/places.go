@@ -68,6 +68,9 @@ func leaving(task *workv1alpha2.GracefulEvictionTask) string {
 // reason for it.
 func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters, suspended bool) {
 	heard, known := clusters[p.Cluster]
+	if clusters == nil {
+		heard, known = heardBy(item), true
+	}
 	if item != nil {
 		p.Applied, p.Health = item.Applied, string(item.Health)
 	}
@@ -97,6 +100,14 @@ func (p *Place) fill(item *workv1alpha2.AggregatedStatusItem, clusters Clusters,
 	default:
 		p.State = Healthy
 	}
+}
+
+// heardBy is what the hub noted on a binding of when the cluster was heard from.
+func heardBy(item *workv1alpha2.AggregatedStatusItem) Heard {
+	if item == nil || item.StaleSince == nil {
+		return Heard{Fresh: true}
+	}
+	return Heard{Since: item.StaleSince.Time}
 }
 
 // oneOfOne is what agents write before the reason when the only manifest of a Work is refused.
