@@ -75,12 +75,16 @@ func single(family *dto.MetricFamily) float64 {
 	return 0
 }
 
-// requestKey is like "PATCH works/status"; empty for requests that are not about objects.
+// requestKey is like "PATCH works/status", or "TRY POST works" for one that only asks what would be written; empty for
+// requests that are not about objects.
 func requestKey(labels map[string]string) string {
 	if labels["resource"] == "" {
 		return ""
 	}
 	key := labels["verb"] + " " + labels["resource"]
+	if labels["dry_run"] != "" {
+		key = "TRY " + key
+	}
 	if labels["subresource"] != "" {
 		key += "/" + labels["subresource"]
 	}
