@@ -187,14 +187,12 @@ func retire(ctx context.Context, credentials *registration.Credentials, o setup.
 const giveBackEvery = 2 * time.Minute
 
 // giveBack gives back what is mapped of the program. Most of what an idle agent would take is code that ran once.
-func giveBack(ctx context.Context) {
-	ticker := time.NewTicker(giveBackEvery)
-	defer ticker.Stop()
+func giveBack(ctx context.Context, c clock.Clock) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-c.After(giveBackEvery):
 			if _, err := memory.ReleaseProgram(); err != nil {
 				ctrl.LoggerFrom(ctx).V(1).Info("The program stays mapped", "reason", err.Error())
 				return
@@ -212,7 +210,7 @@ func serve(ctx context.Context, credentials *registration.Credentials, o setup.O
 		defer cancel() // it ends early only if the agent has nothing to do any more
 		kept <- credentials.Keep(ctx)
 	}()
-	go giveBack(ctx)
+	go giveBack(ctx, o.Clock)
 	err := setup.Run(ctx, o)
 	cancel()
 	if stopped := <-kept; stopped != nil {

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 )
 
 // Program returns a hash of the running program itself: what another build does may differ, even where its version
-// does not.
-var Program = sync.OnceValues(func() (string, error) {
+// does not. The program is read for that.
+func Program() (string, error) {
 	f, err := os.Open("/proc/self/exe") // it is this one also after the file was replaced
 	if err != nil {
 		path, errPath := os.Executable()
@@ -28,4 +27,4 @@ var Program = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("reading the running program: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:10]), nil
-})
+}
