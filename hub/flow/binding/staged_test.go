@@ -46,6 +46,7 @@ func TestChangesThatAreRolledOut(t *testing.T) {
 		"a content that cannot be read moves nothing":              aContentThatCannotBeRead,
 		"what was there before is r1, or waits for its turn":       whatWasThereBefore,
 		"the same content under another number is not sent again":  theSameContentAgain,
+		"a rollout that is made anew goes on above what is there":  aRolloutMadeAnew,
 		"cluster-scoped templates are rolled out, too":             clusterScopedRollout,
 		"what a workload needs moves with it":                      whatAWorkloadNeeds,
 		"of two workloads the slower decides":                      ofTwoTheSlower,
@@ -554,6 +555,25 @@ func theSameContentAgain(t *testing.T, s *stage) {
 	g.Expect(hash).To(Equal(r.obj.RolloutStatus().Revisions[0].Hash))
 	r.says(t, 1, map[string]int64{"a": 3, "b": 3}, r.cut(t, 3, "Edited", w.source(t, web, b)))
 	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r3", "b": "nginx:1.27 r1"}))
+}
+
+// aRolloutMadeAnew deletes a rollout, with which what it knows goes: the Works stay, and what comes next has
+// a higher number than they have.
+func aRolloutMadeAnew(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s)
+	g.Expect(w.hub.Delete(t.Context(), r.obj)).To(Succeed())
+	w.edit(t, web, b, image("nginx:3"))
+	w.stays(t)
+	again := w.rollOut(t, b)
+	r3 := again.cut(t, 3, "Adopted", w.source(t, web, b))
+	again.says(t, 0, nil, r3)
+	w.stays(t)
+	again.says(t, 0, map[string]int64{"b": 3})
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:3 r3"}))
+	again.says(t, 3, nil)
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:3 r3", "b": "nginx:3 r3"}))
 }
 
 func clusterScopedRollout(t *testing.T, s *stage) {

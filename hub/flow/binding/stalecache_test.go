@@ -2,6 +2,8 @@ package binding_test
 
 import (
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -10,8 +12,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
@@ -20,19 +25,33 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-func TestAHubThatDoesNotSeeWhatTheOneBeforeDidMovesNothingBack(t *testing.T) {
-	g := NewWithT(t)
-	w, web, _, r := twoWaves(t, start(t))
-	r.says(t, 1, nil) // as it was before a was sent r2
+// looks counts how often one object is read live.
+type looks struct {
+	next http.RoundTripper
+	path string
+	n    *atomic.Int64
+}
 
-	// Its cache has no Works at all: a is to have what is stable, as far as it knows.
-	after := &stage{cluster: w.cluster, hub: w.hub}
+func (l looks) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, l.path) {
+		l.n.Add(1)
+	}
+	return l.next.RoundTrip(r)
+}
+
+// behind runs another hub, with a cache that shows something else than there is. It returns what that
+// hub writes, and how often it reads the binding live.
+func (w *world) behind(t *testing.T, b client.Object, shows func(*cache.Options)) (*world, *atomic.Int64) {
+	t.Helper()
+	g := NewWithT(t)
+	after, read := &stage{cluster: w.cluster, hub: w.hub}, &atomic.Int64{}
 	cfg := rest.CopyConfig(w.cluster.Config)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next: next, stage: after} })
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return looks{counter{next: next, stage: after}, "/namespaces/" + b.GetNamespace() + "/resourcebindings/" + b.GetName(), read}
+	})
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) {
 		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
-		o.Cache.ByObject = nil
-		o.Cache.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
+		shows(&o.Cache)
 	})
 	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
@@ -40,11 +59,43 @@ func TestAHubThatDoesNotSeeWhatTheOneBeforeDidMovesNothingBack(t *testing.T) {
 		Interpreter:              native.New(), Events: after.events.Record, Clock: clock.RealClock{},
 	})).To(Succeed())
 	stagetest.Run(t, mgr)
-	blind := &world{stage: after, namespace: w.namespace}
+	return &world{stage: after, namespace: w.namespace}, read
+}
+
+func TestAHubThatDoesNotSeeWhatTheOneBeforeDidMovesNothingBack(t *testing.T) {
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, start(t))
+	r.says(t, 1, nil) // as it was before a was sent r2
+
+	// Its cache has no Works at all: a is to have what is stable, as far as it knows.
+	blind, _ := w.behind(t, b, func(o *cache.Options) {
+		o.ByObject = nil
+		o.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
+	})
 	tried := 0
 	g.Eventually(func() int {
 		tried += len(blind.wrote())
 		return tried
 	}, soon, often).Should(BeNumerically(">", 3), "it tries to make what it does not see")
 	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, while, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+}
+
+func TestAHubThatDoesNotSeeTheStrategySendsNothingToAllAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	w, web, b, _ := twoWaves(t, start(t))
+	blind, read := w.behind(t, b, func(o *cache.Options) {
+		own := map[string]cache.Config{w.namespace: {}}
+		o.ByObject = map[client.Object]cache.ByObject{
+			&workv1alpha1.Work{}: {},
+			&workv1alpha2.ResourceBinding{}: {Namespaces: own, Transform: func(obj any) (any, error) {
+				if b, ok := obj.(*workv1alpha2.ResourceBinding); ok {
+					delete(b.Annotations, contract.RolloutStrategyAnnotation)
+				}
+				return obj, nil
+			}},
+		}
+	})
+	g.Eventually(read.Load, soon, often).Should(BeNumerically(">", 1), "its Works say that it goes by one")
+	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, while, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Expect(blind.wrote()).To(BeEmpty())
 }

@@ -45,9 +45,7 @@ func (w *world) secret(g Gomega, number int64) *revision.Kept {
 func TestAnEditGoesToTheCanaryAndThenToTheRest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 3, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 3, canaryThenRest())
 	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{1, 1, 1})) })
 	kept := w.secret(g, 1)
 	g.Expect(kept.Strategy).To(Equal(w.strategy))
@@ -81,9 +79,7 @@ func TestAnEditGoesToTheCanaryAndThenToTheRest(t *testing.T) {
 func TestReplicasAndPlacementsAreNoEdit(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 2, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 2, canaryThenRest())
 	live := w.template.DeepCopy()
 	g.Expect(unstructured.SetNestedField(live.Object, int64(7), "spec", "replicas")).To(Succeed())
 	g.Expect(w.client.Update(t.Context(), live)).To(Succeed())
@@ -98,9 +94,7 @@ func TestReplicasAndPlacementsAreNoEdit(t *testing.T) {
 func TestACanaryThatFailsStopsTheRest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 3, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 3, canaryThenRest())
 	w.set("refused")
 	w.edit("nginx:2")
 	r := w.awaitPhase(2, fairleadv1alpha1.RolloutHalted)
@@ -135,9 +129,7 @@ func TestSilentClustersAreSetAsideAndCatchUpOneAfterTheOther(t *testing.T) {
 	g := NewWithT(t)
 	strategy := canaryThenRest()
 	strategy.CatchUp.MaxClusters = new(int32(1))
-	w := start(t, 5, strategy)
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 5, strategy)
 	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{1, 1, 1, 1, 1})) })
 	w.goes(3, false)
 	w.goes(4, false)
@@ -172,10 +164,8 @@ func TestWithoutItsStrategyNothingGoesOut(t *testing.T) {
 	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
 	g.Expect(w.client.Delete(t.Context(), strategy)).To(Succeed())
 	w.edit("nginx:2")
+	w.awaitReason(fairleadv1alpha1.ReasonRolloutStrategyAbsent)
 	eventually(t, func(g Gomega) {
-		said := meta.FindStatusCondition(w.rollout(g).Status.Conditions, fairleadv1alpha1.RolloutConditionProgressing)
-		g.Expect(said).NotTo(BeNil())
-		g.Expect(said.Reason).To(Equal(fairleadv1alpha1.ReasonRolloutStrategyAbsent))
 		rolling := meta.FindStatusCondition(w.binding(g).Status.Conditions, workv1alpha2.BindingRollingOut)
 		g.Expect(rolling).NotTo(BeNil())
 		g.Expect(rolling.Message).To(ContainSubstring("There is no RolloutStrategy"))
@@ -189,9 +179,7 @@ func TestWithoutItsStrategyNothingGoesOut(t *testing.T) {
 func TestOneCanGoBackWithoutTheStrategy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 3, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 3, canaryThenRest())
 	w.set("unhealthy")
 	w.edit("nginx:2")
 	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{2, 1, 1})) })
@@ -220,9 +208,7 @@ func TestOneCanGoBackWithoutTheStrategy(t *testing.T) {
 
 func TestARolloutEndsWithItsStrategysAnnotation(t *testing.T) {
 	t.Parallel()
-	w := start(t, 2, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 2, canaryThenRest())
 	w.change(func(b *workv1alpha2.ResourceBinding) { delete(b.Annotations, contract.RolloutStrategyAnnotation) })
 	eventually(t, func(g Gomega) {
 		g.Expect(w.client.Get(t.Context(), w.key(), &fairleadv1alpha1.StagedRollout{})).To(Satisfy(apierrors.IsNotFound))
@@ -233,9 +219,7 @@ func TestARolloutEndsWithItsStrategysAnnotation(t *testing.T) {
 func TestANumberIsNeverUsedTwice(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 2, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 2, canaryThenRest())
 	w.edit("nginx:2")
 	w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)
 	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{2, 2})) })
@@ -247,9 +231,7 @@ func TestANumberIsNeverUsedTwice(t *testing.T) {
 func TestAHubThatDiedBeforeTheStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 2, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 2, canaryThenRest())
 	w.stopHub()
 	r := w.rollout(g)
 	left := &corev1.Secret{
@@ -266,9 +248,7 @@ func TestAHubThatDiedBeforeTheStatus(t *testing.T) {
 func TestWhatSomebodyPutIntoARevisionMovesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 3, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 3, canaryThenRest())
 	w.set("unhealthy")
 	w.edit("nginx:2")
 	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{2, 1, 1})) })
@@ -284,10 +264,7 @@ func TestWhatSomebodyPutIntoARevisionMovesNothing(t *testing.T) {
 	g.Expect(w.client.Create(t.Context(), secret)).To(Succeed())
 	w.set("healthy")
 	w.startHub()
-	eventually(t, func(g Gomega) {
-		said := meta.FindStatusCondition(w.rollout(g).Status.Conditions, fairleadv1alpha1.RolloutConditionProgressing)
-		g.Expect(said.Reason).To(Equal(fairleadv1alpha1.ReasonRolloutRevisionAbsent))
-	})
+	w.awaitReason(fairleadv1alpha1.ReasonRolloutRevisionAbsent)
 	g.Consistently(func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{2, 1, 1})) }, "500ms", "50ms").Should(Succeed())
 	w.edit("nginx:3")
 	w.awaitPhase(3, fairleadv1alpha1.RolloutCompleted)
@@ -296,31 +273,30 @@ func TestWhatSomebodyPutIntoARevisionMovesNothing(t *testing.T) {
 func TestATemplateThatIsTooLargeIsSentNowhere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 2, canaryThenRest())
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 2, canaryThenRest())
 	random := rand.New(rand.NewPCG(1, 2))
 	var noise strings.Builder
 	for range 1300 << 10 {
 		noise.WriteByte(byte('!' + random.IntN(90)))
 	}
 	w.edit(noise.String())
-	eventually(t, func(g Gomega) {
-		said := meta.FindStatusCondition(w.rollout(g).Status.Conditions, fairleadv1alpha1.RolloutConditionProgressing)
-		g.Expect(said.Reason).To(Equal(fairleadv1alpha1.ReasonRolloutTooLarge))
-		g.Expect(said.Message).To(ContainSubstring("1 MiB"))
-	})
+	g.Expect(w.awaitReason(fairleadv1alpha1.ReasonRolloutTooLarge)).To(ContainSubstring("1 MiB"))
 	g.Expect(w.have(g)).To(Equal([]int64{1, 1}))
 	w.edit("nginx:2")
 	w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)
+	w.edit(noise.String() + "!")
+	w.awaitReason(fairleadv1alpha1.ReasonRolloutTooLarge)
+	w.tell(func(s *fairleadv1alpha1.StagedRolloutSpec) {
+		s.Target = &fairleadv1alpha1.RolloutTarget{Revision: 1, Over: 2}
+	})
+	w.awaitPhase(3, fairleadv1alpha1.RolloutCompleted)
+	eventually(t, func(g Gomega) { g.Expect(w.have(g)).To(Equal([]int64{3, 3}), "one can go back all the same") })
 }
 
 func TestTheStatusIsWrittenOnceASecond(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	w := start(t, 8, fairleadv1alpha1.RolloutStrategySpec{Waves: []fairleadv1alpha1.Wave{{Name: "all", MaxConcurrent: new(intstr.FromInt32(1))}}})
-	w.bind()
-	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w := running(t, 8, fairleadv1alpha1.RolloutStrategySpec{Waves: []fairleadv1alpha1.Wave{{Name: "all", MaxConcurrent: new(intstr.FromInt32(1))}}})
 	before, since := w.writes.statuses.Load(), time.Now()
 	w.edit("nginx:2")
 	w.awaitPhase(2, fairleadv1alpha1.RolloutCompleted)

@@ -118,21 +118,25 @@ func (r *reconciler) byOthers(rollout kube.Rollout) bool {
 
 // onStrategy asks for the bindings that name a strategy that came, changed or went.
 func (r *reconciler) onStrategy() handler.EventHandler {
-	ask := func(ctx context.Context, name string, q queue) {
-		r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.StrategyOf(b) == name })
-	}
+	return onEdit(func(ctx context.Context, strategy client.Object, q queue) {
+		r.enqueue(ctx, q, func(b kube.Binding) bool { return bindings.StrategyOf(b) == strategy.GetName() })
+	})
+}
+
+// onEdit asks when an object came, went, or somebody changed its spec.
+func onEdit(ask func(context.Context, client.Object, queue)) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
-				ask(ctx, e.Object.GetName(), q)
+				ask(ctx, e.Object, q)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				ask(ctx, e.ObjectNew.GetName(), q)
+				ask(ctx, e.ObjectNew, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object.GetName(), q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object, q) },
 	}
 }
 
@@ -195,25 +199,12 @@ func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
 // onOverride asks for all bindings with a strategy when an override policy changes: which it is about,
 // or was, shows in their content.
 func (r *reconciler) onOverride() handler.EventHandler {
-	ask := func(ctx context.Context, namespace string, q queue) {
+	return onEdit(func(ctx context.Context, policy client.Object, q queue) {
 		r.epoch.Add(1)
 		r.enqueue(ctx, q, func(b kube.Binding) bool {
-			return bindings.IsStaged(b) && (namespace == "" || namespace == b.GetNamespace())
+			return bindings.IsStaged(b) && (policy.GetNamespace() == "" || policy.GetNamespace() == b.GetNamespace())
 		})
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			if !e.IsInInitialList {
-				ask(ctx, e.Object.GetNamespace(), q)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				ask(ctx, e.ObjectNew.GetNamespace(), q)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object.GetNamespace(), q) },
-	}
+	})
 }
 
 // rulesChanged has the bindings looked at again whose templates mean something else now.

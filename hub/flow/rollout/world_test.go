@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -121,6 +122,15 @@ func start(t *testing.T, n int, strategy fairleadv1alpha1.RolloutStrategySpec) *
 	w.template = builder.MakeDeployment(w.namespace, "web").Obj()
 	g.Expect(w.client.Create(t.Context(), w.template)).To(Succeed())
 	w.startHub()
+	return w
+}
+
+// running makes such a world in which the first revision is everywhere.
+func running(t *testing.T, n int, strategy fairleadv1alpha1.RolloutStrategySpec) *world {
+	t.Helper()
+	w := start(t, n, strategy)
+	w.bind()
+	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
 	return w
 }
 
@@ -232,6 +242,19 @@ func (w *world) awaitPhase(number int64, phase fairleadv1alpha1.RolloutPhase) *f
 		g.Expect(r.Status.Phase).To(Equal(phase), "%+v", r.Status)
 	})
 	return r
+}
+
+// awaitReason waits until the rollout says why it does not go on, and returns what it says.
+func (w *world) awaitReason(reason string) string {
+	w.t.Helper()
+	var message string
+	eventually(w.t, func(g Gomega) {
+		said := meta.FindStatusCondition(w.rollout(g).Status.Conditions, fairleadv1alpha1.RolloutConditionProgressing)
+		g.Expect(said).NotTo(BeNil())
+		g.Expect(said.Reason).To(Equal(reason))
+		message = said.Message
+	})
+	return message
 }
 
 // have returns the number of the revision that each cluster has, by the clusters' order.
