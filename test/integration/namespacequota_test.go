@@ -75,7 +75,8 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 	eventually(t, func(g Gomega) {
 		g.Expect(shares(g)).To(Equal(map[string]int32{"shop-1": 1}))
 		g.Expect(s.binding(t, g, template).Spec.ReplicaRequirements.Namespace).To(Equal(ns))
-		s.inMember(t, g, "shop-1", template)
+		// A quota counts what its controller has seen by then, and anew five minutes later only.
+		g.Expect(integer(s.inMember(t, g, "shop-1", template), "status", "readyReplicas")).To(BeEquivalentTo(1))
 	})
 	limit("shop-1", 3)
 	eventually(t, func(g Gomega) { g.Expect(free(g, "shop-1")).To(Equal("2"), "one of three runs") })
@@ -84,7 +85,7 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 	eventually(t, func(g Gomega) {
 		g.Expect(shares(g)).To(Equal(map[string]int32{"shop-1": 3, "shop-2": 2}))
 		g.Expect(free(g, "shop-1")).To(Equal("0"))
-		s.inMember(t, g, "shop-2", template)
+		g.Expect(integer(s.inMember(t, g, "shop-2", template), "status", "readyReplicas")).To(BeEquivalentTo(2))
 	})
 	limit("shop-2", 2)
 	eventually(t, func(g Gomega) { g.Expect(free(g, "shop-2")).To(Equal("0")) })

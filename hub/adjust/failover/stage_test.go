@@ -213,7 +213,8 @@ func TestAnApplicationLeavesATaintedClusterAndTheTaskEndsWhenItIsHealthyElsewher
 		g.Expect(evicting(b)).To(BeEmpty())
 		g.Expect(where(b)).To(Equal("edge-2 edge-3"))
 	})
-	s.g.Expect(s.reasons()).To(Equal([]string{
+	// What was written is told a moment later.
+	s.g.Eventually(s.reasons).WithTimeout(patience).Should(Equal([]string{
 		"EvictWorkloadFromCluster", "EvictWorkloadFromCluster", "EvictWorkloadFromClusterSucceed", "EvictWorkloadFromClusterSucceed",
 	}), "on the binding and on the template")
 }

@@ -72,8 +72,8 @@ func TestAnEditGoesToTheCanaryAndThenToTheRest(t *testing.T) {
 		g.Expect(w.have(g)).To(Equal([]int64{2, 2, 2}))
 		g.Expect(meta.FindStatusCondition(w.binding(g).Status.Conditions, workv1alpha2.BindingRollingOut)).To(BeNil())
 	})
-	g.Expect(w.events.Notes("WavePassed")).NotTo(BeEmpty())
-	g.Expect(w.events.Notes("RevisionCut")).NotTo(BeEmpty())
+	eventually(t, func(g Gomega) { g.Expect(w.events.Notes("WavePassed")).NotTo(BeEmpty()) })
+	eventually(t, func(g Gomega) { g.Expect(w.events.Notes("RevisionCut")).NotTo(BeEmpty()) })
 }
 
 func TestReplicasAndPlacementsAreNoEdit(t *testing.T) {
