@@ -193,7 +193,7 @@ func giveBack(ctx context.Context, c clock.Clock) {
 		case <-ctx.Done():
 			return
 		case <-c.After(giveBackEvery):
-			if _, err := memory.ReleaseProgram(); err != nil {
+			if _, err := releaseProgram(); err != nil {
 				ctrl.LoggerFrom(ctx).V(1).Info("The program stays mapped", "reason", err.Error())
 				return
 			}

@@ -16,7 +16,6 @@ import (
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
-	"fairlead.dev/common/version"
 	"fairlead.dev/hub/adjust/cronscaling"
 	"fairlead.dev/hub/adjust/failover"
 	"fairlead.dev/hub/adjust/failover/evict"
@@ -46,7 +45,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	var placing *scheduler.Scheduler
 	deferred := kube.NewDeferredStatus(o.Clock)
-	program, err := version.Program()
+	program, err := programHash()
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Every template is read after each start, for it is not known whether this program renders like the one before")
 	}

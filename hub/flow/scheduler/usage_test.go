@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,11 +85,7 @@ func TestWhatANamespaceUsesIsThatOfItsBindings(t *testing.T) {
 		case choice == 0:
 			delete(cached, name)
 			r.forget(client.ObjectKeyFromObject(b))
-			for i := len(written) - 1; i >= 0; i-- {
-				if written[i].Name == name {
-					written = append(written[:i], written[i+1:]...)
-				}
-			}
+			written = slices.DeleteFunc(written, func(w *workv1alpha2.ResourceBinding) bool { return w.Name == name })
 		case choice < 5: // a decision, and its write
 			if _, waits := r.assumed[client.ObjectKeyFromObject(b)]; waits {
 				continue

@@ -1,4 +1,4 @@
-package memory
+package cli
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func ofFiles(g Gomega) int {
 func TestReleaseProgram(t *testing.T) {
 	g := NewWithT(t)
 	before := ofFiles(g)
-	released, err := ReleaseProgram()
+	released, err := releaseProgram()
 	after := ofFiles(g)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(released).To(BeNumerically(">", 1<<20))

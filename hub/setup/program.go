@@ -1,4 +1,4 @@
-package version
+package setup
 
 import (
 	"crypto/sha256"
@@ -8,16 +8,16 @@ import (
 	"os"
 )
 
-// Program returns a hash of the running program itself: what another build does may differ, even where its version
+// programHash returns a hash of the running program itself: what another build does may differ, even where its version
 // does not. The program is read for that.
-func Program() (string, error) {
+func programHash() (string, error) {
 	f, err := os.Open("/proc/self/exe") // it is this one also after the file was replaced
 	if err != nil {
 		path, errPath := os.Executable()
 		if errPath != nil {
 			return "", fmt.Errorf("finding the running program: %w", errPath)
 		}
-		if f, err = os.Open(path); err != nil {
+		if f, err = os.Open(path); err != nil { //nolint:gosec // It is the running program.
 			return "", fmt.Errorf("opening the running program: %w", err)
 		}
 	}

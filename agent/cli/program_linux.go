@@ -1,4 +1,4 @@
-package memory
+package cli
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReleaseProgram gives back what is mapped of the program itself, and returns how many bytes of address space that was
+// releaseProgram gives back what is mapped of the program itself, and returns how many bytes of address space that was
 // about. Most of a program is needed once, when it starts, and stays mapped; what is needed again is read again, as it
 // was the first time. Only what is as it is in the file is given back: nothing is lost.
-func ReleaseProgram() (int64, error) {
+func releaseProgram() (int64, error) {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return 0, fmt.Errorf("finding the running program: %w", err)

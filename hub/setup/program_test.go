@@ -1,4 +1,4 @@
-package version
+package setup
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 func TestTheProgramIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	first, err := Program()
+	first, err := programHash()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(first).To(MatchRegexp("^[0-9a-f]{20}$"))
-	g.Expect(Program()).To(Equal(first))
+	g.Expect(programHash()).To(Equal(first))
 }
