@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 )
 
 // Telling is how the stories of a package are told.
@@ -30,19 +30,19 @@ type Telling struct {
 // restarted after each of their lines.
 func (how Telling) Tell(t *testing.T) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	files, err := filepath.Glob("stories/*.txt")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(len(files) >= how.Least || how.Update).To(BeTrue(), "there are at least %d stories", how.Least)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(len(files) >= how.Least || how.Update).To(gomega.BeTrue(), "there are at least %d stories", how.Least)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			t.Parallel()
-			g := NewWithT(t)
+			g := gomega.NewWithT(t)
 			text, err := os.ReadFile(file)
-			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(err).NotTo(gomega.HaveOccurred())
 			s, err := Read(string(text), how.Setup...)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(s.About).NotTo(BeEmpty(), "a story begins by saying what it is about")
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(s.About).NotTo(gomega.BeEmpty(), "a story begins by saying what it is about")
 			how.first(t, file, string(text), s)
 			how.again(t, s)
 		})
@@ -52,27 +52,27 @@ func (how Telling) Tell(t *testing.T) {
 // first tells a story as it stands.
 func (how Telling) first(t *testing.T, file, text string, s *Story) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	w, unmet, err := how.Play(s, Variant{})
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	for _, u := range append(unmet, w.Broken()...) {
 		t.Error(u)
 	}
 	if how.Update {
 		told, _, _ := strings.Cut(text, "\n---\n")
-		g.Expect(os.WriteFile(file, []byte(strings.TrimRight(told, "\n")+"\n---\n"+w.Told()), 0o600)).To(Succeed())
+		g.Expect(os.WriteFile(file, []byte(strings.TrimRight(told, "\n")+"\n---\n"+w.Told()), 0o600)).To(gomega.Succeed())
 		return
 	}
-	g.Expect(w.Told()).To(Equal(s.Golden), "see whether this is better, then run the test with -update")
+	g.Expect(w.Told()).To(gomega.Equal(s.Golden), "see whether this is better, then run the test with -update")
 }
 
 // again tells it in other ways.
 func (how Telling) again(t *testing.T, s *Story) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	for name, v := range how.Variants {
 		w, unmet, err := how.Play(s, v)
-		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(err).NotTo(gomega.HaveOccurred())
 		for _, u := range append(unmet, w.Broken()...) {
 			t.Errorf("%s: %s", name, u)
 		}
@@ -86,7 +86,7 @@ func (how Telling) again(t *testing.T, s *Story) {
 			v.Order = uint64(l.Number)
 		}
 		w, unmet, err := how.Play(s, v)
-		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(err).NotTo(gomega.HaveOccurred())
 		if how.ReorderRestarts {
 			unmet = nil
 		}

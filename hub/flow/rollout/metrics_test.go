@@ -27,7 +27,8 @@ func TestWhatPrometheusSeesOfRollouts(t *testing.T) {
 		Phase: fairleadv1alpha1.RolloutHalted, Revision: 2,
 		Waves: []fairleadv1alpha1.WaveStatus{{Name: "canary", StartedAt: at(0), PassedAt: at(5 * time.Second)}, {Name: "rest", StartedAt: at(5 * time.Second)}},
 		Clusters: []fairleadv1alpha1.ClusterGroup{
-			{State: fairleadv1alpha1.ClusterFailed, Names: []string{"a"}}, {State: fairleadv1alpha1.ClusterSetAside, Names: []string{"b", "c"}},
+			{State: fairleadv1alpha1.ClusterFailed, Names: []string{"a"}},
+			{State: fairleadv1alpha1.ClusterSetAside, Names: []string{"b", "c"}},
 			{State: fairleadv1alpha1.ClusterReturning, Names: []string{"d"}},
 		},
 		Conditions: []metav1.Condition{{

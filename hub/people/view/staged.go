@@ -159,7 +159,7 @@ func (r *Reader) stage(
 	made, err := staging.MaterialOf(opinion.Part, one.part, template, one.scaling)
 	if err != nil {
 		row.Failed = fmt.Sprintf("r%d: %v", opinion.ID.Number, err)
-		return nil, made, nil //nolint:nilerr // The row has it.
+		return nil, made, nil
 	}
 	return made.For(row.Sent, opinion.ID, opinion.Rollout), made, nil
 }
