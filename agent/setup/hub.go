@@ -62,7 +62,7 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 				&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", o.Cluster)},
 			},
 			DefaultTransform: cache.TransformStripManagedFields(),
-			NewInformer:      pagedInformer,
+			NewInformer:      pagedInformers(o.Clock),
 		},
 		Metrics:                 metricsserver.Options{BindAddress: disabled(o.MetricsBindAddress)},
 		HealthProbeBindAddress:  disabled(o.HealthProbeBindAddress),

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // page is how many objects the hub is asked for at a time. An API server ends an answer after a
@@ -20,18 +21,20 @@ const page = 100
 // do not all come at once.
 const askAgain = 5 * time.Second
 
-// pagedInformer makes informers of what the hub has that read it in pages. By default they would
+// pagedInformers makes informers of what the hub has that read it in pages. By default they would
 // have all of it streamed as a watch, which no API server compresses, and which begins anew when
 // it is not through within five minutes.
-func pagedInformer(
-	source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
-) toolscache.SharedIndexInformer {
-	return toolscache.NewSharedIndexInformer(paged{toolscache.ToListerWatcherWithContext(source)}, example, resync, indexers)
+func pagedInformers(c clock.Clock) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+	return func(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		return toolscache.NewSharedIndexInformer(paged{toolscache.ToListerWatcherWithContext(source), c}, example, resync, indexers)
+	}
 }
 
 // paged lists in pages.
 type paged struct {
 	toolscache.ListerWatcherWithContext
+
+	clock clock.Clock
 }
 
 // List implements toolscache.ListerWatcher.
@@ -48,18 +51,18 @@ func (p paged) Watch(options metav1.ListOptions) (watch.Interface, error) {
 // at once, so none is named: then it is the latest.
 func (p paged) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.Limit, options.ResourceVersion, options.ResourceVersionMatch = page, "", ""
-	return answered(ctx, func() (runtime.Object, error) { return p.ListerWatcherWithContext.ListWithContext(ctx, options) })
+	return answered(ctx, p.clock, func() (runtime.Object, error) { return p.ListerWatcherWithContext.ListWithContext(ctx, options) })
 }
 
 // WatchWithContext implements toolscache.ListerWatcherWithContext.
 func (p paged) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return answered(ctx, func() (watch.Interface, error) { return p.ListerWatcherWithContext.WatchWithContext(ctx, options) })
+	return answered(ctx, p.clock, func() (watch.Interface, error) { return p.ListerWatcherWithContext.WatchWithContext(ctx, options) })
 }
 
 // answered asks until the hub answers, whatever that is. An informer would wait for up to a minute
 // before it asks again, once the hub was away for a while; the agent, which renews its lease in a few
 // seconds, would count as ready meanwhile, and hear of nothing.
-func answered[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+func answered[T any](ctx context.Context, c clock.Clock, ask func() (T, error)) (T, error) {
 	for {
 		answer, err := ask()
 		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
@@ -68,7 +71,7 @@ func answered[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 		select {
 		case <-ctx.Done():
 			return answer, err
-		case <-time.After(wait.Jitter(askAgain, 1)):
+		case <-c.After(wait.Jitter(askAgain, 1)):
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
@@ -38,7 +39,7 @@ func TestTheHubIsReadInPages(t *testing.T) {
 			return watch.NewFake(), nil
 		},
 	}
-	informer := pagedInformer(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+	informer := pagedInformers(clock.RealClock{})(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -79,7 +80,7 @@ func TestAHubThatIsBackIsHeardSoon(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			pagedInformer(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{}).RunWithContext(ctx)
+			pagedInformers(clock.RealClock{})(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{}).RunWithContext(ctx)
 		}()
 		time.Sleep(time.Until(back.Add(2 * askAgain))) // of the bubble's time
 		g.Expect(heard).NotTo(BeZero(), "%s after the hub is back", 2*askAgain)
@@ -93,6 +94,6 @@ func TestAnAnswerOfTheHubIsForTheInformer(t *testing.T) {
 	g := NewWithT(t)
 	gone := apierrors.NewResourceExpired("too old resource version")
 	source := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, gone }}
-	_, err := paged{toolscache.ToListerWatcherWithContext(source)}.WatchWithContext(t.Context(), metav1.ListOptions{})
+	_, err := paged{toolscache.ToListerWatcherWithContext(source), clock.RealClock{}}.WatchWithContext(t.Context(), metav1.ListOptions{})
 	g.Expect(err).To(MatchError(gone))
 }

@@ -82,7 +82,7 @@ func open(tb testing.TB, show *showcase.Showcase) *browser {
 // is more than tb.TempDir stands.
 func profile(tb testing.TB) []chromedp.ExecAllocatorOption {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "fairlead-chromium-")
+	dir, err := os.MkdirTemp("", "fairlead-chromium-") //nolint:usetesting // see above
 	if err != nil {
 		tb.Fatal(err)
 	}
