@@ -146,9 +146,9 @@ func measureTraffic(tb testing.TB, name string) traffic {
 	return out
 }
 
-// An agent on a metered link: one connection, and little on it.
+// An agent on a metered link: one connection, and little on it. It runs alone: whatever other tests do in
+// the member that they share is told on the line, too.
 func TestTheLineToTheHubIsOneConnectionAndThin(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	passed := measureTraffic(t, "metered")
 	g.Expect(passed.hour).To(BeNumerically("<", 600_000), "twice the budget: something is said again and again")

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,9 +102,28 @@ func joinedCluster(name string) *clusterv1alpha1.Cluster {
 	return out
 }
 
+// indexed finds requests by their user, as the hub's cache does. An API server has no such index.
+type indexed struct{ client.Client }
+
+// List implements client.Reader.
+func (i indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	requests, ok := list.(*certificatesv1.CertificateSigningRequestList)
+	if !ok || options.FieldSelector == nil {
+		return i.Client.List(ctx, list, opts...)
+	}
+	user, found := options.FieldSelector.RequiresExactMatch(requestsByUser)
+	options.FieldSelector = nil
+	if err := i.Client.List(ctx, list, options); err != nil || !found {
+		return err
+	}
+	requests.Items = slices.DeleteFunc(requests.Items, func(csr certificatesv1.CertificateSigningRequest) bool { return !slices.Contains(userOf(&csr), user) })
+	return nil
+}
+
 // stage returns a stage that has just started.
 func (h *hub) stage(c client.Client) *Reconciler {
-	r, err := New(c, c, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: h.clock, Events: func(e kube.Event) {
+	r, err := New(indexed{c}, c, Deps{ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Clock: h.clock, Events: func(e kube.Event) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.events = append(h.events, e)
