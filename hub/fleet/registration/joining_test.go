@@ -140,6 +140,10 @@ func TestAClusterThatIsForgottenIsLockedOutAtOnce(t *testing.T) {
 	cluster.Finalizers = []string{contract.ClusterFinalizer} // as the cluster stage does
 	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
 
+	// A stage of the hub writes there after somebody has looked.
+	fresh := cluster.DeepCopy()
+	fresh.Labels = map[string]string{"written": "meanwhile"}
+	h.g.Expect(h.Update(ctx, fresh)).To(Succeed())
 	for range 2 { // it may have been stopped
 		h.g.Expect(Forget(ctx, h.Client, cluster, "ann", h.clock.Now())).To(Succeed())
 	}

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,15 +36,8 @@ func Forget(ctx context.Context, hubClient client.Client, cluster *clusterv1alph
 	if err != nil {
 		return err
 	}
-	if !record.IsRetired(cluster.Annotations) {
-		edit, err := kube.Begin(cluster)
-		if err != nil {
-			return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
-		}
-		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, value)
-		if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerRegistration); err != nil {
-			return fmt.Errorf("retiring cluster %q: %w", cluster.Name, err)
-		}
+	if err := markRetired(ctx, hubClient, cluster, value); err != nil {
+		return err
 	}
 	// 3. The agent is locked out.
 	namespace := cmp.Or(cluster.Annotations[contract.ExecutionNamespaceAnnotation],
@@ -56,6 +50,35 @@ func Forget(ctx context.Context, hubClient client.Client, cluster *clusterv1alph
 		return fmt.Errorf("deleting cluster %q: %w", cluster.Name, err)
 	}
 	return nil
+}
+
+// markRetired writes on a cluster that it is retired. The stages of the hub write there as well, and whoever forgets a
+// cluster is not to be told to try again because of them.
+func markRetired(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, value string) error {
+	uid := cluster.UID
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if record.IsRetired(cluster.Annotations) {
+			return nil
+		}
+		edit, err := kube.Begin(cluster)
+		if err != nil {
+			return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+		}
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, value)
+		_, err = edit.Commit(ctx, hubClient, contract.FieldManagerRegistration)
+		switch {
+		case err == nil:
+			return nil
+		case apierrors.IsConflict(err):
+			if err := hubClient.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
+				return fmt.Errorf("reading cluster %q again: %w", cluster.Name, err)
+			}
+			if cluster.UID != uid {
+				return fmt.Errorf("retiring cluster %q: another one has joined by this name meanwhile", cluster.Name)
+			}
+		}
+		return fmt.Errorf("retiring cluster %q: %w", cluster.Name, err)
+	})
 }
 
 // Release gives up a name that was kept.
