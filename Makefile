@@ -27,8 +27,8 @@ BINDINGS ?= 10000
 SILENT ?= 20
 # How many packages with API servers of their own are tested at a time, and how many tests of each: they wait, for one
 # another's programs and for time to pass, four times as long as they calculate. A member cluster takes 500 MB.
-FLOW_PARALLEL ?= 5
-FLOW_TESTS    ?= 8
+FLOW_PARALLEL ?= 4
+FLOW_TESTS    ?= 6
 
 TOOLS := bin/tools
 # One set of flags for everything, so that build, vet, lint and tests share the build cache.
