@@ -37,11 +37,7 @@ func ResourceBindings() BindingKind {
 			if err := r.List(ctx, &list, opts...); err != nil {
 				return nil, err
 			}
-			out := make([]Binding, len(list.Items))
-			for i := range list.Items {
-				out[i] = &list.Items[i]
-			}
-			return out, nil
+			return pointers(list.Items, func(one *workv1alpha2.ResourceBinding) Binding { return one }), nil
 		},
 	}
 }
@@ -56,11 +52,7 @@ func ClusterResourceBindings() BindingKind {
 			if err := r.List(ctx, &list, opts...); err != nil {
 				return nil, err
 			}
-			out := make([]Binding, len(list.Items))
-			for i := range list.Items {
-				out[i] = &list.Items[i]
-			}
-			return out, nil
+			return pointers(list.Items, func(one *workv1alpha2.ClusterResourceBinding) Binding { return one }), nil
 		},
 	}
 }
@@ -81,4 +73,13 @@ func (k BindingKind) List(ctx context.Context, r client.Reader, opts ...client.L
 		return nil, fmt.Errorf("listing %ss: %w", k.Kind, err)
 	}
 	return out, nil
+}
+
+// pointers returns what items hold, each by its address and as its interface.
+func pointers[T, I any](items []T, as func(*T) I) []I {
+	out := make([]I, len(items))
+	for i := range items {
+		out[i] = as(&items[i])
+	}
+	return out
 }

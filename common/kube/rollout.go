@@ -36,11 +36,7 @@ func StagedRollouts() RolloutKind {
 			if err := r.List(ctx, &list, opts...); err != nil {
 				return nil, err
 			}
-			out := make([]Rollout, len(list.Items))
-			for i := range list.Items {
-				out[i] = &list.Items[i]
-			}
-			return out, nil
+			return pointers(list.Items, func(one *fairleadv1alpha1.StagedRollout) Rollout { return one }), nil
 		},
 	}
 }
@@ -55,11 +51,7 @@ func ClusterStagedRollouts() RolloutKind {
 			if err := r.List(ctx, &list, opts...); err != nil {
 				return nil, err
 			}
-			out := make([]Rollout, len(list.Items))
-			for i := range list.Items {
-				out[i] = &list.Items[i]
-			}
-			return out, nil
+			return pointers(list.Items, func(one *fairleadv1alpha1.ClusterStagedRollout) Rollout { return one }), nil
 		},
 	}
 }

@@ -25,12 +25,7 @@ func newEncryptionStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			words, err := encryption.Describe(dir.Encryption())
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), words)
-			return err
+			return describe(cmd, dir)
 		},
 	}
 	needsDataDir(cmd, &dataDir)
@@ -49,14 +44,19 @@ func newEncryptionRotate() *cobra.Command {
 			if err := encryption.Rotate(dir.Encryption(), time.Now()); err != nil {
 				return err
 			}
-			words, err := encryption.Describe(dir.Encryption())
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), words)
-			return err
+			return describe(cmd, dir)
 		},
 	}
 	needsDataDir(cmd, &dataDir)
 	return cmd
+}
+
+// describe prints what encrypts the database of dir, and what is to be done.
+func describe(cmd *cobra.Command, dir *datadir.Dir) error {
+	words, err := encryption.Describe(dir.Encryption())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), words)
+	return err
 }
