@@ -225,6 +225,12 @@ func newWorldWith(t *testing.T, kinds interpreter.Interpreter, name string) *wor
 // start runs the stage until the test ends.
 func (w *world) start(t *testing.T, config *rest.Config, kinds interpreter.Interpreter) {
 	t.Helper()
+	w.startBetween(t, config, config, kinds)
+}
+
+// startBetween runs it with two ways to the API server, that to the hub and that to the member.
+func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds interpreter.Interpreter) {
+	t.Helper()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -237,7 +243,7 @@ func (w *world) start(t *testing.T, config *rest.Config, kinds interpreter.Inter
 		}},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	memberConfig := rest.CopyConfig(config)
+	memberConfig := rest.CopyConfig(member)
 	memberConfig.WrapTransport = w.requests.wrap
 	memberClient, err := client.New(memberConfig, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())

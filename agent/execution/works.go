@@ -115,6 +115,9 @@ func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alph
 	if kept != nil {
 		w.Release(name)
 	}
+	if work.DeletionTimestamp.IsZero() {
+		w.resume(work.UID)
+	}
 	return work, hub, nil
 }
 
@@ -143,6 +146,14 @@ func (w *works) Finish(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.finished[uid] = struct{}{}
+}
+
+// resume notes that a Work is not being deleted: a hub that was restored takes back a deletion
+// that we saw through.
+func (w *works) resume(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.finished, uid)
 }
 
 // Release forgets a Work that was kept: the hub has it again, or nothing of it is left.
@@ -300,11 +311,11 @@ func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
 }
 
 // asks says whether a change of a Work asks for something: its spec changed, it is being
-// deleted, the hub says that it means that, or people say what may go with it, or it is another
-// one. What we write ourselves, the status and the finalizers, asks for nothing.
+// deleted, or, on a hub that was restored, no longer, the hub says that it means that, or people
+// say what may go with it, or it is another one. What we write ourselves, the status and the finalizers, asks for nothing.
 func asks(old, work *workv1alpha1.Work) bool {
 	return old.Generation != work.Generation || old.UID != work.UID ||
-		(old.DeletionTimestamp.IsZero() && !work.DeletionTimestamp.IsZero()) ||
+		old.DeletionTimestamp.IsZero() != work.DeletionTimestamp.IsZero() ||
 		contract.DeletionIntended(old.Annotations) != contract.DeletionIntended(work.Annotations) ||
 		old.Annotations[contract.DeleteContentsAnnotation] != work.Annotations[contract.DeleteContentsAnnotation]
 }

@@ -34,6 +34,15 @@ spec:
 	return b.String()
 }
 
+// names returns the names of some of them.
+func names(label string, first, last int) []string {
+	var out []string
+	for i := first; i <= last; i++ {
+		out = append(out, fmt.Sprintf("%s-%d", label, i))
+	}
+	return out
+}
+
 // count returns how many ConfigMaps with a label the hub or a member has.
 func count(t *testing.T, g Gomega, f *fleet.Fleet, name, label string) int {
 	t.Helper()
