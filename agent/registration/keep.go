@@ -11,7 +11,6 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"fairlead.dev/agent/registration/lifetime"
 	"fairlead.dev/common/contract"
 )
 
@@ -97,7 +96,7 @@ func (c *Credentials) Keep(ctx context.Context) error {
 // plan says when to renew the certificate that there is, not before a certain time.
 func (k *rotator) plan(earliest time.Time) {
 	cert := k.now().cert
-	k.renewAt = later(lifetime.RenewAt(cert.NotBefore, cert.NotAfter, k.random()), earliest)
+	k.renewAt = later(renewalAt(cert.NotBefore, cert.NotAfter, k.random()), earliest)
 	if contract.JoinOf(cert.Subject.Organization) == "" {
 		// It is of a version that knew no joins: with another one the hub knows it from a copy.
 		k.renewAt = later(k.clock.Now().Add(time.Duration(k.random()*float64(between))), earliest)
@@ -158,10 +157,10 @@ func (k *rotator) reconcile(ctx context.Context) error {
 		}
 	}
 	switch {
-	case lifetime.Over(k.now().cert.NotAfter, k.clock.Now()):
+	case expired(k.now().cert.NotAfter, k.clock.Now()):
 		k.comeBack(ctx, "its certificate ended at "+k.now().cert.NotAfter.UTC().Format(time.RFC3339))
 		k.renewAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
-		if !lifetime.Over(k.now().cert.NotAfter, k.clock.Now()) {
+		if !expired(k.now().cert.NotAfter, k.clock.Now()) {
 			k.plan(k.clock.Now().Add(between))
 		}
 	case due(k.renewAt, k.clock.Now()):

@@ -1,4 +1,4 @@
-package lifetime
+package registration
 
 import "time"
 
@@ -9,13 +9,13 @@ const (
 	reserve  = 10
 )
 
-// RenewAt returns when a certificate is to be renewed. The share, from 0 to 1, says where in
+// renewalAt returns when a certificate is to be renewed. The share, from 0 to 1, says where in
 // the last third of its life, so that agents that joined together do not renew together.
-func RenewAt(from, until time.Time, share float64) time.Time {
+func renewalAt(from, until time.Time, share float64) time.Time {
 	third := until.Sub(from) / lastPart
 	usable := third - third/reserve
 	return until.Add(-third).Add(time.Duration(share * float64(usable)))
 }
 
-// Over says whether a certificate does not hold any more.
-func Over(until, now time.Time) bool { return !now.Before(until) }
+// expired says whether a certificate does not hold any more.
+func expired(until, now time.Time) bool { return !now.Before(until) }
