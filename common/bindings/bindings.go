@@ -131,3 +131,11 @@ func KeyOf(work metav1.Object) (types.NamespacedName, bool) {
 	}
 	return key, key.Name != ""
 }
+
+// IsOwn says whether a Work that carries the permanent id of a binding is the binding's own. A binding
+// that somebody copied has the id of the first one, whose Works name the first. A Work that names
+// no binding goes by the id alone.
+func IsOwn(b workv1alpha2.Binding, work metav1.Object) bool {
+	key, ok := KeyOf(work)
+	return !ok || key == types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}
+}

@@ -114,3 +114,34 @@ func TestReplicasThatAClusterReports(t *testing.T) {
 	_, ok = bindings.Ready(nil)
 	g.Expect(ok).To(BeFalse())
 }
+
+func TestTheWorksOfAnotherBindingAreNotItsOwn(t *testing.T) {
+	t.Parallel()
+	work := func(annotations map[string]string) *workv1alpha1.Work {
+		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-edge-1", Name: "web-1", Annotations: annotations}}
+	}
+	namespaced := func(namespace, name string) map[string]string {
+		return map[string]string{contract.ResourceBindingNamespaceAnnotation: namespace, contract.ResourceBindingNameAnnotation: name}
+	}
+	web := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	everywhere := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	cases := map[string]struct {
+		of          workv1alpha2.Binding
+		annotations map[string]string
+		want        bool
+	}{
+		"it names the binding":                        {web, namespaced("shop", "web"), true},
+		"it names one of another name":                {web, namespaced("shop", "copy"), false},
+		"it names one of another namespace":           {web, namespaced("bank", "web"), false},
+		"it names none":                               {web, nil, true},
+		"it names a cluster-scoped one":               {web, map[string]string{contract.ClusterResourceBindingNameAnnotation: "web"}, false},
+		"it names the cluster-scoped binding":         {everywhere, map[string]string{contract.ClusterResourceBindingNameAnnotation: "web"}, true},
+		"a cluster-scoped one has none of the others": {everywhere, namespaced("shop", "web"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(bindings.IsOwn(tc.of, work(tc.annotations))).To(Equal(tc.want))
+		})
+	}
+}

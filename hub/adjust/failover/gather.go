@@ -144,17 +144,12 @@ func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
 
 // readWorks reads where the binding has Works.
 func (r *reconciler) readWorks(ctx context.Context, b kube.Binding, s *scope) error {
+	works, err := kube.WorksOf(ctx, r.hubClient, b)
+	if err != nil {
+		return err
+	}
 	s.Works = map[string]evict.Work{}
-	id := kube.BindingID(b)
-	if id == "" {
-		return nil
-	}
-	var list workv1alpha1.WorkList
-	if err := r.hubClient.List(ctx, &list, client.MatchingFields{kube.WorksByBinding: id}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing works: %w", err)
-	}
-	for i := range list.Items {
-		w := &list.Items[i]
+	for _, w := range works {
 		if cluster, ok := contract.ClusterOf(r.prefix, w.Namespace); ok {
 			s.Works[cluster] = evict.Work{Observed: observed(w)}
 		}
@@ -192,19 +187,6 @@ func tolerations(b kube.Binding) []corev1.Toleration {
 		return placement.ClusterTolerations
 	}
 	return nil
-}
-
-// allClusters returns the Clusters, not to be changed.
-func allClusters(ctx context.Context, reader client.Reader) ([]*clusterv1alpha1.Cluster, error) {
-	var list clusterv1alpha1.ClusterList
-	if err := reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing clusters: %w", err)
-	}
-	out := make([]*clusterv1alpha1.Cluster, len(list.Items))
-	for i := range list.Items {
-		out[i] = &list.Items[i]
-	}
-	return out, nil
 }
 
 func hasCondition(b kube.Binding) bool {

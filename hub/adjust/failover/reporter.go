@@ -61,7 +61,7 @@ func comesGoesOrFallsSilent() predicate.Predicate {
 
 // Reconcile brings the condition of every Cluster up to date.
 func (r *disruptionReporter) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	clusters, err := allClusters(ctx, r.hubClient)
+	clusters, err := kube.Clusters(ctx, r.hubClient)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

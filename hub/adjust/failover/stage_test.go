@@ -273,6 +273,41 @@ func TestTheHubThatSuspectsItselfMovesNothingUntilItKnowsBetter(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 }
 
+// TestAWorkOfAnotherBindingKeepsNoTask: what leaves directly is held back until its Work is gone. A
+// binding that somebody copied has the permanent id of the first, whose Work stays.
+func TestAWorkOfAnotherBindingKeepsNoTask(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	s.cluster(t, "edge-1")
+	s.cluster(t, "edge-2")
+	s.taint(t, lost)
+	namespace := contract.ExecutionNamespace("karmada-es-", "edge-1")
+	s.g.Expect(s.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	id := map[string]string{contract.ResourceBindingPermanentIDLabel: "the-first"}
+	work := func(name string) *workv1alpha1.Work {
+		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: id, Annotations: map[string]string{
+			contract.ResourceBindingNamespaceAnnotation: s.namespace, contract.ResourceBindingNameAnnotation: name,
+		}}}
+	}
+	s.g.Expect(s.Create(t.Context(), work("first"))).To(Succeed())
+	leave := func(name string) *workv1alpha2.ResourceBinding {
+		b := s.binding(t, name, "edge-2")
+		b.Labels[contract.ResourceBindingPermanentIDLabel] = "the-first"
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
+			FromCluster: "edge-1", Reason: "TaintUntolerated", Producer: workv1alpha2.ProducerTaintManager,
+			PurgeMode: policyv1alpha1.PurgeDirectly, CreationTimestamp: &metav1.Time{Time: time.Now()},
+		}}
+		s.g.Expect(s.Update(t.Context(), b)).To(Succeed())
+		s.scheduled(t, b, workv1alpha1.Healthy, b.Spec.Clusters...)
+		return b
+	}
+	first, second := leave("first"), leave("second")
+	s.eventually(t, second, func(g Gomega) { g.Expect(second.Spec.GracefulEvictionTasks).To(BeEmpty()) })
+	s.eventually(t, first, func(g Gomega) { g.Expect(first.Spec.GracefulEvictionTasks).To(HaveLen(1), "its Work is still there") })
+	s.g.Expect(s.Delete(t.Context(), work("first"))).To(Succeed())
+	s.eventually(t, first, func(g Gomega) { g.Expect(first.Spec.GracefulEvictionTasks).To(BeEmpty()) })
+}
+
 func TestAnUnhealthyApplicationTakesItsStateAlong(t *testing.T) {
 	t.Parallel()
 	s := start(t, 0)

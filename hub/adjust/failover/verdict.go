@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/disruption"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
@@ -46,7 +47,7 @@ func (v *verdicts) now(ctx context.Context, now time.Time) (disruption.Verdict, 
 	if age := now.Sub(v.at); v.fresh && age >= 0 && age < verdictLasts {
 		return v.verdict, nil
 	}
-	clusters, err := allClusters(ctx, v.hubClient)
+	clusters, err := kube.Clusters(ctx, v.hubClient)
 	if err != nil {
 		return disruption.Verdict{}, err
 	}

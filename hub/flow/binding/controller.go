@@ -155,11 +155,11 @@ func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
 	}
 	if id := kube.BindingID(binding); id != "" {
 		unseen := r.expectations.pending(id)
-		works, err := r.worksOf(ctx, id)
+		works, err := kube.WorksOf(ctx, r.hubClient, binding)
 		if err != nil {
 			return err
 		}
-		plan := fanout.Decide(fanout.Input{ID: id, Live: r.named(binding, unseen.latest(works)), Reasons: fanout.Reasons{Removed: true}})
+		plan := fanout.Decide(fanout.Input{ID: id, Live: latestWorks(binding, unseen, works), Reasons: fanout.Reasons{Removed: true}})
 		if err := r.confirm(ctx, binding, plan); err != nil {
 			return err
 		}

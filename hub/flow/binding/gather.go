@@ -76,11 +76,11 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	}
 
 	unseen := r.expectations.pending(id)
-	cached, err := r.worksOf(ctx, id)
+	cached, err := kube.WorksOf(ctx, r.hubClient, binding)
 	if err != nil {
 		return nil, err
 	}
-	s.works = r.named(binding, unseen.latest(r.executing(cached)))
+	s.works = latestWorks(binding, unseen, r.executing(cached))
 	s.live = byNamespace(s.works)
 	s.suspect = unseen.suspect
 	if s.reasons, err = r.reasons(ctx, s); err != nil {
@@ -179,26 +179,11 @@ func byNamespace(works []*workv1alpha1.Work) map[string]*workv1alpha1.Work {
 func (s *scope) target() selector.Target { return selector.TargetOf(s.template) }
 func (s *scope) ref() revision.Ref       { return revision.Part{Object: s.template}.Ref() }
 
-// worksOf lists the Works of a binding.
-func (r *reconciler) worksOf(ctx context.Context, id string) ([]*workv1alpha1.Work, error) {
-	var list workv1alpha1.WorkList
-	if err := r.hubClient.List(ctx, &list, client.MatchingFields{kube.WorksByBinding: id}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing works: %w", err)
-	}
-	out := make([]*workv1alpha1.Work, len(list.Items))
-	for i := range list.Items {
-		out[i] = &list.Items[i]
-	}
-	return out, nil
-}
-
-// named drops Works that name another binding: a binding that somebody copied, with its
-// permanent id, must not delete the Works of the first.
-func (r *reconciler) named(binding kube.Binding, works []*workv1alpha1.Work) []*workv1alpha1.Work {
-	return slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
-		key, ok := r.bindingOf(w)
-		return ok && key != client.ObjectKeyFromObject(binding)
-	})
+// latestWorks returns the Works of a binding as they are by what the cache shows and what was written
+// since. What was written is known by the permanent id, which a binding that somebody copied
+// shares with the first: neither must delete the Works of the other.
+func latestWorks(b kube.Binding, unseen pending, cached []*workv1alpha1.Work) []*workv1alpha1.Work {
+	return slices.DeleteFunc(unseen.latest(cached), func(w *workv1alpha1.Work) bool { return !bindings.IsOwn(b, w) })
 }
 
 // executing drops Works that are not in an execution namespace: if the prefix of these

@@ -67,7 +67,7 @@ func (r *reconciler) readRollouts(ctx context.Context, s *scope) error {
 		if err != nil {
 			return err
 		}
-		works, err := r.worksOf(ctx, kube.BindingID(other))
+		works, err := kube.WorksOf(ctx, r.hubClient, other)
 		if err != nil {
 			return err
 		}

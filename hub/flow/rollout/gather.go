@@ -134,19 +134,11 @@ func (r *reconciler) readStrategy(ctx context.Context, s *scope) error {
 
 // readWorks reads the Works of the binding.
 func (r *reconciler) readWorks(ctx context.Context, s *scope) error {
-	id := kube.BindingID(s.binding)
-	if id == "" {
-		return nil
+	works, err := kube.WorksOf(ctx, r.hubClient, s.binding)
+	if err != nil {
+		return err
 	}
-	var list workv1alpha1.WorkList
-	if err := r.hubClient.List(ctx, &list, client.MatchingFields{kube.WorksByBinding: id}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing works: %w", err)
-	}
-	for i := range list.Items {
-		work := &list.Items[i]
-		if named, ok := bindings.KeyOf(work); ok && named != s.key() {
-			continue // of a binding that was copied, with its permanent id
-		}
+	for _, work := range works {
 		if cluster, ok := contract.ClusterOf(r.prefix, work.Namespace); ok && work.DeletionTimestamp.IsZero() {
 			s.works[cluster] = work
 		}
@@ -156,15 +148,13 @@ func (r *reconciler) readWorks(ctx context.Context, s *scope) error {
 
 // readClusters puts together what is known of each cluster that has to do with the rollout.
 func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
-	var all clusterv1alpha1.ClusterList
-	if err := r.hubClient.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing clusters: %w", err)
+	clusters, err := kube.Clusters(ctx, r.hubClient)
+	if err != nil {
+		return err
 	}
-	byName := make(map[string]*clusterv1alpha1.Cluster, len(all.Items))
-	clusters := make([]*clusterv1alpha1.Cluster, len(all.Items))
-	for i := range all.Items {
-		clusters[i] = &all.Items[i]
-		byName[clusters[i].Name] = clusters[i]
+	byName := make(map[string]*clusterv1alpha1.Cluster, len(clusters))
+	for _, c := range clusters {
+		byName[c.Name] = c
 	}
 	doubt := disruption.Decide(clusters, s.in.Now)
 	s.in.HubSuspect = doubt.Silent.Len() > 0

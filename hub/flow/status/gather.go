@@ -13,9 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
-	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
@@ -42,18 +40,14 @@ func (r *Reconciler) binding(ctx context.Context, key types.NamespacedName) (kub
 
 // reports returns the Works of a binding, not to be changed.
 func (r *Reconciler) reports(ctx context.Context, b kube.Binding) ([]aggregate.Report, error) {
-	var works workv1alpha1.WorkList
-	if err := r.hubClient.List(ctx, &works,
-		client.MatchingFields{kube.WorksByBinding: kube.BindingID(b)}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the works of %q: %w", b.GetName(), err)
+	works, err := kube.WorksOf(ctx, r.hubClient, b)
+	if err != nil {
+		return nil, err
 	}
 	var out []aggregate.Report
-	for i := range works.Items {
-		if named, ok := bindings.KeyOf(&works.Items[i]); ok && named != client.ObjectKeyFromObject(b) {
-			continue // of a binding that was copied, with its permanent id
-		}
-		if cluster, ok := contract.ClusterOf(r.prefix, works.Items[i].Namespace); ok {
-			out = append(out, aggregate.Report{Cluster: cluster, Work: &works.Items[i]})
+	for _, work := range works {
+		if cluster, ok := contract.ClusterOf(r.prefix, work.Namespace); ok {
+			out = append(out, aggregate.Report{Cluster: cluster, Work: work})
 		}
 	}
 	return out, nil

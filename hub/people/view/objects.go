@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -102,5 +103,5 @@ func (r *Reader) Works(ctx context.Context, b kube.Binding) ([]workv1alpha1.Work
 	if err := r.hub.List(ctx, &list, client.MatchingLabels{bindings.IDLabel(b.GetNamespace()): id}); err != nil {
 		return nil, fmt.Errorf("listing works: %w", err)
 	}
-	return list.Items, nil
+	return slices.DeleteFunc(list.Items, func(w workv1alpha1.Work) bool { return !bindings.IsOwn(b, &w) }), nil
 }

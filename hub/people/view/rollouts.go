@@ -160,7 +160,7 @@ func (r *Reader) sent(ctx context.Context, b kube.Binding) (map[string]rollouts.
 	}, func(list *metav1.PartialObjectMetadataList) {
 		for i := range list.Items {
 			work := &list.Items[i]
-			if name := of[work.Namespace]; name != "" && work.DeletionTimestamp == nil {
+			if name := of[work.Namespace]; name != "" && work.DeletionTimestamp == nil && bindings.IsOwn(b, work) {
 				out[name] = sentOf(work)
 			}
 		}

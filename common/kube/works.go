@@ -1,0 +1,31 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bindings"
+)
+
+// WorksOf returns the Works of a binding, in whatever namespace, to be read and not to be changed.
+// The reader is a cache that has the indexes of Index. A binding without a permanent id has none.
+func WorksOf(ctx context.Context, r client.Reader, b Binding) ([]*workv1alpha1.Work, error) {
+	id := BindingID(b)
+	if id == "" {
+		return nil, nil
+	}
+	var list workv1alpha1.WorkList
+	if err := r.List(ctx, &list, client.MatchingFields{WorksByBinding: id}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the works of %q: %w", b.GetName(), err)
+	}
+	out := make([]*workv1alpha1.Work, 0, len(list.Items))
+	for i := range list.Items {
+		if bindings.IsOwn(b, &list.Items[i]) {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}
