@@ -43,15 +43,15 @@ func clusterOfLease(_ context.Context, lease client.Object) []ctrl.Request {
 
 // allClusters returns every Cluster: a policy may have stopped to pick one, too.
 func (r *Reconciler) allClusters(ctx context.Context, _ client.Object) []ctrl.Request {
-	var list clusterv1alpha1.ClusterList
-	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	clusters, err := kube.Clusters(ctx, r.hubClient)
+	if err != nil {
 		// The cache answers once it has started, and this is called after that.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for clusters after a ClusterTaintPolicy changed")
 		return nil
 	}
-	out := make([]ctrl.Request, len(list.Items))
-	for i := range list.Items {
-		out[i].Name = list.Items[i].Name
+	out := make([]ctrl.Request, len(clusters))
+	for i, c := range clusters {
+		out[i].Name = c.Name
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	remedyv1alpha1 "fairlead.dev/common/api/remedy/v1alpha1"
+	"fairlead.dev/common/kube"
 )
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -58,19 +59,18 @@ func (r *Reconciler) onRemedy() handler.EventHandler {
 }
 
 func (r *Reconciler) ask(ctx context.Context, q requests, remedies ...client.Object) {
-	var clusters clusterv1alpha1.ClusterList
-	if err := r.hubClient.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+	clusters, err := kube.Clusters(ctx, r.hubClient)
+	if err != nil {
 		// The cache answers once it has started, and this is called after that.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the Clusters that a Remedy is for")
 		return
 	}
-	for i := range clusters.Items {
-		name := clusters.Items[i].Name
+	for _, c := range clusters {
 		if slices.ContainsFunc(remedies, func(obj client.Object) bool {
 			remedy, ok := obj.(*remedyv1alpha1.Remedy)
-			return ok && selects(&remedy.Spec, name)
+			return ok && selects(&remedy.Spec, c.Name)
 		}) {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: c.Name}})
 		}
 	}
 }

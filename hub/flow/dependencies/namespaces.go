@@ -309,14 +309,14 @@ func (n *namespaces) clusters(ctx context.Context, namespace string) (map[string
 
 // everywhere returns all clusters but those that are leaving.
 func (n *namespaces) everywhere(ctx context.Context) (map[string]struct{}, error) {
-	var list clusterv1alpha1.ClusterList
-	if err := n.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Clusters: %w", err)
+	clusters, err := kube.Clusters(ctx, n.hubClient)
+	if err != nil {
+		return nil, err
 	}
-	out := make(map[string]struct{}, len(list.Items))
-	for i := range list.Items {
-		if list.Items[i].DeletionTimestamp == nil {
-			out[list.Items[i].Name] = struct{}{}
+	out := make(map[string]struct{}, len(clusters))
+	for _, c := range clusters {
+		if c.DeletionTimestamp == nil {
+			out[c.Name] = struct{}{}
 		}
 	}
 	return out, nil
@@ -324,13 +324,13 @@ func (n *namespaces) everywhere(ctx context.Context) (map[string]struct{}, error
 
 // there says which clusters exist.
 func (n *namespaces) there(ctx context.Context) (func(cluster string) bool, error) {
-	var list clusterv1alpha1.ClusterList
-	if err := n.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing clusters: %w", err)
+	clusters, err := kube.Clusters(ctx, n.hubClient)
+	if err != nil {
+		return nil, err
 	}
-	names := make(map[string]struct{}, len(list.Items))
-	for i := range list.Items {
-		names[list.Items[i].Name] = struct{}{}
+	names := make(map[string]struct{}, len(clusters))
+	for _, c := range clusters {
+		names[c.Name] = struct{}{}
 	}
 	return func(cluster string) bool { _, ok := names[cluster]; return ok }, nil
 }

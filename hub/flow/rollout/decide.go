@@ -11,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
@@ -123,14 +122,14 @@ func (s *scope) taken(status *fairleadv1alpha1.StagedRolloutStatus) slotsOf {
 
 // taken reads the places that all rollouts have, as a hub finds them that begins to work.
 func (r *reconciler) taken(ctx context.Context) (map[slotKey]slotsOf, error) {
-	var clusters clusterv1alpha1.ClusterList
-	if err := r.hubClient.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing clusters: %w", err)
+	clusters, err := kube.Clusters(ctx, r.hubClient)
+	if err != nil {
+		return nil, err
 	}
 	since := func(name string) catchup.Waiting {
-		for i := range clusters.Items {
-			if clusters.Items[i].Name == name {
-				return catchup.Waiting{Cluster: name, Since: heardSince(&clusters.Items[i])}
+		for _, c := range clusters {
+			if c.Name == name {
+				return catchup.Waiting{Cluster: name, Since: heardSince(c)}
 			}
 		}
 		return catchup.Waiting{Cluster: name, Since: r.clock.Now()}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
@@ -59,13 +56,6 @@ func (r *reconciler) gatherFresh(ctx context.Context, b kube.Binding) (decide.In
 	if err != nil {
 		return in, err
 	}
-	var list clusterv1alpha1.ClusterList
-	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return in, fmt.Errorf("listing clusters: %w", err)
-	}
-	in.Clusters = make([]*clusterv1alpha1.Cluster, len(list.Items))
-	for i := range list.Items {
-		in.Clusters[i] = &list.Items[i]
-	}
-	return in, nil
+	in.Clusters, err = kube.Clusters(ctx, r.hubClient)
+	return in, err
 }

@@ -172,13 +172,9 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 }
 
 func (r *Reader) clusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
-	var list clusterv1alpha1.ClusterList
-	if err := r.hub.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing clusters: %w", err)
-	}
-	out := make([]*clusterv1alpha1.Cluster, len(list.Items))
-	for i := range list.Items {
-		out[i] = &list.Items[i]
+	out, err := kube.Clusters(ctx, r.hub)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(out, func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
