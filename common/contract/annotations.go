@@ -74,6 +74,9 @@ const (
 	// TemplateFingerprintAnnotation, on a binding, is a hash of what the detector
 	// last saw of the template, by which it knows whether to look again.
 	TemplateFingerprintAnnotation = "fairlead.dev/template-fingerprint"
+	// TemplateSeenAnnotation, on a binding whose changes are rolled out in waves, is when the detector saw the last
+	// change of the template, from which on further edits are waited for.
+	TemplateSeenAnnotation = "fairlead.dev/template-seen"
 	// TemplateEditAnnotation, on a template that a lazy policy has, is a hash of the edit
 	// that the policy has seen: it takes effect with the next one.
 	TemplateEditAnnotation = "fairlead.dev/template-edit"

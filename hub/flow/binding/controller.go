@@ -132,7 +132,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering what %q is rendered from: %w", binding.GetName(), err)
 	}
-	desired, err := r.render(ctx, s)
+	ahead, err := r.sendAhead(ctx, id, s)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("sending what %q rolls out: %w", binding.GetName(), err)
+	}
+	desired, err := r.render(ctx, s, s.targets)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("rendering %q: %w", binding.GetName(), err)
 	}
@@ -143,6 +147,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	done := r.execute(ctx, id, plan)
+	done.written = append(ahead, done.written...)
 	failed, notes := r.report(ctx, s, desired, plan, done)
 	return reconcile.Result{}, errors.Join(desired.err(), done.err(), r.keepCondition(ctx, binding, failed, notes))
 }

@@ -59,6 +59,8 @@ type stage struct {
 
 	mu     sync.Mutex
 	writes []write
+	// done are all writes, and between them where replicas were set, by namespace of the object.
+	done []write
 	// stopped is a request before which the hub is stopped, again and again.
 	stopped []write
 }
@@ -86,7 +88,7 @@ func start(t *testing.T) *stage {
 	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
-		Interpreter:              &flaky{Interpreter: native.New()}, Events: s.events.Record, Clock: clock.RealClock{},
+		Interpreter:              &flaky{Interpreter: native.New(), stage: s}, Events: s.events.Record, Clock: clock.RealClock{},
 	})).To(Succeed())
 	stagetest.Run(t, mgr)
 	return s
@@ -102,11 +104,15 @@ func (s *stage) world(t *testing.T, members ...string) *world {
 	return w
 }
 
+// setReplicas is where replicas were set, in place of a method.
+const setReplicas = "SET REPLICAS"
+
 // flaky sets no replicas of what is named flaky the first times that it is asked, like a
 // webhook that is down.
 type flaky struct {
 	interpreter.Interpreter
 
+	stage *stage
 	asked atomic.Int32
 }
 
@@ -114,6 +120,9 @@ func (f *flaky) ReviseReplicas(ctx context.Context, obj *unstructured.Unstructur
 	if obj.GetName() == "flaky" && f.asked.Add(1) <= 2 {
 		return nil, errors.New("connection refused")
 	}
+	f.stage.mu.Lock()
+	f.stage.done = append(f.stage.done, write{method: setReplicas, path: obj.GetNamespace()})
+	f.stage.mu.Unlock()
 	return f.Interpreter.ReviseReplicas(ctx, obj, replicas)
 }
 
@@ -184,6 +193,7 @@ func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/"+contract.DefaultExecutionNamespacePrefix) {
 		c.stage.mu.Lock()
 		c.stage.writes = append(c.stage.writes, write{method: r.Method, path: r.URL.Path})
+		c.stage.done = append(c.stage.done, write{method: r.Method, path: r.URL.Path})
 		stopped := slices.ContainsFunc(c.stage.stopped, func(x write) bool { return x.method == r.Method && strings.HasSuffix(r.URL.Path, "/"+x.path) })
 		c.stage.mu.Unlock()
 		if stopped {

@@ -38,8 +38,7 @@ const (
 func (r *reconciler) report(ctx context.Context, s *scope, made rendering, plan fanout.Plan, done outcome) (failed []failure, notes []string) {
 	log := ctrl.LoggerFrom(ctx)
 	if len(done.written)+len(done.deleted) > 0 {
-		log.Info("Wrote the Works of a binding", "created", len(plan.Create)-done.skipped, "updated", len(plan.Update),
-			"deleted", len(done.deleted), "failed", len(done.failures))
+		log.Info("Wrote the Works of a binding", "written", len(done.written), "deleted", len(done.deleted), "failed", len(done.failures))
 	}
 	if len(done.waiting)+len(plan.Held)+done.skipped > 0 {
 		log.V(1).Info("Waiting with some Works of a binding", "terminating", len(done.waiting), "held", len(plan.Held), "skipped", done.skipped)

@@ -42,6 +42,8 @@ type scope struct {
 	policies override.Policies
 	// rollouts say which content the clusters get; none if all get the template as it is.
 	rollouts []*followed
+	// materials are what the Works are made of; nil if the template is.
+	materials *materials
 	// quotas bound what the Works may request together.
 	quotas []quota.Quota
 	// works are those that there are, live the same by namespace.
@@ -75,14 +77,10 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 		}
 	}
 
-	unseen := r.expectations.pending(id)
-	cached, err := kube.WorksOf(ctx, r.hubClient, binding)
-	if err != nil {
+	if err := r.readWorks(ctx, id, s); err != nil {
 		return nil, err
 	}
-	s.works = latestWorks(binding, unseen, r.executing(cached))
-	s.live = byNamespace(s.works)
-	s.suspect = unseen.suspect
+	var err error
 	if s.reasons, err = r.reasons(ctx, s); err != nil {
 		return nil, err
 	}
@@ -109,8 +107,27 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 	if same, err := r.unchanged(s); same || err != nil {
 		return s, err
 	}
-	s.template, err = r.readTemplate(ctx, &spec.Resource)
+	if s.template, err = r.readTemplate(ctx, &spec.Resource); err == nil && s.template != nil {
+		s.materials = r.materials(ctx, s)
+	}
 	return s, err
+}
+
+// readWorks reads the Works of a binding, with all that was written to them.
+func (r *reconciler) readWorks(ctx context.Context, id string, s *scope) error {
+	unseen := r.expectations.pending(id)
+	cached, err := kube.WorksOf(ctx, r.hubClient, s.binding)
+	if err != nil {
+		return err
+	}
+	s.works = latestWorks(s.binding, unseen, r.executing(cached))
+	s.live, s.suspect = byNamespace(s.works), unseen.suspect
+	for _, f := range s.rollouts {
+		if f.name == "" {
+			f.works = s.live
+		}
+	}
+	return nil
 }
 
 // reasons gathers why the Works go that are in no target.

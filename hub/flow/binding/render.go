@@ -47,17 +47,17 @@ func (r rendering) err() error {
 	return errors.Join(errs...)
 }
 
-// render makes the Works of all targets. A cluster that fails keeps what it has; the
+// render makes the Works of some of the targets. A cluster that fails keeps what it has; the
 // others are served.
-func (r *reconciler) render(ctx context.Context, s *scope) (rendering, error) {
+func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha2.TargetCluster) (rendering, error) {
 	out := rendering{keep: s.keep.Clone()}
 	if s.template == nil {
-		for _, target := range s.targets {
+		for _, target := range targets {
 			out.keep.Insert(contract.ExecutionNamespace(r.prefix, target.Name))
 		}
 		return out, nil
 	}
-	made, live := r.materials(ctx, s), s.live
+	made, live := s.materials, s.live
 	mark, err := r.marks(s)
 	if err != nil {
 		return out, err
@@ -65,7 +65,7 @@ func (r *reconciler) render(ctx context.Context, s *scope) (rendering, error) {
 	purging := render.Purging(s.binding.BindingSpec(), func(cluster string) bool {
 		return live[contract.ExecutionNamespace(r.prefix, cluster)] != nil
 	})
-	for _, target := range s.targets {
+	for _, target := range targets {
 		namespace := contract.ExecutionNamespace(r.prefix, target.Name)
 		if s.clusters[target.Name] == nil {
 			// It is unknown, or being removed: the scheduler will drop it.

@@ -3,6 +3,7 @@ package binding_test
 import (
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,7 @@ func TestChangesThatAreRolledOut(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *stage){
 		"nothing is sent before its rollout says so":               nothingBeforeTheRollout,
 		"an edit goes where it was admitted, and nowhere else":     anEditWhereItWasAdmitted,
+		"what is sent waits for no cluster that stays":             whatIsSentWaitsForNobody,
 		"an override goes where it was admitted, and nowhere else": anOverrideWhereItWasAdmitted,
 		"scaling and suspending go on at the cluster's revision":   scalingGoesOn,
 		"who comes and who returns gets what is stable":            whoComesGetsWhatIsStable,
@@ -280,6 +282,43 @@ func anEditWhereItWasAdmitted(t *testing.T, s *stage) {
 	r.says(t, 2, nil)
 	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:2 r2"}))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
+}
+
+// whatIsSentWaitsForNobody has a rollout send a revision to one of many clusters: it is written before the others are
+// looked at.
+func whatIsSentWaitsForNobody(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	members := strings.Split("abcdefghijklmnop", "")
+	w := s.world(t, members...)
+	web := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
+	b := w.createStaged(t, web, members...)
+	r := w.rollOut(t, b)
+	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, web, b)))
+	last := members[len(members)-1]
+	g.Eventually(func() map[string]string { return w.has(t, web, last) }, soon, often).Should(HaveKeyWithValue(last, "nginx:1.27 r1"))
+	w.edit(t, web, b, image("nginx:2"))
+	w.wrote()
+	w.stays(t)
+	r.says(t, 1, map[string]int64{last: 2}, r.cut(t, 2, "Edited", w.source(t, web, b)))
+	g.Eventually(func() int { return w.setAfter(w.workKey(last, web).Namespace) }, soon, often).Should(BeNumerically(">=", len(members)))
+	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
+}
+
+// setAfter is how often replicas were set in this world after the last change of a Work in a namespace; 0 without one.
+func (w *world) setAfter(namespace string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, x := range slices.Backward(w.done) {
+		switch {
+		case x.method == setReplicas && x.path == w.namespace:
+			n++
+		case x.method == http.MethodPatch && strings.Contains(x.path, "/"+namespace+"/"):
+			return n
+		}
+	}
+	return 0
 }
 
 func anOverrideWhereItWasAdmitted(t *testing.T, s *stage) {

@@ -66,6 +66,7 @@ type Reconciler struct {
 	exclusions  selector.Exclusions
 
 	queue    *queue
+	clock    clock.PassiveClock
 	kinds    *kinds
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
 	warned   kube.WarnOnce[request]
@@ -112,6 +113,7 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 			Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: deps.Clock,
 		}, q),
 		bindings: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
+		clock:    deps.Clock,
 	}, nil
 }
 

@@ -90,6 +90,7 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 		return nil, reconcile.Result{RequeueAfter: r.kinds.LookAgain(req.Kind)}, nil
 	}
 	in := &gathered{request: req}
+	in.Now = r.clock.Now()
 	if t != nil {
 		in.Template = t
 		in.Excluded = t.Labels[contract.ClaimedByLabel] != "" || r.exclusions.Excludes(targetOf(t))

@@ -37,6 +37,9 @@ type live struct {
 	generation int64
 	// at is when it was read.
 	at time.Time
+	// version is that of the template, and since from when on further edits are waited for.
+	version string
+	since   time.Time
 }
 
 // comparison is whether a live content is that of a kept revision.
@@ -61,7 +64,11 @@ func (r *reconciler) readLive(ctx context.Context, m *memory, b kube.Binding) er
 	if m.live.key == key {
 		return nil
 	}
-	next := live{key: key, at: r.clock.Now()}
+	next := live{key: key, at: r.clock.Now(), version: b.BindingSpec().Resource.ResourceVersion}
+	next.since = next.at
+	if m.live.version != "" && m.live.version != next.version {
+		next.since = seenAt(b, m.live.at, next.at)
+	}
 	sources := make([]revision.Source, 0, len(parts))
 	for _, part := range parts {
 		source, err := r.source(ctx, part)
@@ -86,6 +93,16 @@ func (r *reconciler) readLive(ctx context.Context, m *memory, b kube.Binding) er
 	next.there, next.generation = true, sources[0].Template.GetGeneration()
 	m.live = next
 	return nil
+}
+
+// seenAt is when the detector saw the change of a template that was not there at a time before. That may have been
+// some while ago: the binding of an application in many clusters is large. What is said of any other time is not believed.
+func seenAt(b kube.Binding, before, now time.Time) time.Time {
+	seen, err := time.Parse(time.RFC3339Nano, b.GetAnnotations()[contract.TemplateSeenAnnotation])
+	if err != nil || seen.Before(before) || seen.After(now) {
+		return now
+	}
+	return seen
 }
 
 // parts returns the bindings whose templates make up a revision: the binding itself, then those of

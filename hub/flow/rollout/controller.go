@@ -156,7 +156,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if done.written {
 		r.report(ctx, s, &d)
 	}
-	return reconcile.Result{RequeueAfter: sooner(d.RetryAfter, done.again)}, errors.Join(r.dropKept(ctx, s), r.keepCondition(ctx, s, done.status))
+	err = errors.Join(r.dropKept(ctx, s), r.keepCondition(ctx, s, done.status))
+	return reconcile.Result{RequeueAfter: r.left(s.in.Now, sooner(d.RetryAfter, done.again))}, err
+}
+
+// left is what is left to wait of a time that was decided on some time ago; 0 is not to.
+func (r *reconciler) left(decided time.Time, wait time.Duration) time.Duration {
+	if wait == 0 {
+		return 0
+	}
+	return max(time.Nanosecond, wait-r.clock.Since(decided))
 }
 
 // sooner returns the shorter of two times to wait, of which 0 is not to.

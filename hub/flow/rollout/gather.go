@@ -203,7 +203,7 @@ func (r *reconciler) compare(ctx context.Context, s *scope) error {
 		s.in.Hold = tooLarge()
 		return nil
 	}
-	out := &admit.Live{Hash: m.live.hash, Edited: true, Settle: plan.Defaulted(s.strategy.Spec).Settle.Duration}
+	out := &admit.Live{Hash: m.live.hash, Edited: true, Since: m.live.since, Settle: plan.Defaulted(s.strategy.Spec).Settle.Duration}
 	if edit := revision.NewestEdit(s.in.Status.Revisions); !edit.Zero() {
 		same, err := r.isSame(ctx, s, edit)
 		if err != nil {

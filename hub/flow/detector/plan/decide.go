@@ -138,7 +138,7 @@ func (p *Plan) bind(in Input, c claim.Claim) {
 	p.Binding = &Desired{
 		Kind: in.Template.GroupVersionKind(), Demand: Demand{Meta: in.Template},
 		Rules: in.Rules, Priority: in.Priority, ReturnToPreferred: in.Winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
-		Strategy: strategyOf(in), Claim: c, Policy: in.Winner.PropagationSpec(),
+		Strategy: strategyOf(in), SeenAt: in.Now, Claim: c, Policy: in.Winner.PropagationSpec(),
 	}
 	// A new claim changes the template, and so what the binding was made of.
 	current := p.Claim == nil && in.Binding != nil && Current(in.Binding, in.Template, in.Rules)

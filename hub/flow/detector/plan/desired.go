@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,8 @@ type Desired struct {
 	ReturnToPreferred string
 	// Strategy is the one by which changes reach clusters.
 	Strategy Strategy
+	// SeenAt is when the template was looked at.
+	SeenAt time.Time
 	// Claim is that of the policy.
 	Claim claim.Claim
 	// Policy is what the policy asks for.
@@ -42,8 +45,8 @@ type Desired struct {
 // requiredBy, rescheduleTriggeredAt, suspension.scheduling, and labels and
 // annotations of other keys.
 func (d Desired) Update(b workv1alpha2.Binding) {
-	spec := b.BindingSpec()
-	if !Current(b, d.Meta, d.Rules) {
+	spec, edited := b.BindingSpec(), !Current(b, d.Meta, d.Rules)
+	if edited {
 		spec.Resource = workv1alpha2.ObjectReference{
 			APIVersion:      d.Kind.GroupVersion().String(),
 			Kind:            d.Kind.Kind,
@@ -73,6 +76,12 @@ func (d Desired) Update(b workv1alpha2.Binding) {
 	delete(annotations, contract.ReturnToPreferredAnnotation)
 	if d.ReturnToPreferred != "" {
 		annotations[contract.ReturnToPreferredAnnotation] = d.ReturnToPreferred
+	}
+	switch {
+	case d.Strategy.Name == "":
+		delete(annotations, contract.TemplateSeenAnnotation)
+	case edited:
+		annotations[contract.TemplateSeenAnnotation] = d.SeenAt.UTC().Format(time.RFC3339Nano)
 	}
 	b.SetAnnotations(annotations)
 	d.Strategy.Set(b)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -27,6 +28,31 @@ func deployment() Desired {
 			Requirements: &workv1alpha2.ReplicaRequirements{PriorityClassName: "high"},
 		},
 	}
+}
+
+func TestWhenAnEditWasSeenIsToldOfWhatIsRolledOut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &workv1alpha2.ResourceBinding{}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	seen := func() string { return b.Annotations[contract.TemplateSeenAnnotation] }
+	look := func(strategy, version string, after time.Duration) {
+		d := deployment()
+		d.Strategy.Name, d.SeenAt = strategy, at.Add(after)
+		meta := d.Meta.(*metav1.ObjectMeta) //nolint:forcetypeassert // See deployment.
+		meta.ResourceVersion, meta.Labels = version, map[string]string{"version": version}
+		update(b, d, claimOf(), spec())
+	}
+	look("", "7", 0)
+	g.Expect(seen()).To(BeEmpty(), "nobody asks for it")
+	look("careful", "8", 0)
+	g.Expect(seen()).To(Equal("2026-01-02T03:04:05.000006Z"))
+	look("careful", "8", time.Second)
+	g.Expect(seen()).To(Equal("2026-01-02T03:04:05.000006Z"), "there is no edit")
+	look("careful", "9", time.Second)
+	g.Expect(seen()).To(Equal("2026-01-02T03:04:06.000006Z"))
+	look("", "9", time.Second)
+	g.Expect(seen()).To(BeEmpty())
 }
 
 // update has a binding say what a template, a claim and a policy ask for.

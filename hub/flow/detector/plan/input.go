@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
@@ -13,6 +15,8 @@ import (
 type Input struct {
 	// Template is the template's metadata; nil if the template is gone.
 	Template *metav1.PartialObjectMetadata
+	// Now is when it is looked at.
+	Now time.Time
 	// Excluded says that policies do not get the template.
 	Excluded bool
 	// Claim is that on the template. For a template that is excluded or gone, and has none

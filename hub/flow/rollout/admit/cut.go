@@ -24,14 +24,18 @@ func remember(in Input) Memory {
 	if in.Live == nil {
 		return out
 	}
+	since := in.Live.Since
+	if since.IsZero() {
+		since = in.Now
+	}
 	if in.Live.Hash != out.LiveHash || out.LiveSince.IsZero() {
-		out.LiveHash, out.LiveSince = in.Live.Hash, in.Now
+		out.LiveHash, out.LiveSince = in.Live.Hash, since
 	}
 	switch {
 	case !differs(in):
 		out.EditedSince = time.Time{}
 	case out.EditedSince.IsZero():
-		out.EditedSince = in.Now
+		out.EditedSince = since
 	}
 	return out
 }

@@ -136,6 +136,15 @@ func promised(s *fairleadv1alpha1.StagedRolloutStatus, number int64) sets.Set[st
 	return out
 }
 
+func TestEditsSettleFromWhenOnTheyAreToldOf(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := Input{Now: noon(), Live: &Live{Hash: "a", Edited: true, Settle: 20 * time.Second, Since: noon().Add(-5 * time.Second)}}
+	g.Expect(Decide(in).RetryAfter).To(Equal(15 * time.Second))
+	in.Live.Since = time.Time{}
+	g.Expect(Decide(in).RetryAfter).To(Equal(20 * time.Second))
+}
+
 func fleet(n int) Input {
 	in := Input{Now: noon(), Live: &Live{Hash: "a"}}
 	in.Status = Begin(fairleadv1alpha1.StagedRolloutStatus{Stable: 1, Revisions: []fairleadv1alpha1.RevisionStatus{{Number: 1, Hash: "o"}}},

@@ -56,8 +56,9 @@ type Live struct {
 	// Edited says that it is not the content of the newest revision that was made of an edit or
 	// of what was found, with both hashed by the rules of now; true if there is no such revision.
 	Edited bool
-	// Settle is how long the strategy waits for further edits.
+	// Settle is how long the strategy waits for further edits, and Since from when on: from now on if it is zero.
 	Settle time.Duration
+	Since  time.Time
 }
 
 // Cluster is one cluster that has to do with the rollout.

@@ -1,0 +1,56 @@
+package binding
+
+import (
+	"context"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/flow/binding/fanout"
+	"fairlead.dev/hub/flow/binding/staging"
+)
+
+// sendAhead writes the Works whose content a rollout changes before all others are looked at, and returns those that it
+// wrote: a canary does not wait until a thousand Works are rendered of which none changes. What it does not write, for
+// whatever reason, is left to the look at all of them that follows, which reports it.
+func (r *reconciler) sendAhead(ctx context.Context, id string, s *scope) ([]*workv1alpha1.Work, error) {
+	due := r.due(s)
+	if len(due) == 0 || len(due) == len(s.targets) {
+		return nil, nil
+	}
+	desired, err := r.render(ctx, s, due)
+	if err != nil {
+		return nil, err
+	}
+	plan := fanout.Decide(fanout.Input{ID: id, Desired: desired.works, Live: s.works, Suspect: s.suspect})
+	done := r.execute(ctx, id, fanout.Plan{Update: plan.Update})
+	if len(done.written) == 0 {
+		return nil, nil
+	}
+	return done.written, r.readWorks(ctx, id, s)
+}
+
+// due returns the targets that a rollout names with a revision which their Work does not have.
+func (r *reconciler) due(s *scope) []workv1alpha2.TargetCluster {
+	if s.template == nil || s.purge.Len() > 0 {
+		return nil
+	}
+	var out []workv1alpha2.TargetCluster
+	for _, target := range s.targets {
+		if own := s.live[contract.ExecutionNamespace(r.prefix, target.Name)]; own != nil && s.sends(own, target.Name) {
+			out = append(out, target)
+		}
+	}
+	return out
+}
+
+// sends says whether a rollout has another content for a cluster than its Work.
+func (s *scope) sends(own *workv1alpha1.Work, cluster string) bool {
+	for _, f := range s.rollouts {
+		sent := f.plan.Sent(cluster)
+		if !sent.Zero() && sent != f.adopted && sent.Hash != staging.RevisionOf(own, f.name).Hash {
+			return true
+		}
+	}
+	return false
+}
