@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/authorizer"
 	"fairlead.dev/hub/machinery/controlplane/heap"
 	"fairlead.dev/hub/machinery/controlplane/revocation"
 )
@@ -65,6 +66,9 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
 	if err != nil {
 		return fmt.Errorf("configuring the servers: %w", err)
 	}
+	if err := authorizeBySubject(config); err != nil {
+		return err
+	}
 	if err := endRevoked(config); err != nil {
 		return err
 	}
@@ -81,6 +85,18 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
 		return fmt.Errorf("preparing the servers: %w", err)
 	}
 	return prepared.Run(ctx)
+}
+
+// authorizeBySubject has requests authorized without a look at the rights of everybody. All requests come through the
+// aggregator's handlers.
+func authorizeBySubject(config *app.Config) error {
+	front := config.Aggregator.GenericConfig
+	bySubject, err := authorizer.New(config.KubeAPIs.ControlPlane.VersionedInformers.Rbac().V1(), front.Authorization.Authorizer)
+	if err != nil {
+		return err
+	}
+	front.Authorization.Authorizer = bySubject
+	return nil
 }
 
 // endRevoked has watches end with the rights behind them. All requests come through the
