@@ -17,5 +17,6 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt) //nolint:forbidigo // This is main.
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	logging.Quiet()
 	return cli.Run(ctx, cli.Environment{Out: os.Stdout, Err: os.Stderr, SetLogger: logging.Install}, os.Args[1:])
 }

@@ -21,6 +21,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt) //nolint:forbidigo // this is main
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	logging.Quiet()
 	return cli.Run(ctx, cli.Environment{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Random: rand.Reader, Clock: clock.RealClock{},
 		SetLogger: logging.Install, Getenv: os.Getenv, Color: inColor(),

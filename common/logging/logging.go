@@ -48,3 +48,7 @@ func Install(log logr.Logger) {
 	ctrl.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
 }
+
+// Quiet drops what libraries log, until a logger is installed: a command says itself, once and with what to do, what went
+// wrong.
+func Quiet() { klog.SetLogger(logr.Discard()) }
