@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
 	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
 
 	"fairlead.dev/hub/machinery/controlplane/backup"
 )
@@ -46,19 +49,47 @@ func newRestore() *cobra.Command {
 		Short: "Make a data directory from a backup, in a file or, with -, from standard input",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if names[0] == stdio {
-				return restore(cmd.Context(), cmd.InOrStdin(), dataDir, cmd.ErrOrStderr())
-			}
-			file, err := os.Open(names[0])
-			if err != nil {
-				return fmt.Errorf("reading the backup: %w", err)
-			}
-			defer func() { _ = file.Close() }()
-			return restore(cmd.Context(), file, dataDir, cmd.ErrOrStderr())
+			return reading(names[0], cmd.InOrStdin(), func(in io.Reader) error {
+				return restore(cmd.Context(), in, dataDir, cmd.ErrOrStderr())
+			})
 		},
 	}
 	needsDataDir(cmd, &dataDir)
 	return cmd
+}
+
+func newVerify() *cobra.Command {
+	var scratch string
+	cmd := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Restore a backup to a directory that is removed again, and say what is in it; with - from standard input",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			klog.SetLogger(logr.Discard()) // what cannot be decrypted is in the error
+			return reading(names[0], cmd.InOrStdin(), func(in io.Reader) error {
+				verified, err := backup.Verify(cmd.Context(), in, scratch, time.Now())
+				if err != nil {
+					return err
+				}
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(verified)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&scratch, "scratch-dir", os.TempDir(), "where that directory is made")
+	return cmd
+}
+
+// reading calls do with a file, or with standard input.
+func reading(name string, stdin io.Reader, do func(io.Reader) error) error {
+	if name == stdio {
+		return do(stdin)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("reading the backup: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	return do(file)
 }
 
 func needsDataDir(cmd *cobra.Command, dataDir *string) {

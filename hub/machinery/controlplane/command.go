@@ -49,7 +49,7 @@ func newCommand(run func(context.Context, supervise.Config) error) *cobra.Comman
 		return fmt.Errorf("%w; see controlplane --help", err)
 	})
 	f.add(cmd.Flags())
-	cmd.AddCommand(newBackup(), newRestore(), newEncryption())
+	cmd.AddCommand(newBackup(), newRestore(), newVerify(), newEncryption())
 	return cmd
 }
 

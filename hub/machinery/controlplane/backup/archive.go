@@ -39,6 +39,8 @@ type contents struct {
 	Taken time.Time `json:"taken"`
 	// Version is that of the program which made it.
 	Version string `json:"version"`
+	// Providers are those of the operator's own that may have encrypted a part of the database: their keys are not in the archive.
+	Providers []string `json:"providers,omitempty"`
 	// SHA256 has the checksum of every other entry, in hexadecimal.
 	SHA256 map[string]string `json:"sha256"`
 }

@@ -36,23 +36,32 @@ func Restore(ctx context.Context, in io.Reader, dataDir string) (*Restored, erro
 		_ = dir.Clear() // if that fails too, the mark stays
 		return nil, err
 	}
-	return r, dir.Restored()
+	return &Restored{Taken: r.Taken, Version: r.Version}, dir.Restored()
 }
 
-func restore(ctx context.Context, in io.Reader, dir *datadir.Dir) (*Restored, error) {
+func restore(ctx context.Context, in io.Reader, dir *datadir.Dir) (*contents, error) {
+	snapshotPath := filepath.Join(dir.Run(), databaseName)
+	defer func() { _ = os.Remove(snapshotPath) }()
+	all, err := unpack(ctx, in, dir, snapshotPath)
+	if err != nil {
+		return nil, err
+	}
+	return all, database.Restore(snapshotPath, dir.Etcd())
+}
+
+// unpack writes the snapshot to a path, and all else to its place.
+func unpack(ctx context.Context, in io.Reader, dir *datadir.Dir, snapshotPath string) (*contents, error) {
 	archive, err := newReader(in)
 	if err != nil {
 		return nil, err
 	}
-	snapshotPath := filepath.Join(dir.Run(), databaseName)
-	defer func() { _ = os.Remove(snapshotPath) }()
 	for ctx.Err() == nil {
 		name, err := archive.next()
 		if err != nil {
 			return nil, err
 		}
 		if name == "" {
-			break
+			return &archive.contents, nil
 		}
 		if name == databaseName {
 			err = archive.toFile(name, snapshotPath)
@@ -63,13 +72,7 @@ func restore(ctx context.Context, in io.Reader, dir *datadir.Dir) (*Restored, er
 			return nil, err
 		}
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err := database.Restore(snapshotPath, dir.Etcd()); err != nil {
-		return nil, err
-	}
-	return &Restored{Taken: archive.Taken, Version: archive.Version}, nil
+	return nil, ctx.Err()
 }
 
 func (r *reader) toFile(name, path string) error {

@@ -10,13 +10,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"fairlead.dev/hub/machinery/controlplane/database"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
+	"fairlead.dev/hub/machinery/controlplane/encryption"
 )
 
 // Source is what is backed up.
@@ -36,13 +40,23 @@ func (s Source) Take(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	copied, err := takeSnapshot(ctx, dir)
+	client, err := database.Connect(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	copied, files, err := takeBoth(
+		func() (*os.File, error) { return takeSnapshot(ctx, client, dir) },
+		func() (map[string][]byte, error) { return readFiles(dir) })
 	if err != nil {
 		return err
 	}
 	defer func() { _ = copied.Close() }()
 
 	all := contents{Format: format, Taken: s.Now.UTC(), Version: s.Version, SHA256: map[string]string{}}
+	if all.Providers, err = encryption.Foreign(dir.Encryption()); err != nil {
+		return err
+	}
 	var size int64
 	if all.SHA256[databaseName], size, err = checksum(copied); err != nil {
 		return err
@@ -50,6 +64,46 @@ func (s Source) Take(ctx context.Context, out io.Writer) error {
 	if _, err := copied.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the snapshot: %w", err)
 	}
+	for name, data := range files {
+		sum := sha256.Sum256(data)
+		all.SHA256[name] = hex.EncodeToString(sum[:])
+	}
+	return all.write(out, files, copied, size)
+}
+
+// attempts is how often a backup begins anew since keys were exchanged meanwhile, which takes a person minutes.
+const attempts = 5
+
+// errExchanged says that keys did not stay the same for as long as a snapshot takes.
+var errExchanged = errors.New("the keys of the hub are being exchanged")
+
+// takeBoth returns a snapshot, and the files as they were all the while. A hub that is started again meanwhile may encrypt the database with
+// another key and drop the one that the snapshot needs, or have another authority sign.
+func takeBoth(snapshot func() (*os.File, error), read func() (map[string][]byte, error)) (*os.File, map[string][]byte, error) {
+	before, err := read()
+	if err != nil {
+		return nil, nil, err
+	}
+	for range attempts {
+		copied, err := snapshot()
+		if err != nil {
+			return nil, nil, err
+		}
+		after, err := read()
+		if err == nil && maps.EqualFunc(before, after, bytes.Equal) {
+			return copied, after, nil
+		}
+		_ = copied.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		before = after
+	}
+	return nil, nil, fmt.Errorf("%w, and were others after each of %d snapshots: try again once that is over", errExchanged, attempts)
+}
+
+// readFiles returns what there is of the small entries.
+func readFiles(dir *datadir.Dir) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, name := range small() {
 		data, err := os.ReadFile(filepath.Join(dir.Root(), filepath.FromSlash(name)))
@@ -57,12 +111,11 @@ func (s Source) Take(ctx context.Context, out io.Writer) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading what is to be backed up: %w", err)
+			return nil, fmt.Errorf("reading what is to be backed up: %w", err)
 		}
-		sum := sha256.Sum256(data)
-		files[name], all.SHA256[name] = data, hex.EncodeToString(sum[:])
+		files[name] = data
 	}
-	return all.write(out, files, copied, size)
+	return files, nil
 }
 
 func (c contents) write(out io.Writer, files map[string][]byte, copied io.Reader, size int64) error {
@@ -92,12 +145,7 @@ func (c contents) write(out io.Writer, files map[string][]byte, copied io.Reader
 
 // takeSnapshot returns the database as it is at one moment, in a file that has no name any more: whatever ends this
 // process, nothing is left.
-func takeSnapshot(ctx context.Context, dir *datadir.Dir) (*os.File, error) {
-	client, err := database.Connect(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = client.Close() }()
+func takeSnapshot(ctx context.Context, client *clientv3.Client, dir *datadir.Dir) (*os.File, error) {
 	file, err := os.CreateTemp(dir.Run(), "backup-")
 	if err != nil {
 		return nil, fmt.Errorf("making a file for the snapshot: %w", err)

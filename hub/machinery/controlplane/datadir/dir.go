@@ -17,6 +17,9 @@ var (
 	ErrUnfinished = errors.New("restoring this data directory was interrupted")
 )
 
+// lockName is that of the file which the holder of a directory has locked.
+const lockName = "lock"
+
 // Dir is a data directory that this process holds alone until Close.
 type Dir struct {
 	root string
@@ -45,7 +48,7 @@ func hold(path string) (*Dir, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("creating data directory: %w", err)
 	}
-	lock, err := acquire(filepath.Join(root, "lock"))
+	lock, err := acquire(filepath.Join(root, lockName))
 	if err != nil {
 		return nil, err
 	}

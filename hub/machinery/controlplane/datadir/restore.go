@@ -120,3 +120,17 @@ func syncDir(path string) error {
 	}
 	return nil
 }
+
+// IsAbandoned says that a directory was opened once, and that nobody holds it any more.
+func IsAbandoned(path string) bool {
+	name := filepath.Join(path, lockName)
+	if _, err := os.Lstat(name); err != nil {
+		return false
+	}
+	lock, err := acquire(name)
+	if err != nil {
+		return false
+	}
+	_ = lock.Close()
+	return true
+}

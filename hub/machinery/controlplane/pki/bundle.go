@@ -74,6 +74,19 @@ func Lasting() []string {
 	return []string{caCert, caKey, frontProxyCACert, frontProxyCAKey, serviceAccountKey}
 }
 
+// Check says what is wrong with the lasting files of a directory, of which all are there.
+func Check(dir string, now time.Time) error {
+	b := &Bundle{dir: dir}
+	if _, err := LoadOrCreate(b.CAFile(), b.CAKeyFile(), "", now); err != nil {
+		return err
+	}
+	if _, err := LoadOrCreate(b.FrontProxyCAFile(), b.path(frontProxyCAKey), "", now); err != nil {
+		return err
+	}
+	_, err := readKey(b.ServiceAccountKeyFile())
+	return err
+}
+
 // Names of the lasting files.
 const (
 	caCert            = "ca.crt"
