@@ -36,6 +36,7 @@ const (
 	FieldManagerQuotas         = "fairlead-quotas"
 	FieldManagerCronScaling    = "fairlead-cronscaling"
 	FieldManagerRegistration   = "fairlead-registration"
+	FieldManagerBackup         = "fairlead-backup"
 	FieldManagerCLI            = "fairlead-cli"
 	FieldManagerDashboard      = "fairlead-dashboard"
 )

@@ -1,90 +1,225 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"fairlead.dev/hub/machinery/apiserver"
+	"fairlead.dev/common/atomicfile"
+	"fairlead.dev/hub/machinery/backup"
 )
 
-// stdio is the name of a file that stands for standard input or output.
-const stdio = "-"
-
-// storeFlags say where a hub with an API of its own keeps everything.
-type storeFlags struct{ dataDir, controlplane string }
-
-func (f *storeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dataDir, "data-dir", defaultDataDir, "data directory of the hub")
-	cmd.Flags().StringVar(&f.controlplane, "controlplane-binary", "", "the program that is the embedded API (default: controlplane beside this program, or else on $PATH)")
+// backupFlags say how `hub backup` makes one.
+type backupFlags struct {
+	store      storeFlags
+	recipients []string
+	unsealed   bool
+	scratch    string
 }
 
 func newBackup(env Environment) *cobra.Command {
-	var store storeFlags
+	var f backupFlags
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write all that a hub keeps to a file, while it runs",
 		Long: "Write what the embedded API of a running hub keeps to a file, or with - to standard output: its database as it is at\n" +
 			"one moment, and the keys by which agents and administrators know the hub. Nothing waits meanwhile. Run it on the hub's\n" +
-			"machine, as the user of the hub. Whoever has the file can be the hub: only its owner may read it, keep it so.\n\n" +
+			"machine, as the user of the hub.\n\n" +
+			"Whoever can read a backup can be the hub, so it is sealed for a public key, whose secret key belongs on another machine\n" +
+			"(`hub backup keygen` makes both); --unsealed is for those who seal it in another way. A backup is restored to a scratch\n" +
+			"directory before it is called one. `hub serve --backup-every` makes backups by itself.\n\n" +
 			"A hub that was started with --kubeconfig keeps everything in that API, whose etcd has backups of its own.",
-		Example: "  hub backup /backup/hub-$(date +%F).backup\n" +
-			"  (umask 077; kubectl exec -n fairlead-system fairlead-hub-0 -- /hub backup - > hub.backup)",
+		Example: "  hub backup keygen hub-backup.key\n" +
+			"  hub backup /backup/hub-$(date +%F).backup.age --recipient age1…\n" +
+			"  (umask 077; kubectl exec -n fairlead-system fairlead-hub-0 -- /hub backup - --recipient age1… > hub.backup.age)",
 		Args: oneFile,
-		RunE: func(cmd *cobra.Command, files []string) error {
-			if files[0] != stdio {
-				if err := store.run(cmd.Context(), env, stream{}, "backup", files[0]); err != nil {
-					return err
-				}
-				info, err := os.Stat(files[0])
-				if err != nil {
-					return fmt.Errorf("looking at the backup: %w", err)
-				}
-				say(env.Err, "%s holds the hub of %s: %.1f MB. Restore it with `hub restore`.", files[0], store.dataDir, float64(info.Size())/1e6)
-				return nil
-			}
-			return store.run(cmd.Context(), env, stream{out: env.exact}, "backup", stdio)
-		},
+		RunE: func(cmd *cobra.Command, files []string) error { return f.run(cmd.Context(), env, files[0]) },
 	}
-	store.add(cmd)
+	f.store.add(cmd)
+	cmd.Flags().StringSliceVar(&f.recipients, "recipient", nil, "public key (age1…) for which the backup is sealed; more than one if any of several is to open it")
+	cmd.Flags().BoolVar(&f.unsealed, "unsealed", false, "do not seal it: whoever can read the file has the keys of the hub and all Secrets")
+	cmd.Flags().StringVar(&f.scratch, "scratch-dir", "", "where it is restored to be verified, which takes twice the room of the database for a moment (default: the data directory)")
+	cmd.AddCommand(newBackupKeygen(env), newBackupVerify(env), newBackupStatus(env))
 	return cmd
 }
 
-func newRestore(env Environment) *cobra.Command {
-	var store storeFlags
-	cmd := &cobra.Command{
-		Use:   "restore FILE",
-		Short: "Make the data directory of a hub from a backup",
-		Long: "Make the data directory of a hub from a file that `hub backup` wrote, or with - from standard input. The directory must\n" +
-			"hold no hub. Then start the hub with the flags that it had, under the address that it had: agents come back by themselves.\n\n" +
-			"The hub is then as it was when the backup was made. What was made since stays in the clusters and is reported as\n" +
-			"unclaimed, nothing there is deleted; clusters that joined since have to join again.",
-		Example: "  systemctl stop fairlead-hub && mv /var/lib/fairlead /var/lib/fairlead.broken\n" +
-			"  hub restore hub.backup && systemctl start fairlead-hub",
-		Args: oneFile,
-		RunE: func(cmd *cobra.Command, files []string) error {
-			var given stream
-			if files[0] == stdio {
-				given.in = env.In
-			}
-			if err := store.run(cmd.Context(), env, given, "restore", files[0]); err != nil {
+func (f *backupFlags) run(ctx context.Context, env Environment, file string) error {
+	if len(f.recipients) == 0 && !f.unsealed {
+		return errors.New("for whom is the backup to be sealed? Name a public key with --recipient, which `hub backup keygen FILE` makes; " +
+			"or say --unsealed if the file is kept as safe as the hub itself: it has the keys of the hub and all Secrets in it")
+	}
+	if len(f.recipients) > 0 && f.unsealed {
+		return errors.New("--recipient seals the backup, and --unsealed does not: choose one")
+	}
+	seal, err := backup.ParseSeal(f.recipients)
+	if err != nil {
+		return fmt.Errorf("--recipient: %w", err)
+	}
+	scratch, err := scratchDir(f.scratch, f.store.dataDir)
+	if err != nil {
+		return err
+	}
+	maker := backup.Maker{Database: f.store.database(scratch), Seal: seal}
+	var made *backup.Verified
+	if file == stdio {
+		made, err = maker.ToStream(ctx, env.exact)
+	} else if file, err = filepath.Abs(file); err == nil {
+		made, err = maker.ToFile(ctx, file)
+	}
+	if err != nil {
+		return err
+	}
+	what := "The backup"
+	if file != stdio {
+		what = file
+	}
+	say(env.Err, "%s holds the hub of %s: %s. It was restored once to verify it.", what, f.store.dataDir, describeBackup(made))
+	if len(f.recipients) == 0 {
+		say(env.Err, "It is not sealed: whoever can read it can be the hub.")
+	}
+	return nil
+}
+
+// scratchDir is where backups are restored to be verified.
+func scratchDir(named, dataDir string) (string, error) {
+	if named == "" {
+		named = dataDir
+	}
+	return filepath.Abs(named)
+}
+
+// describeBackup says what is in a backup.
+func describeBackup(v *backup.Verified) string {
+	out := fmt.Sprintf("%d objects as of %s", v.Objects, v.Taken.Local().Format(time.RFC3339))
+	if v.Size > 0 {
+		out += fmt.Sprintf(", %.1f MB", float64(v.Size)/1e6)
+	}
+	if v.Foreign > 0 {
+		out += fmt.Sprintf("; %d of them need beside the backup what --encryption-provider-config of `hub serve` names (%s)", v.Foreign, strings.Join(v.Providers, ", "))
+	}
+	return out
+}
+
+func newBackupKeygen(env Environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "keygen FILE",
+		Short: "Make the key for which backups are sealed",
+		Long: "Make a secret key in a file, or with - on standard output, and print its public key, which the hub is to have\n" +
+			"(`hub serve --backup-recipient`, `hub backup --recipient`). Make it on another machine than the hub, and keep it where the\n" +
+			"loss of the hub does not take it along: without it no backup can be restored, and whoever has it can read all of them.\n" +
+			"The file is one of age (https://age-encryption.org); keys of age-keygen do as well.",
+		Example: "  hub backup keygen hub-backup.key",
+		Args:    oneFile,
+		RunE: func(_ *cobra.Command, files []string) error {
+			data, public, err := backup.NewKey(env.Clock.Now())
+			if err != nil {
 				return err
 			}
-			say(env.Err, "%s holds the hub again. Start it: `hub serve --data-dir %s`, with the flags that it had.", store.dataDir, store.dataDir)
+			if files[0] == stdio {
+				if _, err := env.exact.Write(data); err != nil {
+					return fmt.Errorf("writing the key: %w", err)
+				}
+				say(env.Err, "Public key: %s", public)
+				return nil
+			}
+			if _, err := os.Lstat(files[0]); !errors.Is(err, fs.ErrNotExist) {
+				return errors.Join(fmt.Errorf("%q exists, and backups may need the key in it: name another file", files[0]), err)
+			}
+			if err := atomicfile.Write(files[0], data); err != nil {
+				return fmt.Errorf("writing the key: %w", err)
+			}
+			say(env.Out, "%s", public)
+			say(env.Err, "%s has the secret key that belongs to it. Keep it, and a copy, away from the hub: nothing else opens what is sealed for it.", files[0])
 			return nil
 		},
 	}
-	store.add(cmd)
+}
+
+func newBackupVerify(env Environment) *cobra.Command {
+	var store storeFlags
+	var key, scratch string
+	cmd := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Restore a backup to a directory that is removed again, and say what is in it",
+		Long: "Open a backup, or with - what comes from standard input, with the secret key if it is sealed, restore it to a scratch\n" +
+			"directory, check every page of the database, and decrypt what is encrypted in it with the keys beside it. No hub is needed,\n" +
+			"nor started. For a moment the scratch directory holds what the backup does, for the eyes of this user only.",
+		Example: "  hub backup verify /backup/fairlead-1a2b3c4d-20261122T030000Z.backup.age --key hub-backup.key",
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			scratch, err := scratchDir(scratch, os.TempDir())
+			if err != nil {
+				return err
+			}
+			return readBackup(env, files[0], key, func(in io.Reader, keys backup.Keys) error {
+				verified, err := backup.Maker{Database: store.database(scratch)}.Verify(cmd.Context(), in, keys)
+				if err != nil {
+					return err
+				}
+				say(env.Out, "%s can be restored: %s, made by version %s.", files[0], describeBackup(verified), verified.Version)
+				return nil
+			})
+		},
+	}
+	store.addProgram(cmd)
+	addKey(cmd, &key)
+	cmd.Flags().StringVar(&scratch, "scratch-dir", "", "where that directory is made; it takes twice the room of the database (default: that of temporary files)")
 	return cmd
+}
+
+func newBackupStatus(env Environment) *cobra.Command {
+	var hub hubFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say how scheduled backups fare",
+		Long: "Say when the last scheduled backup was made, where it is, and whether backups fail. The exit status is 2 if they fail, if\n" +
+			"the last one is older than twice the time between two, or if there is none.",
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			hubClient, err := hub.connect(env)
+			if err != nil {
+				return err
+			}
+			record, err := backup.ReadRecord(cmd.Context(), hubClient)
+			if err != nil {
+				return err
+			}
+			return describeRecord(env, record)
+		},
+	}
+	hub.add(cmd.Flags())
+	return cmd
+}
+
+func describeRecord(env Environment, r *backup.Record) error {
+	if r == nil {
+		return &statusError{status: ExitNo, text: "this hub makes no backups by itself: start it with --backup-every, --backup-dir and --backup-recipient"}
+	}
+	now := env.Clock.Now()
+	if last := r.Last; last != nil {
+		say(env.Out, "Last backup, %s ago: %s on %s\n  %s; it was restored once to verify it.", age(now.Sub(last.At.Time)), last.File, last.Host, describeBackup(&last.Verified))
+		if !last.Sealed {
+			say(env.Out, "  It is not sealed: whoever can read it can be the hub.")
+		}
+	}
+	say(env.Out, "One is to be made every %s, in %s on %s.", r.Every.Duration, r.Directory, r.Host)
+	switch {
+	case !r.FailingSince.IsZero():
+		return &statusError{status: ExitNo, text: fmt.Sprintf("backups fail since %s: %s", r.FailingSince.Local().Format(time.RFC3339), r.Failure)}
+	case r.Last == nil:
+		return &statusError{status: ExitNo, text: "there is no backup yet: the first is being made, if the hub runs"}
+	case r.IsOverdue(now):
+		return &statusError{status: ExitNo, text: "the last backup is too old: does the hub run, and with --backup-every? Its log says more"}
+	}
+	return nil
 }
 
 func oneFile(cmd *cobra.Command, args []string) error {
@@ -92,41 +227,4 @@ func oneFile(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("name one file, or - ; see `%s --help`", cmd.CommandPath())
 	}
 	return nil
-}
-
-// stream is what goes in and comes out; nil is nothing.
-type stream struct {
-	in  io.Reader
-	out io.Writer
-}
-
-// run has the program that is the embedded API do it: it knows its database.
-func (f storeFlags) run(ctx context.Context, env Environment, through stream, command ...string) error {
-	binary, err := apiserver.FindBinary(f.controlplane)
-	if err != nil {
-		return err
-	}
-	dataDir, err := filepath.Abs(f.dataDir)
-	if err != nil {
-		return fmt.Errorf("--data-dir %q: %w", f.dataDir, err)
-	}
-	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, append(command, "--data-dir", dataDir)...) //nolint:gosec // the operator's own program
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = through.in, through.out, &said
-	// Asked to stop, it removes what it began. Ctrl-C would reach it twice, and the second time
-	// kills it, hence a group of its own.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	err = cmd.Run()
-	words := strings.TrimPrefix(strings.TrimSpace(said.String()), "controlplane: ")
-	if err == nil {
-		if words != "" {
-			say(env.Err, "%s", words)
-		}
-		return nil
-	}
-	if words == "" {
-		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
-	}
-	return errors.New(words)
 }

@@ -195,6 +195,9 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 			return fmt.Errorf("serving profiles: %w", err)
 		}
 	}
+	if err := f.backups.addSchedule(env, mgr, storeFlags{dataDir: f.dataDir, controlplane: f.controlplane}, f.events == eventsAll); err != nil {
+		return err
+	}
 	at, err := f.dashboard.addDashboard(ctx, env, mgr, cfg)
 	if err != nil {
 		return err

@@ -72,6 +72,7 @@ type serveFlags struct {
 	metricsAddress  string
 	probeAddress    string
 	dashboard       dashboardFlags
+	backups         scheduleFlags
 	memoryLimit     string
 	profiling       bool
 	logFormat       string
@@ -93,6 +94,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.adminContext, "admin-context", "hub", "name of the context in that kubeconfig")
 	fs.StringVar(&f.controlplane, "controlplane-binary", "", "the program that is the embedded API (default: controlplane beside this program, or else on $PATH)")
 	apiserver.PassedFlags(fs)
+	f.backups.add(fs)
 
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "run against the API of this kubeconfig instead of an embedded one")
 	fs.StringVar(&f.context, "context", "", "context in that kubeconfig (default: the current one)")
@@ -139,6 +141,11 @@ func (f *serveFlags) complete(fs *pflag.FlagSet) error {
 				return fmt.Errorf("--%s is for the embedded API, and with --kubeconfig there is none", name)
 			}
 		}
+		for _, name := range append(f.backups.names(), "backup-every") {
+			if fs.Changed(name) {
+				return fmt.Errorf("--%s is for the embedded API, and with --kubeconfig there is none: back up the etcd of the API that you have, everything is in there", name)
+			}
+		}
 	} else if fs.Changed("context") {
 		return errors.New("--context is for --kubeconfig; the context of the embedded API is --admin-context")
 	}
@@ -153,6 +160,9 @@ func (f *serveFlags) complete(fs *pflag.FlagSet) error {
 	dataDir := f.dataDir
 	if f.kubeconfig != "" {
 		dataDir = ""
+	}
+	if err := f.backups.complete(fs, dataDir); err != nil {
+		return err
 	}
 	return f.dashboard.complete(fs, dataDir)
 }

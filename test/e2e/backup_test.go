@@ -26,7 +26,11 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 	data := filepath.Join(f.Dir, fleet.HubName)
 	file := filepath.Join(t.TempDir(), "hub.backup")
 	hub := func(what, name string) error {
-		_, err := f.Run(t.Context(), "hub", what, "--data-dir", data, name)
+		args := []string{what, "--data-dir", data, name}
+		if what == "backup" {
+			args = append(args, "--unsealed")
+		}
+		_, err := f.Run(t.Context(), "hub", args...)
 		return err
 	}
 	// Names, since their number is the same while some are still to go and as many still to come.

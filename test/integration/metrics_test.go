@@ -1,10 +1,13 @@
 package integration
 
 import (
+	"context"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +21,8 @@ import (
 
 	"fairlead.dev/agent/journal"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/machinery/backup"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/monitoring"
 )
@@ -45,6 +50,8 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	s.create(t, builder.MakePolicy(namespace, "idle").Select("v1", "ConfigMap", "absent").Obj())
 	// The agents of these tests keep no journal; those of people do.
 	journal.Open(journal.Options{Directory: t.TempDir(), Cluster: "edge-1", Clock: clock.RealClock{}, Registry: s.registry})
+	// Nor does the hub of these tests make backups.
+	s.backUp(t)
 	queries, err := monitoring.Queries()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 
@@ -72,6 +79,32 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 			h := there[name].GetMetric()[0].GetHistogram()
 			g.Expect(h.GetSampleCount()).To(BeNumerically(">=", 1), name)
 			g.Expect(h.GetSampleSum()/float64(h.GetSampleCount())).To(BeNumerically("<", patience.Seconds()), name)
+		}
+	})
+}
+
+// backUp has the hub make backups, of nothing.
+func (s *system) backUp(t *testing.T) {
+	t.Helper()
+	hubClient := s.hub.Client(t)
+	schedule, err := backup.NewSchedule(backup.Deps{
+		Maker: backup.Maker{Database: backup.Database{
+			Take:   func(context.Context, io.Writer) error { return nil },
+			Verify: func(context.Context, io.Reader) (*backup.Verified, error) { return &backup.Verified{}, nil },
+		}},
+		Directory: t.TempDir(), Every: time.Hour, HubReader: hubClient, HubClient: hubClient,
+		Registry: s.registry, Events: func(kube.Event) {}, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- schedule.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }

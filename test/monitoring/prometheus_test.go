@@ -54,12 +54,15 @@ type prometheus struct {
 	start  time.Time
 }
 
+// start is when all synthetic series begin.
+func start() time.Time { return time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC) }
+
 // newPrometheus has series that go on for a time.
 func newPrometheus(t *testing.T, lasts time.Duration, all []series) *prometheus {
 	t.Helper()
 	p := &prometheus{
 		engine: promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute, LookbackDelta: 5 * time.Minute}),
-		start:  time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
+		start:  start(),
 	}
 	t.Cleanup(func() {
 		if err := p.engine.Close(); err != nil {

@@ -39,6 +39,9 @@ func TestEachAlertFires(t *testing.T) {
 	t.Parallel()
 	const day = 86400
 	hub := []string{"job", "fairlead-hub"}
+	// Backups are to be made every day.
+	const newest, every = "fairlead_hub_backup_last_success_timestamp_seconds", "fairlead_hub_backup_interval_seconds"
+	made := func(daysAgo float64) series { return metric(newest, always(float64(start().Unix())-daysAgo*day)) }
 	calm := []series{
 		metric("fairlead_hub_applications", always(5), "state", "Healthy"),
 		metric("fairlead_hub_clusters", always(10), "state", "Ready"),
@@ -106,6 +109,16 @@ func TestEachAlertFires(t *testing.T) {
 		},
 		"FairleadApplicationsUnhealthy": {
 			fires: []series{metric("fairlead_hub_applications", always(2), "state", "Unhealthy")}, quiet: calm, text: "2 applications",
+		},
+		"FairleadBackupOld": {
+			fires: []series{made(3), metric(every, always(day))}, quiet: []series{made(1.5), metric(every, always(day))}, text: "3d",
+		},
+		"FairleadBackupMissing": {
+			fires: []series{metric(newest, always(0)), metric(every, always(day))}, quiet: []series{made(9), metric(every, always(day))}, text: "no backup",
+		},
+		"FairleadBackupFailing": {
+			fires: []series{metric("fairlead_hub_backup_failures_total", growing(0.001))},
+			quiet: []series{metric("fairlead_hub_backup_failures_total", always(3))}, text: "failed in the last two hours",
 		},
 		"FairleadRolloutHalted": {
 			fires: []series{metric("fairlead_hub_rollout_rollouts", always(2), "phase", "Halted")},
