@@ -21,10 +21,26 @@ func TestBadInputIsOneSentence(t *testing.T) {
 	serveIn := func(args ...string) []string {
 		return append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--metrics-bind-address", "0", "--dashboard-bind-address", "0"}, args...)
 	}
+	withIssuer := func(args ...string) []string {
+		return append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--metrics-bind-address", "0", "--dashboard-bind-address", "127.0.0.1:0",
+			"--oidc-issuer-url", "https://login.example.com", "--oidc-client-id", "fairlead"}, args...)
+	}
 	tests := map[string]struct {
 		args []string
 		want string
 	}{
+		"a login without an issuer":              {serveIn("--dashboard-bind-address", "127.0.0.1:0", "--dashboard-oidc-client-secret-file", file), "--dashboard-oidc-client-secret-file needs an issuer: name it with --oidc-issuer-url"},
+		"a login without a dashboard":            {withIssuer("--dashboard-bind-address", "0", "--dashboard-oidc-scopes", "groups"), "--dashboard-oidc-scopes is for the dashboard, and there is none"},
+		"a login that the API does not know":     {serveIn("--dashboard-bind-address", "127.0.0.1:0", "--dashboard-oidc-issuer-url", "https://login.example.com"), "needs --oidc-issuer-url or --authentication-config as well"},
+		"a login at another issuer than the API": {withIssuer("--dashboard-oidc-issuer-url", "https://other.example.com"), "the embedded API would refuse whom the dashboard sends"},
+		"a login of another client than the API": {withIssuer("--dashboard-oidc-client-id", "other"), "the embedded API would refuse whom the dashboard sends"},
+		"a login of no client":                   {serveIn("--dashboard-bind-address", "127.0.0.1:0", "--authentication-config", file, "--dashboard-oidc-issuer-url", "https://login.example.com"), "needs --dashboard-oidc-client-id"},
+		"a way back that is no callback":         {withIssuer("--dashboard-oidc-redirect-url", "https://hub.example.com/"), "is not of the form https://HOST[:PORT]/signin/oidc/callback"},
+		"a way back without TLS":                 {withIssuer("--dashboard-oidc-redirect-url", "http://hub.example.com/signin/oidc/callback"), "is not of the form https://HOST[:PORT]/signin/oidc/callback"},
+		"a client secret that is empty":          {withIssuer("--dashboard-oidc-client-secret-file", file), "is empty"},
+		"a client secret that is not there":      {withIssuer("--dashboard-oidc-client-secret-file", filepath.Join(dir, "absent")), "reading the client secret of the issuer"},
+		"an authority without a certificate":     {withIssuer("--dashboard-oidc-ca-file", file), "holds no certificate"},
+		"an issuer without TLS":                  {withIssuer("--oidc-issuer-url", "http://login.example.com"), "is not of the form https://HOST[:PORT][/PATH]"},
 		"a command that is not known":            {[]string{"server"}, "unknown command \"server\"; see `hub --help`"},
 		"a token command that is not known":      {[]string{"token", "make"}, "see `hub token --help`"},
 		"a flag that is not known":               {[]string{"serve", "--nope"}, "unknown flag: --nope; see `hub serve --help`"},

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,10 +13,15 @@ import (
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/issuer"
 	"fairlead.dev/test/process"
 )
 
@@ -53,6 +60,47 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 	cancel()
 	g.Eventually(status).WithTimeout(patience).Should(Receive(BeZero()))
 	g.Expect(hub.err.String()).NotTo(ContainSubstring("Error:"))
+}
+
+// TestServeWithAnIssuer gives a whole hub the flags of kube-apiserver, which are enough for its dashboard too.
+func TestServeWithAnIssuer(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	binary, err := cluster.Executable("controlplane")
+	g.Expect(err).NotTo(HaveOccurred())
+	dir, err := os.MkdirTemp("/tmp", "fairlead-serve-") //nolint:usetesting // the path of a socket must be short
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(process.Remove(dir)).To(Succeed()) })
+	i := issuer.Start(t)
+	i.SignIn("anna", "system:masters", "operators")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var hub execution
+	status := make(chan int, 1)
+	go func() {
+		status <- hub.run(ctx, "serve", "--data-dir", dir, "--secure-port", "0", "--controlplane-binary", binary, "--metrics-bind-address", "0",
+			"--dashboard-bind-address", "127.0.0.1:0", "--oidc-issuer-url", i.URL, "--oidc-client-id", i.ClientID, "--oidc-ca-file", i.CAFile,
+			"--oidc-username-prefix", "sso:", "--oidc-groups-claim", "groups", "--oidc-groups-prefix", "sso:")
+	}()
+	g.Eventually(hub.err.String).WithTimeout(patience).Should(ContainSubstring("Hub is ready"))
+	at := regexp.MustCompile(`The dashboard: +(https://\S+)`).FindStringSubmatch(hub.err.String())
+	g.Expect(at).To(HaveLen(2))
+	i.Allow(at[1] + "/signin/oidc/callback")
+	b := issuer.NewBrowser(t, filepath.Join(dir, "pki", "ca.crt"), i.CAFile)
+	g.Eventually(func() string { return b.Open(at[1] + "/signin/oidc?to=/clusters").Text }).
+		WithTimeout(patience).WithPolling(time.Second).Should(ContainSubstring("sso:anna may not list clusters.cluster.karmada.io"), "no group of hers is one of the hub's")
+
+	config, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig(dir))
+	g.Expect(err).NotTo(HaveOccurred())
+	admin, err := client.New(config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "operators"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "sso:operators"}},
+	})).To(Succeed())
+	g.Eventually(func() int { return b.Open(at[1] + "/clusters").Code }).WithTimeout(patience).WithPolling(time.Second).Should(Equal(http.StatusOK))
+	cancel()
+	g.Eventually(status).WithTimeout(patience).Should(Receive(BeZero()))
 }
 
 func TestServeEndsWithItsAPI(t *testing.T) {

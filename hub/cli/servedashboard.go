@@ -25,6 +25,7 @@ type dashboardFlags struct {
 	certFile string
 	keyFile  string
 	clientCA string
+	issuer   issuerFlags
 }
 
 func (f *dashboardFlags) add(fs *pflag.FlagSet) {
@@ -32,6 +33,7 @@ func (f *dashboardFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.certFile, "dashboard-cert-file", "", "certificate of the dashboard; read again when it changes (default: that of the embedded API)")
 	fs.StringVar(&f.keyFile, "dashboard-key-file", "", "key of that certificate")
 	fs.StringVar(&f.clientCA, "dashboard-client-ca-file", "", "authority of the client certificates that the hub's API accepts; people may then sign in with one (default: that of the embedded API)")
+	f.issuer.add(fs)
 }
 
 // complete fills in what is not given; dataDir is empty if the API is somebody else's.
@@ -54,7 +56,13 @@ func (f *dashboardFlags) complete(fs *pflag.FlagSet, dataDir string) error {
 	if f.clientCA == "" && dataDir != "" {
 		f.clientCA = filepath.Join(dataDir, "pki", "ca.crt")
 	}
-	return nil
+	if f.address == "0" {
+		if name := f.issuer.given(fs); name != "" {
+			return fmt.Errorf("%s is for the dashboard, and there is none: give --dashboard-bind-address an address", name)
+		}
+		return nil
+	}
+	return f.issuer.complete(fs, dataDir != "")
 }
 
 // served is the dashboard as a part of the hub. Every replica of a hub serves it, whichever
@@ -96,7 +104,12 @@ func (f *dashboardFlags) addDashboard(ctx context.Context, env Environment, mgr 
 			return "", fmt.Errorf("--dashboard-client-ca-file %s holds no certificate", f.clientCA)
 		}
 	}
+	i, err := f.issuer.issuer(env.Clock)
+	if err != nil {
+		return "", err
+	}
 	server, err := dashboard.New(dashboard.Deps{
+		Issuer: i, RedirectURL: f.issuer.redirectURL,
 		Config: cfg, Mapper: mgr.GetRESTMapper(), Cache: mgr.GetCache(), Clock: env.Clock,
 		Log: ctrl.LoggerFrom(ctx).WithName("dashboard"), Certificates: t.Clients != nil,
 	})

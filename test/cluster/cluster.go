@@ -44,6 +44,8 @@ type Options struct {
 	Name string
 	// Nodes is the number of nodes of a member; 1 if zero.
 	Nodes int
+	// AuthenticationConfig is the file by which a hub knows people; empty for none.
+	AuthenticationConfig string
 }
 
 // Cluster is a running control plane.
@@ -223,6 +225,9 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	if o.Profile == Member {
 		args = append(args, "--nodes", strconv.Itoa(o.Nodes))
+	}
+	if o.AuthenticationConfig != "" {
+		args = append(args, "--authentication-config", o.AuthenticationConfig)
 	}
 	if c.process, err = process.Start(process.Spec{Executable: executable, Args: args, Log: c.log()}); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

@@ -30,6 +30,7 @@ import (
 
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/people/dashboard"
+	"fairlead.dev/hub/people/issuer"
 	"fairlead.dev/test/cluster"
 )
 
@@ -49,14 +50,21 @@ type Showcase struct {
 // `hub serve` does.
 func Start(tb testing.TB) *Showcase {
 	tb.Helper()
+	return StartWithIssuer(tb, "", nil)
+}
+
+// StartWithIssuer does so with an API that knows people by an AuthenticationConfiguration, and a dashboard where they
+// sign in at an issuer.
+func StartWithIssuer(tb testing.TB, authenticationConfig string, i *issuer.Issuer) *Showcase {
+	tb.Helper()
 	ctrl.SetLogger(logr.Discard()) // what there is to say is on the pages
-	hub := cluster.Start(tb, cluster.Options{})
+	hub := cluster.Start(tb, cluster.Options{AuthenticationConfig: authenticationConfig})
 	s := &Showcase{Hub: hub, Client: hub.Client(tb)}
 	check(tb, apiserver.Install(tb.Context(), hub.Config, apiserver.Options{
 		ClusterInfo: &apiserver.ClusterInfo{Server: hub.Config.Host, CA: authority(tb, hub.Config)},
 	}))
 	fill(tb, s.Client)
-	s.serve(tb)
+	s.serve(tb, i)
 	return s
 }
 
@@ -71,7 +79,7 @@ func authority(tb testing.TB, cfg *rest.Config) []byte {
 }
 
 // serve serves the dashboard with the certificate of the hub's API.
-func (s *Showcase) serve(tb testing.TB) {
+func (s *Showcase) serve(tb testing.TB, i *issuer.Issuer) {
 	tb.Helper()
 	s.Authority = x509.NewCertPool()
 	s.Authority.AppendCertsFromPEM(authority(tb, s.Hub.Config))
@@ -82,7 +90,7 @@ func (s *Showcase) serve(tb testing.TB) {
 	cached, err := dashboard.NewCache(s.Hub.Config, mapper, "")
 	check(tb, err)
 	s.Server, err = dashboard.New(dashboard.Deps{
-		Config: s.Hub.Config, Mapper: mapper, Cache: cached, Clock: clock.RealClock{}, Log: logr.Discard(), Certificates: true,
+		Config: s.Hub.Config, Mapper: mapper, Cache: cached, Clock: clock.RealClock{}, Log: logr.Discard(), Certificates: true, Issuer: i,
 	})
 	check(tb, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/people/issuer"
 )
 
 // refusedError says that somebody may not sign in, in words for them.
@@ -64,6 +66,9 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
+// viaIssuer says that somebody signed in at the issuer.
+const viaIssuer = "issuer"
+
 // maxToken bounds what is taken for a token.
 const maxToken = 16 << 10
 
@@ -92,6 +97,17 @@ func (a *Authenticator) ByCertificate(ctx context.Context, certificate *x509.Cer
 	return a.enter(ctx, cfg, &User{Via: "certificate", until: certificate.NotAfter, certificate: sha256.Sum256(certificate.Raw)})
 }
 
+// ByIssuer lets in whom the issuer sent with an ID token. The API decides what it makes of it, as it does for kubectl.
+func (a *Authenticator) ByIssuer(ctx context.Context, i *issuer.Issuer, tokens issuer.Tokens) (*User, error) {
+	u := &User{Via: viaIssuer, idToken: newIDToken(i, tokens, a.clock)}
+	if tokens.Refresh == "" {
+		u.until = tokens.Expiry
+	}
+	cfg := rest.AnonymousClientConfig(a.hub)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{next, u.idToken} })
+	return a.enter(ctx, cfg, u)
+}
+
 // ByKubeconfig lets in whoever started this program, as the user of its kubeconfig.
 func (a *Authenticator) ByKubeconfig(ctx context.Context) (*User, error) {
 	return a.enter(ctx, rest.CopyConfig(a.hub), &User{Via: "kubeconfig"})
@@ -108,6 +124,10 @@ func (a *Authenticator) enter(ctx context.Context, cfg *rest.Config, u *User) (*
 	}
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := hub.Create(ctx, review); err != nil {
+		if u.Via == viaIssuer && apierrors.IsUnauthorized(err) {
+			return nil, refused("The hub's API does not accept your ID token. Whoever runs the hub can see why in the log of its kube-apiserver: it must know " +
+				"the same issuer and client as the dashboard, it may not have reached the issuer yet, or the token lacks a claim that it requires.")
+		}
 		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 			return nil, refused("The hub does not accept this %s: it is mistyped, has ended, or was withdrawn.", u.Via)
 		}

@@ -108,7 +108,7 @@ func (s *Sessions) End(secret string) {
 func (o *Session) Gave(csrf string) bool { return sameSecret(csrf, o.CSRF) }
 
 func (o *Session) over(now time.Time) bool {
-	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle
+	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.vouched()
 }
 
 // tidy makes room for one more: it drops those that ended, then the least used of the same

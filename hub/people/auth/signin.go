@@ -9,6 +9,8 @@ import (
 	"github.com/go-logr/logr"
 
 	"k8s.io/utils/clock"
+
+	"fairlead.dev/hub/people/issuer"
 )
 
 // Options say who may sign in, and how.
@@ -20,6 +22,14 @@ type Options struct {
 	Certificates bool
 	// Secure says that there is TLS.
 	Secure bool
+	// Issuer is where people sign in; nil if there is none. It then needs TLS.
+	Issuer *issuer.Issuer
+	// RedirectURL is where it sends browsers back to; empty for the name by which they called, if Serves says that the
+	// dashboard's certificate is for it.
+	RedirectURL string
+	Serves      func(host string) error
+	// ShowOnward shows a page that leads on.
+	ShowOnward func(w http.ResponseWriter, o Onward)
 	// Show shows the page to sign in.
 	Show func(w http.ResponseWriter, p Page, code int)
 	// Log is for what fails.
@@ -50,12 +60,17 @@ type Page struct {
 	Certificate  string
 	Certificates bool
 	Local        bool
+	// Issuer is the name of the one at which people sign in; empty if there is none.
+	Issuer string
 	// Code is that of a link which is good; empty otherwise.
 	Code string
 }
 
 func (s *SignIn) page(r *http.Request, said string) Page {
 	p := Page{Said: said, To: "/", Certificates: s.Certificates, Local: s.Local}
+	if s.Issuer != nil {
+		p.Issuer = s.Issuer.Host()
+	}
 	to := r.FormValue("to")
 	if IsLocal(to) {
 		p.To = to
@@ -73,6 +88,10 @@ func (s *SignIn) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /signin/link", s.showLink)
 	mux.HandleFunc("POST /signin/link", s.useLink)
 	mux.HandleFunc("POST /signout", s.signOut)
+	if s.Issuer != nil {
+		mux.HandleFunc("GET "+beginPath, s.begin)
+		mux.HandleFunc("GET "+CallbackPath, s.callback)
+	}
 }
 
 // Session returns the session that a request is of, nil if it is of none.
@@ -80,6 +99,12 @@ func (s *SignIn) Session(r *http.Request) *Session {
 	one := s.Sessions.Get(s.secretOf(r))
 	if one == nil || !one.User.shows(r) {
 		return nil
+	}
+	if t := one.User.idToken; t != nil {
+		if _, err := t.current(r.Context()); errors.Is(err, errEnded) {
+			s.Sessions.End(s.secretOf(r))
+			return nil
+		}
 	}
 	return one
 }
@@ -96,8 +121,7 @@ func (s *SignIn) showForm(w http.ResponseWriter, r *http.Request) {
 func (s *SignIn) signIn(w http.ResponseWriter, r *http.Request) {
 	again := func(code int, said string) { s.Show(w, s.page(r, said), code) }
 	if !s.limiter.allow(addressOf(r)) {
-		w.Header().Set("Retry-After", "10")
-		again(http.StatusTooManyRequests, "Too many tries; wait a little.")
+		s.tooMany(w, r)
 		return
 	}
 	if err := r.ParseForm(); err != nil {
@@ -128,12 +152,23 @@ func (s *SignIn) signIn(w http.ResponseWriter, r *http.Request) {
 	s.enter(w, r, u, s.page(r, "").To)
 }
 
-// enter begins a session. A browser that had another gets rid of it.
+// tooMany refuses whoever tries too often.
+func (s *SignIn) tooMany(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", "10")
+	s.Show(w, s.page(r, "Too many tries; wait a little."), http.StatusTooManyRequests)
+}
+
+// enter begins a session and leads into it.
 func (s *SignIn) enter(w http.ResponseWriter, r *http.Request, u *User, to string) {
+	s.open(w, r, u)
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// open begins a session. A browser that had another gets rid of it.
+func (s *SignIn) open(w http.ResponseWriter, r *http.Request, u *User) {
 	s.Sessions.End(s.secretOf(r))
 	s.setCookie(w, s.Sessions.Open(u))
 	s.Log.Info("Signing somebody in", "user", u.Name, "via", u.Via, "address", addressOf(r))
-	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request) {
@@ -144,6 +179,12 @@ func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 	}
 	s.Sessions.End(s.secretOf(r))
 	s.setCookie(w, "")
+	if one != nil {
+		if address := s.signOutURL(r, one.User); address != "" {
+			s.ShowOnward(w, Onward{Title: "Signed out", Text: "You are signed out of the hub, and will be of " + s.Issuer.Host() + ".", To: address, Link: "Sign out there"})
+			return
+		}
+	}
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 

@@ -24,6 +24,8 @@ type User struct {
 	// certificate is the hash of the one that they signed in with; the browser must go on
 	// showing it.
 	certificate [sha256.Size]byte
+	// idToken is that of somebody who signed in at the issuer; nil for others.
+	idToken *idToken
 
 	clock  clock.PassiveClock
 	mu     sync.Mutex
@@ -34,6 +36,9 @@ type User struct {
 func NewUser(name string, hub client.Client, c clock.PassiveClock) *User {
 	return &User{Name: name, Hub: hub, clock: c, rights: map[Access]granted{}}
 }
+
+// vouched says whether the issuer, if the user signed in there, still goes on.
+func (u *User) vouched() bool { return u.idToken == nil || !u.idToken.over() }
 
 // shows says whether the browser still shows the certificate that the user signed in with.
 func (u *User) shows(r *http.Request) bool {

@@ -12,8 +12,8 @@
 //
 // # Rights
 //
-// Whoever signs in shows a token that the hub's API accepts, or a certificate of its client
-// authority. Single objects are read and every write is made as that person: with the
+// Whoever signs in shows a token that the hub's API accepts, such as the ID token that an issuer
+// gave them, or a certificate of its client authority. Single objects are read and every write is made as that person: with the
 // token itself, or, since a certificate cannot be passed on, by impersonation of exactly the
 // user and the groups that the certificate names, after TLS has verified it. The token is
 // kept in memory while the session lasts and is never written or sent elsewhere.

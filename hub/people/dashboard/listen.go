@@ -60,6 +60,23 @@ func (t TLS) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return p.cert, nil
 }
 
+// serves says why the dashboard's certificate is not for a host; nil if it is.
+func (s *Server) serves(host string) error {
+	t := s.tls.Load()
+	if t == nil {
+		return errors.New("the dashboard has no certificate")
+	}
+	pair, err := t.certificate(nil)
+	if err != nil {
+		return err
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return fmt.Errorf("reading the dashboard's certificate: %w", err)
+	}
+	return leaf.VerifyHostname(host)
+}
+
 // Limits of connections.
 const (
 	headerTimeout  = 10 * time.Second
@@ -76,6 +93,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t *TLS) error {
 		if _, err := t.certificate(nil); err != nil {
 			return err
 		}
+		s.tls.Store(t)
 	}
 	streams, end := context.WithCancel(ctx)
 	defer end()

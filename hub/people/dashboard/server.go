@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 
@@ -23,6 +24,7 @@ import (
 	"fairlead.dev/hub/people/auth"
 	"fairlead.dev/hub/people/dashboard/chart"
 	"fairlead.dev/hub/people/dashboard/index"
+	"fairlead.dev/hub/people/issuer"
 	"fairlead.dev/hub/people/live"
 	"fairlead.dev/hub/people/view/diff"
 )
@@ -54,6 +56,10 @@ type Deps struct {
 	// Certificates says that TLS asks for client certificates and verifies them with the
 	// authority that the hub's API itself trusts.
 	Certificates bool
+	// Issuer is where people sign in, beside tokens and certificates; nil if there is none. RedirectURL is where it sends
+	// browsers back to; empty for the name by which they called, which must be in the dashboard's certificate.
+	Issuer      *issuer.Issuer
+	RedirectURL string
 	// Plain says that there is no TLS, which only Local may be without.
 	Plain bool
 }
@@ -72,6 +78,8 @@ type Server struct {
 	layout  *template.Template
 	assets  map[string]asset
 	handler http.Handler
+	// tls is how it shows who it is, once it is served.
+	tls atomic.Pointer[TLS]
 	// filled is closed once the index knows what the cache knew.
 	filled chan struct{}
 }
@@ -83,6 +91,9 @@ func New(d Deps) (*Server, error) {
 	}
 	if d.Plain && !d.Local {
 		return nil, errors.New("setting up the dashboard: without TLS it is for this machine only")
+	}
+	if d.Plain && d.Issuer != nil {
+		return nil, errors.New("setting up the dashboard: without TLS nobody signs in at an issuer")
 	}
 	authenticator, err := auth.NewAuthenticator(d.Config, d.Mapper, d.Clock)
 	if err != nil {
@@ -97,7 +108,9 @@ func New(d Deps) (*Server, error) {
 	s.mask = diff.NewMask(key)
 	s.signIn = auth.NewSignIn(authenticator, d.Clock, auth.Options{
 		Local: d.Local, Certificates: d.Certificates, Secure: !d.Plain, Log: d.Log,
-		Show: func(w http.ResponseWriter, p auth.Page, code int) { s.execute(w, "signin", p, code) },
+		Issuer: d.Issuer, RedirectURL: d.RedirectURL, Serves: s.serves,
+		Show:       func(w http.ResponseWriter, p auth.Page, code int) { s.execute(w, "signin", p, code) },
+		ShowOnward: s.showOnward,
 	})
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"fairlead.dev/hub/people/auth"
+	"fairlead.dev/hub/people/issuer"
 	"fairlead.dev/hub/people/live"
 )
 
@@ -109,6 +110,7 @@ func (s *Server) explain(err error, u *auth.User) failure {
 	var asked askedError
 	var missing notFoundError
 	var denied auth.DeniedError
+	var away issuer.UnavailableError
 	switch {
 	case errors.As(err, &asked):
 		return failure{http.StatusBadRequest, "That cannot be done", asked.what, "Go back, correct it and try again."}
@@ -116,6 +118,11 @@ func (s *Server) explain(err error, u *auth.User) failure {
 		return failure{http.StatusForbidden, "You may not see this", denied.Error(), "Whoever administers the hub can give " + u.Name + " this right by a Role or ClusterRole."}
 	case errors.As(err, &missing):
 		return failure{http.StatusNotFound, "Not found", missing.what, "It may be gone, or be called otherwise."}
+	case errors.As(err, &away):
+		s.log.Error(err, "Renewing a sign-in failed")
+		return failure{http.StatusServiceUnavailable, "Your sign-in cannot be renewed", "The issuer " + away.Host + " does not answer as it should; the hub's log says more.", "Try again in a moment, or sign out, and in again with a token or a certificate."}
+	case auth.IsEnded(err):
+		return failure{http.StatusUnauthorized, "Your sign-in has ended", "The issuer does not renew it.", "Load this page again to sign in."}
 	case apierrors.IsNotFound(err):
 		return failure{http.StatusNotFound, "Not found", err.Error(), "It may be gone, or be called otherwise."}
 	case apierrors.IsForbidden(err):

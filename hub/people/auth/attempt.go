@@ -1,0 +1,104 @@
+package auth
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"fairlead.dev/hub/people/issuer"
+)
+
+// An attempt to sign in at the issuer is kept by the browser that made it, in a cookie of its own for each, so that
+// whichever hub is at this address finds it when the issuer sends the browser back, and so that nobody signs somebody
+// else in. What is in there is of use to that browser only. The cookie is Lax, since it comes from the issuer's site.
+const (
+	attemptLife = 10 * time.Minute
+	// maxAttempts bounds how many a browser keeps.
+	maxAttempts = 5
+	// maxAttemptCookie is less than what every browser takes.
+	maxAttemptCookie = 3500
+	// attemptNameLength is how much of the state is in the name of the cookie.
+	attemptNameLength = 8
+)
+
+// attempt is what a browser keeps of an attempt.
+type attempt struct {
+	issuer.Attempt
+
+	// To is where the person wanted to go.
+	To string
+}
+
+// attemptPrefix is what the names of the cookies of attempts begin with.
+func attemptPrefix(secure bool) string { return CookieName(secure) + "-login-" }
+
+// attemptName is that of the cookie of the attempt of a state.
+func (s *SignIn) attemptName(state string) string {
+	return attemptPrefix(s.Secure) + state[:min(len(state), attemptNameLength)]
+}
+
+// keepAttempt hands an attempt to the browser.
+func (s *SignIn) keepAttempt(w http.ResponseWriter, r *http.Request, a attempt) error {
+	var others []string
+	for _, cookie := range r.Cookies() {
+		if strings.HasPrefix(cookie.Name, attemptPrefix(s.Secure)) {
+			others = append(others, cookie.Name)
+		}
+	}
+	if len(others) >= maxAttempts {
+		for _, name := range others {
+			s.setAttempt(w, name, "")
+		}
+	}
+	value, err := encodeAttempt(a)
+	if err == nil && len(value) > maxAttemptCookie {
+		a.To = "/"
+		value, err = encodeAttempt(a)
+	}
+	if err != nil {
+		return err
+	}
+	s.setAttempt(w, s.attemptName(a.State), value)
+	return nil
+}
+
+// takeAttempt returns the attempt of a state that this browser made; it is good once.
+func (s *SignIn) takeAttempt(w http.ResponseWriter, r *http.Request, state string) (attempt, bool) {
+	name := s.attemptName(state)
+	cookie, err := r.Cookie(name)
+	if err != nil || state == "" {
+		return attempt{}, false
+	}
+	s.setAttempt(w, name, "")
+	a, ok := decodeAttempt(cookie.Value)
+	return a, ok && sameSecret(a.State, state)
+}
+
+func (s *SignIn) setAttempt(w http.ResponseWriter, name, value string) {
+	age := int(attemptLife.Seconds())
+	if value == "" {
+		age = -1
+	}
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // It is Secure wherever there is an issuer.
+		Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+func encodeAttempt(a attempt) (string, error) {
+	raw, err := json.Marshal(a)
+	return base64.RawURLEncoding.EncodeToString(raw), err
+}
+
+func decodeAttempt(value string) (attempt, bool) {
+	var a attempt
+	raw, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil || json.Unmarshal(raw, &a) != nil {
+		return attempt{}, false
+	}
+	if !IsLocal(a.To) {
+		a.To = "/"
+	}
+	return a, true
+}

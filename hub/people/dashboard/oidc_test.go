@@ -1,0 +1,312 @@
+package dashboard_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	relying "fairlead.dev/hub/people/issuer"
+	"fairlead.dev/test/issuer"
+	"fairlead.dev/test/showcase"
+)
+
+// login is a hub whose people sign in at an issuer.
+type login struct {
+	*showcase.Showcase
+
+	issuer *issuer.Issuer
+	ca     string
+}
+
+// startLogin starts a hub that knows people by an AuthenticationConfiguration.
+func startLogin(t *testing.T) *login {
+	t.Helper()
+	g := NewWithT(t)
+	i := issuer.Start(t)
+	i.ClientSecret = "of the client"
+	secret, config := filepath.Join(t.TempDir(), "secret"), filepath.Join(t.TempDir(), "authentication.yaml")
+	g.Expect(os.WriteFile(secret, []byte(i.ClientSecret+"\n"), 0o600)).To(Succeed())
+	authority, err := os.ReadFile(i.CAFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	prefixed := func(claim string) any { return map[string]any{"claim": claim, "prefix": "sso:"} }
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration",
+		"jwt": []any{map[string]any{
+			"issuer":              map[string]any{"url": i.URL, "certificateAuthority": string(authority), "audiences": []string{i.ClientID}},
+			"userValidationRules": []any{map[string]any{"expression": "user.username != 'sso:root'", "message": "root is a person of nobody's"}},
+			"claimMappings":       map[string]any{"username": prefixed("sub"), "groups": prefixed("groups")},
+		}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(config, raw, 0o600)).To(Succeed())
+	known, err := relying.New(relying.Options{URL: i.URL, ClientID: i.ClientID, ClientSecretFile: secret, CAFile: i.CAFile, Clock: clock.RealClock{}})
+	g.Expect(err).NotTo(HaveOccurred())
+	l := &login{Showcase: showcase.StartWithIssuer(t, config, known), issuer: i}
+	l.ca = filepath.Join(l.Hub.DataDir, "pki", "ca.crt")
+	i.Allow(l.URL + "/signin/oidc/callback")
+	g.Expect(l.Client.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sso"}, Rules: showcase.Reads()})).To(Succeed())
+	g.Expect(l.Client.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sso"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "sso"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "sso:shoppers"}},
+	})).To(Succeed())
+	i.SignIn("anna", "shoppers")
+	// The API reads the issuer's keys when it feels like it.
+	g.Eventually(func() string { return l.browser(t).Open(l.URL + "/signin/oidc?to=/applications").Text }).
+		WithTimeout(time.Minute).WithPolling(time.Second).Should(ContainSubstring("checkout"))
+	return l
+}
+
+func (l *login) browser(t *testing.T) *issuer.Browser {
+	t.Helper()
+	return issuer.NewBrowser(t, l.ca, l.issuer.CAFile)
+}
+
+// in returns a browser in which the person at the issuer has signed in.
+func (l *login) in(t *testing.T) *issuer.Browser {
+	t.Helper()
+	b := l.browser(t)
+	p := b.Open(l.URL + "/signin/oidc")
+	NewWithT(t).Expect(p.Code).To(Equal(http.StatusOK), p.Text)
+	NewWithT(t).Expect(p.URL.Path).To(Equal("/"), p.Text)
+	return b
+}
+
+// host is the dashboard as a site.
+func (l *login) host() string { return strings.TrimPrefix(l.URL, "https://") }
+
+var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`) //nolint:gochecknoglobals // compiled once
+
+// TestIssuer signs people in at an issuer, honest and not, all on one API server.
+func TestIssuer(t *testing.T) {
+	t.Parallel()
+	l := startLogin(t)
+	t.Run("people sign in, see what the API lists for their groups, and sign out at both", func(t *testing.T) { l.walk(t) })
+	t.Run("a sign-in that is not the browser's own does not count", func(t *testing.T) { l.foreign(t) })
+	t.Run("a token that is not the issuer's for us, now, does not count", func(t *testing.T) { l.lies(t) })
+	t.Run("nobody is led elsewhere", func(t *testing.T) { l.elsewhere(t) })
+	t.Run("an ID token is renewed, once for many pages, until the issuer says no", func(t *testing.T) { l.renewal(t) })
+	t.Run("without the issuer there are still tokens", func(t *testing.T) { l.down(t) })
+}
+
+func (l *login) walk(t *testing.T) {
+	g := NewWithT(t)
+	l.issuer.SignIn("anna", "shoppers")
+	b := l.browser(t)
+	p := b.Follow(l.URL + "/applications?q=check") // a link in a mail
+	g.Expect(p.URL.Path).To(Equal("/signin"))
+	g.Expect(p.Text).To(ContainSubstring("Sign in with " + strings.TrimPrefix(l.issuer.URL, "https://")))
+	link := regexp.MustCompile(`href="(/signin/oidc[^"]*)"`).FindStringSubmatch(p.Text)
+	g.Expect(link).To(HaveLen(2), p.Text)
+	p = b.Open(l.URL + strings.ReplaceAll(link[1], "&amp;", "&"))
+	g.Expect(p.URL.RequestURI()).To(Equal("/applications?q=check"), p.Text)
+	g.Expect(p.Text).To(And(ContainSubstring("sso:anna"), ContainSubstring("checkout"), Not(ContainSubstring("simulation"))))
+	p = b.Open(l.URL + "/applications")
+	g.Expect(p.Text).To(And(ContainSubstring("checkout"), Not(ContainSubstring("simulation"))), "of its namespace only")
+	g.Expect(b.Open(l.URL + "/clusters").Code).To(Equal(http.StatusForbidden))
+	g.Expect(b.Cookies[l.host()]).To(HaveLen(1), "the attempt is used up")
+
+	csrf := csrfField.FindStringSubmatch(p.Text)
+	g.Expect(csrf).To(HaveLen(2))
+	g.Expect(b.Submit(l.URL+"/signout", url.Values{"csrf": {"guessed"}}).Code).To(Equal(http.StatusForbidden))
+	stolen := b.Cookies[l.host()]["__Host-fairlead"]
+	before := len(l.issuer.SignedOut())
+	p = b.Submit(l.URL+"/signout", url.Values{"csrf": {csrf[1]}})
+	g.Expect(p.URL.Path).To(Equal("/signin"))
+	g.Expect(p.URL.Host).To(Equal(l.host()))
+	g.Expect(l.issuer.SignedOut()).To(HaveLen(before + 1))
+	g.Expect(b.Cookies[l.host()]).To(BeEmpty())
+	b.Cookies[l.host()]["__Host-fairlead"] = stolen
+	g.Expect(b.Open(l.URL + "/applications").URL.Path).To(Equal("/signin"))
+
+	l.issuer.SignIn("")
+	p = l.browser(t).Open(l.URL + "/signin/oidc")
+	g.Expect(p.Code).To(Equal(http.StatusForbidden))
+	g.Expect(p.Text).To(And(ContainSubstring("access_denied"), Not(ContainSubstring("<b>nobody"))))
+	l.issuer.SignIn("bert")
+	p = l.in(t).Open(l.URL + "/applications")
+	g.Expect(p.Text).To(And(ContainSubstring("sso:bert"), Not(ContainSubstring("checkout"))), "of no group")
+}
+
+func (l *login) foreign(t *testing.T) {
+	g := NewWithT(t)
+	l.issuer.SignIn("anna", "shoppers")
+	// begun goes as far as the issuer, and returns where that sends the browser.
+	begun := func(b *issuer.Browser) *url.URL {
+		p := b.Step(l.URL + "/signin/oidc")
+		g.Expect(p.Code).To(Equal(http.StatusSeeOther), p.Text)
+		back, err := url.Parse(b.Step(p.Header.Get("Location")).Header.Get("Location"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(back.Host).To(Equal(l.host()))
+		return back
+	}
+	refused := func(b *issuer.Browser, at *url.URL, why string) {
+		t.Helper()
+		p := b.Follow(at.String())
+		g.Expect(p.Code).To(Equal(http.StatusForbidden), why)
+		g.Expect(p.Text).To(ContainSubstring(why))
+		g.Expect(b.Cookies[l.host()]).NotTo(HaveKey("__Host-fairlead"))
+	}
+	with := func(at *url.URL, key, value string) *url.URL {
+		u, query := *at, at.Query()
+		query.Set(key, value)
+		u.RawQuery = query.Encode()
+		return &u
+	}
+	const own = "not begun in this browser"
+	attacker, victim := l.browser(t), l.browser(t)
+	hers := begun(attacker)
+	refused(victim, hers, own) // nobody is signed in as somebody else
+	theirs := begun(victim)
+	refused(victim, with(theirs, "state", "another"), own)
+	refused(victim, with(theirs, "state", hers.Query().Get("state")), own)
+	// The attacker's code in the victim's own attempt: it was asked for with another challenge.
+	refused(victim, with(theirs, "code", hers.Query().Get("code")), "invalid_grant")
+	theirs = begun(victim)
+	refused(victim, with(theirs, "iss", "https://other.example.com"), "another issuer")
+	theirs = begun(victim)
+	refused(victim, with(theirs, "code", ""), "no code")
+
+	b := l.browser(t)
+	back := begun(b)
+	kept := b.Cookies[l.host()]
+	copied := l.browser(t)
+	copied.Cookies[l.host()] = map[string]*http.Cookie{}
+	for name, cookie := range kept {
+		copied.Cookies[l.host()][name] = cookie
+		// What is of use for an attempt opens no page.
+		asSession := l.browser(t)
+		asSession.Cookies[l.host()] = map[string]*http.Cookie{"__Host-fairlead": {Name: "__Host-fairlead", Value: cookie.Value}}
+		g.Expect(asSession.Open(l.URL + "/applications").URL.Path).To(Equal("/signin"))
+	}
+	g.Expect(b.Follow(back.String()).URL.Path).To(Equal("/"))
+	refused(copied, back, "invalid_grant") // the code was used
+	p := b.Follow(back.String())
+	g.Expect(p.Code).To(Equal(http.StatusForbidden), "and so was the attempt")
+}
+
+func (l *login) lies(t *testing.T) {
+	g := NewWithT(t)
+	l.issuer.SignIn("anna", "shoppers")
+	defer l.issuer.SetMint(nil)
+	const bits = 2048
+	other, err := rsa.GenerateKey(rand.Reader, bits)
+	g.Expect(err).NotTo(HaveOccurred())
+	hour := time.Now().Add(-time.Hour).Unix()
+	for name, lie := range map[string]struct {
+		mint func(issuer.Claims) string
+		want string
+	}{
+		"another nonce":         {func(c issuer.Claims) string { return l.issuer.Sign(c.With("nonce", "replayed")) }, "of another attempt"},
+		"no nonce":              {func(c issuer.Claims) string { return l.issuer.Sign(c.With("nonce", "")) }, "of another attempt"},
+		"another audience":      {func(c issuer.Claims) string { return l.issuer.Sign(c.With("aud", "other")) }, "does not count"},
+		"another issuer":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("iss", "https://other.example.com")) }, "does not count"},
+		"another's signature":   {func(c issuer.Claims) string { return issuer.SignBy(other, c) }, "does not count"},
+		"no signature":          {issuer.Unsigned, "does not count"},
+		"an end that has come":  {func(c issuer.Claims) string { return l.issuer.Sign(c.With("exp", hour)) }, "does not count"},
+		"nothing of a token":    {func(issuer.Claims) string { return "" }, "no ID token"},
+		"nothing like a token":  {func(issuer.Claims) string { return "a.b" }, "does not count"},
+		"a person without name": {func(c issuer.Claims) string { return l.issuer.Sign(c.With("sub", "")) }, "names nobody"},
+		"whom the API refuses":  {func(c issuer.Claims) string { return l.issuer.Sign(c.With("sub", "root")) }, "does not accept your ID token"},
+	} {
+		l.issuer.SetMint(lie.mint)
+		b := l.browser(t)
+		p := b.Open(l.URL + "/signin/oidc")
+		g.Expect(p.Code).To(Equal(http.StatusForbidden), name)
+		g.Expect(p.Text).To(ContainSubstring(lie.want), name)
+		g.Expect(b.Cookies[l.host()]).To(BeEmpty(), name)
+	}
+}
+
+func (l *login) elsewhere(t *testing.T) {
+	g := NewWithT(t)
+	l.issuer.SignIn("anna", "shoppers")
+	for _, to := range []string{"//evil.example/", "https://evil.example/", `/\evil.example`, "javascript:alert(1)", "/x\r\nSet-Cookie: a=b"} {
+		p := l.browser(t).Open(l.URL + "/signin/oidc?to=" + url.QueryEscape(to))
+		g.Expect(p.URL.String()).To(Equal(l.URL+"/"), to)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.URL+"/signin/oidc", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, host := range []string{"evil.example", "127.0.0.1.evil.example", "evil.example:443"} {
+		r.Host = host
+		answer, err := l.HTTP("127.0.0.1").Do(r)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(answer.Body.Close()).To(Succeed())
+		g.Expect(answer.StatusCode).To(Equal(http.StatusForbidden), host)
+		g.Expect(answer.Header.Get("Location")).To(BeEmpty())
+	}
+}
+
+func (l *login) renewal(t *testing.T) {
+	g := NewWithT(t)
+	l.issuer.SignIn("anna", "shoppers")
+	l.issuer.SetLife(15*time.Second, true)
+	defer l.issuer.SetLife(time.Hour, true)
+	b := l.in(t)
+	before, reused := l.issuer.Renewed()
+	g.Eventually(func() int {
+		open := make(chan issuer.Page, 4)
+		for range cap(open) {
+			go func() { open <- b.Step(l.URL + "/applications") }()
+		}
+		for range cap(open) {
+			p := <-open
+			g.Expect(p.Code).To(Equal(http.StatusOK), p.Text)
+			g.Expect(p.Text).To(ContainSubstring("checkout"))
+		}
+		now, _ := l.issuer.Renewed()
+		return now - before
+	}).WithTimeout(2 * time.Minute).WithPolling(500 * time.Millisecond).Should(BeNumerically(">=", 2))
+	_, again := l.issuer.Renewed()
+	g.Expect(again).To(Equal(reused), "a refresh token that comes twice was stolen, for an issuer")
+
+	l.issuer.Withdraw()
+	g.Eventually(func() string { return b.Open(l.URL + "/applications").URL.RequestURI() }).
+		WithTimeout(2 * time.Minute).WithPolling(500 * time.Millisecond).Should(Equal("/signin?to=%2Fapplications"))
+
+	l.issuer.SetLife(5*time.Second, false)
+	b = l.in(t)
+	g.Eventually(func() string { return b.Open(l.URL + "/applications").URL.Path }).
+		WithTimeout(2 * time.Minute).WithPolling(500 * time.Millisecond).Should(Equal("/signin"))
+}
+
+func (l *login) down(t *testing.T) {
+	g := NewWithT(t)
+	l.issuer.SignIn("anna", "shoppers")
+	b := l.in(t)
+	p := l.browser(t).Step(l.URL + "/signin/oidc")
+	g.Expect(p.Code).To(Equal(http.StatusSeeOther))
+	l.issuer.SetDown(true)
+	defer l.issuer.SetDown(false)
+	g.Expect(b.Open(l.URL + "/applications").Text).To(ContainSubstring("checkout"))
+	// A browser that was at the issuer already: the code cannot be redeemed.
+	half := l.browser(t)
+	l.issuer.SetDown(false)
+	back := half.Step(half.Step(l.URL + "/signin/oidc").Header.Get("Location")).Header.Get("Location")
+	l.issuer.SetDown(true)
+	p = half.Follow(back)
+	g.Expect(p.Code).To(Equal(http.StatusServiceUnavailable), p.Text)
+	g.Expect(p.Text).To(ContainSubstring("does not answer as it should"))
+	v := &visitor{t: t, show: l.Showcase, http: l.HTTP("127.0.0.7")}
+	v.signIn(l.Token(t, "down", "shop", showcase.Reads()...))
+	_, text := v.get("/applications")
+	g.Expect(text).To(ContainSubstring("checkout"))
+	fresh, err := relying.New(relying.Options{URL: l.issuer.URL, ClientID: "x", CAFile: l.issuer.CAFile, Clock: clock.RealClock{}})
+	g.Expect(err).NotTo(HaveOccurred(), "the hub starts without it")
+	_, _, err = fresh.Begin(t.Context(), l.URL)
+	g.Expect(err).To(MatchError(ContainSubstring(fmt.Sprint(http.StatusServiceUnavailable))))
+}

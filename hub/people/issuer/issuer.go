@@ -1,0 +1,199 @@
+package issuer
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"k8s.io/utils/clock"
+)
+
+// Options say which issuer it is, and whom it knows us as.
+type Options struct {
+	// URL is that of the issuer, as its tokens name it.
+	URL string
+	// ClientID is whom its tokens are for.
+	ClientID string
+	// ClientSecretFile holds the secret of that client, and is read whenever it is needed; empty for a public client.
+	ClientSecretFile string
+	// CAFile holds the certificate authority of the issuer; empty for those of this machine.
+	CAFile string
+	// Scopes are asked for beside openid.
+	Scopes []string
+	// SigningAlgs are how its ID tokens may be signed; empty for what the issuer announces, of those that need its key.
+	SigningAlgs []string
+	// Clock is the time.
+	Clock clock.PassiveClock
+}
+
+// Issuer is an OpenID Connect issuer. It may be used by many goroutines.
+type Issuer struct {
+	Options
+	http *http.Client
+
+	mu sync.Mutex
+	// found is what was discovered last; nil before that succeeded once.
+	found *endpoints
+	// failed is why looking failed last, at the time tried; nil if it did not.
+	failed error
+	tried  time.Time
+}
+
+// endpoints are what an issuer announces of itself.
+type endpoints struct {
+	provider *oidc.Provider
+	keys     oidc.KeySet
+	oauth    oauth2.Endpoint
+	// endSession is where people sign out; empty if there is no such place.
+	endSession string
+	algs       []string
+}
+
+// How the issuer is asked.
+const (
+	timeout = 10 * time.Second
+	// discoverEvery is how long what was discovered is used; longer only while the issuer does not answer.
+	discoverEvery = time.Hour
+	// discoverAgain is how long an issuer that did not answer is not asked again, so that nobody waits in turn for it.
+	discoverAgain = 3 * time.Second
+)
+
+// New returns an issuer that nobody has asked yet: it need not be there when the hub starts.
+func New(o Options) (*Issuer, error) {
+	if o.Clock == nil || o.ClientID == "" {
+		return nil, errors.New("setting up the issuer: clock and client ID must be given")
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("the issuer %q is not of the form https://HOST[:PORT][/PATH]", o.URL)
+	}
+	transport, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("setting up the issuer: Go's transport is another")
+	}
+	transport = transport.Clone()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		raw, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the authority of the issuer: %w", err)
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(raw) {
+			return nil, fmt.Errorf("%s, the authority of the issuer, holds no certificate", o.CAFile)
+		}
+	}
+	i := &Issuer{Options: o, http: &http.Client{Transport: bounded{transport}, Timeout: timeout}}
+	_, err = i.secret()
+	return i, err
+}
+
+// Host is the name of the issuer for people.
+func (i *Issuer) Host() string {
+	u, err := url.Parse(i.URL)
+	if err != nil {
+		return i.URL
+	}
+	return u.Host
+}
+
+// secret returns that of the client; empty for a public one.
+func (i *Issuer) secret() (string, error) {
+	if i.ClientSecretFile == "" {
+		return "", nil
+	}
+	raw, err := os.ReadFile(i.ClientSecretFile)
+	if err != nil {
+		return "", fmt.Errorf("reading the client secret of the issuer: %w", err)
+	}
+	secret := strings.TrimSpace(string(raw))
+	if secret == "" {
+		return "", fmt.Errorf("%s, which is to hold the client secret of the issuer, is empty", i.ClientSecretFile)
+	}
+	return secret, nil
+}
+
+// discover returns what the issuer announces of itself.
+func (i *Issuer) discover(ctx context.Context) (*endpoints, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	age := i.Clock.Now().Sub(i.tried)
+	fresh := i.found != nil && i.failed == nil && age < discoverEvery
+	if resting := i.failed != nil && age < discoverAgain; !fresh && !resting {
+		i.look(ctx)
+	}
+	if i.found == nil {
+		return nil, i.failed
+	}
+	return i.found, nil
+}
+
+// look asks the issuer anew, and keeps what was known if that fails.
+func (i *Issuer) look(ctx context.Context) {
+	found, err := i.ask(ctx)
+	i.tried, i.failed = i.Clock.Now(), err
+	if err == nil {
+		i.found = found
+	}
+}
+
+// ask asks the issuer what it announces. The person for whom it is may go away: others wait for the same.
+func (i *Issuer) ask(ctx context.Context) (*endpoints, error) {
+	ctx = oidc.ClientContext(context.WithoutCancel(ctx), i.http)
+	provider, err := oidc.NewProvider(ctx, i.URL)
+	if err != nil {
+		return nil, UnavailableError{Host: i.Host(), err: err}
+	}
+	var more struct {
+		Keys        string   `json:"jwks_uri"`
+		EndSession  string   `json:"end_session_endpoint"`
+		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
+		Algs        []string `json:"id_token_signing_alg_values_supported"`
+	}
+	if err := provider.Claims(&more); err != nil {
+		return nil, UnavailableError{Host: i.Host(), err: err}
+	}
+	e := &endpoints{provider: provider, keys: oidc.NewRemoteKeySet(ctx, more.Keys), oauth: provider.Endpoint(), algs: i.SigningAlgs}
+	for name, address := range map[string]string{"authorization": e.oauth.AuthURL, "token": e.oauth.TokenURL, "keys": more.Keys} {
+		if !strings.HasPrefix(address, "https://") {
+			return nil, UnavailableError{Host: i.Host(), err: fmt.Errorf("it announces %q for %s, which is no https:// address", address, name)}
+		}
+	}
+	if strings.HasPrefix(more.EndSession, "https://") {
+		e.endSession = more.EndSession
+	}
+	if len(e.algs) == 0 {
+		e.algs = slices.DeleteFunc(more.Algs, func(alg string) bool { return !needsKey(alg) })
+	}
+	switch {
+	case i.ClientSecretFile == "":
+		e.oauth.AuthStyle = oauth2.AuthStyleInParams
+	case len(more.AuthMethods) == 0 || slices.Contains(more.AuthMethods, "client_secret_basic"):
+		e.oauth.AuthStyle = oauth2.AuthStyleInHeader
+	default:
+		e.oauth.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return e, nil
+}
+
+// needsKey says whether only the issuer's own key signs in this way. What anybody signs, or whoever knows the client
+// secret, is none of its words.
+func needsKey(alg string) bool {
+	switch alg {
+	case oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA:
+		return true
+	}
+	return false
+}

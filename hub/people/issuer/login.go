@@ -1,0 +1,183 @@
+package issuer
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// Attempt is one try of a browser to sign in. The browser keeps it until the issuer sends it back.
+type Attempt struct {
+	// State comes back in the address, Nonce in the ID token; Verifier shows the issuer that who redeems the code is
+	// who asked for it (PKCE).
+	State, Nonce, Verifier string
+	// RedirectURL is where the issuer sends the browser back to.
+	RedirectURL string
+}
+
+// Tokens are what the issuer gives for a person.
+type Tokens struct {
+	// ID is the ID token, Expiry when it ends, Subject whose it is.
+	ID      string
+	Expiry  time.Time
+	Subject string
+	// Refresh brings a new one; empty if the issuer gives none.
+	Refresh string
+	// nonce is that of the attempt.
+	nonce string
+}
+
+// Begin returns an attempt to sign in, and the address of the issuer to which the browser is sent with it.
+func (i *Issuer) Begin(ctx context.Context, redirectURL string) (Attempt, string, error) {
+	e, err := i.discover(ctx)
+	if err != nil {
+		return Attempt{}, "", err
+	}
+	a := Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), RedirectURL: redirectURL}
+	config, err := i.config(e, redirectURL)
+	if err != nil {
+		return Attempt{}, "", err
+	}
+	return a, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
+}
+
+// Finish redeems what the issuer sent the browser back with.
+func (i *Issuer) Finish(ctx context.Context, a Attempt, came url.Values) (Tokens, error) {
+	if !same(came.Get("state"), a.State) {
+		return Tokens{}, refused("the answer is to another attempt to sign in")
+	}
+	if iss := came.Get("iss"); iss != "" && iss != i.URL {
+		return Tokens{}, refused("the answer is from another issuer, %q", iss)
+	}
+	if code := came.Get("error"); code != "" {
+		return Tokens{}, refused("%s", reason(code, came.Get("error_description")))
+	}
+	if came.Get("code") == "" {
+		return Tokens{}, refused("the answer holds no code")
+	}
+	e, err := i.discover(ctx)
+	if err != nil {
+		return Tokens{}, err
+	}
+	config, err := i.config(e, a.RedirectURL)
+	if err != nil {
+		return Tokens{}, err
+	}
+	ctx = oidc.ClientContext(ctx, i.http)
+	token, err := config.Exchange(ctx, came.Get("code"), oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		return Tokens{}, i.explain("redeeming the code", err)
+	}
+	raw, _ := token.Extra("id_token").(string)
+	if raw == "" {
+		return Tokens{}, refused("it gives no ID token")
+	}
+	verified, err := i.verify(ctx, e, raw)
+	if err != nil {
+		return Tokens{}, err
+	}
+	if !same(verified.Nonce, a.Nonce) {
+		return Tokens{}, refused("its ID token is of another attempt to sign in")
+	}
+	return Tokens{ID: raw, Expiry: verified.Expiry, Subject: verified.Subject, Refresh: token.RefreshToken, nonce: a.Nonce}, nil
+}
+
+// Renew brings a new ID token for the same person. The error is a RefusedError if the issuer does not want to go on.
+func (i *Issuer) Renew(ctx context.Context, old Tokens) (Tokens, error) {
+	e, err := i.discover(ctx)
+	if err != nil {
+		return Tokens{}, err
+	}
+	config, err := i.config(e, "")
+	if err != nil {
+		return Tokens{}, err
+	}
+	ctx = oidc.ClientContext(ctx, i.http)
+	token, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: old.Refresh}).Token()
+	if err != nil {
+		return Tokens{}, i.explain("renewing the ID token", err)
+	}
+	raw, _ := token.Extra("id_token").(string)
+	if raw == "" {
+		return Tokens{}, refused("it renews without an ID token")
+	}
+	verified, err := i.verify(ctx, e, raw)
+	if err != nil {
+		return Tokens{}, err
+	}
+	if verified.Subject != old.Subject || verified.Nonce != "" && !same(verified.Nonce, old.nonce) {
+		return Tokens{}, refused("its new ID token is that of somebody else")
+	}
+	return Tokens{ID: raw, Expiry: verified.Expiry, Subject: verified.Subject, Refresh: token.RefreshToken, nonce: old.nonce}, nil
+}
+
+// SignOutURL returns where a person signs out at the issuer too, which then sends the browser on; empty if there is no such place.
+func (i *Issuer) SignOutURL(ctx context.Context, t Tokens, then string) string {
+	e, err := i.discover(ctx)
+	if err != nil || e.endSession == "" {
+		return ""
+	}
+	u, err := url.Parse(e.endSession)
+	if err != nil {
+		return ""
+	}
+	query := u.Query()
+	query.Set("id_token_hint", t.ID)
+	query.Set("client_id", i.ClientID)
+	query.Set("post_logout_redirect_uri", then)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func (i *Issuer) config(e *endpoints, redirectURL string) (*oauth2.Config, error) {
+	secret, err := i.secret()
+	if err != nil {
+		return nil, err
+	}
+	scopes := slices.DeleteFunc(slices.Clone(i.Scopes), func(scope string) bool { return scope == oidc.ScopeOpenID })
+	return &oauth2.Config{
+		ClientID: i.ClientID, ClientSecret: secret, Endpoint: e.oauth, RedirectURL: redirectURL,
+		Scopes: append([]string{oidc.ScopeOpenID}, scopes...),
+	}, nil
+}
+
+// verify checks who signed an ID token, for whom, and when.
+func (i *Issuer) verify(ctx context.Context, e *endpoints, raw string) (*oidc.IDToken, error) {
+	keys := &watchedKeys{KeySet: e.keys}
+	token, err := oidc.NewVerifier(i.URL, keys, &oidc.Config{ClientID: i.ClientID, SupportedSigningAlgs: e.algs, Now: i.Clock.Now}).Verify(ctx, raw)
+	switch {
+	case err == nil && token.Subject == "":
+		return nil, refused("its ID token names nobody")
+	case err == nil:
+		return token, nil
+	case isNetwork(keys.err):
+		return nil, UnavailableError{Host: i.Host(), err: fmt.Errorf("fetching its keys: %w", keys.err)}
+	default:
+		return nil, refused("its ID token does not count: %w", err)
+	}
+}
+
+// watchedKeys remember why keys could not be had, which go-oidc does not pass on.
+type watchedKeys struct {
+	oidc.KeySet
+	err error
+}
+
+// VerifySignature implements oidc.KeySet.
+func (k *watchedKeys) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.KeySet.VerifySignature(ctx, jwt)
+	k.err = err
+	return payload, err
+}
+
+// same compares secrets without telling by the time where they differ.
+func same(a, b string) bool {
+	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}

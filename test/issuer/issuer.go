@@ -1,0 +1,192 @@
+package issuer
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Issuer is a running provider.
+type Issuer struct {
+	*httptest.Server
+
+	// CAFile holds what its certificate is signed by.
+	CAFile string
+	// ClientID and ClientSecret are those of its only client; a client without a secret is public.
+	ClientID, ClientSecret string
+
+	key *rsa.PrivateKey
+	mu  sync.Mutex
+	s   state
+}
+
+// state is what may change while it runs.
+type state struct {
+	down      bool
+	redirects map[string]bool
+	// person is who sits at every browser that comes, and groups theirs.
+	person string
+	groups []string
+	life   time.Duration
+	// refreshes says whether it gives refresh tokens.
+	refreshes bool
+	mint      func(honest Claims) string
+	codes     map[string]grant
+	refresh   map[string]grant
+	// renewed counts ID tokens that were had for refresh tokens; reused refresh tokens that came a second time.
+	renewed, reused int
+	// hints are the ID tokens with which people signed out.
+	hints []string
+}
+
+// grant is what was granted to whom.
+type grant struct {
+	person, redirect, challenge, nonce string
+	groups                             []string
+}
+
+// Start starts a provider whose client may send people back to these addresses, and stops it with the test.
+func Start(tb testing.TB, redirects ...string) *Issuer {
+	tb.Helper()
+	const bits = 2048
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		tb.Fatalf("making the issuer's key: %v", err)
+	}
+	i := &Issuer{
+		CAFile: filepath.Join(tb.TempDir(), "issuer.crt"), ClientID: "fairlead", key: key,
+		s: state{
+			redirects: map[string]bool{}, person: "anna", groups: []string{"operators"}, life: time.Hour, refreshes: true,
+			codes: map[string]grant{}, refresh: map[string]grant{},
+		},
+	}
+	for _, to := range redirects {
+		i.s.redirects[to] = true
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", i.discovery)
+	mux.HandleFunc("GET /keys", i.keys)
+	mux.HandleFunc("GET /auth", i.authorize)
+	mux.HandleFunc("POST /token", i.token)
+	mux.HandleFunc("GET /logout", i.logout)
+	i.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if i.read().down {
+			http.Error(w, "down", http.StatusServiceUnavailable)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(i.Close)
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
+	if err := os.WriteFile(i.CAFile, certificate, 0o600); err != nil {
+		tb.Fatalf("writing the issuer's certificate: %v", err)
+	}
+	return i
+}
+
+func (i *Issuer) read() state {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.s
+}
+
+func (i *Issuer) change(how func(s *state)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	how(&i.s)
+}
+
+// SetDown has it answer nobody, or everybody again.
+func (i *Issuer) SetDown(down bool) { i.change(func(s *state) { s.down = down }) }
+
+// Allow lets its client send people back to an address.
+func (i *Issuer) Allow(redirect string) { i.change(func(s *state) { s.redirects[redirect] = true }) }
+
+// SignIn puts a person at every browser that comes.
+func (i *Issuer) SignIn(person string, groups ...string) {
+	i.change(func(s *state) { s.person, s.groups = person, groups })
+}
+
+// SetLife says how long ID tokens hold, and whether there are refresh tokens beside them.
+func (i *Issuer) SetLife(life time.Duration, refreshes bool) {
+	i.change(func(s *state) { s.life, s.refreshes = life, refreshes })
+}
+
+// SetMint has it give what this function makes instead of an honest ID token; nil has it be honest.
+func (i *Issuer) SetMint(mint func(honest Claims) string) { i.change(func(s *state) { s.mint = mint }) }
+
+// Withdraw takes back all refresh tokens.
+func (i *Issuer) Withdraw() { i.change(func(s *state) { clear(s.refresh) }) }
+
+// Renewed says how many ID tokens were had for refresh tokens, and how many refresh tokens came a second time.
+func (i *Issuer) Renewed() (renewed, reused int) {
+	s := i.read()
+	return s.renewed, s.reused
+}
+
+// SignedOut returns the ID tokens with which people signed out.
+func (i *Issuer) SignedOut() []string { return i.read().hints }
+
+func reply(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // who asked is gone otherwise
+}
+
+func (i *Issuer) discovery(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string]any{
+		"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/auth", "token_endpoint": i.URL + "/token",
+		"end_session_endpoint": i.URL + "/logout", "code_challenge_methods_supported": []string{"S256"},
+		"id_token_signing_alg_values_supported": []string{"RS256", "HS256", "none"},
+		"response_types_supported":              []string{"code"}, "subject_types_supported": []string{"public"},
+	})
+}
+
+func (i *Issuer) keys(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string]any{"keys": []any{map[string]any{
+		"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "one", "e": "AQAB",
+		"n": base64.RawURLEncoding.EncodeToString(i.key.N.Bytes()),
+	}}})
+}
+
+// authorize sends a browser back with a code for the person who sits at it.
+func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	redirect := query.Get("redirect_uri")
+	if query.Get("client_id") != i.ClientID || !i.s.redirects[redirect] {
+		http.Error(w, "unknown client or redirect_uri", http.StatusBadRequest)
+		return
+	}
+	back := url.Values{"state": {query.Get("state")}, "iss": {i.URL}}
+	switch {
+	case query.Get("response_type") != "code" || query.Get("code_challenge_method") != "S256" || query.Get("code_challenge") == "" || query.Get("nonce") == "":
+		back.Set("error", "invalid_request")
+	case i.s.person == "":
+		back.Set("error", "access_denied")
+		back.Set("error_description", "<b>nobody</b> signed in")
+	default:
+		code := rand.Text()
+		i.s.codes[code] = grant{person: i.s.person, groups: i.s.groups, redirect: redirect, challenge: query.Get("code_challenge"), nonce: query.Get("nonce")}
+		back.Set("code", code)
+	}
+	http.Redirect(w, r, redirect+"?"+back.Encode(), http.StatusSeeOther)
+}
+
+// logout ends nothing, since nobody has a session here, and sends the browser on.
+func (i *Issuer) logout(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	i.change(func(s *state) { s.hints = append(s.hints, query.Get("id_token_hint")) })
+	http.Redirect(w, r, query.Get("post_logout_redirect_uri"), http.StatusSeeOther)
+}
