@@ -28,14 +28,22 @@ import (
 // patience is how long a hub may take to start on a machine that does other work too.
 const patience = 2 * time.Minute
 
-func TestServeWithItsOwnAPI(t *testing.T) {
-	t.Parallel()
+// ownAPI returns the program that is the embedded API, and a data directory for it.
+func ownAPI(t *testing.T) (binary, dir string) {
+	t.Helper()
 	g := NewWithT(t)
 	binary, err := cluster.Executable("controlplane")
 	g.Expect(err).NotTo(HaveOccurred())
-	dir, err := os.MkdirTemp("/tmp", "fairlead-serve-") //nolint:usetesting // the path of a socket must be short
+	dir, err = os.MkdirTemp("/tmp", "fairlead-serve-") //nolint:usetesting // the path of a socket must be short
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(process.Remove(dir)).To(Succeed()) })
+	return binary, dir
+}
+
+func TestServeWithItsOwnAPI(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	binary, dir := ownAPI(t)
 	admin := filepath.Join(t.TempDir(), "admin.kubeconfig")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -66,11 +74,7 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 func TestServeWithAnIssuer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	binary, err := cluster.Executable("controlplane")
-	g.Expect(err).NotTo(HaveOccurred())
-	dir, err := os.MkdirTemp("/tmp", "fairlead-serve-") //nolint:usetesting // the path of a socket must be short
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { g.Expect(process.Remove(dir)).To(Succeed()) })
+	binary, dir := ownAPI(t)
 	i := issuer.Start(t)
 	i.SignIn("anna", "system:masters", "operators")
 	ctx, cancel := context.WithCancel(t.Context())
