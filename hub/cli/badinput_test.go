@@ -22,8 +22,10 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		return append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--metrics-bind-address", "0", "--dashboard-bind-address", "0"}, args...)
 	}
 	withIssuer := func(args ...string) []string {
-		return append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--metrics-bind-address", "0", "--dashboard-bind-address", "127.0.0.1:0",
-			"--oidc-issuer-url", "https://login.example.com", "--oidc-client-id", "fairlead"}, args...)
+		return append([]string{
+			"serve", "--data-dir", filepath.Join(dir, "data"), "--metrics-bind-address", "0", "--dashboard-bind-address", "127.0.0.1:0",
+			"--oidc-issuer-url", "https://login.example.com", "--oidc-client-id", "fairlead",
+		}, args...)
 	}
 	tests := map[string]struct {
 		args []string

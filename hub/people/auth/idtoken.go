@@ -119,7 +119,7 @@ func (t *idToken) current(ctx context.Context) (string, error) {
 }
 
 // known answers without the issuer, if that can be.
-func (t *idToken) known() (token string, err error, settled bool) { //nolint:revive // The error is part of the answer, not of the asking.
+func (t *idToken) known() (token string, err error, settled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()

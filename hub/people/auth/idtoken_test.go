@@ -87,7 +87,7 @@ func TestAnIDTokenIsRenewedOnceForMany(t *testing.T) {
 	got := make(chan string, many)
 	for range many {
 		go func() {
-			id, _ := token.current(context.Background()) //nolint:usetesting // it outlives a test that fails
+			id, _ := token.current(context.Background()) // it outlives a test that fails
 			got <- id
 		}()
 	}

@@ -89,7 +89,7 @@ func (l *login) in(t *testing.T) *issuer.Browser {
 // host is the dashboard as a site.
 func (l *login) host() string { return strings.TrimPrefix(l.URL, "https://") }
 
-var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`) //nolint:gochecknoglobals // compiled once
+var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 // TestIssuer signs people in at an issuer, honest and not, all on one API server.
 func TestIssuer(t *testing.T) {
@@ -104,6 +104,7 @@ func TestIssuer(t *testing.T) {
 }
 
 func (l *login) walk(t *testing.T) {
+	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
 	b := l.browser(t)
@@ -143,6 +144,7 @@ func (l *login) walk(t *testing.T) {
 }
 
 func (l *login) foreign(t *testing.T) {
+	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
 	// begun goes as far as the issuer, and returns where that sends the browser.
@@ -200,6 +202,7 @@ func (l *login) foreign(t *testing.T) {
 }
 
 func (l *login) lies(t *testing.T) {
+	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
 	defer l.issuer.SetMint(nil)
@@ -233,6 +236,7 @@ func (l *login) lies(t *testing.T) {
 }
 
 func (l *login) elsewhere(t *testing.T) {
+	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
 	for _, to := range []string{"//evil.example/", "https://evil.example/", `/\evil.example`, "javascript:alert(1)", "/x\r\nSet-Cookie: a=b"} {
@@ -252,6 +256,7 @@ func (l *login) elsewhere(t *testing.T) {
 }
 
 func (l *login) renewal(t *testing.T) {
+	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
 	l.issuer.SetLife(15*time.Second, true)
@@ -263,8 +268,11 @@ func (l *login) renewal(t *testing.T) {
 		for range cap(open) {
 			go func() { open <- b.Step(l.URL + "/applications") }()
 		}
+		pages := make([]issuer.Page, 0, cap(open))
 		for range cap(open) {
-			p := <-open
+			pages = append(pages, <-open)
+		}
+		for _, p := range pages {
 			g.Expect(p.Code).To(Equal(http.StatusOK), p.Text)
 			g.Expect(p.Text).To(ContainSubstring("checkout"))
 		}
@@ -285,6 +293,7 @@ func (l *login) renewal(t *testing.T) {
 }
 
 func (l *login) down(t *testing.T) {
+	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
 	b := l.in(t)

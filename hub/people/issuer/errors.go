@@ -37,8 +37,7 @@ func refused(format string, args ...any) error { return RefusedError{fmt.Errorf(
 // explain sorts what went wrong with a request to the token endpoint. What it says of the client, and not of the
 // person, is for whoever runs the hub to mend, and ends no session.
 func (i *Issuer) explain(doing string, err error) error {
-	var answer *oauth2.RetrieveError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		code := answer.ErrorCode
 		if code == "" {
 			code = answer.Response.Status
