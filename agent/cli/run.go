@@ -141,7 +141,7 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		}
 		return err
 	}
-	o.Hub, o.Cluster, o.Trust = credentials.Config(), credentials.Cluster(), credentials.Trust
+	o.Hub, o.Cluster, o.Trust, o.Traffic = credentials.Config(), credentials.Cluster(), credentials.Trust, credentials.Traffic
 	err = credentials.Reinstated(ctx)
 	if err == nil && ctx.Err() == nil {
 		err = serve(ctx, credentials, o)

@@ -55,6 +55,9 @@ type Deps struct {
 	Unclaimed func() int
 	// Held returns the condition about deletions that are held back, if there is one.
 	Held func() (metav1.Condition, bool)
+	// Agent returns what the agent counts of itself, without the time and the restarts; nil if
+	// the hub is told nothing of that.
+	Agent func() clusterv1alpha1.AgentReport
 	// Probed is told whether the member is ready; it may be nil.
 	Probed func(ready metav1.Condition)
 	// Clock tells the time.
@@ -70,6 +73,7 @@ type Reconciler struct {
 	namespace string
 	unclaimed func() int
 	held      func() (metav1.Condition, bool)
+	agent     func() clusterv1alpha1.AgentReport
 	probed    func(metav1.Condition)
 	clock     clock.Clock
 	frequency time.Duration
@@ -77,6 +81,8 @@ type Reconciler struct {
 	member   *member
 	workload *workload
 	damper   facts.Damper
+	// reported is what this agent told of itself last; nil if it told nothing yet.
+	reported *clusterv1alpha1.AgentReport
 	// nodes and resources are the last sums, of the models that they were made with.
 	nodes     *clusterv1alpha1.NodeSummary
 	resources *clusterv1alpha1.ResourceSummary
@@ -105,6 +111,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		namespace: deps.Namespace,
 		unclaimed: deps.Unclaimed,
 		held:      deps.Held,
+		agent:     deps.Agent,
 		probed:    deps.Probed,
 		clock:     deps.Clock,
 		frequency: deps.Frequency,
@@ -155,6 +162,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if r.probed != nil {
 		r.probed(facts.Ready(seen.probe))
 	}
+	before := cluster.Status.DeepCopy()
 	edit, err := kube.Begin(cluster)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -166,11 +174,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		setStatus(cluster, seen, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	}
 	r.setHeld(cluster)
+	told := r.setAgent(cluster, !equality.Semantic.DeepEqual(before, &cluster.Status))
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent)
 	if err != nil {
 		r.workload.Again()
 		return reconcile.Result{}, fmt.Errorf("reporting the member: %w", err)
 	}
+	r.reported = told
 	is := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
 	if wrote && is != nil && (was == nil || was.Status != is.Status) {
 		ctrl.LoggerFrom(ctx).Info("Told the hub how the member is", "ready", is.Status, "reason", is.Message)
@@ -184,6 +194,20 @@ func (r *Reconciler) setHeld(cluster *clusterv1alpha1.Cluster) {
 		held.ObservedGeneration = cluster.Generation
 		meta.SetStatusCondition(&cluster.Status.Conditions, held)
 	}
+}
+
+// setAgent puts into the status of the Cluster what the agent counts of itself, if the status is
+// written anyway or it is time. It returns what the hub has been told once that is written.
+func (r *Reconciler) setAgent(cluster *clusterv1alpha1.Cluster, written bool) *clusterv1alpha1.AgentReport {
+	if r.agent == nil {
+		return nil
+	}
+	next := facts.Report(r.reported, cluster.Status.Agent, r.agent(), r.clock.Now())
+	if !written && !facts.ReportDue(r.reported, &next, facts.ReportEvery(r.frequency)) {
+		return r.reported
+	}
+	cluster.Status.Agent = &next
+	return &next
 }
 
 // tellHeld tells the hub of deletions alone.

@@ -178,6 +178,9 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 // Drifts counts what was put back since the start.
 func (r *Reconciler) Drifts() int64 { return r.drifts.Load() }
 
+// Stuck counts the objects that were deleted from the member and are held there by finalizers.
+func (r *Reconciler) Stuck() int { return r.pendingDeletions.Stuck() }
+
 // drifted tells of what was put back, if anything was: the object as it was found (nil if
 // it had vanished) and as it is now.
 func (r *Reconciler) drifted(ctx context.Context, work types.NamespacedName, m plan.Manifest, found, applied *unstructured.Unstructured) {

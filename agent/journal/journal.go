@@ -66,8 +66,9 @@ type Journal struct {
 	writing sync.RWMutex
 
 	mu sync.Mutex
-	// kept is what of each Work is on disk.
-	kept map[string]version
+	// kept is what of each Work is on disk, and sizes is how long its file is.
+	kept  map[string]version
+	sizes map[string]int
 	// unwritten are the Works of which the disk does not have what it should.
 	unwritten map[string]entry.Record
 	// dirUnsynced says that names changed since the directory was last synced.
@@ -108,6 +109,7 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		replace:   atomicfile.Replace,
 		syncDir:   atomicfile.SyncDirectory,
 		kept:      map[string]version{},
+		sizes:     map[string]int{},
 		unwritten: map[string]entry.Record{},
 	}
 	if err := os.MkdirAll(j.directory, directoryMode); err != nil {
@@ -118,7 +120,7 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		j.fail(err)
 	}
 	var member entry.Member
-	err := j.read(memberFile, &member)
+	_, err := j.read(memberFile, &member)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return j, "", nil
@@ -180,7 +182,7 @@ func (j *Journal) load() []entry.Record {
 	var out []entry.Record
 	for _, name := range j.files() {
 		var r entry.Record
-		err := j.read(name, &r)
+		size, err := j.read(name, &r)
 		switch {
 		case err != nil:
 		case r.Work == nil:
@@ -192,7 +194,7 @@ func (j *Journal) load() []entry.Record {
 			j.setAside(name, err)
 			continue
 		}
-		j.kept[r.Work.Name] = versionOf(r)
+		j.kept[r.Work.Name], j.sizes[r.Work.Name] = versionOf(r), size
 		out = append(out, r)
 	}
 	j.metrics.works.Set(float64(len(j.kept)))
@@ -219,12 +221,13 @@ func (j *Journal) files() []string {
 	return out
 }
 
-func (j *Journal) read(name string, value any) error {
+// read reads a file, and says how long it is.
+func (j *Journal) read(name string, value any) (int, error) {
 	text, err := os.ReadFile(filepath.Join(j.directory, name)) //nolint:gosec // It is one of ours.
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return entry.Decode(name, text, j.key, value)
+	return len(text), entry.Decode(name, text, j.key, value)
 }
 
 func (j *Journal) setAside(name string, why error) {
@@ -271,6 +274,7 @@ func (j *Journal) write(r entry.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.kept[r.Work.Name] = versionOf(r)
+	j.sizes[r.Work.Name] = len(text)
 	j.dirUnsynced = true
 	j.metrics.works.Set(float64(len(j.kept)))
 	return nil
@@ -296,6 +300,7 @@ func (j *Journal) remove(work string) {
 	j.mu.Lock()
 	_, ok := j.kept[work]
 	delete(j.kept, work)
+	delete(j.sizes, work)
 	delete(j.unwritten, work)
 	j.dirUnsynced = j.dirUnsynced || ok
 	j.metrics.works.Set(float64(len(j.kept)))
@@ -313,7 +318,7 @@ func (j *Journal) Erase() error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	j.mu.Lock()
-	j.kept, j.unwritten = map[string]version{}, map[string]entry.Record{}
+	j.kept, j.sizes, j.unwritten = map[string]version{}, map[string]int{}, map[string]entry.Record{}
 	j.mu.Unlock()
 	j.member.Namespace = ""
 	if err := os.RemoveAll(j.directory); err != nil {

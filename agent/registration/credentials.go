@@ -42,6 +42,7 @@ type Credentials struct {
 	random      func() float64
 	connection  *rest.Config
 	dial        dialFunc
+	traffic     traffic
 	secretStore *SecretStore
 
 	// refused is told that the hub refused something, interrupted that it did not answer, or had
@@ -83,7 +84,7 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	if o.Connection != nil {
 		dial = o.Connection.Dial
 	}
-	c.dial = redialed(dial, func() { tell(c.interrupted) })
+	c.dial = c.traffic.counted(redialed(dial, func() { tell(c.interrupted) }))
 	who, err := c.state.identity()
 	if err != nil {
 		return nil, err

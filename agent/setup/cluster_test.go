@@ -1,6 +1,8 @@
 package setup_test
 
 import (
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +45,42 @@ func TestTheHubLearnsHowTheMemberIs(t *testing.T) {
 	g.Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(4)))
 	g.Expect(lease.Spec.RenewTime.Time).To(BeTemporally("~", time.Now(), 5*time.Second))
 	g.Expect(lease.ManagedFields).To(BeEmpty(), "nobody needs them, and they would travel with each renewal")
+}
+
+// TestWhatAnAgentCountsIsToldSeldom: a change that is put back costs no write of the Cluster, until it
+// is time for one; here that is every half a minute.
+func TestWhatAnAgentCountsIsToldSeldom(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t, "counted")
+	w.work(t, "settings", w.configMap("settings"))
+	live := &corev1.ConfigMap{}
+	g.Eventually(func(g Gomega) {
+		g.Expect(meta.IsStatusConditionTrue(w.cluster(g).Status.Conditions, clusterv1alpha1.ClusterReady)).To(BeTrue())
+		g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: "settings"}, live)).To(Succeed())
+	}).WithTimeout(patience).Should(Succeed())
+	first := w.cluster(g).Status.Agent
+	g.Expect(first).NotTo(BeNil(), "it went with the first status")
+	g.Expect(first.Restarts).To(BeZero())
+
+	before := live.DeepCopy()
+	live.Data["a"] = "theirs"
+	g.Expect(w.client.Patch(t.Context(), live, client.MergeFrom(before))).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
+		g.Expect(live.Data).To(HaveKeyWithValue("a", before.Data["a"]))
+	}).WithTimeout(patience).Should(Succeed())
+
+	g.Eventually(func(g Gomega) {
+		g.Expect(w.cluster(g).Status.Agent.DriftRepaired).To(BeEquivalentTo(1))
+	}).WithTimeout(time.Minute + patience).Should(Succeed())
+	// Of nodes, which other tests make, the hub is told at once, and of drift with it.
+	alone := slices.DeleteFunc(w.writes.about("/clusters/"+w.name+"/status"), func(line string) bool {
+		return !regexp.MustCompile(`"status":\{"agent":\{[^{}]*\}\}`).MatchString(line)
+	})
+	g.Expect(len(alone)).To(BeNumerically("<=", 1))
+	if len(alone) == 1 {
+		g.Expect(w.cluster(g).Status.Agent.Time.Sub(first.Time.Time)).To(BeNumerically(">=", 30*time.Second))
+	}
 }
 
 func TestAnAgentThatIsAliveTakesBackWhatTheHubConcluded(t *testing.T) {

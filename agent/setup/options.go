@@ -56,6 +56,9 @@ type Options struct {
 	// Trust returns the hashes of the certificate authorities that the agent trusts and of the
 	// one of its own certificate, for the hub; nil tells it nothing.
 	Trust func() (authorities []string, issuer string)
+	// Traffic returns how many bytes went to the hub and came from it since the process started;
+	// nil if nobody counts them.
+	Traffic func() (sent, received int64)
 	// StatusFrequency is how often the member is asked how it is.
 	StatusFrequency time.Duration
 	// LeaseDuration is after how much silence the hub gives the agent up.

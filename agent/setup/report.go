@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"fairlead.dev/agent/execution"
+	"fairlead.dev/agent/journal"
 	"fairlead.dev/agent/status"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
 // hangPatience is for how long an agent may not try to renew its lease at least.
@@ -147,3 +150,20 @@ func (s *hubContact) Report() Report {
 	out.Ready, out.Member = s.member.Status == metav1.ConditionTrue, s.member.Message
 	return out
 }
+
+// counted is what the hub is told of the agent itself. The journal may be nil.
+func (s *hubContact) counted(j *journal.Journal) clusterv1alpha1.AgentReport {
+	out := clusterv1alpha1.AgentReport{
+		Started: metav1.NewTime(s.started), DriftRepaired: s.executor.Drifts(), StuckObjects: bounded32(s.executor.Stuck()),
+	}
+	if j != nil {
+		size := j.Size()
+		out.Journal = &clusterv1alpha1.JournalReport{Works: bounded32(size.Works), Bytes: size.Bytes, Failing: size.Failing}
+	}
+	if s.options.Traffic != nil {
+		out.SentBytes, out.ReceivedBytes = s.options.Traffic()
+	}
+	return out
+}
+
+func bounded32(n int) int32 { return int32(min(n, math.MaxInt32)) }

@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/status"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
@@ -155,6 +156,7 @@ func serve(ctx context.Context, o Options) error {
 		Pods:         unready,
 		Unclaimed:    executor.Unclaimed,
 		Held:         executor.Held,
+		Agent:        func() clusterv1alpha1.AgentReport { return me.counted(known.journal) },
 		Probed:       me.Probed,
 		Clock:        o.Clock,
 		Frequency:    o.StatusFrequency,

@@ -112,6 +112,27 @@ func describeState(line func(key, format string, args ...any), c *clusters.Clust
 	if c.Agent != "" {
 		line("Agent", "%s", c.Agent)
 	}
+	describeAgent(line, c.Report, now)
+}
+
+// describeAgent says what an agent counts of itself.
+func describeAgent(line func(key, format string, args ...any), r *clusterv1alpha1.AgentReport, now time.Time) {
+	if r == nil {
+		return
+	}
+	const megabyte = 1e6
+	line("Started", "%s ago; restarts that the hub heard of: %d", age(max(now.Sub(r.Started.Time), 0)), r.Restarts)
+	line("Drift", "%d changes in the member put back since then", r.DriftRepaired)
+	if r.StuckObjects > 0 {
+		line("Stuck", "%d deleted objects are held by finalizers", r.StuckObjects)
+	}
+	if j := r.Journal; j != nil {
+		line("Journal", "%d Works, %.1f MB", j.Works, float64(j.Bytes)/megabyte)
+	}
+	if r.SentBytes+r.ReceivedBytes > 0 {
+		line("Traffic", "%.1f MB to the hub, %.1f MB from it", float64(r.SentBytes)/megabyte, float64(r.ReceivedBytes)/megabyte)
+	}
+	line("Counted", "%s ago", age(max(now.Sub(r.Time.Time), 0)))
 }
 
 // mostRefused is how many refusals are shown.

@@ -152,7 +152,7 @@ func has(m *dto.Metric, labels map[string]string) bool {
 	return true
 }
 
-// value returns the gauge whose labels have these values, in the order of their names; -1 if there is none.
+// value returns the gauge or counter whose labels have these values, in the order of their names; -1 if there is none.
 func value(there map[string]*dto.MetricFamily, name string, labels ...string) float64 {
 	for _, m := range there[name].GetMetric() {
 		var values []string
@@ -160,7 +160,7 @@ func value(there map[string]*dto.MetricFamily, name string, labels ...string) fl
 			values = append(values, l.GetValue())
 		}
 		if slices.Equal(values, labels) {
-			return m.GetGauge().GetValue()
+			return m.GetGauge().GetValue() + m.GetCounter().GetValue()
 		}
 	}
 	return -1

@@ -135,16 +135,20 @@ func TestEachAlertFires(t *testing.T) {
 			quiet: []series{metric("fairlead_hub_rollout_set_aside_oldest_seconds", always(day))}, text: "8d",
 		},
 		"FairleadDriftFought": {
-			fires: []series{metric("fairlead_agent_execution_drift_total", growing(1), "instance", "edge-1")},
-			quiet: []series{metric("fairlead_agent_execution_drift_total", growing(0.001), "instance", "edge-1")}, text: "1 changes a second",
+			fires: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(1), "cluster", "edge-1")},
+			quiet: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(0.001), "cluster", "edge-1")}, text: "1 changes a second",
 		},
 		"FairleadObjectsStuck": {
-			fires: []series{metric("fairlead_agent_execution_stuck_objects", always(1), "instance", "edge-1")},
-			quiet: []series{metric("fairlead_agent_execution_stuck_objects", always(0), "instance", "edge-1")}, text: "1 objects",
+			fires: []series{metric("fairlead_hub_agent_stuck_objects", always(1), "cluster", "edge-1")},
+			quiet: []series{metric("fairlead_hub_agent_stuck_objects", always(0), "cluster", "edge-1")}, text: "1 objects",
 		},
 		"FairleadJournalFailing": {
-			fires: []series{metric("fairlead_agent_journal_failing", always(1), "instance", "edge-1")},
-			quiet: []series{metric("fairlead_agent_journal_failing", always(0), "instance", "edge-1")}, text: "edge-1",
+			fires: []series{metric("fairlead_hub_agent_journal_failing", always(1), "cluster", "edge-1")},
+			quiet: []series{metric("fairlead_hub_agent_journal_failing", always(0), "cluster", "edge-1")}, text: "edge-1",
+		},
+		"FairleadAgentRestarts": {
+			fires: []series{metric("fairlead_hub_agent_restarts_total", growing(0.01), "cluster", "edge-1")},
+			quiet: []series{metric("fairlead_hub_agent_restarts_total", growing(0.0002), "cluster", "edge-1")}, text: "edge-1",
 		},
 	}
 	rules, err := Rules()

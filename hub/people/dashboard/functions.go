@@ -34,6 +34,7 @@ func (s *Server) functions() template.FuncMap {
 		"until":       until,
 		"cores":       cores,
 		"bytes":       bytesOf,
+		"byteCount":   func(n int64) string { return bytesOf(*resource.NewQuantity(n, resource.BinarySI)) },
 		"count":       count,
 		"join":        strings.Join,
 		"lower":       strings.ToLower,

@@ -10,6 +10,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/hub/people/monitoring/series"
 	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/clusters"
@@ -27,6 +28,9 @@ func (m *Monitor) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		d.applications, d.clusters, d.policies, d.heartbeat, d.certificate, d.works, d.held, d.refused, d.unclaimed, d.pending, d.oldest,
 	} {
+		ch <- desc
+	}
+	for _, desc := range d.agent.all() {
 		ch <- desc
 	}
 }
@@ -65,6 +69,10 @@ type metricSet struct{ metrics []prometheus.Metric }
 
 func (t *metricSet) gauge(desc *prometheus.Desc, value float64, labels ...string) {
 	t.metrics = append(t.metrics, prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...))
+}
+
+func (t *metricSet) counter(desc *prometheus.Desc, value float64, labels ...string) {
+	t.metrics = append(t.metrics, prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, labels...))
 }
 
 func (m *Monitor) addApplications(t *metricSet, state *snapshot, now time.Time) {
@@ -112,6 +120,9 @@ func (m *Monitor) addClusters(t *metricSet, state *snapshot, now time.Time) {
 			held = 1
 		}
 		t.gauge(m.describe.held, held, c.Name)
+		if c.Report != nil && c.State != clusters.Forgotten {
+			t.addAgent(m.describe.agent, c.Name, c.Report)
+		}
 		w := c.Works
 		t.gauge(m.describe.works, float64(w.Applied), c.Name, "applied")
 		t.gauge(m.describe.works, float64(w.Failing), c.Name, "failing")
@@ -122,4 +133,24 @@ func (m *Monitor) addClusters(t *metricSet, state *snapshot, now time.Time) {
 		t.gauge(m.describe.clusters, float64(states[s]), string(s))
 	}
 	t.gauge(m.describe.unclaimed, float64(unclaimed))
+}
+
+// addAgent tells what an agent counts of itself. Counters begin anew with the agent.
+func (t *metricSet) addAgent(d agentDescriptions, cluster string, r *clusterv1alpha1.AgentReport) {
+	t.counter(d.drift, float64(r.DriftRepaired), cluster)
+	t.counter(d.restarts, float64(r.Restarts), cluster)
+	t.gauge(d.stuck, float64(r.StuckObjects), cluster)
+	var journal clusterv1alpha1.JournalReport
+	if r.Journal != nil {
+		journal = *r.Journal
+	}
+	failing := 0.0
+	if journal.Failing {
+		failing = 1
+	}
+	t.gauge(d.journalWorks, float64(journal.Works), cluster)
+	t.gauge(d.journalBytes, float64(journal.Bytes), cluster)
+	t.gauge(d.journalFailing, failing, cluster)
+	t.counter(d.sent, float64(r.SentBytes), cluster)
+	t.counter(d.received, float64(r.ReceivedBytes), cluster)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/people/monitoring/series"
 	"fairlead.dev/hub/people/view/applications"
@@ -31,7 +32,7 @@ func values(g *WithT, metrics []prometheus.Metric) map[string]float64 {
 		}
 		for name, desc := range names() {
 			if m.Desc().String() == desc.String() {
-				out[name+key] = written.GetGauge().GetValue()
+				out[name+key] = written.GetGauge().GetValue() + written.GetCounter().GetValue()
 			}
 		}
 	}
@@ -43,6 +44,8 @@ func names() map[string]*prometheus.Desc {
 	return map[string]*prometheus.Desc{
 		"applications": d.applications, "clusters": d.clusters, "idle": d.policies, "heartbeat": d.heartbeat, "certificate": d.certificate,
 		"works": d.works, "held": d.held, "refused": d.refused, "unclaimed": d.unclaimed, "pending": d.pending, "oldest": d.oldest,
+		"drift": d.agent.drift, "restarts": d.agent.restarts, "stuck": d.agent.stuck, "sent": d.agent.sent, "received": d.agent.received,
+		"journal works": d.agent.journalWorks, "journal bytes": d.agent.journalBytes, "journal failing": d.agent.journalFailing,
 	}
 }
 
@@ -85,20 +88,30 @@ func TestWhatIsTold(t *testing.T) {
 			{
 				Name: "edge-1", State: clusters.Ready, Unclaimed: 2, DeletionsHeld: "Too many.", Works: &clusters.Works{Total: 10, Applied: 5, Failing: 2, Deleting: 1},
 				Certificate: &clusters.Certificate{Expires: clk.Now().Add(time.Hour)},
+				Report: &clusterv1alpha1.AgentReport{
+					Restarts: 2, DriftRepaired: 7, StuckObjects: 1, SentBytes: 1000, ReceivedBytes: 2000,
+					Journal: &clusterv1alpha1.JournalReport{Works: 9, Bytes: 900, Failing: true},
+				},
 			},
-			{Name: "edge-2", State: clusters.Forgotten, Works: &clusters.Works{}, Certificate: &clusters.Certificate{}},
+			{Name: "edge-2", State: clusters.Forgotten, Works: &clusters.Works{}, Certificate: &clusters.Certificate{}, Report: &clusterv1alpha1.AgentReport{}},
+			{Name: "edge-3", State: clusters.Ready, Works: &clusters.Works{}, Report: &clusterv1alpha1.AgentReport{}},
+			{Name: "edge-4", State: clusters.Ready, Works: &clusters.Works{}},
 		}}, clk.Now())
 		return values(g, set.metrics)
 	}
 	out := tell(applications.Waiting)
 	for key, want := range map[string]float64{
 		"applications Waiting": 1, "applications Healthy": 1, "applications Failing": 0, "refused Denied": 1, "refused Other": 0, "idle": 3,
-		"pending": 1, "oldest": 20, "heartbeat edge-1": 30, "certificate edge-1": 3600, "clusters Ready": 1, "clusters Forgotten": 1, "clusters Silent": 0,
+		"pending": 1, "oldest": 20, "heartbeat edge-1": 30, "certificate edge-1": 3600, "clusters Ready": 3, "clusters Forgotten": 1, "clusters Silent": 0,
 		"works edge-1 applied": 5, "works edge-1 failing": 2, "works edge-1 deleting": 1, "works edge-1 waiting": 2, "unclaimed": 2, "held edge-1": 1, "held edge-2": 0,
+		"restarts edge-1": 2, "drift edge-1": 7, "stuck edge-1": 1, "sent edge-1": 1000, "received edge-1": 2000,
+		"journal works edge-1": 9, "journal bytes edge-1": 900, "journal failing edge-1": 1, "journal failing edge-3": 0, "drift edge-3": 0,
 	} {
 		g.Expect(out).To(HaveKeyWithValue(key, want))
 	}
 	g.Expect(out).NotTo(HaveKey("certificate edge-2"), "nobody renews what was forgotten")
+	g.Expect(out).NotTo(HaveKey("drift edge-2"), "it was forgotten")
+	g.Expect(out).NotTo(HaveKey("drift edge-4"), "its agent is of a version that counts nothing")
 	g.Expect(tell(applications.Stale)).To(HaveKeyWithValue("pending", 0.0), "it waits for a cluster that is silent, of which another metric tells")
 
 	m.see(binding(2, true), false)

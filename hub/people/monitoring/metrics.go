@@ -11,6 +11,33 @@ import (
 // descriptions are of what is counted when it is asked for.
 type descriptions struct {
 	applications, clusters, policies, heartbeat, certificate, works, held, refused, unclaimed, pending, oldest *prometheus.Desc
+	agent                                                                                                      agentDescriptions
+}
+
+// agentDescriptions are of what agents count of themselves, which travels in the status of their
+// Clusters: nobody can scrape them behind a firewall.
+type agentDescriptions struct {
+	drift, restarts, stuck, journalWorks, journalBytes, journalFailing, sent, received *prometheus.Desc
+}
+
+func describeAgents() agentDescriptions {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("fairlead_hub_agent_"+name, help, []string{"cluster"}, nil)
+	}
+	return agentDescriptions{
+		drift:          desc("drift_repaired_total", "Changes in a member that its agent put back, since the agent started."),
+		restarts:       desc("restarts_total", "How often the agent of a cluster was started anew and told the hub."),
+		stuck:          desc("stuck_objects", "Objects that were deleted from a member and are held there by finalizers."),
+		journalWorks:   desc("journal_works", "Works that the agent of a cluster has on its disk."),
+		journalBytes:   desc("journal_bytes", "How long the files of the Works are that the agent of a cluster has on its disk."),
+		journalFailing: desc("journal_failing", "1 if the agent of a cluster cannot write its journal, 0 if it can or keeps none."),
+		sent:           desc("sent_bytes_total", "Bytes that the agent of a cluster sent to the hub since it started, TLS included."),
+		received:       desc("received_bytes_total", "Bytes that the agent of a cluster got from the hub since it started, TLS included."),
+	}
+}
+
+func (d agentDescriptions) all() []*prometheus.Desc {
+	return []*prometheus.Desc{d.drift, d.restarts, d.stuck, d.journalWorks, d.journalBytes, d.journalFailing, d.sent, d.received}
 }
 
 func describe() descriptions {
@@ -18,6 +45,7 @@ func describe() descriptions {
 		return prometheus.NewDesc("fairlead_hub_"+name, help, labels, nil)
 	}
 	return descriptions{
+		agent:        describeAgents(),
 		applications: desc("applications", "Templates that policies send out, or that follow one, by the worst that there is to say of each.", "state"),
 		clusters:     desc("clusters", "Clusters by how they are.", "state"),
 		policies:     desc("idle_policies", "Policies that have no template."),

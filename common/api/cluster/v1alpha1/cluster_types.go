@@ -320,9 +320,76 @@ type ClusterStatus struct {
 	// +optional
 	UnclaimedObjects int32 `json:"unclaimedObjects,omitempty"`
 
+	// Agent is what the agent counts of itself: nobody can scrape it behind a firewall. The hub
+	// shows it and exports it as metrics; nothing is decided by it. Absent until the agent has
+	// reported; agents of older versions never do. Written by the agent. It is ours.
+	// +optional
+	Agent *AgentReport `json:"agent,omitempty"`
+
 	// RemedyActions are what Remedies ask for.
 	// +optional
 	RemedyActions []string `json:"remedyActions,omitempty"`
+}
+
+// AgentReport is what an agent counts of itself. Its version is on its lease.
+type AgentReport struct {
+	// Time is when the agent counted, by its own clock.
+	// +required
+	Time metav1.Time `json:"time"`
+
+	// Started is when it began to count, by its own clock: when its process started, or when
+	// it found the hub or the member restored from a snapshot and began anew.
+	// +required
+	Started metav1.Time `json:"started"`
+
+	// Restarts counts how often an agent that started found the report of another start here.
+	// One that stopped before it could report is not counted.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Restarts int32 `json:"restarts,omitempty"`
+
+	// DriftRepaired counts the changes in the member that were put back since Started.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	DriftRepaired int64 `json:"driftRepaired,omitempty"`
+
+	// StuckObjects counts the objects that were deleted from the member and are held there by
+	// finalizers.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	StuckObjects int32 `json:"stuckObjects,omitempty"`
+
+	// Journal is what the agent has on its disk; absent if it keeps nothing there.
+	// +optional
+	Journal *JournalReport `json:"journal,omitempty"`
+
+	// SentBytes counts what the agent's process sent to the hub since it started, TLS included.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SentBytes int64 `json:"sentBytes,omitempty"`
+
+	// ReceivedBytes counts what came from the hub, likewise.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReceivedBytes int64 `json:"receivedBytes,omitempty"`
+}
+
+// JournalReport is about the journal of an agent: the last Works, on the member's disk.
+type JournalReport struct {
+	// Works counts those in it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Works int32 `json:"works,omitempty"`
+
+	// Bytes is how long the files of these are together.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Bytes int64 `json:"bytes,omitempty"`
+
+	// Failing says that the journal cannot be written. An agent that starts anew while the
+	// hub is away would not know what to enforce.
+	// +optional
+	Failing bool `json:"failing,omitempty"`
 }
 
 // APIEnablement is one group and version of the member's API.

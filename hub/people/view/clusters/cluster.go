@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
 // State is the first thing to say of a cluster. The names are shown to people and are
@@ -70,6 +72,8 @@ type Cluster struct {
 	// DeletionsHeld says why the agent holds back deletions, and how they are let go; empty if
 	// it does not.
 	DeletionsHeld string `json:"deletionsHeld,omitempty"`
+	// Report is what the agent counts of itself; nil if it told nothing of that.
+	Report *clusterv1alpha1.AgentReport `json:"agentReport,omitempty"`
 	// Certificate is the last that the agent was given; nil if the hub gave none.
 	Certificate *Certificate `json:"certificate,omitempty"`
 	// Joined is when it did; nil if nobody has yet.

@@ -46,6 +46,7 @@ func Of(in Input) Cluster {
 		Name: c.Name, Version: c.Status.KubernetesVersion,
 		Region: c.Spec.Region, Zones: zones(c), Provider: c.Spec.Provider, Labels: c.Labels,
 		Works: in.Works, Unclaimed: c.Status.UnclaimedObjects, Created: c.CreationTimestamp.Time,
+		Report: c.Status.Agent.DeepCopy(),
 	}
 	for _, taint := range c.Spec.Taints {
 		out.Taints = append(out.Taints, taint.ToString())
@@ -192,6 +193,12 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 	}
 	if row.Unclaimed > 0 {
 		say("%d objects in it name a Work that the hub does not have.", row.Unclaimed)
+	}
+	if row.Report != nil && row.Report.StuckObjects > 0 {
+		say("%d objects were deleted from it and are held there by finalizers; see `hub events --cluster %s`.", row.Report.StuckObjects, c.Name)
+	}
+	if row.Report != nil && row.Report.Journal != nil && row.Report.Journal.Failing {
+		say("Its agent cannot write its journal; free space on its disk or mend it.")
 	}
 	return out
 }

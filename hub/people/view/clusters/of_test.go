@@ -101,6 +101,22 @@ func TestStateAndRemarks(t *testing.T) {
 			Ready,
 			[]string{"3 objects in it name a Work that the hub does not have."},
 		},
+		"objects do not go and the disk is full": {
+			Input{Cluster: cluster(yes, func(c *clusterv1alpha1.Cluster) {
+				c.Status.Agent = &clusterv1alpha1.AgentReport{StuckObjects: 2, Journal: &clusterv1alpha1.JournalReport{Failing: true}}
+			})},
+			Ready,
+			[]string{
+				"2 objects were deleted from it and are held there by finalizers; see `hub events --cluster edge-1`.",
+				"Its agent cannot write its journal; free space on its disk or mend it.",
+			},
+		},
+		"its agent is well": {
+			Input{Cluster: cluster(yes, func(c *clusterv1alpha1.Cluster) {
+				c.Status.Agent = &clusterv1alpha1.AgentReport{DriftRepaired: 2, Journal: &clusterv1alpha1.JournalReport{Works: 3}}
+			})},
+			Ready, nil,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
