@@ -49,7 +49,7 @@ type Maker struct {
 // ToFile makes a backup in a file that only its owner may read. The file has its name once it is whole, on disk, and was restored to a
 // scratch directory; until then its name begins with a dot and ends with .partial. A file that is there already stays.
 func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error) {
-	if _, err := os.Lstat(path); err == nil {
+	if _, err := os.Lstat(path); err == nil { //nolint:gosec // where the operator says
 		return nil, fmt.Errorf("%q exists: name another file, or move it away", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("writing the backup: %w", err)
@@ -61,7 +61,7 @@ func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error)
 	defer func() {
 		_ = file.Close()
 		if err != nil {
-			_ = os.Remove(file.Name())
+			_ = os.Remove(file.Name()) //nolint:gosec // where the operator says
 		}
 	}()
 	seal, keys := m.Seal, Keys(nil)
@@ -82,7 +82,7 @@ func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error)
 	if err != nil {
 		return nil, fmt.Errorf("the backup was made, and cannot be restored: %w", err)
 	}
-	if err := os.Rename(file.Name(), path); err != nil {
+	if err := os.Rename(file.Name(), path); err != nil { //nolint:gosec // where the operator says
 		return nil, fmt.Errorf("naming the backup: %w", err)
 	}
 	if err := atomicfile.SyncDirectory(filepath.Dir(path)); err != nil {

@@ -170,7 +170,7 @@ func TestAFullDiskLeavesTheOldBackupsAndNoPartOfOne(t *testing.T) {
 	g := NewWithT(t)
 	dir := os.Getenv(inSmallDisk)
 	if dir == "" {
-		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // this very program
+		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 		again.Env = append(os.Environ(), inSmallDisk+"="+t.TempDir())
 		again.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
