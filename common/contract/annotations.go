@@ -131,6 +131,9 @@ const (
 	// UsualCapacityAnnotation, on a Cluster, is what capacity its agent reported the day before
 	// and when that was noted, as JSON: what its reports are compared with.
 	UsualCapacityAnnotation = "fairlead.dev/usual-capacity"
+	// ClustersAnnotation, on a Namespace of the hub, is which clusters what is in it may go to: a label selector over
+	// Clusters as kubectl takes it. Without it these are all. Whoever may write Namespaces sets it.
+	ClustersAnnotation = "fairlead.dev/clusters"
 	// ScaleTargetAnnotation, on the binding of a HorizontalPodAutoscaler, is the template that
 	// carries RetainReplicasLabel because of it, as JSON.
 	ScaleTargetAnnotation = "fairlead.dev/scale-target"

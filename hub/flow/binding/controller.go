@@ -77,7 +77,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			For(kind.New(), builder.WithPredicates(bindingChanged())).
 			Watches(&workv1alpha1.Work{}, r.onWork()).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster(), builder.WithPredicates(clusterChanged())).
-			Watches(&corev1.Namespace{}, r.onNamespace(), builder.WithPredicates(comes())).
+			Watches(&corev1.Namespace{}, r.onNamespace(), builder.WithPredicates(namespaceChanged())).
 			Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride(), builder.WithPredicates(overrideChanged())).
 			Watches(&fairleadv1alpha1.StagedRollout{}, r.onRollout(), builder.WithPredicates(rolloutChanged())).
 			Watches(&fairleadv1alpha1.ClusterStagedRollout{}, r.onRollout(), builder.WithPredicates(rolloutChanged())).
@@ -140,6 +140,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("rendering %q: %w", binding.GetName(), err)
 	}
+	desired.failures = append(desired.failures, s.refused...)
 	plan := fanout.Decide(fanout.Input{
 		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect, Reasons: s.reasons,
 	})

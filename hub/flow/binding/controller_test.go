@@ -170,6 +170,7 @@ func TestStage(t *testing.T) {
 		"what is missing deletes nothing":                  whatIsMissingDeletesNothing,
 		"other namespaces' objects stay where they are":    otherNamespacesObjects,
 		"a copied binding deletes no Works of the first":   aCopiedBinding,
+		"no Work is made where the namespace may not be":   whatANamespaceMayNotUse,
 		"rules that do not answer are asked again":         rulesThatDoNotAnswer,
 		"a binding that somebody made by hand is rendered": aBindingMadeByHand,
 		"a Work says why it is deleted":                    aWorkSaysWhyItIsDeleted,

@@ -9,7 +9,7 @@
 //     binding.
 //   - Owns: the spec, labels and annotations of the Works of bindings.
 //   - Invariant: a cluster has a Work of a binding if and only if it is one of its
-//     targets, or the application is leaving it in its own time. A Work is deleted
+//     targets that the namespace may use, or the application is leaving it in its own time. A Work is deleted
 //     because its binding says so, never because something was not found, and says why
 //     before (contract.DeletionIntentAnnotation). One that somebody else deleted is made
 //     again. A Work of another binding is not touched. Where there is a quota, no Work

@@ -98,7 +98,7 @@ func (f failure) note() string {
 	if f.override {
 		return fmt.Sprintf("The override policies cannot be applied for cluster %q, which keeps what it has: %v.", f.cluster, f.err)
 	}
-	if errors.Is(f.err, errTaken) || namespaceMissing(f.err) {
+	if errors.Is(f.err, errTaken) || errors.Is(f.err, errNotAllowed) || namespaceMissing(f.err) {
 		return fmt.Sprintf("Cluster %q does not get the object: %v.", f.cluster, f.err)
 	}
 	if tooLarge(f.err) {

@@ -39,6 +39,8 @@ type scope struct {
 	template *unstructured.Unstructured
 	// clusters are the Clusters of the targets that exist and stay.
 	clusters map[string]*clusterv1alpha1.Cluster
+	// refused are clusters that were targets, and that the namespace may not use.
+	refused  []failure
 	policies override.Policies
 	// rollouts say which content the clusters get; none if all get the template as it is.
 	rollouts []*followed
@@ -93,6 +95,9 @@ func (r *reconciler) gather(ctx context.Context, id string, binding kube.Binding
 		return s, nil
 	}
 	if err := r.readClusters(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.readAllowance(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := r.readQuotas(ctx, s); err != nil {

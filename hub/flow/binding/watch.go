@@ -131,24 +131,32 @@ func (r *reconciler) onCluster() handler.EventHandler {
 	}
 }
 
-// comes lets through that an object is there now.
-func comes() predicate.Predicate {
+// namespaceChanged lets through that a namespace is there now, and that other clusters may be used in it than before.
+func namespaceChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
-		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return kube.AllowanceChanged(e.ObjectOld, e.ObjectNew) },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
 // onNamespace has the bindings looked at again that are to be in a cluster whose execution
-// namespace is there now, or is there again.
+// namespace is there now, or is there again; and those of a namespace in which other clusters may be used.
 func (r *reconciler) onNamespace() handler.EventHandler {
-	return handler.Funcs{CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-		if cluster, ok := contract.ClusterOf(r.prefix, e.Object.GetName()); ok {
-			r.enqueueTargeting(ctx, q, cluster)
-		}
-	}}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if cluster, ok := contract.ClusterOf(r.prefix, e.Object.GetName()); ok {
+				r.enqueueTargeting(ctx, q, cluster)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if r.namespaced() {
+				found, err := r.kind.List(ctx, r.hubClient, client.InNamespace(e.ObjectNew.GetName()))
+				enqueueThose(ctx, q, found, err, func(kube.Binding) bool { return true })
+			}
+		},
+	}
 }
 
 // overrideChanged lets through override policies whose spec is news.

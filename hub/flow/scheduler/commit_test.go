@@ -61,7 +61,7 @@ func TestWhatAFailedWriteLeavesBehind(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
 			var told []string
 			r := &reconciler{
-				kind: kube.ResourceBindings(), events: func(e kube.Event) { told = append(told, e.Reason) }, clock: clock,
+				hubReader: fake.NewClientBuilder().WithScheme(scheme).Build(), kind: kube.ResourceBindings(), events: func(e kube.Event) { told = append(told, e.Reason) }, clock: clock,
 				snapshot: &snapshot{}, ledger: reserve.New(), assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
 				hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{
 					Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -122,7 +122,7 @@ func TestTheNextBetterPlaceHasToLastAsLong(t *testing.T) {
 			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}
 			key := client.ObjectKeyFromObject(b)
 			r := &reconciler{
-				kind: kube.ResourceBindings(), events: func(kube.Event) {}, clock: clock, settle: time.Minute, snapshot: &snapshot{}, ledger: reserve.New(),
+				hubReader: fake.NewClientBuilder().WithScheme(scheme).Build(), kind: kube.ResourceBindings(), events: func(kube.Event) {}, clock: clock, settle: time.Minute, snapshot: &snapshot{}, ledger: reserve.New(),
 				assumed: map[types.NamespacedName]placement{}, waiting: map[types.NamespacedName]string{},
 				failbackSince: map[types.NamespacedName]time.Time{key: clock.Now().Add(-time.Minute)},
 				hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build(), interceptor.Funcs{

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -76,7 +77,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 		// Each kind has a snapshot of its own, which is as new as what wakes its
 		// bindings. Only namespaced templates have replicas to reserve anything for.
 		r := &reconciler{
-			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
+			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, events: deps.Events, clock: deps.Clock,
 			snapshot: &snapshot{}, ledger: reserve.New(), settle: deps.Settle, deferred: deps.Deferred, deferFor: cmp.Or(deps.DeferFor, defaultDeferFor),
 			assumed: map[types.NamespacedName]placement{}, accounts: map[string]*quota.Account{}, waiting: map[types.NamespacedName]string{}, notPreferred: sets.Set[types.NamespacedName]{}, failbackSince: map[types.NamespacedName]time.Time{},
 		}
@@ -85,7 +86,8 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 			Watches(&clusterv1alpha1.Cluster{}, r.clusters())
 		if kind.Kind == kube.ResourceBindings().Kind {
 			out.namespaced = r
-			c = c.Watches(&policyv1alpha1.FederatedResourceQuota{}, r.quotas()) // quotas are of namespaces
+			// Quotas and allowances are of namespaces.
+			c = c.Watches(&policyv1alpha1.FederatedResourceQuota{}, r.quotas()).Watches(&corev1.Namespace{}, r.namespaces())
 		} else {
 			out.wide = r
 		}
@@ -99,6 +101,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 // reconciler places the bindings of one kind.
 type reconciler struct {
 	hubClient client.Client
+	hubReader client.Reader
 	kind      kube.BindingKind
 	events    kube.EventSink
 	clock     clock.PassiveClock
@@ -132,7 +135,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !hints.Responsible(binding) {
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.withdraw(ctx, binding)
 	}
 	before := slices.Clone(binding.BindingSpec().Clusters)
 	decision, wait, err := r.decide(ctx, binding)

@@ -1,8 +1,8 @@
 // Package scheduler picks the clusters of every binding.
 //
 //   - Reads: ResourceBindings and ClusterResourceBindings with a policy's claim, and what
-//     they remember of evictions; Clusters; FederatedResourceQuotas, and what the bindings of
-//     their namespaces use.
+//     they remember of evictions; Clusters; which of them a Namespace may use;
+//     FederatedResourceQuotas, and what the bindings of their namespaces use.
 //   - Writes: spec.clusters and the annotation applied-placement of the binding in one
 //     patch, with admitted-requests where there are quotas, then in its status the condition Scheduled, schedulerObservedGeneration,
 //     schedulerObservingAffinityName and lastScheduledTime in another. Where that is routine (a
@@ -12,7 +12,8 @@
 //     A cluster that it leaves although the application could stay (a preferred one has
 //     room again, or a decision from scratch was asked for) gets an eviction task in the
 //     same patch, so that its copy stays until the others are healthy; failover goes on
-//     from there.
+//     from there. So does a cluster that the namespace may not use any more, also of a
+//     binding that is not the scheduler's to place.
 //   - Owns: those fields; eviction removes entries from spec.clusters beside it.
 //   - Invariant: the targets are what decide.Decide says of the binding and the
 //     Clusters, or what they were when it says that nothing calls for a decision. A

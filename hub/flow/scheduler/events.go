@@ -28,10 +28,13 @@ const (
 func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.Event {
 	template := bindings.TemplateRef(b)
 	var out []kube.Event
+	for _, l := range d.Leave {
+		out = append(out, departed(template, b, l)...)
+	}
 	switch d.Outcome {
 	case decide.Refused, decide.NoClusterFit, decide.Unschedulable, decide.OverQuota:
 		if c.verdict {
-			out = warnings(b, d.Message)
+			out = append(out, warnings(b, d.Message)...)
 		}
 	default:
 		if !c.targets && !c.verdict {
@@ -41,9 +44,6 @@ func eventsOf(kind string, b kube.Binding, d decide.Decision, c change) []kube.E
 			if a.Message != "" {
 				out = append(out, warnings(b, fmt.Sprintf("Group %q of clusterAffinities does not do: %s", a.Affinity, a.Message))...)
 			}
-		}
-		for _, l := range d.Leave {
-			out = append(out, departed(template, b, l)...)
 		}
 		e := kube.Event{
 			Regarding: template, Related: b, Type: corev1.EventTypeNormal, Reason: reasonSucceeded, Action: action,

@@ -44,8 +44,7 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 		d = decide.Decide(in)
 	}
 	r.ledger.Assign(key, in.Spec.Clusters, d.Targets, requestOf(in.Spec), now)
-	moves := (d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit) && !sameTargets(in.Spec.Clusters, d.Targets)
-	if moves || d.AdmittedRequests != in.AdmittedRequests {
+	if moves(in.Spec, d) || d.AdmittedRequests != in.AdmittedRequests {
 		r.assumed[key] = placement{generation: b.GetGeneration(), targets: d.Targets, admitted: d.AdmittedRequests}
 	}
 	r.count(b)
@@ -99,7 +98,13 @@ func (r *reconciler) undo(ctx context.Context, key types.NamespacedName, before 
 // nobody changes.
 func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) (decide.Input, error) {
 	w := decide.World{Clusters: r.snapshot.Clusters(), Assumed: r.ledger.All(now), Latest: r.latest, Now: now}
-	var err error
+	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, b.GetNamespace())
+	if err != nil {
+		return decide.Input{}, err
+	}
+	if ns != nil {
+		w.Namespace = ns
+	}
 	if w.Quotas, err = r.quotasOf(ctx, b.GetNamespace()); err != nil {
 		return decide.Input{}, err
 	}

@@ -45,15 +45,15 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 	unsaid := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingScheduled) == nil
 	c := change{first: unsaid && len(spec.Clusters) == 0}
 	placed := false
-	if d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit {
-		if !sameTargets(spec.Clusters, d.Targets) {
-			if err := leave(b, d, now); err != nil {
-				return c, err
-			}
-			spec.Clusters = d.Targets
-			generation++
-			c.targets = true
+	if moves(spec, d) {
+		if err := leave(b, d, now); err != nil {
+			return c, err
 		}
+		spec.Clusters = d.Targets
+		generation++
+		c.targets = true
+	}
+	if decided(d) {
 		placed = setAppliedPlacement(b, d.Placement)
 	}
 	setAnnotation(b, contract.AdmittedRequestsAnnotation, d.AdmittedRequests)
@@ -75,6 +75,16 @@ func record(b kube.Binding, d decide.Decision, now metav1.Time) (change, error) 
 	return c, nil
 }
 
+// decided says that a decision is one about the targets, and does not leave them to what comes.
+func decided(d decide.Decision) bool {
+	return d.Outcome == decide.Scheduled || d.Outcome == decide.NoClusterFit
+}
+
+// moves says whether a decision changes where an application is, or how it leaves a cluster.
+func moves(spec *workv1alpha2.ResourceBindingSpec, d decide.Decision) bool {
+	return len(d.Leave) > 0 || decided(d) && !sameTargets(spec.Clusters, d.Targets)
+}
+
 // leave puts down the tasks of clusters that are left in their own time, from where failover
 // goes on with them, takes back those of clusters that are chosen again, and remembers both.
 func leave(b kube.Binding, d decide.Decision, now metav1.Time) error {
@@ -83,8 +93,11 @@ func leave(b kube.Binding, d decide.Decision, now metav1.Time) error {
 	}
 	spec := b.BindingSpec()
 	past, at := workv1alpha2.EvictionsOf(b), metav1.NewTime(now.Truncate(time.Second))
+	left := func(cluster string) bool {
+		return slices.ContainsFunc(d.Leave, func(l decide.Departure) bool { return l.Cluster == cluster })
+	}
 	tasks := slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(t workv1alpha2.GracefulEvictionTask) bool {
-		return slices.Contains(d.Return, t.FromCluster)
+		return slices.Contains(d.Return, t.FromCluster) || left(t.FromCluster) // left for another reason from now on
 	})
 	for i := range past {
 		if e := &past[i]; e.Ended == nil && slices.Contains(d.Return, e.From) {
@@ -98,6 +111,10 @@ func leave(b kube.Binding, d decide.Decision, now metav1.Time) error {
 	for _, l := range d.Leave {
 		task := departure(spec, l, at)
 		tasks = append(tasks, task)
+		if i := slices.IndexFunc(past, func(e workv1alpha2.Eviction) bool { return e.Ended == nil && e.From == l.Cluster }); i >= 0 {
+			past[i].Reason, past[i].Message = task.Reason, task.Message
+			continue
+		}
 		past = append(past, workv1alpha2.Eviction{
 			From: l.Cluster, At: at, Reason: task.Reason, Message: task.Message, Template: spec.Resource.ResourceVersion, Before: before,
 		})
@@ -117,6 +134,9 @@ func departure(spec *workv1alpha2.ResourceBindingSpec, d decide.Departure, at me
 	}
 	if f := spec.Failover; f != nil && f.Cluster != nil {
 		task.PurgeMode = cmp.Or(f.Cluster.PurgeMode.Canonical(), policyv1alpha1.PurgeGracefully)
+	}
+	if d.NotAllowed {
+		task.Reason, task.Producer = workv1alpha2.EvictionNotAllowed, workv1alpha2.ProducerNamespaceClusters
 	}
 	if d.Replicas > 0 {
 		task.Replicas = new(d.Replicas)

@@ -42,7 +42,7 @@ func newAccounting(tb testing.TB, bindings ...client.Object) *accounting {
 	NewWithT(tb).Expect(err).NotTo(HaveOccurred())
 	a := &accounting{}
 	a.reconciler = &reconciler{
-		clock: testclock.NewFakePassiveClock(time.Unix(1000, 0)), kind: kube.ResourceBindings(), ledger: reserve.New(), assumed: map[types.NamespacedName]placement{}, accounts: map[string]*quota.Account{},
+		hubReader: fake.NewClientBuilder().WithScheme(scheme).Build(), clock: testclock.NewFakePassiveClock(time.Unix(1000, 0)), kind: kube.ResourceBindings(), ledger: reserve.New(), assumed: map[types.NamespacedName]placement{}, accounts: map[string]*quota.Account{},
 		hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(bindings...).Build(), interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 				a.lists++

@@ -196,6 +196,9 @@ func (r *reconciler) wake(ctx context.Context, change hints.Change, q requests) 
 	}
 	for _, b := range bindings {
 		if !hints.Responsible(b) {
+			if concernsOthers(change, b) {
+				enqueue(q, true, b)
+			}
 			continue
 		}
 		key, at := client.ObjectKeyFromObject(b), hints.StateOf(b)

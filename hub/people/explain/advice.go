@@ -91,6 +91,8 @@ func adviseOnScheduling(r *Report) string {
 		return "Most clusters do not serve this kind: install its CustomResourceDefinition there, or propagate that first."
 	case "ClusterAffinity":
 		return "Most clusters are not what the policy picks: correct its clusterAffinity, or the labels of the clusters."
+	case "NamespaceClusters":
+		return "Most clusters that the policy picks are not the namespace's to use: name others in the policy, or ask an administrator to change the annotation fairlead.dev/clusters of the Namespace."
 	case "SpreadConstraint":
 		return "Most clusters have no region, zone, provider or label to spread by: set it on the Cluster, or change spreadConstraints."
 	case "":

@@ -27,6 +27,13 @@ func (r *Reader) world(ctx context.Context, b kube.Binding, clusters []*clusterv
 	}
 	namespace := b.GetNamespace()
 	if namespace != "" {
+		ns, err := kube.NamespaceNamed(ctx, r.hub, r.hub, namespace)
+		if err != nil {
+			return w, err
+		}
+		if ns != nil {
+			w.Namespace = ns
+		}
 		var quotas policyv1alpha1.FederatedResourceQuotaList
 		if err := r.hub.List(ctx, &quotas, client.InNamespace(namespace)); err != nil {
 			return w, fmt.Errorf("listing the quotas of namespace %q: %w", namespace, err)

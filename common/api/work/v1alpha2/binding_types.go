@@ -474,7 +474,11 @@ const (
 	// ProducerScheduler makes the tasks of this reason. They do not end by time: nobody needs
 	// the move, so the copy that works stays.
 	ProducerScheduler = "Scheduler"
-	// ProducerClusterRemoval makes the tasks of the reason before.
+	// EvictionNotAllowed : the namespace may not use the cluster any more.
+	EvictionNotAllowed = "ClusterNotAllowed"
+	// ProducerNamespaceClusters makes the tasks of this reason. They end by time whether or not another cluster takes the place.
+	ProducerNamespaceClusters = "NamespaceClusters"
+	// ProducerClusterRemoval makes the tasks of EvictionClusterRemoved.
 	ProducerClusterRemoval = "ClusterRemoval"
 	// ProducerTaintManager makes the tasks of the first reason.
 	ProducerTaintManager = "TaintManager"

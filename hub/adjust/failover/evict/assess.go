@@ -84,9 +84,10 @@ func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room 
 
 // expire says whether a task is over because of its age.
 func (d *Decision) expire(in *Input, task *workv1alpha2.GracefulEvictionTask, since time.Time, cond *conditionBuilder) string {
-	// The new copies have as much time from when they got their clusters.
-	begin := since
-	if at := in.Status.LastScheduledTime; at != nil && at.After(begin) {
+	// The new copies have as much time from when they got their clusters. A cluster that is not the namespace's any
+	// more is left in time all the same, or each edit of the placement would put that off.
+	begin, must := since, task.Producer == workv1alpha2.ProducerNamespaceClusters
+	if at := in.Status.LastScheduledTime; at != nil && at.After(begin) && !must {
 		begin = at.Time
 	}
 	deadline := begin.Add(grace(in, task))
@@ -95,7 +96,7 @@ func (d *Decision) expire(in *Input, task *workv1alpha2.GracefulEvictionTask, si
 		d.recheck(in.Now, deadline)
 		cond.leave(task, untilGrace)
 		return ""
-	case !placed(in) && !directly(task):
+	case !placed(in) && !directly(task) && !must:
 		cond.stuck(task)
 		return ""
 	default:

@@ -22,5 +22,6 @@
 // given up when the grace period is over: it may be the last. A task that says Directly
 // lasts until the Work there is gone, because it holds new ones back. One of the scheduler,
 // which found a place that is preferred, is not over by time: it would give up a copy that
-// works for one that does not.
+// works for one that does not. One of a cluster that the namespace may not use any more is over
+// by time in any case: else a placement that fits nowhere else would keep the cluster.
 package evict

@@ -33,7 +33,7 @@ type attempt struct {
 func queryOf(in *Input, g group) *fit.Query {
 	q := fit.NewQuery(in.Spec, g.matcher)
 	q.Overflow, q.Selector, q.Peers, q.APIPending = g.overflow, g.affinity, in.Peers, in.APIPending
-	q.FailedIn = sets.New(in.FailedIn...)
+	q.FailedIn, q.Allowance = sets.New(in.FailedIn...), in.Allowance
 	return q
 }
 

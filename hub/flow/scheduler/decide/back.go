@@ -24,7 +24,7 @@ func takeBack(in Input) (spec *workv1alpha2.ResourceBindingSpec, copies map[stri
 	clusters := byName(in.Clusters)
 	copies = map[string]int32{}
 	for i := range tasks {
-		if survives(&tasks[i], clusters[tasks[i].FromCluster], in.recall) {
+		if survives(&tasks[i], clusters[tasks[i].FromCluster], in) {
 			copies[tasks[i].FromCluster] = ptr.Deref(tasks[i].Replicas, 0)
 		}
 	}
@@ -41,9 +41,18 @@ func takeBack(in Input) (spec *workv1alpha2.ResourceBindingSpec, copies map[stri
 
 // survives says whether the copy that a task is about is still there, in a cluster that was
 // left because of a taint and is heard from again. Whether that taint is gone the filters say.
-// With recall so is what the scheduler itself leaves for a better place.
-func survives(task *workv1alpha2.GracefulEvictionTask, c *clusterv1alpha1.Cluster, recall bool) bool {
-	left := task.Producer == workv1alpha2.ProducerTaintManager || recall && task.Producer == workv1alpha2.ProducerScheduler
+// So is what was left because the namespace could not use the cluster, once it may again, and
+// with recall what the scheduler itself leaves for a better place.
+func survives(task *workv1alpha2.GracefulEvictionTask, c *clusterv1alpha1.Cluster, in Input) bool {
+	left := false
+	switch task.Producer {
+	case workv1alpha2.ProducerTaintManager:
+		left = true
+	case workv1alpha2.ProducerScheduler:
+		left = in.recall
+	case workv1alpha2.ProducerNamespaceClusters:
+		left = c != nil && in.Allowance.Allows(c)
+	}
 	return left && task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly && heard(c)
 }
 

@@ -9,9 +9,11 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Decide places an application. If it fits nowhere but where it was given up, it goes
-// there rather than nowhere.
+// Decide places an application. What its namespace may not use it leaves, whatever else comes of the
+// decision. If it fits nowhere but where it was given up, it goes there rather than nowhere.
 func Decide(in Input) Decision {
+	left := NotAllowed(in)
+	in.Spec = without(in.Spec, left)
 	d := decide(in)
 	if len(in.FailedIn) > 0 && d.Outcome != Keep && d.Outcome != Scheduled && d.Outcome != Refused {
 		in.FailedIn = nil
@@ -19,6 +21,9 @@ func Decide(in Input) Decision {
 			d = again
 		}
 	}
+	d.Leave = append(left, d.Leave...)
+	slices.SortFunc(d.Leave, func(a, b Departure) int { return strings.Compare(a.Cluster, b.Cluster) })
+	d.Message = strings.TrimSpace(d.Message + " " + leftOut(in, d))
 	d.NotPreferred = notPreferred(in, d)
 	d.AdmittedRequests = admit(in, d)
 	d.Pending = pending(in, d)
@@ -30,6 +35,9 @@ func decide(in Input) Decision {
 	refuse := func(format string, args ...any) Decision {
 		d.Outcome, d.Message = Refused, fmt.Sprintf(format, args...)
 		return d
+	}
+	if message := in.Allowance.Unusable(in.Clusters); message != "" {
+		return refuse("%s", message)
 	}
 	if message := contradiction(in.Spec); message != "" {
 		return refuse("%s", message)

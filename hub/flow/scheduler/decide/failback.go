@@ -136,14 +136,8 @@ func notPreferred(in Input, d Decision) bool {
 // move returns how an application would be placed if it left some clusters for a group;
 // nil if that does not do, or would take from what stays before the others are healthy.
 func move(in Input, g group, leave []Departure) (*failback, error) {
-	was, spec := in.Spec, *in.Spec
-	spec.GracefulEvictionTasks = slices.Clone(spec.GracefulEvictionTasks)
-	spec.Clusters = slices.Clone(spec.Clusters)
-	for _, l := range leave {
-		spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: l.Cluster})
-		spec.Clusters = slices.DeleteFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == l.Cluster })
-	}
-	in.Spec = &spec
+	was, spec := in.Spec, without(in.Spec, leave)
+	in.Spec = spec
 	attempt, targets, err := try(in, g, TriggerReplicas)
 	if err != nil || attempt.Message != "" || exceeded(in, was, targets) != "" {
 		return nil, err

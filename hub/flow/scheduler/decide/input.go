@@ -7,6 +7,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/quota"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/assign"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
@@ -37,6 +38,8 @@ type Input struct {
 	// FailedIn are the clusters in which the application was given up of late, because it
 	// was not healthy there: it goes to others, as long as there are any.
 	FailedIn []string
+	// Allowance is which clusters the namespace may use; nil is all.
+	Allowance *selector.Allowance
 	// Quotas are those of the namespace.
 	Quotas []quota.Quota
 	// AdmittedRequests is what of the binding's requests was compared with the quotas, as in the
@@ -74,8 +77,8 @@ const (
 	Unschedulable
 	// OverQuota : a quota forbids the targets; those that there are stay until that changes.
 	OverQuota
-	// Refused : the placement contradicts itself or cannot be read; the targets stay
-	// until somebody mends it.
+	// Refused : the placement contradicts itself or cannot be read, or it cannot be said which clusters
+	// the namespace may use; the targets stay until somebody mends it.
 	Refused
 )
 
@@ -142,10 +145,13 @@ type Attempt struct {
 }
 
 // Departure is a cluster that is left for another one, though the application could stay:
-// the copy there is to go only when the others are healthy.
+// the copy there is to go only when the others are healthy. Or it is one that the namespace
+// may not use any more: then the copy has time until the others are healthy.
 type Departure struct {
 	Cluster  string
 	Replicas int32
+	// NotAllowed says that the namespace may not use the cluster.
+	NotAllowed bool
 	// Why is a sentence.
 	Why string
 }
@@ -162,9 +168,9 @@ type Decision struct {
 	// Pending is what the annotation is to say of a decision from scratch that was asked for and
 	// could not be made; empty if none is open.
 	Pending string
-	// Targets by name. Of Keep, Unschedulable, OverQuota and Refused, those that the binding has.
+	// Targets by name. Of Keep, Unschedulable, OverQuota and Refused, those that the binding has, without what it has to leave.
 	Targets []workv1alpha2.TargetCluster
-	// Leave are targets that are left in their own time, by name.
+	// Leave are targets that are left in their own time, by name. Whatever the outcome, what the namespace may not use is left.
 	Leave []Departure
 	// Return are targets whose eviction is taken back, by name: the old copy is still there.
 	Return []string

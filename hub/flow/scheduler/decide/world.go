@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -11,6 +12,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/quota"
+	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
@@ -21,6 +23,8 @@ type World struct {
 	// Assumed and APIPending are as in Input.
 	Assumed    map[string]fit.Assumed
 	APIPending sets.Set[string]
+	// Namespace is that of the binding; nil for a binding that has none.
+	Namespace metav1.Object
 	// Quotas are those of the namespace.
 	Quotas []policyv1alpha1.FederatedResourceQuota
 	// Used is what the bindings of the namespace use, if somebody has added it up; else Others are.
@@ -57,6 +61,9 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 		Assumed:          w.Assumed,
 		APIPending:       w.APIPending,
 		FailedIn:         workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, w.Now),
+	}
+	if w.Namespace != nil {
+		in.Allowance = selector.AllowanceOf(w.Namespace)
 	}
 	in.ReturnToPreferred, in.StayInOverflow = wishes(annotations)
 	_, in.AdmittedRequests = w.latest(b)

@@ -20,6 +20,8 @@ func Explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
 	switch name {
 	case ClusterAffinity:
 		return explainAffinity(q.Selector, c)
+	case NamespaceClusters:
+		return "the cluster has " + orNone(labels.Set(c.Labels).String())
 	case APIEnablement:
 		return fmt.Sprintf("the cluster does not serve %s of %s", q.Kind, q.APIVersion)
 	case WorkloadAffinity:

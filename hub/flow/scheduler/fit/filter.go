@@ -21,6 +21,8 @@ type Query struct {
 	Overflow []selector.ClusterMatcher
 	// Tolerations are the taints that the application accepts.
 	Tolerations []corev1.Toleration
+	// Allowance is which clusters the namespace of the application may use; nil is all.
+	Allowance *selector.Allowance
 	// Targets are the clusters that have the application. A cluster keeps it when a
 	// taint is added or an API is no longer reported: those keep others away.
 	Targets sets.Set[string]
@@ -99,11 +101,12 @@ type Filter struct {
 
 // Names of the filters.
 const (
-	Removal         = "ClusterRemoval"
-	ClusterAffinity = "ClusterAffinity"
-	ClusterEviction = "ClusterEviction"
-	TaintToleration = "TaintToleration"
-	APIEnablement   = "APIEnablement"
+	Removal           = "ClusterRemoval"
+	ClusterAffinity   = "ClusterAffinity"
+	NamespaceClusters = "NamespaceClusters"
+	ClusterEviction   = "ClusterEviction"
+	TaintToleration   = "TaintToleration"
+	APIEnablement     = "APIEnablement"
 
 	SpreadConstraint     = "SpreadConstraint"
 	WorkloadAffinity     = "WorkloadAffinity"
@@ -115,6 +118,7 @@ const (
 func Filters() []Filter {
 	return []Filter{
 		{Name: ClusterAffinity, Refuse: affinity},
+		{Name: NamespaceClusters, Refuse: allowance},
 		{Name: Removal, Refuse: removal},
 		{Name: ClusterEviction, Refuse: eviction},
 		{Name: TaintToleration, Refuse: taints},
@@ -130,6 +134,14 @@ func affinity(q *Query, c *clusterv1alpha1.Cluster) string {
 		return ""
 	}
 	return "cluster(s) did not match the placement cluster affinity constraint"
+}
+
+// allowance keeps an application out of clusters that its namespace may not use, be it there or not.
+func allowance(q *Query, c *clusterv1alpha1.Cluster) string {
+	if q.Allowance.Allows(c) {
+		return ""
+	}
+	return "cluster(s) may not be used: " + q.Allowance.Why()
 }
 
 // removal keeps an application out of a cluster that is being removed. One that is there

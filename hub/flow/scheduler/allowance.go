@@ -1,0 +1,88 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/scheduler/hints"
+)
+
+// withdraw takes a binding that is not ours to place out of the clusters that its namespace may not use. To name another
+// scheduler, or to suspend scheduling, is up to the author of a policy, and which clusters there are to have is not.
+func (r *reconciler) withdraw(ctx context.Context, b kube.Binding) error {
+	spec := b.BindingSpec()
+	if b.GetNamespace() == "" || !b.GetDeletionTimestamp().IsZero() || len(spec.Clusters)+len(spec.GracefulEvictionTasks) == 0 {
+		return nil
+	}
+	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, b.GetNamespace())
+	if ns == nil || err != nil {
+		return err
+	}
+	d := decide.Decision{Leave: decide.NotAllowed(decide.Input{Spec: spec, Clusters: r.snapshot.Clusters(), Allowance: selector.AllowanceOf(ns)})}
+	if len(d.Leave) == 0 {
+		return nil
+	}
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	if err := leave(b, d, metav1.NewTime(r.clock.Now())); err != nil {
+		return err
+	}
+	spec.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool {
+		return slices.ContainsFunc(d.Leave, func(l decide.Departure) bool { return l.Cluster == t.Name })
+	})
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerScheduler); err != nil {
+		return fmt.Errorf("taking %q out of clusters that its namespace may not use: %w", b.GetName(), err)
+	}
+	for _, l := range d.Leave {
+		ctrl.LoggerFrom(ctx).Info("Left a cluster that the namespace may not use", "Cluster", l.Cluster)
+		for _, e := range departed(bindings.TemplateRef(b), b, l) {
+			r.events(e)
+		}
+	}
+	return nil
+}
+
+// namespaces has the bindings of a namespace looked at again when other clusters may be used there than before. What was
+// there when we started is looked at anyway.
+func (r *reconciler) namespaces() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+			if kube.AllowanceChanged(e.ObjectOld, e.ObjectNew) {
+				r.wakeNamespace(ctx, e.ObjectNew.GetName(), q)
+			}
+		},
+	}
+}
+
+func (r *reconciler) wakeNamespace(ctx context.Context, namespace string, q requests) {
+	found, err := r.kind.List(ctx, r.hubClient, client.InNamespace(namespace))
+	if err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Namespace changed")
+		return
+	}
+	for _, b := range found {
+		enqueue(q, true, b)
+	}
+}
+
+// concernsOthers says whether a change of a cluster may mean that a binding which is not ours to place has to leave it.
+func concernsOthers(change hints.Change, b kube.Binding) bool {
+	return change.Event == hints.Feasibility && b.GetNamespace() != "" && change.After != nil && bindings.IsTarget(b.BindingSpec(), change.After.Name)
+}

@@ -1,0 +1,168 @@
+package decide_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/scheduler/fit"
+)
+
+// allowed has the namespace say which clusters it may use.
+func allowed(text string) func(*decide.Input) {
+	return func(in *decide.Input) {
+		in.Allowance = selector.AllowanceOf(&metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{contract.ClustersAnnotation: text}})
+	}
+}
+
+// tasks has the application leave clusters already.
+func tasks(list ...workv1alpha2.GracefulEvictionTask) func(*decide.Input) {
+	return func(in *decide.Input) { in.Spec.GracefulEvictionTasks = list }
+}
+
+const onlyA = "namespace shop may use only those that its annotation fairlead.dev/clusters selects: name=a"
+
+func TestANamespaceHasNoOtherClustersThanItMayUse(t *testing.T) {
+	t.Parallel()
+	leaves := func(cluster string, replicas int32) decide.Departure {
+		return decide.Departure{Cluster: cluster, Replicas: replicas, NotAllowed: true, Why: "Cluster " + cluster + " may not be used any more: " + onlyA + "."}
+	}
+	toNowhere := func(in *decide.Input) { in.Spec.Placement.ClusterAffinity = names("b") }
+	contradicting := func(in *decide.Input) {
+		in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{MinGroups: 3, MaxGroups: 1}}
+	}
+	const nowhere = "0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) may not be used: " + onlyA + "."
+	tests := map[string]struct {
+		in          decide.Input
+		wantOutcome decide.Outcome
+		wantTargets targets
+		wantLeave   []decide.Departure
+		wantReturn  []string
+		wantMessage string
+	}{
+		"what goes everywhere goes where it may": {
+			in: input(allowed("name=a")), wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantMessage: "Left out: b; " + onlyA + ".",
+		},
+		"a namespace that says nothing may use all": {
+			in: input(), wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2), target("b", 2)},
+		},
+		"what the policy does not pick is not spoken of": {
+			in:          input(allowed("name=a"), func(in *decide.Input) { in.Spec.Placement.ClusterAffinity = names("a") }),
+			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)},
+		},
+		"many are not all named": {
+			in:          input(allowed("name=a"), with(member("a"), member("b"), member("c"), member("d"), member("e"), member("f"), member("g"), member("h"))),
+			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantMessage: "Left out: b, c, d, e, f, and others; " + onlyA + ".",
+		},
+		"a policy that picks others gets none": {
+			in: input(allowed("name=a"), toNowhere), wantOutcome: decide.NoClusterFit, wantMessage: nowhere + " Left out: b; " + onlyA + ".",
+		},
+		"what is elsewhere leaves": {
+			in:          input(allowed("name=a"), applied, has(target("a", 2), target("b", 2))),
+			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantLeave: []decide.Departure{leaves("b", 2)}, wantMessage: "Left out: b; " + onlyA + ".",
+		},
+		"shares that are elsewhere leave, and are made up for": {
+			in:          input(divided, allowed("name=a"), applied, has(target("a", 1), target("b", 1))),
+			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantLeave: []decide.Departure{leaves("b", 1)}, wantMessage: "Left out: b; " + onlyA + ".",
+		},
+		"what fits nowhere else leaves all the same": {
+			in:          input(allowed("name=a"), toNowhere, applied, has(target("b", 2))),
+			wantOutcome: decide.NoClusterFit, wantLeave: []decide.Departure{leaves("b", 2)}, wantMessage: nowhere + " Left out: b; " + onlyA + ".",
+		},
+		"what lacks room elsewhere leaves all the same": {
+			in: input(divided, allowed("name=a"), applied, has(target("b", 2)), func(in *decide.Input) {
+				in.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 2}}
+			}),
+			wantOutcome: decide.Unschedulable, wantTargets: targets{}, wantLeave: []decide.Departure{leaves("b", 2)},
+		},
+		"a placement that contradicts itself keeps nothing": {
+			in:          input(contradicting, allowed("name=a"), has(target("a", 2), target("b", 2))),
+			wantOutcome: decide.Refused, wantTargets: targets{target("a", 2)}, wantLeave: []decide.Departure{leaves("b", 2)},
+		},
+		"a copy that was to stay for ever leaves for this reason": {
+			in: input(allowed("name=a"), applied, has(target("a", 2)), tasks(workv1alpha2.GracefulEvictionTask{
+				FromCluster: "b", Replicas: new(int32(2)), PurgeMode: policyv1alpha1.PurgeNever, Producer: workv1alpha2.ProducerApplicationFailover,
+			})),
+			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantLeave: []decide.Departure{leaves("b", 2)}, wantMessage: "Left out: b; " + onlyA + ".",
+		},
+		"a copy that leaves for this reason does so once": {
+			in: input(allowed("name=a"), applied, has(target("a", 2)), tasks(workv1alpha2.GracefulEvictionTask{
+				FromCluster: "b", Producer: workv1alpha2.ProducerNamespaceClusters,
+			})),
+			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2)}, wantMessage: "Left out: b; " + onlyA + ".",
+		},
+		"a copy that may stay again is taken back": {
+			in: input(allowed("name"), applied, has(target("a", 2)), with(member("a"), member("b", ready)), tasks(workv1alpha2.GracefulEvictionTask{
+				FromCluster: "b", Producer: workv1alpha2.ProducerNamespaceClusters,
+			})),
+			wantOutcome: decide.Scheduled, wantTargets: targets{target("a", 2), target("b", 2)}, wantReturn: []string{"b"},
+		},
+		"a mistake takes nothing away and adds nothing": {
+			in:          input(allowed("name in"), applied, has(target("b", 2))),
+			wantOutcome: decide.Refused, wantTargets: targets{target("b", 2)},
+			wantMessage: "The annotation fairlead.dev/clusters of Namespace shop, which says which clusters the namespace may use, is no label selector: " +
+				"unable to parse requirement: found '' expected: '('. Nothing is placed anew and nothing is taken away until an administrator corrects it: " +
+				"kubectl annotate namespace shop --overwrite fairlead.dev/clusters=KEY=VALUE.",
+		},
+		"labels that no cluster has take nothing away and add nothing": {
+			in:          input(allowed("name=c"), applied, has(target("b", 2))),
+			wantOutcome: decide.Refused, wantTargets: targets{target("b", 2)},
+			wantMessage: "Namespace shop may use the clusters with the labels name=c (annotation fairlead.dev/clusters), and no Cluster has them. " +
+				"Nothing is placed anew and nothing is taken away until an administrator corrects the annotation or labels a Cluster.",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d := decide.Decide(tt.in)
+			g.Expect(d.Outcome).To(Equal(tt.wantOutcome), d.Message)
+			g.Expect(d.Targets).To(BeComparableTo(tt.wantTargets))
+			g.Expect(d.Leave).To(BeComparableTo(tt.wantLeave))
+			g.Expect(d.Return).To(Equal(tt.wantReturn))
+			if tt.wantMessage != "" {
+				g.Expect(d.Message).To(Equal(tt.wantMessage))
+			}
+			g.Expect(decide.Decide(tt.in)).To(BeComparableTo(d), "the input was not changed")
+		})
+	}
+}
+
+// Neither failover nor what overflows nor a preferred group leads to a cluster that the namespace may not use.
+func TestNothingLeadsAroundWhatANamespaceMayUse(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := input(divided, allowed("name=a"), applied, has(target("a", 2)))
+	g.Expect(decide.CouldPlaceWithout(in, []string{"a"})).To(BeFalse())
+	in.Allowance = nil
+	g.Expect(decide.CouldPlaceWithout(in, []string{"a"})).To(BeTrue())
+
+	over := input(overflowing, ofPods(9), with(member("a", pods(4)), member("b", pods(9))))
+	over.Spec.Placement.ClusterAffinities[0].ClusterAffinity, over.Spec.Placement.ClusterAffinities[0].OverflowAffinities[0].ClusterAffinity = *names("a"), *names("b")
+	g.Expect(decide.Decide(over).Outcome).To(Equal(decide.Scheduled))
+	allowed("name=a")(&over)
+	g.Expect(decide.Decide(over).Outcome).To(Equal(decide.Unschedulable), "what does not fit into its own clusters goes nowhere")
+
+	back := input(divided, applied, allowed("name=b"), has(target("b", 2)), func(in *decide.Input) {
+		in.Spec.Placement.ClusterAffinities = terms([]string{"a"}, []string{"b"})
+		in.ObservedAffinity, in.ReturnToPreferred, in.FailbackDue = "group-1", true, true
+	})
+	g.Expect(decide.Decide(back).Targets).To(Equal(targets{target("b", 2)}))
+}
+
+// A verdict says what the cluster lacks.
+func TestTheVerdictOnAClusterThatMayNotBeUsedSaysItsLabels(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d := decide.Decide(input(allowed("name=a"), func(in *decide.Input) { in.Explain = true }))
+	v := verdictOn(g, d, "b")
+	g.Expect(v.Filter).To(Equal(fit.NamespaceClusters))
+	g.Expect(v.Detail).To(Equal("the cluster has name=b"))
+}
