@@ -16,7 +16,6 @@ import (
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/test/cluster"
 )
 
 const rolloutAPI = "fairlead.dev/v1alpha1"
@@ -195,7 +194,7 @@ func TestApprovalsNeedARightOfTheirOwn(t *testing.T) {
 	a := startAdmission(t)
 	awaitRolloutPolicies(t, a)
 	g := NewWithT(t)
-	hub := cluster.Shared(t, cluster.Options{})
+	hub := installedHub(t)
 	as := func(user string) client.Client {
 		cfg := rest.CopyConfig(hub.Config)
 		cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
@@ -267,7 +266,7 @@ func TestApprovalsNeedARightOfTheirOwn(t *testing.T) {
 func TestAnAgentHasNoSayInRollouts(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
-	hub := cluster.Shared(t, cluster.Options{})
+	hub := installedHub(t)
 	agent := agentWithEveryRight(t, hub)
 	awaitRolloutPolicies(t, a)
 	g := NewWithT(t)

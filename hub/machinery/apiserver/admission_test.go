@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/common/contract"
-	"fairlead.dev/test/cluster"
 )
 
 // admission is a hub's API as its users meet it.
@@ -26,9 +25,7 @@ type admission struct {
 
 func startAdmission(t *testing.T) admission {
 	t.Helper()
-	g := NewWithT(t)
-	hub := cluster.Shared(t, cluster.Options{})
-	g.Expect(Install(t.Context(), hub.Config, Options{})).To(Succeed())
+	hub := installedHub(t)
 	return admission{client: hub.Client(t), namespace: hub.Namespace(t)}
 }
 

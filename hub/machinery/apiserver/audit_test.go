@@ -70,13 +70,10 @@ func asAdministrator(t *testing.T, e Embedded) client.Client {
 	return c
 }
 
-func TestWhoChangedWhatIsInTheAuditLog(t *testing.T) {
-	t.Parallel()
+// isAudited checks that the audit log tells who changed what, and nothing that is secret.
+func isAudited(t *testing.T, e Embedded, p *Process) {
+	t.Helper()
 	g := NewWithT(t)
-	e := embedded(t)
-	p, err := e.Start(t.Context())
-	g.Expect(err).NotTo(HaveOccurred())
-	defer p.Stop()
 	g.Expect(Install(t.Context(), p.Config(), Options{})).To(Succeed())
 
 	person := asAdministrator(t, e)
@@ -121,52 +118,40 @@ func TestWhoChangedWhatIsInTheAuditLog(t *testing.T) {
 	g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o600))
 }
 
-func TestAFullDiskUnderTheAuditLogStopsNothing(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	e := embedded(t)
-	full := filepath.Join(t.TempDir(), "audit.log")
-	g.Expect(os.Symlink("/dev/full", full)).To(Succeed())
-	e.Flags = []string{"--audit-log-path=" + full}
-	p, err := e.Start(t.Context())
-	g.Expect(err).NotTo(HaveOccurred())
-	defer p.Stop()
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept"}}
-	g.Expect(asAdministrator(t, e).Create(t.Context(), cm)).To(Succeed())
-	log := filepath.Join(e.DataDir, "logs", "kube-apiserver.log")
-	g.Eventually(func() string {
-		data, _ := os.ReadFile(log)
-		return string(data)
-	}).WithTimeout(20 * time.Second).Should(ContainSubstring("no space left on device"))
+// siem is a server that is told of what is audited.
+type siem struct {
+	kubeconfig string
+	told       atomic.Bool
 }
 
-func TestAServerIsToldOfWhatIsAudited(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	var told atomic.Bool
+const toldToAServer = "told-to-a-server"
+
+func newSIEM(t *testing.T) *siem {
+	t.Helper()
+	s := &siem{kubeconfig: filepath.Join(t.TempDir(), "webhook.kubeconfig")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body) // what is cut short does not have it
-		if strings.Contains(string(data), "told-to-a-server") {
-			told.Store(true)
+		if strings.Contains(string(data), toldToAServer) {
+			s.told.Store(true)
 		}
 		w.WriteHeader(http.StatusOK)
 	}))
-	defer server.Close()
-	e := embedded(t)
-	webhook := filepath.Join(t.TempDir(), "webhook.kubeconfig")
+	t.Cleanup(server.Close)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["siem"] = &clientcmdapi.Cluster{Server: server.URL}
 	config.Contexts["siem"] = &clientcmdapi.Context{Cluster: "siem"}
 	config.CurrentContext = "siem"
-	g.Expect(clientcmd.WriteToFile(*config, webhook)).To(Succeed())
-	e.Flags = []string{"--audit-webhook-config-file=" + webhook}
-	p, err := e.Start(t.Context())
-	g.Expect(err).NotTo(HaveOccurred())
-	defer p.Stop()
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "told-to-a-server"}}
+	NewWithT(t).Expect(clientcmd.WriteToFile(*config, s.kubeconfig)).To(Succeed())
+	return s
+}
+
+// isTold checks that it hears of a change. The API collects events for up to half a minute.
+func (s *siem) isTold(t *testing.T, e Embedded) {
+	t.Helper()
+	g := NewWithT(t)
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: toldToAServer}}
 	g.Expect(asAdministrator(t, e).Create(t.Context(), cm)).To(Succeed())
-	// The API collects events for up to half a minute.
-	g.Eventually(told.Load).WithTimeout(90 * time.Second).Should(BeTrue())
+	g.Eventually(s.told.Load).WithTimeout(90 * time.Second).Should(BeTrue())
 }
 
 func TestAnAuditPolicyThatIsNoneIsRefused(t *testing.T) {

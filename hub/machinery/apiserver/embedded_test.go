@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/issuer"
 	"fairlead.dev/test/process"
 )
 
@@ -40,21 +41,34 @@ func embedded(t *testing.T) Embedded {
 	}
 }
 
-func TestEmbeddedKeepsItsDataAndItsPortOverARestart(t *testing.T) {
+// TestEmbeddedOverKillsAndRestarts leads one data directory through all that may end a hub: it is
+// killed, stopped, and loses its API. Starting one takes seconds, so each start serves several ends.
+func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := embedded(t)
 	var lines bytes.Buffer
 	e.Progress = func(line string) { lines.WriteString(line + "\n") }
+	keep := func(name string) {
+		g.Expect(asAdministrator(t, e).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}})).To(Succeed())
+	}
+	isKept := func(name string) {
+		g.Expect(asAdministrator(t, e).Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &corev1.ConfigMap{})).To(Succeed())
+	}
+	killedHub(t, e, func() { keep("before-the-kill") })
 
+	// The next hub waits for the end of the orphan and goes on with its data. That the disk under the audit log is full
+	// stops nothing.
+	full := filepath.Join(t.TempDir(), "audit.log")
+	g.Expect(os.Symlink("/dev/full", full)).To(Succeed())
+	e.Flags = []string{"--audit-log-path=" + full}
 	first, err := e.Start(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	url := first.ServerURL(t.Context())
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: "default"}}
-	hubClient, err := client.New(first.Config(), client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(hubClient.Create(t.Context(), cm)).To(Succeed())
-
+	isKept("before-the-kill")
+	keep("before-the-stop")
+	g.Eventually(func() string { return text(filepath.Join(e.DataDir, "logs", "kube-apiserver.log")) }).
+		WithTimeout(20 * time.Second).Should(ContainSubstring("no space left on device"))
 	_, err = e.Start(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("is in use by another hub")))
 
@@ -62,25 +76,50 @@ func TestEmbeddedKeepsItsDataAndItsPortOverARestart(t *testing.T) {
 	g.Expect(first.Done()).To(BeClosed())
 	// That it is ready it may not have said: we asked it ourselves, and stopped it at once.
 	g.Expect(lines.String()).To(ContainSubstring("starting etcd and kube-apiserver"))
+	free, err := flock(filepath.Join(e.DataDir, childLock))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(free.Close()).To(Succeed())
+	g.Eventually(func() string { return text(first.log.Name()) }).WithTimeout(time.Second).Should(ContainSubstring("stopped"))
 
+	e.Flags = nil
 	second, err := e.Start(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	defer second.Stop()
 	g.Expect(second.ServerURL(t.Context())).To(Equal(url))
-	hubClient, err = client.New(second.Config(), client.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)).To(Succeed())
+	isKept("before-the-stop")
+	g.Expect(second.cmd.Process.Signal(syscall.SIGKILL)).To(Succeed())
+	g.Eventually(second.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
+	g.Expect(second.Err()).To(MatchError(ContainSubstring("the embedded API stopped by itself")))
 }
 
-func TestEmbeddedThatDiesSaysSo(t *testing.T) {
+// text returns what is in a file; nothing if it is not there yet.
+func text(path string) string {
+	data, _ := os.ReadFile(path)
+	return string(data)
+}
+
+// TestWhatTheEmbeddedAPIIsTold starts one with flags that have nothing to do with one another.
+func TestWhatTheEmbeddedAPIIsTold(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	p, err := embedded(t).Start(t.Context())
-	g.Expect(err).NotTo(HaveOccurred())
-	defer p.Stop()
-	g.Expect(p.cmd.Process.Signal(syscall.SIGKILL)).To(Succeed())
-	g.Eventually(p.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
-	g.Expect(p.Err()).To(MatchError(ContainSubstring("the embedded API stopped by itself")))
+	i, s := issuer.Start(t), newSIEM(t)
+	i.SetDown(true)
+	e := embedded(t)
+	e.Flags = append(knowing(i), "--audit-webhook-config-file="+s.kubeconfig)
+	p, err := e.Start(t.Context())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "an issuer that is down keeps nobody else out")
+	t.Cleanup(p.Stop)
+	t.Run("who changed what is in the audit log", func(t *testing.T) {
+		t.Parallel()
+		isAudited(t, e, p)
+	})
+	t.Run("a server is told of what is audited", func(t *testing.T) {
+		t.Parallel()
+		s.isTold(t, e)
+	})
+	t.Run("people of an issuer are known", func(t *testing.T) {
+		t.Parallel()
+		knowsPeople(t, i, p)
+	})
 }
 
 func TestEmbeddedSaysWhyItDoesNotStart(t *testing.T) {

@@ -16,20 +16,18 @@ import (
 	"fairlead.dev/test/issuer"
 )
 
-// TestPeopleOfAnIssuerAreKnown starts the API while the issuer is down: certificates go on, and tokens do once it is back.
-func TestPeopleOfAnIssuerAreKnown(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	i := issuer.Start(t)
-	i.SetDown(true)
-	e := embedded(t)
-	e.Flags = []string{
+// knowing are the flags that have an API know the people of an issuer.
+func knowing(i *issuer.Issuer) []string {
+	return []string{
 		"--oidc-issuer-url=" + i.URL, "--oidc-client-id=fairlead", "--oidc-ca-file=" + i.CAFile,
 		"--oidc-username-prefix=sso:", "--oidc-groups-claim=groups", "--oidc-groups-prefix=sso:", "--oidc-required-claim=aud=fairlead",
 	}
-	p, err := e.Start(t.Context())
-	g.Expect(err).NotTo(HaveOccurred(), "an issuer that is down keeps nobody else out")
-	defer p.Stop()
+}
+
+// knowsPeople checks that an API that was started while the issuer is down takes its tokens once it is back, and no others.
+func knowsPeople(t *testing.T, i *issuer.Issuer, p *Process) {
+	t.Helper()
+	g := NewWithT(t)
 	who := func(token string) (authenticationv1.UserInfo, error) {
 		config := rest.AnonymousClientConfig(p.Config())
 		config.BearerToken = token
@@ -40,7 +38,7 @@ func TestPeopleOfAnIssuerAreKnown(t *testing.T) {
 	}
 	honest := i.Claims("anna", []string{"operators"}, time.Hour)
 	good := i.Sign(honest)
-	_, err = who(good)
+	_, err := who(good)
 	g.Expect(err).To(HaveOccurred())
 
 	i.SetDown(false)

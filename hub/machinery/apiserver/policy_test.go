@@ -25,7 +25,6 @@ import (
 func agentWithEveryRight(t *testing.T, hub *cluster.Cluster) client.Client {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(Install(t.Context(), hub.Config, Options{})).To(Succeed())
 	err := hub.Client(t).Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-agents-"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
@@ -45,7 +44,7 @@ func agentWithEveryRight(t *testing.T, hub *cluster.Cluster) client.Client {
 
 func TestWhatAnAgentMayDoToAWork(t *testing.T) {
 	t.Parallel()
-	hub := cluster.Shared(t, cluster.Options{})
+	hub := installedHub(t)
 	agent := agentWithEveryRight(t, hub)
 	hubClient := hub.Client(t)
 	ns := hub.Namespace(t)
@@ -145,7 +144,7 @@ func TestWhatAnAgentMayDoToAWork(t *testing.T) {
 
 func TestWhatAnAgentMayDoToACluster(t *testing.T) {
 	t.Parallel()
-	hub := cluster.Shared(t, cluster.Options{})
+	hub := installedHub(t)
 	agent := agentWithEveryRight(t, hub)
 	hubClient := hub.Client(t)
 	fresh := func(t *testing.T) *clusterv1alpha1.Cluster {

@@ -10,15 +10,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
-
-	"fairlead.dev/test/cluster"
 )
 
 // TestWhatTenantsMayDo binds the roles that every Kubernetes has, in one namespace, and asks what they allow there.
 func TestWhatTenantsMayDo(t *testing.T) {
 	t.Parallel()
-	hub := cluster.Shared(t, cluster.Options{})
-	NewWithT(t).Expect(Install(t.Context(), hub.Config, Options{})).To(Succeed())
+	hub := installedHub(t)
 	hubClient := hub.Client(t)
 	reviews, err := authorizationclient.NewForConfig(hub.Config)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
