@@ -44,7 +44,7 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 		})
 	}
 	apply(t, f, configMaps("backup", 1, 20))
-	everywhere(names("backup", 1, 20))
+	everywhere(backups(1, 20))
 
 	g.Expect(hub("backup", file)).To(Succeed())
 	info, err := os.Stat(file)
@@ -53,15 +53,15 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 	g.Expect(hub("backup", file)).To(MatchError(ContainSubstring("exists")), "a backup is not overwritten")
 	g.Expect(hub("restore", file)).To(MatchError(ContainSubstring("in use")), "the hub is running")
 
-	kubectl(t, g, f, fleet.HubName, append([]string{"delete", "configmaps"}, names("backup", 1, 3)...)...)
+	kubectl(t, g, f, fleet.HubName, append([]string{"delete", "configmaps"}, backups(1, 3)...)...)
 	apply(t, f, configMaps("backup", 21, 30))
-	everywhere(names("backup", 4, 30))
+	everywhere(backups(4, 30))
 	before := map[string]map[string]types.UID{}
 	for _, member := range f.Members() {
 		before[member] = uids(t, g, f, member, "backup")
 	}
 
-	going := names("backup", 4, 9)
+	going := backups(4, 9)
 	kubectl(t, g, f, fleet.HubName, append([]string{"delete", "configmaps", "--wait=false"}, going...)...)
 	g.Eventually(func(g Gomega) {
 		g.Expect(uids(t, g, f, "edge-1", "backup")).NotTo(HaveLen(len(before["edge-1"])))
@@ -80,7 +80,7 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 	g.Expect(hub("restore", file)).To(Succeed(), "and leaves the directory as it was")
 	g.Expect(f.Up(t.Context())).To(Succeed(), "with agents that come back by themselves")
 
-	everywhere(names("backup", 1, 30))
+	everywhere(backups(1, 30))
 	for _, member := range f.Members() {
 		after := uids(t, g, f, member, "backup")
 		for name, uid := range before[member] {
@@ -105,7 +105,7 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 	// It goes on from there, and people who have them again claim what they made.
 	kubectl(t, g, f, fleet.HubName, "delete", "configmap", "backup-4")
 	apply(t, f, configMaps("backup", 21, 31))
-	everywhere(names("backup", 1, 3), names("backup", 5, 31))
+	everywhere(backups(1, 3), backups(5, 31))
 	eventually(t, func(g Gomega) {
 		g.Expect(kubectl(t, g, f, fleet.HubName, "get", "clusters", "-o", "jsonpath={.items[*].status.unclaimedObjects}")).NotTo(ContainSubstring("1"))
 	})

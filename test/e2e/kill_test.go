@@ -34,11 +34,11 @@ spec:
 	return b.String()
 }
 
-// names returns the names of some of them.
-func names(label string, first, last int) []string {
+// backups returns the names of some that are labelled backup.
+func backups(first, last int) []string {
 	var out []string
 	for i := first; i <= last; i++ {
-		out = append(out, fmt.Sprintf("%s-%d", label, i))
+		out = append(out, fmt.Sprintf("backup-%d", i))
 	}
 	return out
 }
