@@ -43,9 +43,9 @@ type joinCommand struct {
 func newJoin(env Environment) *cobra.Command {
 	var f joinCommand
 	cmd := &cobra.Command{
-		Use:   "join HOST:PORT --token TOKEN --discovery-token-ca-cert-hash HASH --cluster-name NAME",
+		Use:   "join HOST:PORT[,HOST:PORT…] --token TOKEN --discovery-token-ca-cert-hash HASH --cluster-name NAME",
 		Short: "Make this cluster known to a hub",
-		Long: "Make this cluster known to a hub, with the command that `hub token create` printed there. First it looks at all\n" +
+		Long: "Make this cluster known to a hub, with the command that `hub token create` printed there; several addresses are tried in turn. First it looks at all\n" +
 			"that can be in the way, and says what to do about it; --check does only that. Then it joins, has the agent run until\n" +
 			"the hub reports the cluster Ready, and says how to keep it running: as a process (--print systemd prints a unit) or,\n" +
 			"with --install, as a Deployment in this cluster (--print manifests prints it). It can be run again if it was stopped.",

@@ -77,7 +77,7 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 func newRun(env Environment) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [HOST:PORT --token TOKEN --discovery-token-ca-cert-hash HASH --cluster-name NAME]",
+		Use:   "run [HOST:PORT[,HOST:PORT…] --token TOKEN --discovery-token-ca-cert-hash HASH --cluster-name NAME]",
 		Short: "Run the agent",
 		Long: "Run the agent of this cluster. With the arguments of `agent join` it joins first, unless it has; without, it\n" +
 			"runs with what `agent join` left in the state directory.",

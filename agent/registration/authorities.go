@@ -25,23 +25,49 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now := c.now()
-	j := c.joining(discovery.Parameters{Server: c.who.Server, Host: c.who.Server, Cluster: c.who.Cluster}, requestTimeout)
+	j := c.joining(c.parameters(), requestTimeout)
 	seen, err := j.public(ctx, bootstrapapi.ConfigMapClusterInfo, trusting(now.ca))
 	if err != nil {
 		return err
 	}
-	ca, err := discovery.Authorities(c.who.Server, seen.data)
-	if err != nil || bytes.Equal(ca, now.ca) {
+	server := j.parameters.Server
+	ca, err := discovery.Authorities(server, seen.data)
+	if err != nil {
 		return err
+	}
+	if err := c.learnServers(ctx, discovery.Servers(seen.data)); err != nil {
+		return err
+	}
+	if bytes.Equal(ca, now.ca) {
+		return nil
 	}
 	if err := vouched(ca, seen.certificates); err != nil {
 		return fmt.Errorf("%w: the certificate authorities that %s names do not vouch for itself (%w); going on with those of before",
-			discovery.ErrCAMismatch, c.who.Server, err)
+			discovery.ErrCAMismatch, server, err)
 	}
 	if err := c.keep(ca, encodeCertificate(now.cert), now.key); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Trusting the certificate authorities that the hub names", "Cluster", c.who.Cluster, "hashes", c.now().trusts)
+	return nil
+}
+
+// parameters are those by which the hubs are called of which one may be away.
+func (c *Credentials) parameters() discovery.Parameters {
+	all := c.servers.list()
+	return discovery.Parameters{Server: all[0], Host: all[0], Servers: all, Cluster: c.who.Cluster}
+}
+
+// learnServers remembers where the hubs of this API are, as the hub says over a connection that its authority vouches for.
+func (c *Credentials) learnServers(ctx context.Context, told []string) error {
+	if len(told) == 0 || !c.servers.learn(told) {
+		return nil // a hub of before there were several says nothing
+	}
+	all := c.servers.list()
+	if err := c.state.keepServers(all); err != nil {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Info("The hub can be reached at", "Cluster", c.who.Cluster, "servers", all)
 	return nil
 }
 

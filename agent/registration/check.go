@@ -51,7 +51,7 @@ func Check(ctx context.Context, o Options, tell func(Finding)) error {
 		return err
 	}
 	c := &checks{joining: j, tell: tell}
-	reached := c.reach(ctx)
+	reached := c.reachAny(ctx)
 	c.hub(ctx, reached)
 	c.member(ctx, o)
 	c.name(ctx)
@@ -79,6 +79,31 @@ func (c *checks) skip(why string, all ...string) {
 	for _, check := range all {
 		c.tell(Finding{Check: check, Is: why, Skipped: true})
 	}
+}
+
+// reachAny looks at the way to each hub until one is reached. What is in the way to those before is no reason not to join.
+func (c *checks) reachAny(ctx context.Context) bool {
+	tell := c.tell
+	defer func() { c.tell = tell }()
+	for i, server := range c.parameters.Servers {
+		c.parameters = c.parameters.At(server)
+		var found []Finding
+		c.tell = func(f Finding) { found = append(found, f) }
+		reached := c.reach(ctx)
+		for _, f := range found {
+			if !reached && i+1 < len(c.parameters.Servers) {
+				if !f.Failed() {
+					continue
+				}
+				f.Is, f.Advice, f.Skipped = f.Is+"; trying the next hub", "", true
+			}
+			tell(f)
+		}
+		if reached {
+			return true
+		}
+	}
+	return false
 }
 
 // reach looks at the way to the hub: names, connections, and the proxy if there is one.

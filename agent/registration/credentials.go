@@ -38,6 +38,7 @@ type KeepOptions struct {
 type Credentials struct {
 	state       state
 	who         identity
+	servers     *servers
 	clock       clock.Clock
 	random      func() float64
 	connection  *rest.Config
@@ -80,17 +81,18 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 		state: state{dir: o.StateDir}, clock: o.Clock, random: o.Random, connection: o.Connection, secretStore: o.SecretStore,
 		refused: make(chan struct{}, 1), interrupted: make(chan struct{}, 1),
 	}
-	var dial dialFunc
-	if o.Connection != nil {
-		dial = o.Connection.Dial
-	}
-	c.dial = c.traffic.counted(redialed(dial, func() { tell(c.interrupted) }))
 	who, err := c.state.identity()
 	if err != nil {
 		return nil, err
 	}
 	c.who = *who
 	c.who.Server = config.Host
+	c.servers = newServers(config.Host, split(who.Servers))
+	var dial dialFunc
+	if o.Connection != nil {
+		dial = o.Connection.Dial
+	}
+	c.dial = c.servers.bounded(c.traffic.counted(redialed(dial, func() { tell(c.interrupted) })))
 	if err := c.take(config); err != nil {
 		return nil, err
 	}
@@ -153,7 +155,7 @@ func (c *Credentials) mirrored() {
 
 // keep writes other authorities or another certificate to the disk, and begins to use them.
 func (c *Credentials) keep(ca, cert []byte, key *ecdsa.PrivateKey) error {
-	if err := c.state.keep(c.who.Server, c.who.Cluster, ca, cert, key); err != nil {
+	if err := c.state.keep(c.servers.now(), c.who.Cluster, ca, cert, key); err != nil {
 		return err
 	}
 	config, err := Load(c.state.dir, c.who.Cluster)
@@ -186,24 +188,10 @@ func (c *Credentials) Trust() (authorities []string, issuer string) {
 	return c.persisted.trusts, c.persisted.issuer
 }
 
-// Config reaches the hub as the agent, with the credentials of the moment.
+// Config reaches the hub as the agent, with the credentials of the moment. Its host is that of the start: RoundTrip calls the one of the
+// moment.
 func (c *Credentials) Config() *rest.Config {
 	return &rest.Config{Host: c.who.Server, Transport: c}
-}
-
-// RoundTrip makes a request with the credentials of the moment.
-func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := c.now().transport.RoundTrip(request)
-	if err != nil {
-		if request.Context().Err() == nil {
-			tell(c.interrupted)
-		}
-		return nil, err
-	}
-	if response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden {
-		tell(c.refused)
-	}
-	return response, nil
 }
 
 // tell tells once what was not told yet.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
@@ -75,8 +76,24 @@ type shown struct {
 	date string
 }
 
-// public gets a ConfigMap that the hub shows to everybody. Nobody is told who asks.
-func (j *joining) public(ctx context.Context, name string, config *tls.Config) (shown, error) {
+// public gets a ConfigMap that the hub shows to everybody, from the first hub that can be reached, and goes on with that one.
+func (j *joining) public(ctx context.Context, name string, config *tls.Config) (out shown, err error) {
+	for range max(len(j.parameters.Servers), 1) {
+		out, err = j.ask(ctx, name, config)
+		if !errors.Is(err, ErrUnreachable) || len(j.parameters.Servers) < 2 {
+			return out, err
+		}
+		next := (slices.Index(j.parameters.Servers, j.parameters.Server) + 1) % len(j.parameters.Servers)
+		j.parameters = j.parameters.At(j.parameters.Servers[next])
+		if ctx.Err() != nil {
+			return out, err // the next try begins with the next hub
+		}
+	}
+	return out, err
+}
+
+// ask gets a ConfigMap from one hub. Nobody is told who asks.
+func (j *joining) ask(ctx context.Context, name string, config *tls.Config) (shown, error) {
 	transport := j.transport(config)
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.parameters.Server+publicPath+name, http.NoBody)

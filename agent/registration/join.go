@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	if j.memberID, err = MemberID(ctx, o.Member); err != nil {
 		return nil, err
 	}
-	who := identity{Cluster: j.parameters.Cluster, Server: j.parameters.Server, MemberID: j.memberID, OnRetire: o.OnRetire}
+	who := identity{Cluster: j.parameters.Cluster, Server: j.parameters.Server, Servers: j.parameters.Others(), MemberID: j.memberID, OnRetire: o.OnRetire}
 	if err := j.state.claim(who); err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
 	if err != nil || j.retrier.clock.Now().After(cert.NotAfter) {
 		return nil, false
 	}
-	if config.Host != j.parameters.Server {
+	if !slices.Contains(j.parameters.Servers, config.Host) {
 		return nil, false
 	}
 	who, err := j.state.identity()

@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// learnEvery is how often the hub is asked whom to trust, and learnAgain how soon after
-	// it did not answer. A hub that exchanges its authority must name both for longer.
-	learnEvery = 6 * time.Hour
+	// learnEvery is how often the hub is asked whom to trust and at what other addresses it is, and
+	// learnAgain how soon after it did not answer. A hub that exchanges its authority must name both for
+	// longer, and a machine that is given up must serve for longer.
+	learnEvery = time.Hour
 	learnAgain = 10 * time.Minute
 	// learnSoon is how soon after the hub was away, drawn out sixfold for the sake of a hub
 	// that all its agents come back to: it may have been started with another authority.

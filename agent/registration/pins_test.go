@@ -34,7 +34,7 @@ func TestTheHashesOfTheFirstStartAreEnough(t *testing.T) {
 
 	joined := func(pins ...string) bool {
 		j := &joining{
-			parameters: discovery.Parameters{Server: nobody, Cluster: "edge-1", Pins: pins}, state: s,
+			parameters: discovery.Parameters{Server: nobody, Servers: []string{nobody}, Cluster: "edge-1", Pins: pins}, state: s,
 			retrier: &retrier{clock: clock.RealClock{}, deadline: time.Now(), progress: func(string) {}},
 		}
 		_, ok := j.joined(t.Context())

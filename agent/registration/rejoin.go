@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,7 +36,7 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parameters, err := discovery.Parse(discovery.Flags{Hub: c.who.Server, Token: token, CACertHashes: pins, Cluster: c.who.Cluster})
+	parameters, err := discovery.Parse(discovery.Flags{Hub: strings.Join(c.servers.list(), serversDivider), Token: token, CACertHashes: pins, Cluster: c.who.Cluster})
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (c *Credentials) called(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now := c.now()
-	j := c.joining(discovery.Parameters{Server: c.who.Server, Host: c.who.Server, Cluster: c.who.Cluster}, requestTimeout)
+	j := c.joining(c.parameters(), requestTimeout)
 	seen, err := j.public(ctx, bootstrap.RejoinName, trusting(now.ca))
 	if errors.Is(err, errNothingThere) {
 		return "", errNoCall

@@ -46,7 +46,7 @@ func (c *Credentials) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j := c.joining(discovery.Parameters{Server: c.who.Server, Cluster: c.who.Cluster}, renewalDeadline)
+	j := c.joining(c.parameters(), renewalDeadline)
 	// One that was left behind may be denied, and be of an older key.
 	if err := hubClient.Delete(ctx, desired.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing an older request from the hub: %w", err)

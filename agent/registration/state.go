@@ -42,6 +42,8 @@ type identity struct {
 	Cluster  string `json:"cluster"`
 	Server   string `json:"server"`
 	MemberID string `json:"memberID"`
+	// Servers are the URLs of all hubs of the API, with commas between; empty if there is one.
+	Servers string `json:"servers,omitempty"`
 	// OnRetire is what becomes of the objects if the hub forgets the member; empty is Keep.
 	OnRetire string `json:"onRetire,omitempty"`
 	// Pins are the hashes with which it joined, with commas between. The same again ask for
@@ -150,6 +152,17 @@ func (s state) pinned(hashes []string) error {
 		return err
 	}
 	who.Pins = pins
+	return s.writeJSON(identityFile, who)
+}
+
+// keepServers notes where the hubs are.
+func (s state) keepServers(all []string) error {
+	who, err := s.identity()
+	list := strings.Join(all, serversDivider)
+	if err != nil || who == nil || who.Servers == list {
+		return err
+	}
+	who.Servers = list
 	return s.writeJSON(identityFile, who)
 }
 

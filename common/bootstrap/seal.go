@@ -15,6 +15,10 @@ import (
 // The hub knows the public half of it. So a token for this agent can lie in the open,
 // sealed with the key: nobody else can read it, and no secret is shared beforehand.
 
+// ServersKey is the key in cluster-info below which the URLs of all hubs of the API are, one a line. It is not signed, so it is
+// believed over verified connections only.
+const ServersKey = "hub-servers"
+
 // RejoinName is the name of the ConfigMap, in the namespace of cluster-info, in which sealed
 // tokens lie. Everybody may read it.
 const RejoinName = "fairlead-rejoin"

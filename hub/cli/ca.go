@@ -25,19 +25,21 @@ const shownWaiting = 10
 func newCA(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ca",
-		Short: "Exchange the certificate authority of a hub's own API, with all clusters joined",
+		Short: "Exchange the certificate authority of a hub's own API, with all clusters joined, or bring it to another machine",
 		Long: "Exchange the certificate authority of a hub's own API for a new one, on the machine of the hub. Agents trust both for\n" +
 			"a while, so none of them is cut off or started again:\n\n" +
 			"  hub ca begin    makes a new authority, which is trusted and signs nothing yet\n" +
 			"  hub ca switch   has the new one sign, once all agents told that they trust it\n" +
 			"  hub ca finish   drops the old one, once all agents have certificates of the new one\n\n" +
-			"Restart `hub serve` after each. `hub ca status` says how far it is, and which clusters are waited for. Agents learn of\n" +
+			"Restart `hub serve` after each; of several machines on one etcd take each step on one, bring it to the others with\n" +
+			"`hub ca export` and `hub ca import --replace`, and restart all of them. `hub ca status` says how far it is, and which clusters are waited for. Agents learn of\n" +
 			"the new authority within minutes of the restart and get certificates of it within an hour or two.",
 	}
 	cmd.AddCommand(newCAStatus(env),
 		newCAStep(env, authority.Begin, "Make a new authority, which is trusted and signs nothing yet"),
 		newCAStep(env, authority.Switch, "Have the new authority sign, once all agents told that they trust it"),
-		newCAStep(env, authority.Finish, "Drop the old authority, once all agents have certificates of the new one"))
+		newCAStep(env, authority.Finish, "Drop the old authority, once all agents have certificates of the new one"),
+		newCAExport(env), newCAImport(env))
 	group(cmd)
 	return cmd
 }

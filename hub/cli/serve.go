@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"fairlead.dev/common/logging"
 	"fairlead.dev/common/memory"
+	"fairlead.dev/common/version"
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/setup"
 )
@@ -114,7 +116,7 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 	if server == "" {
 		server = api.ServerURL(ctx)
 	}
-	err = work(ctx, env, f, api.Config(), &apiserver.ClusterInfo{Server: server, CA: api.Config().CAData}, func() {
+	err = work(ctx, env, f, api.Config(), f.clusterInfo(server, api.Config().CAData), func() {
 		say(env.Err, "\nThe hub's API:     %s", server)
 		say(env.Err, "For its operators: kubectl --kubeconfig %s --context %s get clusters", f.adminKubeconfig, f.adminContext)
 		say(env.Err, "To join a cluster: hub token create --cluster NAME%s\n", f.tokenFlags(env))
@@ -138,13 +140,21 @@ func (f serveFlags) tokenFlags(env Environment) string {
 	}
 }
 
+// clusterInfo is what agents are told of a hub that is reached at a URL, and of the others of its API.
+func (f serveFlags) clusterInfo(server string, ca []byte) *apiserver.ClusterInfo {
+	if len(f.addresses) > 0 {
+		return &apiserver.ClusterInfo{Servers: f.addresses, CA: ca}
+	}
+	return &apiserver.ClusterInfo{Servers: []string{server}, Merge: f.sharesEtcd, CA: ca}
+}
+
 // serveExternal runs the hub against an API of somebody else's.
 func serveExternal(ctx context.Context, env Environment, f serveFlags) error {
 	cfg, err := loadKubeconfig(f.kubeconfig, f.context)
 	if err != nil {
 		return err
 	}
-	info, err := externalInfo(cfg, f.advertiseURL)
+	info, err := f.externalInfo(cfg)
 	if err != nil {
 		return err
 	}
@@ -159,11 +169,8 @@ func serveExternal(ctx context.Context, env Environment, f serveFlags) error {
 
 // externalInfo returns what agents are told of an API of somebody else's, if nobody has
 // told them yet.
-func externalInfo(cfg *rest.Config, advertised string) (*apiserver.ClusterInfo, error) {
-	info := &apiserver.ClusterInfo{Server: advertised, CA: cfg.CAData}
-	if info.Server == "" {
-		info.Server = cfg.Host
-	}
+func (f serveFlags) externalInfo(cfg *rest.Config) (*apiserver.ClusterInfo, error) {
+	info := f.clusterInfo(cmp.Or(f.advertiseURL, cfg.Host), cfg.CAData)
 	if len(info.CA) == 0 && cfg.CAFile != "" {
 		data, err := os.ReadFile(cfg.CAFile) // as the operator's kubeconfig says
 		if err != nil {
@@ -179,7 +186,9 @@ func externalInfo(cfg *rest.Config, advertised string) (*apiserver.ClusterInfo, 
 
 // work installs what the hub needs and runs its stages.
 func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, announce func()) error {
-	err := apiserver.Install(ctx, cfg, apiserver.Options{ClusterInfo: info, AdoptClusterInfo: f.kubeconfig == ""})
+	err := apiserver.Install(ctx, cfg, apiserver.Options{
+		ClusterInfo: info, AdoptClusterInfo: f.kubeconfig == "", Version: version.Of().Version, AllowDowngrade: f.allowDowngrade,
+	})
 	if err != nil {
 		return err
 	}
@@ -197,6 +206,11 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 	}
 	if err := f.backups.addSchedule(env, mgr, storeFlags{dataDir: f.dataDir, controlplane: f.controlplane}, f.events == eventsAll); err != nil {
 		return err
+	}
+	if f.sharesEtcd {
+		if err := addEtcdProbe(mgr, cfg, env.Clock); err != nil {
+			return err
+		}
 	}
 	at, err := f.dashboard.addDashboard(ctx, env, mgr, cfg)
 	if err != nil {

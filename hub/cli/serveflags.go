@@ -59,6 +59,10 @@ type serveFlags struct {
 	context         string
 	advertiseURL    string
 	leaderElect     bool
+	// sharesEtcd says that hubs of other machines may work on the same etcd.
+	sharesEtcd      bool
+	addresses       []string
+	allowDowngrade  bool
 	prefix          string
 	monitorPeriod   time.Duration
 	monitorGrace    time.Duration
@@ -98,9 +102,11 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "run against the API of this kubeconfig instead of an embedded one")
 	fs.StringVar(&f.context, "context", "", "context in that kubeconfig (default: the current one)")
-	fs.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several hubs of an API work at a time (default: true with --kubeconfig)")
+	fs.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several hubs of an API work at a time (default: true with --kubeconfig and with --etcd-servers)")
 
 	fs.StringVar(&f.advertiseURL, "advertise-url", "", "https://HOST:PORT that agents are told to dial (default: where the API is)")
+	fs.BoolVar(&f.allowDowngrade, "allow-downgrade", false, "install the definitions and admission policies of this version although a newer hub has installed its own")
+	fs.StringSliceVar(&f.addresses, "hub-addresses", nil, "https://HOST:PORT of every hub of this API, in the order in which agents that join try them; agents learn them while they run (default: those that the hubs have told so far)")
 	fs.StringVar(&f.prefix, "execution-namespace-prefix", contract.DefaultExecutionNamespacePrefix, "what comes before a cluster's name in the name of its execution namespace")
 	fs.DurationVar(&f.monitorPeriod, "cluster-monitor-period", 5*time.Second, "how late the hub may look at a silent cluster: a later look shows that the hub itself had stopped, and the grace period starts over")
 	fs.DurationVar(&f.monitorGrace, "cluster-monitor-grace-period", 40*time.Second, "how long an agent may be silent before its cluster is Unknown")
@@ -149,8 +155,15 @@ func (f *serveFlags) complete(fs *pflag.FlagSet) error {
 	} else if fs.Changed("context") {
 		return errors.New("--context is for --kubeconfig; the context of the embedded API is --admin-context")
 	}
-	if !fs.Changed("leader-elect") {
-		f.leaderElect = f.kubeconfig != ""
+	f.sharesEtcd = fs.Changed("etcd-servers")
+	if f.sharesEtcd && fs.Changed("backup-every") {
+		return errors.New("--backup-every is for the hub's own etcd: back the one that --etcd-servers names up with `etcdctl snapshot save`")
+	}
+	switch {
+	case !fs.Changed("leader-elect"):
+		f.leaderElect = f.kubeconfig != "" || f.sharesEtcd
+	case f.sharesEtcd && !f.leaderElect:
+		return errors.New("--leader-elect=false would have all hubs of the etcd that --etcd-servers names work at once: leave it out")
 	}
 	for _, check := range []func() error{f.completePaths, f.checkAddresses, f.checkPrefix, f.checkPeriods, f.compileSkipped, f.checkApproval, f.checkOutput} {
 		if err := check(); err != nil {
@@ -192,6 +205,11 @@ func (f *serveFlags) checkAddresses() error {
 	}
 	if strings.ContainsAny(f.advertiseHost, "/ ") {
 		return fmt.Errorf("--advertise-host %q is not a name or an address", f.advertiseHost)
+	}
+	for _, address := range f.addresses {
+		if _, err := operate.Endpoint(address); err != nil {
+			return fmt.Errorf("--hub-addresses %q is not of the form https://HOST:PORT", address)
+		}
 	}
 	if f.advertiseURL == "" {
 		return nil

@@ -28,7 +28,7 @@ func TestTokenCreatePrintsACommandThatWorksAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	hub := cluster.Shared(t, cluster.Options{})
 	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{
-		ClusterInfo: &apiserver.ClusterInfo{Server: hub.Config.Host, CA: hub.Config.CAData},
+		ClusterInfo: &apiserver.ClusterInfo{Servers: []string{hub.Config.Host}, CA: hub.Config.CAData},
 	})).To(Succeed())
 
 	e := execution{env: map[string]string{"KUBECONFIG": hub.Kubeconfig}}

@@ -73,6 +73,14 @@ const (
 	leaseNamespace = metav1.NamespaceSystem
 )
 
+// How soon another hub works after one that was killed: when its lease has ended, and at the next look at it. A hub that cannot
+// renew its lease stops before that, and outlasts an etcd that elects another leader.
+const (
+	leaseDuration = 12 * time.Second
+	renewDeadline = 8 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
 // shutdownTimeout bounds how long the stages may finish what they are at.
 const shutdownTimeout = 10 * time.Second
 
@@ -106,10 +114,15 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       leaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(leaseDuration),
+		RenewDeadline:                 new(renewDeadline),
+		RetryPeriod:                   new(retryPeriod),
 		GracefulShutdownTimeout:       new(shutdownTimeout),
 		Controller: config.Controller{
 			// Names are unique in the list of stages; tests run several hubs in a process.
 			SkipNameValidation: new(true),
+			// A hub that waits to be elected follows everything that it will work on.
+			EnableWarmup: new(o.LeaderElection),
 		},
 	})
 	if err != nil {

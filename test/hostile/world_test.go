@@ -75,7 +75,7 @@ func hub(t *testing.T) *world {
 	w := &world{Client: api.Client(t), api: api, agents: map[string]*rest.Config{}}
 	ctx := context.WithoutCancel(t.Context()) // it outlives the test that happens to come first
 	g.Expect(apiserver.Install(ctx, api.Config, apiserver.Options{
-		ClusterInfo: &apiserver.ClusterInfo{Server: api.Config.Host, CA: api.Config.CAData},
+		ClusterInfo: &apiserver.ClusterInfo{Servers: []string{api.Config.Host}, CA: api.Config.CAData},
 	})).To(Succeed())
 	stages, err := setup.New(ctx, api.Config, setup.Options{
 		Clock: clock.RealClock{}, ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Registry: prometheus.NewRegistry(),

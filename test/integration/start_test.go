@@ -62,7 +62,7 @@ func (s *system) startHub(ctx context.Context, t *testing.T) {
 	t.Helper()
 	installLog()
 	ctx = logged(ctx, hubName)
-	info := apiserver.ClusterInfo{Server: s.hub.Config.Host, CA: s.hub.Config.CAData}
+	info := apiserver.ClusterInfo{Servers: []string{s.hub.Config.Host}, CA: s.hub.Config.CAData}
 	if err := apiserver.Install(ctx, s.hub.Config, apiserver.Options{ClusterInfo: &info, AdoptClusterInfo: true}); err != nil {
 		t.Fatalf("installing the hub: %v", err)
 	}

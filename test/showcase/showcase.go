@@ -61,7 +61,7 @@ func StartWithIssuer(tb testing.TB, authenticationConfig string, i *issuer.Issue
 	hub := cluster.Start(tb, cluster.Options{AuthenticationConfig: authenticationConfig})
 	s := &Showcase{Hub: hub, Client: hub.Client(tb)}
 	check(tb, apiserver.Install(tb.Context(), hub.Config, apiserver.Options{
-		ClusterInfo: &apiserver.ClusterInfo{Server: hub.Config.Host, CA: authority(tb, hub.Config)},
+		ClusterInfo: &apiserver.ClusterInfo{Servers: []string{hub.Config.Host}, CA: authority(tb, hub.Config)},
 	}))
 	fill(tb, s.Client)
 	s.serve(tb, i)

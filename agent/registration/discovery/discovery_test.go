@@ -45,6 +45,8 @@ func TestParse(t *testing.T) {
 		"an address of IPv6":           {change: func(f *Flags) { f.Hub = "[fd00::1]:6443" }, wantServer: "https://[fd00::1]:6443"},
 		"no pin, when that is wanted":  {change: func(f *Flags) { f.CACertHashes, f.SkipCAVerification = nil, true }, wantServer: "https://hub.example.com:6443"},
 		"a pin in capitals":            {change: func(f *Flags) { f.CACertHashes = []string{"sha256:" + strings.Repeat("AB", 32)} }, wantServer: "https://hub.example.com:6443"},
+		"several addresses":            {change: func(f *Flags) { f.Hub = "a:6443, b:6443,a:6443" }, wantServer: "https://a:6443"},
+		"one of several without port":  {change: func(f *Flags) { f.Hub = "a:6443,b" }, wantErr: ErrAddress},
 		"no address":                   {change: func(f *Flags) { f.Hub = "" }, wantErr: ErrAddress},
 		"an address without a port":    {change: func(f *Flags) { f.Hub = "hub.example.com" }, wantErr: ErrAddress},
 		"an address without a host":    {change: func(f *Flags) { f.Hub = ":6443" }, wantErr: ErrAddress},

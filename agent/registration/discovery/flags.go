@@ -3,6 +3,8 @@ package discovery
 import (
 	"fmt"
 	"net"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +13,7 @@ import (
 
 // Flags are the parameters of a join as somebody typed them.
 type Flags struct {
-	// Hub is HOST:PORT.
+	// Hub is HOST:PORT; of several hubs of one API, all of them with commas between.
 	Hub string
 	// Token is ID.SECRET.
 	Token string
@@ -26,8 +28,9 @@ type Flags struct {
 
 // Parameters are the parameters of a join, checked.
 type Parameters struct {
-	// Server is https://HOST:PORT.
-	Server string
+	// Server is https://HOST:PORT, and Servers those of all hubs of the API, with that among them.
+	Server  string
+	Servers []string
 	// Host is the host alone.
 	Host string
 	// TokenID and TokenSecret are the two parts of the token.
@@ -43,9 +46,15 @@ func (p Parameters) Token() string { return p.TokenID + "." + p.TokenSecret }
 
 // Parse checks the parameters of a join.
 func Parse(f Flags) (Parameters, error) {
-	server, host, err := parseAddress(f.Hub)
-	if err != nil {
-		return Parameters{}, err
+	var all []string
+	for address := range strings.SplitSeq(f.Hub, ",") {
+		server, err := parseAddress(strings.TrimSpace(address))
+		if err != nil {
+			return Parameters{}, err
+		}
+		if !slices.Contains(all, server) {
+			all = append(all, server)
+		}
 	}
 	token, err := bootstrap.Parse(f.Token)
 	if err != nil {
@@ -62,16 +71,32 @@ func Parse(f Flags) (Parameters, error) {
 	if err := bootstrap.ValidateClusterName(f.Cluster); err != nil {
 		return Parameters{}, fmt.Errorf("%w: %w", ErrClusterName, err)
 	}
-	return Parameters{
-		Server: server, Host: host, TokenID: token.ID, TokenSecret: token.Secret, Pins: f.CACertHashes, Cluster: f.Cluster,
-	}, nil
+	p := Parameters{Servers: all, TokenID: token.ID, TokenSecret: token.Secret, Pins: f.CACertHashes, Cluster: f.Cluster}
+	return p.At(all[0]), nil
+}
+
+// At returns the parameters for one of the hubs.
+func (p Parameters) At(server string) Parameters {
+	p.Server, p.Host = server, server
+	if u, err := url.Parse(server); err == nil {
+		p.Host = u.Hostname()
+	}
+	return p
+}
+
+// Others lists all hubs if there are several; else it is empty.
+func (p Parameters) Others() string {
+	if len(p.Servers) < 2 {
+		return ""
+	}
+	return strings.Join(p.Servers, ",")
 }
 
 // parseAddress reads HOST:PORT. A scheme in front of it and a slash behind are
 // forgiven.
-func parseAddress(address string) (server, host string, err error) {
-	fail := func(why string) (string, string, error) {
-		return "", "", fmt.Errorf("%w: %q %s; give HOST:PORT, such as hub.example.com:6443", ErrAddress, address, why)
+func parseAddress(address string) (server string, err error) {
+	fail := func(why string) (string, error) {
+		return "", fmt.Errorf("%w: %q %s; give HOST:PORT, such as hub.example.com:6443", ErrAddress, address, why)
 	}
 	trimmed := strings.TrimSuffix(strings.TrimPrefix(address, "https://"), "/")
 	if trimmed == "" {
@@ -91,5 +116,5 @@ func parseAddress(address string) (server, host string, err error) {
 	if host == "" {
 		return fail("has no host")
 	}
-	return "https://" + net.JoinHostPort(host, port), host, nil
+	return "https://" + net.JoinHostPort(host, port), nil
 }

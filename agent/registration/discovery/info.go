@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
@@ -58,6 +59,18 @@ func Authorities(server string, data map[string]string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the kubeconfig in the cluster-info of %s must have one cluster with its certificate authority", ErrNotAHub, server)
 	}
 	return config.Clusters[0].Cluster.CAData, nil
+}
+
+// Servers reads where the hubs of the API are from the data of cluster-info, which must have come over a verified connection. What is no
+// address is left out.
+func Servers(data map[string]string) []string {
+	var out []string
+	for line := range strings.FieldsSeq(data[bootstrap.ServersKey]) {
+		if server, err := parseAddress(line); err == nil && !slices.Contains(out, server) {
+			out = append(out, server)
+		}
+	}
+	return out
 }
 
 func verifyPins(p Parameters, ca []byte) error {

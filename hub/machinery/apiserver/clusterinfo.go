@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,13 +19,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 )
 
 // ClusterInfo is what an agent is told that knows nothing of the hub but its address.
 type ClusterInfo struct {
-	// Server is the URL by which members reach the hub's API server.
-	Server string
+	// Servers are the URLs by which members reach the hub's API, the one to try first at the beginning.
+	Servers []string
+	// Merge has Servers added to those that other hubs of the API have told, not written over them.
+	Merge bool
 	// CA is the certificate authority of that server, in PEM.
 	CA []byte
 	// Signed are the ids of the join tokens for which this is signed.
@@ -62,7 +66,12 @@ func parseClusterInfo(cm *corev1.ConfigMap) (ClusterInfo, error) {
 	}
 	info := ClusterInfo{Signed: map[string]bool{}}
 	for _, cluster := range config.Clusters {
-		info.Server, info.CA = cluster.Server, cluster.CertificateAuthorityData
+		info.Servers, info.CA = []string{cluster.Server}, cluster.CertificateAuthorityData
+	}
+	for server := range strings.FieldsSeq(cm.Data[bootstrap.ServersKey]) {
+		if !slices.Contains(info.Servers, server) {
+			info.Servers = append(info.Servers, server)
+		}
 	}
 	for key := range cm.Data {
 		if id, ok := strings.CutPrefix(key, bootstrapapi.JWSSignatureKeyPrefix); ok && id != "" {
@@ -76,19 +85,30 @@ func parseClusterInfo(cm *corev1.ConfigMap) (ClusterInfo, error) {
 // of Kubernetes adds, are not in it and stay.
 func (c ClusterInfo) render() (*unstructured.Unstructured, error) {
 	config := clientcmdapi.NewConfig()
-	config.Clusters[""] = &clientcmdapi.Cluster{Server: c.Server, CertificateAuthorityData: c.CA}
+	config.Clusters[""] = &clientcmdapi.Cluster{Server: c.Servers[0], CertificateAuthorityData: c.CA}
 	data, err := clientcmd.Write(*config)
 	if err != nil {
 		return nil, fmt.Errorf("encoding what agents are told: %w", err)
 	}
 	cm := &unstructured.Unstructured{Object: map[string]any{
-		"data": map[string]any{bootstrapapi.KubeConfigKey: string(data)},
+		"data": map[string]any{bootstrapapi.KubeConfigKey: string(data), bootstrap.ServersKey: strings.Join(c.Servers, "\n")},
 	}}
 	cm.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	cm.SetNamespace(clusterInfoKey().Namespace)
 	cm.SetName(clusterInfoKey().Name)
 	cm.SetLabels(map[string]string{contract.SystemLabel: contract.LabelTrue})
 	return cm, nil
+}
+
+// merge adds the servers of one hub to those that all have told.
+func merge(known, own []string) []string {
+	out := slices.Clone(known)
+	for _, server := range own {
+		if !slices.Contains(out, server) {
+			out = append(out, server)
+		}
+	}
+	return out
 }
 
 // clusterInfo publishes what agents are told.
@@ -100,14 +120,50 @@ func (i *installer) clusterInfo(ctx context.Context, info ClusterInfo, adopt boo
 	case err != nil:
 		return fmt.Errorf("reading what agents are told: %w", err)
 	case !adopt && live.Labels[contract.SystemLabel] != contract.LabelTrue:
-		if theirs, err := parseClusterInfo(live); err != nil || theirs.Server != info.Server {
-			ctrl.LoggerFrom(ctx).Info("Leaving cluster-info as it is, since this hub did not write it", "server", theirs.Server, "ours", info.Server)
+		if theirs, err := parseClusterInfo(live); err != nil || theirs.Servers[0] != info.Servers[0] {
+			ctrl.LoggerFrom(ctx).Info("Leaving cluster-info as it is, since this hub did not write it", "servers", theirs.Servers, "ours", info.Servers)
 		}
 		return nil
+	}
+	if info.Merge {
+		return i.mergeClusterInfo(ctx, info)
 	}
 	cm, err := info.render()
 	if err != nil {
 		return err
 	}
 	return i.apply(ctx, cm)
+}
+
+// mergeClusterInfo publishes what agents are told beside what other hubs of the API tell them, which may start at the same time.
+func (i *installer) mergeClusterInfo(ctx context.Context, own ClusterInfo) error {
+	for {
+		live := &corev1.ConfigMap{}
+		err := i.hubClient.Get(ctx, clusterInfoKey(), live)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading what agents are told: %w", err)
+		}
+		info, isNew := own, err != nil
+		if theirs, err := parseClusterInfo(live); err == nil {
+			info.Servers = merge(theirs.Servers, own.Servers)
+		}
+		cm, err := info.render()
+		if err != nil {
+			return err
+		}
+		if isNew {
+			err = i.hubClient.Create(ctx, cm, client.FieldOwner(contract.FieldManagerInstall))
+		} else {
+			cm.SetResourceVersion(live.ResourceVersion)
+			err = i.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(cm), client.FieldOwner(contract.FieldManagerInstall), client.ForceOwnership)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
+			return fmt.Errorf("telling agents of this hub: %w", err)
+		case ctx.Err() != nil:
+			return fmt.Errorf("telling agents of this hub: %w", errors.Join(ctx.Err(), err))
+		}
+	}
 }

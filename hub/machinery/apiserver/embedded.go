@@ -56,6 +56,10 @@ func (e Embedded) Start(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if hasMark(e.DataDir) {
+		_ = held.Close()
+		return nil, errImporting(e.DataDir)
+	}
 	p := &Process{embedded: e, lock: held, done: make(chan struct{}), followed: make(chan struct{})}
 	if err := p.launch(); err != nil {
 		_ = held.Close()
@@ -109,6 +113,12 @@ func (e Embedded) args() []string {
 // PassedFlags adds the flags that the program takes as they are to a set, with the names that
 // they have in kube-apiserver.
 func PassedFlags(fs *pflag.FlagSet) {
+	fs.StringSlice("etcd-servers", nil, "https://HOST:PORT of each member of an etcd of yours, on which hubs of several machines work together; the embedded API then starts none of its own")
+	fs.String("etcd-cafile", "", "certificate authority of these members (default: those of this machine)")
+	fs.String("etcd-certfile", "", "certificate by which these members know the hub")
+	fs.String("etcd-keyfile", "", "key of that certificate")
+	fs.String("etcd-prefix", "/registry", "below what key of that etcd the hub keeps everything; the same on all machines of a hub")
+
 	fs.String("encryption-provider-config", "", "EncryptionConfiguration of apiserver.config.k8s.io/v1 by which the embedded API encrypts its database instead of with a key of its own, such as one with a KMS v2 provider")
 
 	fs.String("audit-policy-file", "", "Policy of audit.k8s.io/v1 that says what the embedded API's audit log tells (default: who changed which policy, template, token or right, and who read a Secret)")

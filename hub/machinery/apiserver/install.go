@@ -35,6 +35,10 @@ type Options struct {
 	// AdoptClusterInfo writes ClusterInfo over one that somebody else wrote. Without it
 	// theirs is left alone: a cluster of kubeadm has its own.
 	AdoptClusterInfo bool
+	// Version is that of the hub. What a newer one installed is left as it is, unless AllowDowngrade says otherwise; without a
+	// version nothing is compared.
+	Version        string
+	AllowDowngrade bool
 }
 
 // How long an API server that has just started may take.
@@ -59,15 +63,29 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)
 	}
 	i := &installer{hubClient: hubClient, mutates: true}
-	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.flow, i.policies, i.retire, i.inForce} {
-		if err := phase(ctx); err != nil {
-			return err
+	install := i.all
+	if o.Version != "" {
+		install = func(ctx context.Context) error {
+			return alone(ctx, cfg, func(ctx context.Context) error { return i.versioned(ctx, o, i.all) })
 		}
+	}
+	if err := install(ctx); err != nil {
+		return err
 	}
 	if o.ClusterInfo == nil {
 		return nil
 	}
 	return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo)
+}
+
+// all installs everything but what agents are told.
+func (i *installer) all(ctx context.Context) error {
+	for _, phase := range []func(context.Context) error{i.crds, i.namespaces, i.rbac, i.flow, i.policies, i.retire, i.inForce} {
+		if err := phase(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // installer holds what the phases of an installation share.
@@ -87,16 +105,7 @@ func (i *installer) crds(ctx context.Context) error {
 	if err := i.applyAll(ctx, objects); err != nil {
 		return err
 	}
-	definitions, err := manifests.TypedCRDs()
-	if err != nil {
-		return err
-	}
-	for _, crd := range definitions {
-		if err := i.awaitServed(ctx, crd); err != nil {
-			return err
-		}
-	}
-	return nil
+	return i.await(ctx)
 }
 
 // awaitServed returns when a definition is established and each of its versions can be

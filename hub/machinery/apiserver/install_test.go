@@ -31,7 +31,7 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 	g := NewWithT(t)
 	hub := cluster.Start(t, cluster.Options{Name: "install"})
 	hubClient := hub.Client(t)
-	info := &ClusterInfo{Server: "https://hub.example.com:6443", CA: hub.Config.CAData}
+	info := &ClusterInfo{Servers: []string{"https://hub.example.com:6443"}, CA: hub.Config.CAData}
 
 	g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: info})).To(Succeed())
 
@@ -41,7 +41,7 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 	g.Expect(ns.Labels).To(HaveKeyWithValue(contract.SystemLabel, contract.LabelTrue))
 	told, err := GetClusterInfo(t.Context(), hubClient)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(told.Server).To(Equal(info.Server))
+	g.Expect(told.Servers).To(Equal(info.Servers))
 	g.Expect(told.CA).To(Equal(info.CA))
 
 	t.Run("anybody may read where the hub is and nothing else", func(t *testing.T) {
@@ -115,16 +115,16 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 		signed.Data["jws-kubeconfig-abcdef"] = "signature"
 		g.Expect(hubClient.Update(t.Context(), signed)).To(Succeed())
 
-		moved := &ClusterInfo{Server: "https://elsewhere.example.com", CA: hub.Config.CAData}
+		moved := &ClusterInfo{Servers: []string{"https://elsewhere.example.com"}, CA: hub.Config.CAData}
 		g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: moved})).To(Succeed())
 		told, err := GetClusterInfo(t.Context(), hubClient)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(told.Server).To(Equal(moved.Server))
+		g.Expect(told.Servers).To(Equal(moved.Servers))
 	})
 
 	t.Run("that of others is left alone, unless it is to be taken over", func(t *testing.T) {
 		g := NewWithT(t)
-		theirs := &ClusterInfo{Server: "https://kubeadm.example.com:6443", CA: hub.Config.CAData}
+		theirs := &ClusterInfo{Servers: []string{"https://kubeadm.example.com:6443"}, CA: hub.Config.CAData}
 		cm, err := theirs.render()
 		g.Expect(err).NotTo(HaveOccurred())
 		cm.SetLabels(nil)
@@ -134,12 +134,12 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 		g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: info})).To(Succeed())
 		told, err := GetClusterInfo(t.Context(), hubClient)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(told.Server).To(Equal(theirs.Server))
+		g.Expect(told.Servers).To(Equal(theirs.Servers))
 
 		g.Expect(Install(t.Context(), hub.Config, Options{ClusterInfo: info, AdoptClusterInfo: true})).To(Succeed())
 		told, err = GetClusterInfo(t.Context(), hubClient)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(told.Server).To(Equal(info.Server))
+		g.Expect(told.Servers).To(Equal(info.Servers))
 	})
 }
 

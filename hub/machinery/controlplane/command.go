@@ -65,6 +65,11 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Kubeconfig, "kubeconfig", "", "where to write the kubeconfig of the administrator (default: DIR/admin.kubeconfig)")
 	fs.StringVar(&c.Context, "context", "", "name of the context in that kubeconfig (default: hub or member)")
 	fs.StringVar(&c.ServiceCIDR, "service-cidr", "10.96.0.0/16", "range of the addresses of services")
+	fs.StringSliceVar(&c.Etcd.Servers, "etcd-servers", nil, "URLs of the members of an etcd of yours that a hub uses instead of one of its own")
+	fs.StringVar(&c.Etcd.CAFile, "etcd-cafile", "", "certificate authority of these members")
+	fs.StringVar(&c.Etcd.CertFile, "etcd-certfile", "", "certificate by which these members know the hub")
+	fs.StringVar(&c.Etcd.KeyFile, "etcd-keyfile", "", "key of that certificate")
+	fs.StringVar(&c.Etcd.Prefix, "etcd-prefix", "", "below what key the hub keeps everything there (default: "+args.DefaultEtcdPrefix+")")
 	fs.Int64Var(&c.HeapRoom, "heap-room", 0, "how many bytes the heap of kube-apiserver may fill before it searches garbage as often as by default")
 	fs.StringVar(&c.EncryptionProviderConfig, "encryption-provider-config", "", "EncryptionConfiguration by which a hub encrypts its database instead of with keys of its own, such as one with a KMS v2 provider")
 	fs.StringVar(&c.Audit.PolicyFile, "audit-policy-file", "", "what the audit log of a hub tells (default: a policy of its own)")
@@ -95,7 +100,7 @@ func clusterOnly() []string {
 
 // hubOnly names the flags that say nothing about a cluster.
 func hubOnly() []string {
-	return append([]string{"encryption-provider-config", "audit-policy-file", "audit-log-path", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize",
+	return append([]string{"etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "encryption-provider-config", "audit-policy-file", "audit-log-path", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize",
 		"audit-webhook-config-file"}, authenticationFlags()...)
 }
 

@@ -44,7 +44,15 @@ func newEncryptionRotate() *cobra.Command {
 			if err := encryption.Rotate(dir.Encryption(), time.Now()); err != nil {
 				return err
 			}
-			return describe(cmd, dir)
+			if err := describe(cmd, dir); err != nil {
+				return err
+			}
+			external, err := dir.External()
+			if err != nil || !external.Used() {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "Other machines use this etcd: stop `hub serve` on them first, and once this one runs bring the key there with `hub ca export` and `hub ca import --replace`.")
+			return err
 		},
 	}
 	needsDataDir(cmd, &dataDir)

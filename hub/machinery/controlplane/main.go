@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/grpclog"
 
 	"k8s.io/utils/clock"
 
@@ -37,6 +39,8 @@ func supervisor() int {
 	context.AfterFunc(ctx, stop)
 	// Cobra offers the flags of this global set too, and the components have put theirs there, --version among them.
 	pflag.CommandLine = pflag.NewFlagSet("", pflag.ContinueOnError)
+	// What the client of etcd finds wrong with a member is told in words of ours.
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 	report := func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "controlplane: "+format+"\n", args...)
 	}

@@ -24,7 +24,7 @@ import (
 
 // Hub is how agents find the hub and know that it is the one.
 type Hub struct {
-	// Endpoint is HOST:PORT.
+	// Endpoint is HOST:PORT; of several hubs of one API, all of them with commas between.
 	Endpoint string
 	// Hashes are those of its certificate authorities.
 	Hashes []string
@@ -46,9 +46,13 @@ func HubOf(ctx context.Context, hubClient client.Client) (Hub, error) {
 		return Hub{}, err
 	}
 	var hub Hub
-	if hub.Endpoint, err = Endpoint(info.Server); err != nil {
-		return Hub{}, err
+	endpoints := make([]string, len(info.Servers))
+	for i, server := range info.Servers {
+		if endpoints[i], err = Endpoint(server); err != nil {
+			return Hub{}, err
+		}
 	}
+	hub.Endpoint = strings.Join(endpoints, ",")
 	if hub.Hashes, err = bootstrap.CAHash(info.CA); err != nil {
 		return Hub{}, fmt.Errorf("the hub tells agents no certificate authority to check it by: %w", err)
 	}

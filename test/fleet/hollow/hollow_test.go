@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 func startHub(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	api := cluster.Start(t, cluster.Options{Profile: cluster.Hub})
-	info := apiserver.ClusterInfo{Server: api.Config.Host, CA: api.Config.CAData}
+	info := apiserver.ClusterInfo{Servers: []string{api.Config.Host}, CA: api.Config.CAData}
 	if err := apiserver.Install(t.Context(), api.Config, apiserver.Options{ClusterInfo: &info}); err != nil {
 		t.Fatal(err)
 	}

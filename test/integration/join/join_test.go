@@ -73,7 +73,7 @@ func newHub(t *testing.T) *hub {
 	h.g.Expect(err).NotTo(HaveOccurred())
 	installed.Do(func() {
 		h.g.Expect(apiserver.Install(t.Context(), h.config, apiserver.Options{
-			ClusterInfo: &apiserver.ClusterInfo{Server: h.config.Host, CA: ca},
+			ClusterInfo: &apiserver.ClusterInfo{Servers: []string{h.config.Host}, CA: ca},
 		})).To(Succeed())
 	})
 	return h

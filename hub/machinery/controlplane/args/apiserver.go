@@ -29,7 +29,6 @@ func APIServer(in Input) []string {
 	p := in.PKI
 	out := []string{
 		"kube-apiserver",
-		"--etcd-servers=" + etcdClientURL,
 		"--bind-address=" + in.BindAddress,
 		"--secure-port=" + strconv.Itoa(in.Port),
 		"--advertise-address=" + advertiseAddress(in),
@@ -61,6 +60,7 @@ func APIServer(in Input) []string {
 		"--shutdown-send-retry-after=true",
 		"--shutdown-watch-termination-grace-period=1s",
 	}
+	out = append(out, etcdClient(in.ExternalEtcd)...)
 	if in.HeapRoom > 0 {
 		out = append(out, "--"+HeapFlag+"="+strconv.FormatInt(in.HeapRoom, 10))
 	}
@@ -87,6 +87,26 @@ func APIServer(in Input) []string {
 			"--max-requests-inflight=1600",
 			"--max-mutating-requests-inflight=800",
 		)
+	}
+	return out
+}
+
+// etcdClient renders how kube-apiserver reaches its database.
+func etcdClient(e ExternalEtcd) []string {
+	if !e.Used() {
+		return []string{"--etcd-servers=" + etcdClientURL}
+	}
+	out := []string{
+		"--etcd-servers=" + strings.Join(e.Servers, ","),
+		"--etcd-prefix=" + e.Prefix,
+		// A member that is gone is noticed within seconds: what waits for it is asked of another.
+		"--etcd-healthcheck-timeout=2s",
+		"--etcd-readycheck-timeout=2s",
+	}
+	for _, given := range []struct{ flag, file string }{{"etcd-cafile", e.CAFile}, {"etcd-certfile", e.CertFile}, {"etcd-keyfile", e.KeyFile}} {
+		if given.file != "" {
+			out = append(out, "--"+given.flag+"="+given.file)
+		}
 	}
 	return out
 }

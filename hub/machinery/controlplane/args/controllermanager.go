@@ -1,6 +1,17 @@
 package args
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How soon the controllers of another hub work after those of one that was killed: the same as for the hub's own.
+const (
+	electionLease = 12 * time.Second
+	electionRenew = 8 * time.Second
+	electionRetry = 2 * time.Second
+)
 
 // hubControllers lists what a hub needs of the built-in controllers. None of them acts on workloads.
 func hubControllers() []string {
@@ -39,7 +50,11 @@ func ControllerManager(in Input) []string {
 		"kube-controller-manager",
 		"--kubeconfig=" + in.Kubeconfig("kube-controller-manager"),
 		"--controllers=" + strings.Join(controllers, ","),
-		"--leader-elect=false",
+		// Of several hubs on one etcd the controllers of one work; alone there is nobody to ask.
+		"--leader-elect=" + strconv.FormatBool(in.ExternalEtcd.Used()),
+		"--leader-elect-lease-duration=" + electionLease.String(),
+		"--leader-elect-renew-deadline=" + electionRenew.String(),
+		"--leader-elect-retry-period=" + electionRetry.String(),
 		"--secure-port=0",
 		"--profiling=false",
 		"--use-service-account-credentials=true",

@@ -28,6 +28,24 @@ const (
 	etcdPeerURL   = "unix://peer.sock:0"
 )
 
+// DefaultEtcdPrefix is below what key kube-apiserver keeps everything.
+const DefaultEtcdPrefix = "/registry"
+
+// ExternalEtcd is a database that somebody else runs. Without servers there is none, and an etcd is started.
+type ExternalEtcd struct {
+	// Servers are the URLs of its members.
+	Servers []string `json:"servers"`
+	// CAFile is by what authority the members are known, CertFile and KeyFile are by what they know their client.
+	CAFile   string `json:"caFile,omitempty"`
+	CertFile string `json:"certFile,omitempty"`
+	KeyFile  string `json:"keyFile,omitempty"`
+	// Prefix is below what key everything is.
+	Prefix string `json:"prefix"`
+}
+
+// Used says whether the database is one of somebody else's.
+func (e ExternalEtcd) Used() bool { return len(e.Servers) > 0 }
+
 // Audit says where kube-apiserver tells of requests.
 type Audit struct {
 	// PolicyFile says what is told, LogPath where.
@@ -42,6 +60,7 @@ type Audit struct {
 type Input struct {
 	Profile       Profile
 	EtcdDir       string
+	ExternalEtcd  ExternalEtcd
 	UnsafeNoFsync bool
 	// Profiling lets administrators ask kube-apiserver for its profiles.
 	Profiling bool

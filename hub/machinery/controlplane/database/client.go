@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -24,6 +25,14 @@ var ErrNotRunning = errors.New("not running")
 // Connect returns a client of the database that is served from a data directory. The working directory of the process
 // becomes that of the components, for the sake of the short addresses of sockets.
 func Connect(ctx context.Context, dir *datadir.Dir) (*clientv3.Client, error) {
+	external, err := dir.External()
+	if err != nil {
+		return nil, err
+	}
+	if external.Used() {
+		return nil, fmt.Errorf("%q keeps its database in the etcd at %s: back that up with `etcdctl snapshot save`, and the keys of the hub with `hub ca export`",
+			dir.Root(), strings.Join(external.Servers, ","))
+	}
 	switch _, err := os.Stat(filepath.Join(dir.Run(), args.EtcdSocket)); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: no hub runs on %q: start it, or, as long as it is stopped, copy the directory as it is", ErrNotRunning, dir.Root())

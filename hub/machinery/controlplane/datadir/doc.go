@@ -5,6 +5,7 @@
 //	DIR/port               the port of the API server, chosen at the first start
 //	DIR/admin.kubeconfig   for the user, unless --kubeconfig names another place
 //	DIR/etcd               the database
+//	DIR/etcd.json          which database of somebody else's is used instead
 //	DIR/pki                certificates and keys
 //	DIR/kubeconfigs        one kubeconfig per component
 //	DIR/logs               one log per component, and the one before it

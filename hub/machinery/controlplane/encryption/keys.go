@@ -2,6 +2,7 @@ package encryption
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -65,6 +66,16 @@ func ReadKeys(dir string) (Keys, error) {
 		return nil, fmt.Errorf("%s is damaged: it names no key; bring it back from a backup of the hub", path)
 	}
 	return file.Keys, nil
+}
+
+// Hashes tell the keys of two directories apart, and tell nothing of them; they are in the order of the keys.
+func (k Keys) Hashes() []string {
+	out := make([]string, 0, len(k))
+	for _, key := range k {
+		sum := sha256.Sum256(key.Secret)
+		out = append(out, key.Name+" (sha256:"+hex.EncodeToString(sum[:8])+")")
+	}
+	return out
 }
 
 // EnsureKeys returns the keys of a directory, and makes the first if there is none. It does not where all was encrypted with

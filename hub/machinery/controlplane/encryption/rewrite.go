@@ -25,12 +25,12 @@ const (
 	patiencePoll = 250 * time.Millisecond
 )
 
-// errChanged says that somebody else wrote meanwhile.
-var errChanged = errors.New("something else writes to the database")
+// ErrChanged says that somebody else wrote meanwhile.
+var ErrChanged = errors.New("something else writes to the database")
 
-// Rewrite encrypts each value of Resources in the database that is not encrypted as the configuration says. Nobody else may write
-// meanwhile. It returns how many it wrote; after an error it can be called again.
-func Rewrite(ctx context.Context, client *clientv3.Client, configPath string) (int, error) {
+// Rewrite encrypts each value of Resources below a key of the database that is not encrypted as the configuration says. It returns how
+// many it wrote; after an error, such as ErrChanged, it can be called again.
+func Rewrite(ctx context.Context, client *clientv3.Client, configPath, prefix string) (int, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends what asks providers for their health
 	defer cancel()
 	config, err := encryptionconfig.LoadEncryptionConfig(ctx, configPath, false, "hub")
@@ -40,7 +40,7 @@ func Rewrite(ctx context.Context, client *clientv3.Client, configPath string) (i
 	transformers := encryptionconfig.StaticTransformers(config.Transformers)
 	written := 0
 	for _, resource := range Resources() {
-		r := rewriter{client: client, transformer: transformers.TransformerForResource(resource), resource: resource}
+		r := rewriter{client: client, transformer: transformers.TransformerForResource(resource), resource: resource, prefix: below(prefix, resource)}
 		if len(config.HealthChecks) > 0 {
 			r.patience = patience // a provider outside this process may be starting yet
 		}
@@ -52,12 +52,12 @@ func Rewrite(ctx context.Context, client *clientv3.Client, configPath string) (i
 	return written, nil
 }
 
-// prefix is below what key kube-apiserver keeps a resource.
-func prefix(resource schema.GroupResource) string {
+// below is below what key kube-apiserver keeps a resource.
+func below(prefix string, resource schema.GroupResource) string {
 	if resource.Group == "" {
-		return "/registry/" + resource.Resource + "/"
+		return prefix + "/" + resource.Resource + "/"
 	}
-	return "/registry/" + resource.Group + "/" + resource.Resource + "/"
+	return prefix + "/" + resource.Group + "/" + resource.Resource + "/"
 }
 
 // rewriter writes the values of one resource anew.
@@ -65,6 +65,7 @@ type rewriter struct {
 	client      *clientv3.Client
 	transformer value.Transformer
 	resource    schema.GroupResource
+	prefix      string
 	patience    time.Duration
 	written     int
 
@@ -74,7 +75,7 @@ type rewriter struct {
 }
 
 func (r *rewriter) run(ctx context.Context) error {
-	from := prefix(r.resource)
+	from := r.prefix
 	end := clientv3.GetPrefixRangeEnd(from)
 	for {
 		got, err := r.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))
@@ -143,7 +144,7 @@ func (r *rewriter) flush(ctx context.Context) error {
 	}
 	done, err := r.client.Txn(ctx).If(r.same...).Then(r.puts...).Commit()
 	if err == nil && !done.Succeeded {
-		err = errChanged
+		err = ErrChanged
 	}
 	if err != nil {
 		return fmt.Errorf("encrypting %s in the database: %w", r.resource, err)

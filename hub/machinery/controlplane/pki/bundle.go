@@ -1,6 +1,14 @@
 package pki
 
 import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -95,6 +103,64 @@ const (
 	frontProxyCAKey   = "front-proxy-ca.key"
 	serviceAccountKey = "sa.key"
 )
+
+// Hashes tell the lasting files of two directories apart, and tell nothing of keys.
+type Hashes struct {
+	// Trusted are those of the cluster authorities; the first signs.
+	Trusted []string
+	// FrontProxy is that of the front-proxy authority, ServiceAccount that of the key of service accounts.
+	FrontProxy, ServiceAccount string
+}
+
+// Look returns the hashes of a directory; none if nothing was made there yet.
+func Look(dir string) (Hashes, error) {
+	b := &Bundle{dir: dir}
+	authorities, err := certificateHashes(b.CAFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return Hashes{}, nil
+	}
+	if err != nil {
+		return Hashes{}, err
+	}
+	proxy, err := certificateHashes(b.FrontProxyCAFile())
+	if err != nil {
+		return Hashes{}, err
+	}
+	account, err := readKey(b.ServiceAccountKeyFile())
+	if err != nil {
+		return Hashes{}, err
+	}
+	der, err := x509.MarshalPKIXPublicKey(&account.PublicKey)
+	if err != nil {
+		return Hashes{}, fmt.Errorf("encoding public key for service accounts: %w", err)
+	}
+	return Hashes{Trusted: authorities, FrontProxy: proxy[0], ServiceAccount: hash(der)}, nil
+}
+
+// certificateHashes returns those of the keys of the certificates in a file, of which there is at least one: as in join commands.
+func certificateHashes(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading authority: %w", err)
+	}
+	var out []string
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("reading authority %q: %w", path, err)
+		}
+		out = append(out, hash(cert.RawSubjectPublicKeyInfo))
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("reading authority %q: no PEM block found", path)
+	}
+	return out, nil
+}
+
+func hash(der []byte) string {
+	sum := sha256.Sum256(der)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
 
 func write(p Pair, certPath, keyPath string) error {
 	if err := atomicfile.Write(keyPath, p.Key); err != nil {

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/kwok"
@@ -27,8 +30,10 @@ type Config struct {
 	// Kubeconfig is where the user's kubeconfig goes. Empty means the data directory.
 	Kubeconfig string
 	// Context names the cluster in that kubeconfig. Empty means a name that fits the profile.
-	Context       string
-	ServiceCIDR   string
+	Context     string
+	ServiceCIDR string
+	// Etcd is a database of somebody else's; without servers the control plane starts one of its own.
+	Etcd          args.ExternalEtcd
 	UnsafeNoFsync bool
 	// HeapRoom is how many bytes the heap of kube-apiserver may fill for the sake of speed; 0 is as Go does by default.
 	HeapRoom  int64
@@ -71,11 +76,14 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	if bits := cidr.Addr().BitLen() - cidr.Bits(); bits > maxServiceBits || bits < minServiceBits {
 		return c, none, fmt.Errorf("--service-cidr %q must leave between %d and %d bits for services", c.ServiceCIDR, minServiceBits, maxServiceBits)
 	}
-	for flag, path := range map[string]string{"audit-policy-file": c.Audit.PolicyFile, "audit-webhook-config-file": c.Audit.WebhookConfigFile} {
-		if path == "" {
+	if c.Etcd, err = completeEtcd(c); err != nil {
+		return c, none, err
+	}
+	for flag, file := range map[string]string{"audit-policy-file": c.Audit.PolicyFile, "audit-webhook-config-file": c.Audit.WebhookConfigFile} {
+		if file == "" {
 			continue
 		}
-		if _, err := os.Stat(path); err != nil {
+		if _, err := os.Stat(file); err != nil {
 			return c, none, fmt.Errorf("--%s cannot be read: %w", flag, err)
 		}
 	}
@@ -91,16 +99,86 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	if c.Context == "" {
 		c.Context = map[args.Profile]string{args.Hub: "hub", args.Cluster: "member"}[c.Profile]
 	}
-	for flag, path := range map[string]*string{
+	for flag, file := range map[string]*string{
 		"kubeconfig": &c.Kubeconfig, "encryption-provider-config": &c.EncryptionProviderConfig,
 		"audit-policy-file": &c.Audit.PolicyFile, "audit-log-path": &c.Audit.LogPath, "audit-webhook-config-file": &c.Audit.WebhookConfigFile,
 	} {
-		if *path == "" {
+		if *file == "" {
 			continue
 		}
-		if *path, err = filepath.Abs(*path); err != nil {
+		if *file, err = filepath.Abs(*file); err != nil {
 			return c, none, fmt.Errorf("resolving --%s: %w", flag, err)
 		}
 	}
 	return c, cidr, nil
+}
+
+// completeEtcd fills in what is not said of a database of somebody else's, and says what is wrong.
+func completeEtcd(c Config) (args.ExternalEtcd, error) {
+	e := c.Etcd
+	if !e.Used() {
+		for flag, value := range map[string]string{"etcd-cafile": e.CAFile, "etcd-certfile": e.CertFile, "etcd-keyfile": e.KeyFile, "etcd-prefix": e.Prefix} {
+			if value != "" {
+				return e, fmt.Errorf("--%s is for an etcd of yours, which --etcd-servers names", flag)
+			}
+		}
+		return e, nil
+	}
+	if c.UnsafeNoFsync {
+		return e, errors.New("--unsafe-no-fsync is for an etcd that is started here, and --etcd-servers names another")
+	}
+	secure := 0
+	for _, server := range e.Servers {
+		isSecure, err := checkServer(server)
+		if err != nil {
+			return e, err
+		}
+		if isSecure {
+			secure++
+		}
+	}
+	switch {
+	case secure != 0 && secure != len(e.Servers):
+		return e, errors.New("--etcd-servers names some members with https:// and some with http://: take https:// for all")
+	case secure == 0 && (e.CAFile != "" || e.CertFile != "" || e.KeyFile != ""):
+		return e, errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile are for members with https://, and --etcd-servers names none")
+	case (e.CertFile == "") != (e.KeyFile == ""):
+		return e, errors.New("--etcd-certfile and --etcd-keyfile go together")
+	}
+	if e.Prefix == "" {
+		e.Prefix = args.DefaultEtcdPrefix
+	}
+	if e.Prefix = path.Join("/", e.Prefix); e.Prefix == "/" {
+		return e, errors.New("--etcd-prefix names no key below which the hub could keep anything; leave it out, or take something like /fairlead")
+	}
+	for flag, file := range map[string]*string{"etcd-cafile": &e.CAFile, "etcd-certfile": &e.CertFile, "etcd-keyfile": &e.KeyFile} {
+		if *file == "" {
+			continue
+		}
+		var err error
+		if *file, err = filepath.Abs(*file); err != nil {
+			return e, fmt.Errorf("resolving --%s: %w", flag, err)
+		}
+	}
+	return e, nil
+}
+
+// checkServer says whether a member is called over TLS. Everything that the hub knows goes over that connection, so one that is not is
+// for members on this machine only.
+func checkServer(server string) (secure bool, err error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Hostname() == "" || u.Port() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+		return false, fmt.Errorf("--etcd-servers %q is not of the form https://HOST:PORT", server)
+	}
+	switch u.Scheme {
+	case "https":
+		return true, nil
+	case "http":
+		if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() == "localhost" || err == nil && ip.IsLoopback() {
+			return false, nil
+		}
+		return false, fmt.Errorf("--etcd-servers %q is no https:// URL: whoever is between could read and change all that the hub keeps", server)
+	default:
+		return false, fmt.Errorf("--etcd-servers %q is not of the form https://HOST:PORT", server)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
@@ -115,5 +116,38 @@ func TestOnlyWhatRunsGetsACertificate(t *testing.T) {
 	}
 	if _, err := os.Stat(dir.Kubeconfig("kube-controller-manager")); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAnEtcdOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		etcd args.ExternalEtcd
+		fast bool
+		want string
+	}{
+		"three members":                 {etcd: args.ExternalEtcd{Servers: []string{"https://a:2379", "https://b:2379"}, CAFile: "ca", CertFile: "c", KeyFile: "k"}},
+		"a member on this machine":      {etcd: args.ExternalEtcd{Servers: []string{"http://127.0.0.1:2379"}}},
+		"no TLS":                        {etcd: args.ExternalEtcd{Servers: []string{"http://10.0.0.1:2379"}}, want: "whoever is between"},
+		"no port":                       {etcd: args.ExternalEtcd{Servers: []string{"https://a"}}, want: "https://HOST:PORT"},
+		"with and without TLS":          {etcd: args.ExternalEtcd{Servers: []string{"https://a:1", "http://localhost:1"}}, want: "take https:// for all"},
+		"a certificate without a key":   {etcd: args.ExternalEtcd{Servers: []string{"https://a:1"}, CertFile: "c"}, want: "go together"},
+		"a certificate for no TLS":      {etcd: args.ExternalEtcd{Servers: []string{"http://localhost:1"}, CAFile: "c"}, want: "names none"},
+		"a certificate without an etcd": {etcd: args.ExternalEtcd{CAFile: "c"}, want: "--etcd-cafile is for an etcd of yours"},
+		"everything of the etcd":        {etcd: args.ExternalEtcd{Servers: []string{"https://a:1"}, Prefix: "/"}, want: "--etcd-prefix names no key"},
+		"an etcd that shall be fast":    {etcd: args.ExternalEtcd{Servers: []string{"https://a:1"}}, fast: true, want: "--unsafe-no-fsync"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, _, err := valid(func(c *Config) { c.Etcd, c.UnsafeNoFsync = tc.etcd, tc.fast }).complete()
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tc.want == "" && got.Etcd.Prefix != args.DefaultEtcdPrefix:
+				t.Errorf("prefix %q", got.Etcd.Prefix)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
 	}
 }

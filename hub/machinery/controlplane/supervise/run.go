@@ -51,9 +51,14 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	}
 	defer func() { _ = dir.Close() }()
 
+	if err := dir.Accept(cfg.Etcd); err != nil {
+		return err
+	}
+
 	in := args.Input{
 		Profile:       cfg.Profile,
 		EtcdDir:       dir.Etcd(),
+		ExternalEtcd:  cfg.Etcd,
 		UnsafeNoFsync: cfg.UnsafeNoFsync,
 		Profiling:     cfg.Profiling,
 		Kubeconfig:    dir.Kubeconfig,
@@ -69,10 +74,11 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	if err := awaitPort(ctx, cfg.BindAddress, in.Port); err != nil {
 		return err
 	}
-	isNew, err := dir.IsNew()
+	store, err := openStore(ctx, cfg, dir, clk, report)
 	if err != nil {
 		return err
 	}
+	defer store.close()
 	var state *encryption.State
 	if cfg.Profile == args.Hub {
 		if state, err = encryption.Open(dir.Encryption(), cfg.EncryptionProviderConfig, clk.Now()); err != nil {
@@ -86,6 +92,9 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	}
 	own, err := writeCredentials(cfg, dir, &in, servingHosts(cfg, in, ownName(), ownAddresses()), clk.Now())
 	if err != nil {
+		return err
+	}
+	if err := store.enter(ctx, dir); err != nil {
 		return err
 	}
 	api, err := connect(own)
@@ -106,7 +115,7 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	}()
 
 	r := run{
-		Config: cfg, in: in, dir: dir, isNew: isNew, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
+		Config: cfg, in: in, dir: dir, store: store, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
 		group: group, api: api, clock: clk, began: began, report: report,
 	}
 	if err := r.start(ctx); err != nil {
@@ -156,7 +165,7 @@ type run struct {
 	Config
 	in           args.Input
 	dir          *datadir.Dir
-	isNew        bool
+	store        *store
 	encryption   *encryption.State
 	runDir, logs string
 	group        *process.Group
@@ -168,9 +177,13 @@ type run struct {
 
 // start brings up the components, each when what it needs is there.
 func (r run) start(ctx context.Context) error {
-	r.report("starting etcd and kube-apiserver (profile %s)", r.Profile)
-	if err := r.startEtcd(ctx); err != nil {
-		return err
+	if r.Etcd.Used() {
+		r.report("starting kube-apiserver (profile %s)", r.Profile)
+	} else {
+		r.report("starting etcd and kube-apiserver (profile %s)", r.Profile)
+		if err := r.startEtcd(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.encrypt(ctx); err != nil {
 		return err

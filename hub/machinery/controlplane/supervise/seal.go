@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/database"
 	"fairlead.dev/hub/machinery/controlplane/encryption"
 )
@@ -20,15 +21,18 @@ func (r run) encrypt(ctx context.Context) error {
 	if r.encryption == nil || r.encryption.Done {
 		return nil
 	}
-	if r.isNew {
+	if r.store.isNew {
 		return r.encryption.Finish()
+	}
+	if r.Etcd.Used() {
+		return r.encryptExternal(ctx)
 	}
 	client, err := database.Connect(ctx, r.dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	written, err := encryption.Rewrite(ctx, client, r.encryption.Path())
+	written, err := encryption.Rewrite(ctx, client, r.encryption.Path(), args.DefaultEtcdPrefix)
 	if err != nil {
 		return err
 	}
@@ -40,6 +44,30 @@ func (r run) encrypt(ctx context.Context) error {
 		}
 		r.report("copies of before the encryption are left in the database: %v; make room, they are removed at the next start", err)
 		return nil
+	}
+	return r.encryption.Finish()
+}
+
+// rewrites is how often a database is looked through into which other hubs write meanwhile.
+const rewrites = 20
+
+// encryptExternal has all encrypted in a database of somebody else's. Other hubs write to it, whose keys this one knows; old revisions
+// go when they compact it, and freed pages when its operator defragments it.
+func (r run) encryptExternal(ctx context.Context) error {
+	written := 0
+	for try := 1; ; try++ {
+		some, err := encryption.Rewrite(ctx, r.store.client, r.encryption.Path(), r.Etcd.Prefix)
+		written += some
+		if errors.Is(err, encryption.ErrChanged) && try < rewrites {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		break
+	}
+	if written > 0 {
+		r.report("encrypted %d objects in the database; once its members are defragmented (etcdctl defrag) no copy of before is left", written)
 	}
 	return r.encryption.Finish()
 }

@@ -1,0 +1,87 @@
+package registration
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestServersAreTriedInTurn(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newServers("https://a:1", []string{"https://a:1", "https://b:1", "https://c:1"})
+	g.Expect(s.list()).To(Equal([]string{"https://a:1", "https://b:1", "https://c:1"}))
+	s.leave("https://a:1")
+	s.leave("https://a:1") // another request that failed meanwhile
+	g.Expect(s.now()).To(Equal("https://b:1"))
+	s.leave("https://b:1")
+	s.leave("https://c:1")
+	g.Expect(s.now()).To(Equal("https://a:1"), "after the last comes the first")
+}
+
+func TestServersAreLearned(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newServers("https://public:1", nil)
+	g.Expect(s.learn([]string{"https://a:1", "https://b:1"})).To(BeTrue())
+	g.Expect(s.learn([]string{"https://a:1", "https://b:1"})).To(BeFalse())
+	g.Expect(s.list()).To(Equal([]string{"https://public:1", "https://a:1", "https://b:1"}), "the name that works stays, though the hub does not know it")
+	s.leave("https://public:1")
+	g.Expect(s.learn([]string{"https://a:1"})).To(BeTrue())
+	g.Expect(s.list()).To(Equal([]string{"https://a:1"}), "what is given up goes")
+}
+
+func TestAHubThatCannotServeIsLeft(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	for name, tc := range map[string]struct {
+		servers  []string
+		statuses []int
+		over     time.Duration
+		want     bool
+	}{
+		"it fails for long":            {[]string{"https://b:1"}, []int{500, 503, 504, 500, 500}, failurePeriod, true},
+		"it fails for a moment":        {[]string{"https://b:1"}, []int{500, 500, 500, 500, 500}, failurePeriod / 2, false},
+		"it answers in between":        {[]string{"https://b:1"}, []int{500, 500, 500, 200, 500}, failurePeriod, false},
+		"what it refuses is an answer": {[]string{"https://b:1"}, []int{403, 403, 403, 403, 403}, failurePeriod, false},
+		"there is no other":            {nil, []int{500, 500, 500, 500, 500}, failurePeriod, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServers("https://a:1", tc.servers)
+			var leave bool
+			for i, status := range tc.statuses {
+				leave = s.answered("https://a:1", status, began.Add(tc.over*time.Duration(i)/time.Duration(len(tc.statuses)-1)))
+			}
+			NewWithT(t).Expect(leave).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestOnlyWhatDidNotReachAHubIsSentToAnother(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	g.Expect(undelivered(fmt.Errorf("wrapped: %w", refused))).To(BeTrue())
+	g.Expect(undelivered(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")})).To(BeFalse(), "the hub may have done it")
+	g.Expect(undelivered(http.ErrHandlerTimeout)).To(BeFalse())
+}
+
+func TestARequestIsAimedAtAnotherHub(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://a:1/api?x=y", http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	same, err := aimed(request, "https://a:1")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(same).To(BeIdenticalTo(request))
+	other, err := aimed(request, "https://b:2")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(other.URL.String()).To(Equal("https://b:2/api?x=y"))
+	g.Expect(request.URL.Host).To(Equal("a:1"), "who made the request keeps it")
+}

@@ -1,0 +1,227 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"fairlead.dev/hub/machinery/apiserver/authority"
+)
+
+// importMark is there while an authority is imported, and after an import that was killed.
+const importMark = "importing"
+
+// transferKind is how a file with an authority begins.
+const transferKind = "FairleadHubAuthority"
+
+// encryptionKeys is where the keys are that encrypt the database.
+const encryptionKeys = "encryption/keys.json"
+
+// transferred are the files of a data directory that all hubs of one etcd must have in common. What they issue is made of these.
+func transferred() []string {
+	return []string{"pki/ca.key", "pki/ca.crt", "pki/front-proxy-ca.key", "pki/front-proxy-ca.crt", "pki/sa.key", encryptionKeys}
+}
+
+// Transfer is by what a hub is known and what it encrypts with, to be brought to another machine. Whoever has it can be the hub.
+type Transfer struct {
+	Kind string    `json:"kind"`
+	Made time.Time `json:"made"`
+	// From is the machine that it was made on.
+	From string `json:"from"`
+	// Files are those of the data directory, by their paths in it.
+	Files map[string][]byte `json:"files"`
+}
+
+// Export reads what another machine needs to be a hub of the same etcd.
+func (a *Authorities) Export(now time.Time) (Transfer, error) {
+	host, _ := os.Hostname() // for people
+	out := Transfer{Kind: transferKind, Made: now.UTC().Truncate(time.Second), From: host, Files: map[string][]byte{}}
+	for _, name := range transferred() {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(a.dir), filepath.FromSlash(name)))
+		if err != nil {
+			return out, fmt.Errorf("reading what is to be exported: %w; start `hub serve` once, which makes it", err)
+		}
+		out.Files[name] = data
+	}
+	return out, out.check()
+}
+
+// Write makes a file that only its owner may read. One that is there already stays.
+func (t Transfer) Write(path string) error {
+	data, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the authority: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists: name another file, or move it away", path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the authority: %w", err)
+	}
+	_, err = file.Write(append(data, '\n'))
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("writing the authority: %w", errors.Join(err, os.Remove(path)))
+	}
+	return nil
+}
+
+// ReadTransfer reads such a file. One that others may read is refused: they could be the hub, and nobody would know.
+func ReadTransfer(path string) (Transfer, error) {
+	var t Transfer
+	info, err := os.Stat(path)
+	if err != nil {
+		return t, fmt.Errorf("looking at the file: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return t, fmt.Errorf("%s may be read by others than its owner (mode %04o), and whoever has read it can be the hub: if nobody has, run `chmod 600 %s` and try again; "+
+			"else exchange the authority and the keys of the hub", path, mode, path)
+	}
+	data, err := os.ReadFile(path) //nolint:gosec // the file that the operator names
+	if err != nil {
+		return t, fmt.Errorf("reading the file: %w", err)
+	}
+	if err := json.Unmarshal(data, &t); err != nil || t.Kind != transferKind {
+		return t, errors.Join(fmt.Errorf("%s is not a file that `hub ca export` wrote", path), err)
+	}
+	if err := t.check(); err != nil {
+		return t, fmt.Errorf("%s is damaged: %w; make it anew with `hub ca export`", path, err)
+	}
+	return t, nil
+}
+
+// check says what is missing.
+func (t Transfer) check() error {
+	for _, name := range transferred() {
+		if len(t.Files[name]) == 0 {
+			return fmt.Errorf("it has no %s", name)
+		}
+	}
+	if len(t.Files) != len(transferred()) {
+		return errors.New("it has more files than a hub knows")
+	}
+	bundle, err := authority.Parse(t.Files["pki/ca.crt"])
+	if err != nil {
+		return err
+	}
+	for _, cert := range bundle {
+		if _, err := authority.KeyOf(cert, t.Files["pki/ca.key"]); err != nil {
+			return err
+		}
+	}
+	_, err = t.keys()
+	return err
+}
+
+// keys are the names of those that encrypt the database.
+func (t Transfer) keys() ([]string, error) {
+	var file struct {
+		Keys []struct {
+			Name string `json:"name"`
+		} `json:"keys"`
+	}
+	if err := json.Unmarshal(t.Files[encryptionKeys], &file); err != nil || len(file.Keys) == 0 {
+		return nil, errors.Join(errors.New("it has no key of encryption"), err)
+	}
+	names := make([]string, 0, len(file.Keys))
+	for _, key := range file.Keys {
+		names = append(names, key.Name)
+	}
+	return names, nil
+}
+
+// Describe says for people what it contains.
+func (t Transfer) Describe() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "Made on %s at %s. It contains, each with its key:\n", t.From, t.Made.Format(time.RFC3339))
+	bundle, _ := authority.Parse(t.Files["pki/ca.crt"]) // was checked
+	for i, cert := range bundle {
+		role := "is trusted as well"
+		if i == 0 {
+			role = "signs what agents, administrators and servers show"
+		}
+		fmt.Fprintf(&out, "  certificate authority %s, until %s: %s\n", Describe(cert), until(cert), role)
+	}
+	if proxy, err := authority.Parse(t.Files["pki/front-proxy-ca.crt"]); err == nil {
+		fmt.Fprintf(&out, "  front-proxy authority %s, until %s\n", Describe(proxy[0]), until(proxy[0]))
+	}
+	names, _ := t.keys() // was checked
+	fmt.Fprintf(&out, "  the key that signs tokens of service accounts\n  the keys that encrypt the database: %s", strings.Join(names, ", "))
+	return out.String()
+}
+
+func until(cert *x509.Certificate) string { return cert.NotAfter.Format(time.DateOnly) }
+
+// Import puts an authority into a data directory in which no hub runs. It returns false if that has it already. A data directory with
+// another is left alone unless replace says that its own is to go.
+func Import(ctx context.Context, t Transfer, dataDir string, replace bool) (bool, error) {
+	held, err := acquire(ctx, dataDir)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = held.Close() }()
+	if _, err := os.Stat(filepath.Join(dataDir, "etcd", "member")); err == nil {
+		return false, fmt.Errorf("%s has a database of its own, which goes with the authority that is there: name another directory with --data-dir, for a hub with --etcd-servers", dataDir)
+	}
+	unfinished := hasMark(dataDir)
+	switch has, same, err := t.in(dataDir); {
+	case err != nil:
+		return false, err
+	case same && !unfinished:
+		return false, nil
+	case has && !same && !unfinished && !replace:
+		return false, fmt.Errorf("%s has another authority: with --replace it is given up, and whoever was joined by it has to join again unless other hubs have it", dataDir)
+	}
+	return true, t.put(dataDir)
+}
+
+// in says whether a data directory has an authority, and whether it is this one.
+func (t Transfer) in(dataDir string) (has, same bool, err error) {
+	same = true
+	for _, name := range transferred() {
+		data, err := os.ReadFile(filepath.Join(dataDir, filepath.FromSlash(name))) //nolint:gosec // names of ours in the operator's directory
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, false, fmt.Errorf("looking for an authority: %w", err)
+		}
+		has = has || err == nil
+		same = same && string(data) == string(t.Files[name])
+	}
+	return has, same, nil
+}
+
+// put writes the files. A hub that starts meanwhile, or after an import that was killed, refuses to.
+func (t Transfer) put(dataDir string) error {
+	if err := replace(filepath.Join(dataDir, importMark), []byte("An authority is being imported to this directory.\n")); err != nil {
+		return err
+	}
+	for _, name := range transferred() {
+		path := filepath.Join(dataDir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return unwritable(dataDir, err)
+		}
+		if err := replace(path, t.Files[name]); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(filepath.Join(dataDir, importMark)); err != nil {
+		return fmt.Errorf("finishing the import: %w", err)
+	}
+	return syncDir(dataDir)
+}
+
+func hasMark(dataDir string) bool {
+	_, err := os.Stat(filepath.Join(dataDir, importMark))
+	return err == nil
+}
+
+// errImporting says that only a part of an authority is in a data directory.
+func errImporting(dataDir string) error {
+	return fmt.Errorf("importing an authority to %s was interrupted: run `hub ca import` again", dataDir)
+}

@@ -1,0 +1,79 @@
+package apiserver
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/test/cluster"
+)
+
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		own, other string
+		want       bool
+	}{
+		{"v1.2.0", "v1.3.0", true},
+		{"v1.3.0", "v1.3.0", false},
+		{"v1.3.0", "v1.2.0", false},
+		{"v1.3.0-rc.1", "v1.3.0", true},
+		{"v0.0.0-20261121070000-abd97cb01234", "v0.0.0-20261122070000-000000000000+dirty", true},
+		{"(devel)", "v1.3.0", false},
+		{"v1.3.0", "", false},
+	} {
+		NewWithT(t).Expect(isOlder(tc.own, tc.other)).To(Equal(tc.want), "%s %s", tc.own, tc.other)
+	}
+}
+
+func TestAnOlderHubLeavesWhatANewerOneInstalled(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := cluster.Start(t, cluster.Options{Name: "versions"})
+	hubClient := hub.Client(t)
+	install := func(version string, downgrade bool) {
+		t.Helper()
+		g.Expect(Install(t.Context(), hub.Config, Options{Version: version, AllowDowngrade: downgrade})).To(Succeed())
+	}
+	// Of several that start at once the newest wins, in whatever order they come.
+	var all errgroup.Group
+	for _, version := range []string{"v1.2.0", "v1.3.0", "v1.1.0"} {
+		all.Go(func() error { return Install(t.Context(), hub.Config, Options{Version: version}) })
+	}
+	g.Expect(all.Wait()).To(Succeed())
+	installed := func() string {
+		version, err := (&installer{hubClient: hubClient}).installed(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		return version
+	}
+	g.Expect(installed()).To(Equal("v1.3.0"))
+
+	// What a newer version has is another text.
+	const newer = "as a newer hub says"
+	policy := &unstructured.Unstructured{}
+	policy.SetAPIVersion("admissionregistration.k8s.io/v1")
+	policy.SetKind("ValidatingAdmissionPolicy")
+	rules := func() []any {
+		g.Expect(hubClient.Get(t.Context(), client.ObjectKey{Name: "propagation-policies.fairlead.dev"}, policy)).To(Succeed())
+		rules, _, err := unstructured.NestedSlice(policy.Object, "spec", "validations")
+		g.Expect(err).NotTo(HaveOccurred())
+		return rules
+	}
+	message := func() any { return rules()[0].(map[string]any)["message"] } //nolint:forcetypeassert // it is what the API says
+	own, changed := message(), rules()
+	changed[0].(map[string]any)["message"] = newer //nolint:forcetypeassert // see above
+	g.Expect(unstructured.SetNestedSlice(policy.Object, changed, "spec", "validations")).To(Succeed())
+	g.Expect(hubClient.Update(t.Context(), policy)).To(Succeed())
+
+	install("v1.2.0", false)
+	g.Expect(message()).To(Equal(newer), "an older hub leaves it")
+	g.Expect(installed()).To(Equal("v1.3.0"))
+	install("v1.2.0", true)
+	g.Expect(message()).To(Equal(own), "unless it is told otherwise")
+	g.Expect(installed()).To(Equal("v1.2.0"))
+}

@@ -1,0 +1,177 @@
+package database
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+)
+
+// memberTimeout is how long one member of an etcd may take to answer.
+const memberTimeout = 5 * time.Second
+
+// keepAlive is how often a connection that nothing goes over is tried; less is not allowed.
+const keepAlive = 10 * time.Second
+
+// ErrNoAnswer says that an etcd of somebody else's cannot be used now.
+var ErrNoAnswer = errors.New("the etcd that --etcd-servers names does not serve")
+
+// Dial returns a client of a database of somebody else's, once a majority of its members has answered.
+func Dial(ctx context.Context, e args.ExternalEtcd) (*clientv3.Client, error) {
+	config, err := clientTLS(e)
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: e.Servers, DialTimeout: dialTimeout, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: memberTimeout,
+		TLS: config, Context: ctx, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the etcd that --etcd-servers names: %w", err)
+	}
+	asking, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if _, err := client.Get(asking, e.Prefix, clientv3.WithKeysOnly(), clientv3.WithLimit(1)); err != nil {
+		err = explain(ctx, client, config, e, err)
+		_ = client.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+// clientTLS returns how members are checked; nil for plain connections.
+func clientTLS(e args.ExternalEtcd) (*tls.Config, error) {
+	if u, err := url.Parse(e.Servers[0]); err == nil && u.Scheme != "https" {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if e.CAFile != "" {
+		data, err := os.ReadFile(e.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("--etcd-cafile cannot be read: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("--etcd-cafile %s holds no certificate in PEM", e.CAFile)
+		}
+	}
+	if e.CertFile == "" {
+		return config, nil
+	}
+	for flag, file := range map[string]string{"etcd-certfile": e.CertFile, "etcd-keyfile": e.KeyFile} {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("--%s cannot be read: %w", flag, err)
+		}
+	}
+	if _, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile); err != nil {
+		return nil, fmt.Errorf("--etcd-certfile %s and --etcd-keyfile %s are no certificate and its key: %w", e.CertFile, e.KeyFile, err)
+	}
+	// Read anew for each connection, so that a certificate that was renewed is used.
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
+		return &pair, err
+	}
+	return config, nil
+}
+
+// explain says what is the matter with each member, and what to do.
+func explain(ctx context.Context, client *clientv3.Client, config *tls.Config, e args.ExternalEtcd, cause error) error {
+	if errors.Is(cause, rpctypes.ErrPermissionDenied) || errors.Is(cause, rpctypes.ErrUserEmpty) {
+		return fmt.Errorf("%w: the user that --etcd-certfile names may not read below %s: grant its role read and write there, or name another --etcd-prefix", ErrNoAnswer, e.Prefix)
+	}
+	var lines []string
+	for _, server := range e.Servers {
+		why := "it answers, but a majority of the members is missing: start the others"
+		if err := reach(ctx, server, config); err != nil {
+			why = advice(err)
+		} else if err := status(ctx, client, server); err != nil {
+			why = advice(err)
+		}
+		lines = append(lines, server+": "+why)
+	}
+	return fmt.Errorf("%w:\n  %s", ErrNoAnswer, strings.Join(lines, "\n  "))
+}
+
+// reach connects to one member; the client of etcd does not tell why it cannot.
+func reach(ctx context.Context, server string, config *tls.Config) error {
+	u, err := url.Parse(server)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	if config == nil {
+		conn, err := dialer().DialContext(ctx, "tcp", u.Host)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	}
+	d := tls.Dialer{NetDialer: dialer(), Config: config.Clone()}
+	conn, err := d.DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	// With TLS 1.3 a member refuses a client's certificate only after the handshake.
+	_ = conn.SetReadDeadline(time.Now().Add(refusalTimeout))
+	if _, err := conn.Read(make([]byte, 1)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !isEOF(err) {
+		return err
+	}
+	return nil
+}
+
+func status(ctx context.Context, client *clientv3.Client, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	_, err := client.Status(ctx, server)
+	return err
+}
+
+// advice says what to do about a member that cannot be reached.
+func advice(err error) string {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var alert tls.AlertError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &authority):
+		return "its certificate is not of the authority in --etcd-cafile: name that of this etcd"
+	case errors.As(err, &host):
+		return fmt.Sprintf("%v: name it as its certificate does", err)
+	case errors.As(err, &invalid):
+		return fmt.Sprintf("%v: look at the clocks of both machines, or renew the certificate", err)
+	case errors.As(err, &record):
+		return "it does not speak TLS: its URL begins with http://, or the port is another"
+	case errors.As(err, &alert):
+		return fmt.Sprintf("it refuses the certificate of --etcd-certfile (%v): name one of the authority that this etcd was given with --trusted-ca-file", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it does not answer in time: look whether it runs, and at the firewall"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return err.Error()
+	default:
+		return fmt.Sprintf("%v: look whether it runs, and at the firewall", err)
+	}
+}
+
+// refusalTimeout is how long a member may take to say that it does not accept a certificate.
+const refusalTimeout = 500 * time.Millisecond
+
+func dialer() *net.Dialer { return &net.Dialer{Timeout: memberTimeout} }
+
+func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

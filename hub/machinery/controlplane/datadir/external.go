@@ -1,0 +1,66 @@
+package datadir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
+)
+
+// ErrOtherDatabase says that a data directory belongs to another database than the one that is wanted.
+var ErrOtherDatabase = errors.New("this data directory belongs to another database")
+
+func (d *Dir) externalFile() string { return filepath.Join(d.root, "etcd.json") }
+
+// External returns which database of somebody else's the data directory goes with; none is used if it has one of its own.
+func (d *Dir) External() (args.ExternalEtcd, error) {
+	var out args.ExternalEtcd
+	data, err := os.ReadFile(d.externalFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("reading which etcd this data directory goes with: %w", err)
+	}
+	return out, nil
+}
+
+// Accept says why the data directory cannot be used with a database, or nil. A control plane that was started beside its database
+// would find nothing of what it has, and begin a new one.
+func (d *Dir) Accept(wanted args.ExternalEtcd) error {
+	isNew, err := d.IsNew()
+	if err != nil {
+		return err
+	}
+	known, err := d.External()
+	if err != nil {
+		return err
+	}
+	switch {
+	case wanted.Used() && !isNew:
+		return fmt.Errorf("%w: %q has an etcd of its own, and --etcd-servers names another: leave --etcd-servers out, or name another --data-dir "+
+			"and bring the authority of this hub there with `hub ca export` and `hub ca import`", ErrOtherDatabase, d.root)
+	case !wanted.Used() && known.Used():
+		return fmt.Errorf("%w: %q goes with the etcd at %s: give --etcd-servers, or name another --data-dir for a hub with an etcd of its own",
+			ErrOtherDatabase, d.root, strings.Join(known.Servers, ","))
+	}
+	return nil
+}
+
+// UseExternal notes which database of somebody else's the data directory goes with.
+func (d *Dir) UseExternal(etcd args.ExternalEtcd) error {
+	data, err := json.MarshalIndent(etcd, "", "  ")
+	if err != nil {
+		return fmt.Errorf("noting which etcd is used: %w", err)
+	}
+	return atomicfile.Write(d.externalFile(), append(data, '\n'))
+}

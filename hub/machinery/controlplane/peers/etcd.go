@@ -1,0 +1,161 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// sessionSeconds is how long a hub that was killed counts as one that runs.
+	sessionSeconds = 30
+	// sessionRetry is how soon a hub says again that it runs, after etcd forgot it.
+	sessionRetry = 5 * time.Second
+)
+
+// Etcd is where hubs find each other.
+type Etcd struct {
+	Client *clientv3.Client
+	// Prefix is below what key they keep everything.
+	Prefix string
+}
+
+func (e Etcd) authority() string { return e.Prefix + "/fairlead-hub/authority" }
+func (e Etcd) running() string   { return e.Prefix + "/fairlead-hub/running/" }
+
+// Look returns what there is of hubs.
+func (e Etcd) Look(ctx context.Context) (Found, error) {
+	found, _, err := e.look(ctx)
+	return found, err
+}
+
+// look also returns of which revision the record of the authority is; 0 if there is none.
+func (e Etcd) look(ctx context.Context) (found Found, revision int64, err error) {
+	got, err := e.Client.Get(ctx, e.authority())
+	if err != nil {
+		return found, 0, fmt.Errorf("reading by what authority hubs of this etcd go: %w", err)
+	}
+	for _, kv := range got.Kvs {
+		found.Recorded = &Authority{}
+		if err := json.Unmarshal(kv.Value, found.Recorded); err != nil {
+			return found, 0, fmt.Errorf("%s in etcd is no record of a hub: %w; name another --etcd-prefix", e.authority(), err)
+		}
+		revision = kv.ModRevision
+	}
+	if got, err = e.Client.Get(ctx, e.running(), clientv3.WithPrefix()); err != nil {
+		return found, 0, fmt.Errorf("reading which hubs of this etcd run: %w", err)
+	}
+	for _, kv := range got.Kvs {
+		var other Peer
+		if err := json.Unmarshal(kv.Value, &other); err != nil {
+			return found, 0, fmt.Errorf("%s in etcd is no record of a hub: %w; name another --etcd-prefix", kv.Key, err)
+		}
+		found.Running = append(found.Running, other)
+	}
+	// Everything of kube-apiserver sorts before or after the records.
+	for _, span := range [][2]string{
+		{e.Prefix + "/", e.Prefix + "/fairlead-hub/"},
+		{clientv3.GetPrefixRangeEnd(e.Prefix + "/fairlead-hub/"), clientv3.GetPrefixRangeEnd(e.Prefix + "/")},
+	} {
+		some, err := e.Client.Get(ctx, span[0], clientv3.WithRange(span[1]), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+		if err != nil {
+			return found, 0, fmt.Errorf("looking for objects in etcd: %w", err)
+		}
+		found.Objects = found.Objects || len(some.Kvs) > 0
+	}
+	return found, revision, nil
+}
+
+// Enter checks once more that the hub may start, records its authority, and says that it runs until the context ends. Of two that start on
+// a new etcd at the same time with an authority each, one is refused.
+func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) error {
+	for {
+		// First of all others see this one: of two that look at the same time, one at least sees the other.
+		session, err := e.announce(ctx, hub)
+		if err != nil {
+			return err
+		}
+		found, revision, err := e.look(ctx)
+		if err == nil {
+			err = Decide(hub, found)
+		}
+		if err != nil {
+			_ = session.Close()
+			return err
+		}
+		recorded, err := e.record(ctx, hub.Authority, found.Recorded, revision)
+		if err != nil {
+			_ = session.Close()
+			return err
+		}
+		if recorded {
+			go e.keep(ctx, hub, session, clk)
+			return nil
+		}
+		_ = session.Close() // another hub recorded its own first
+	}
+}
+
+// record notes the authority unless another did since the revision.
+func (e Etcd) record(ctx context.Context, own Authority, recorded *Authority, revision int64) (bool, error) {
+	if recorded != nil && slices.Equal(own.Trusted, recorded.Trusted) && slices.Equal(own.Encryption, recorded.Encryption) {
+		return true, nil
+	}
+	data, err := json.Marshal(own)
+	if err != nil {
+		return false, fmt.Errorf("recording by what authority this hub goes: %w", err)
+	}
+	done, err := e.Client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(e.authority()), "=", revision)).
+		Then(clientv3.OpPut(e.authority(), string(data))).Commit()
+	if err != nil {
+		return false, fmt.Errorf("recording by what authority this hub goes: %w", err)
+	}
+	return done.Succeeded, nil
+}
+
+// announce says that the hub runs, for as long as the session lasts.
+func (e Etcd) announce(ctx context.Context, hub Peer) (*concurrency.Session, error) {
+	session, err := concurrency.NewSession(e.Client, concurrency.WithTTL(sessionSeconds), concurrency.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("telling other hubs that this one runs: %w", err)
+	}
+	data, err := json.Marshal(hub)
+	if err == nil {
+		_, err = e.Client.Put(ctx, fmt.Sprintf("%s%x", e.running(), session.Lease()), string(data), clientv3.WithLease(session.Lease()))
+	}
+	if err != nil {
+		_ = session.Close()
+		return nil, fmt.Errorf("telling other hubs that this one runs: %w", err)
+	}
+	return session, nil
+}
+
+// keep announces the hub again whenever etcd was away for longer than it remembers.
+func (e Etcd) keep(ctx context.Context, hub Peer, session *concurrency.Session, clk clock.Clock) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-session.Done():
+		}
+		for {
+			again, err := e.announce(ctx, hub)
+			if err == nil {
+				session = again
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-clk.After(sessionRetry):
+			}
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package machines
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/process"
+)
+
+// How long things may take on a machine that does other work too.
+const (
+	patience = 3 * time.Minute
+	poll     = 100 * time.Millisecond
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // the programs have logs of their own
+	os.Exit(m.Run())
+}
+
+// second is the name of the hub on the second machine; the first is that of the fleet.
+const second = "hub-2"
+
+// world is an etcd, a hub of two machines and a member.
+type world struct {
+	*fleet.Fleet
+
+	t      *testing.T
+	etcd   *etcd
+	second *process.Process
+}
+
+// newWorld starts all but the hub on the second machine. The directory has a short path.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	dir, err := os.MkdirTemp("/tmp", "fairlead-machines-") //nolint:usetesting // see above
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(process.Remove(dir)).To(Succeed()) })
+	binary, err := cluster.Executable("hub")
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &world{t: t, etcd: startEtcd(t)}
+	w.Fleet, err = fleet.New(fleet.Options{Bin: filepath.Dir(binary), Dir: dir, Clusters: 1, Nodes: 1, HubArgs: w.etcd.flags()})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1"))))
+		}
+		if w.second != nil {
+			w.second.Kill()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		g.Expect(w.Down(ctx)).To(Succeed())
+	})
+	g.Expect(w.Up(t.Context())).To(Succeed())
+	return w
+}
+
+func (w *world) dataDir(hub string) string { return filepath.Join(w.Dir, hub) }
+
+// startSecond starts the hub on the second machine, with the authority that is there.
+func (w *world) startSecond(more ...string) {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	var err error
+	w.second, err = process.Start(process.Spec{Executable: w.Program("hub"), Log: w.Log(second), Args: append(append([]string{
+		"serve", "--data-dir", w.dataDir(second), "--bind-address", "127.0.0.1", "--secure-port", "0",
+		"--admin-kubeconfig", w.Kubeconfig(second), "--metrics-bind-address", "0", "--dashboard-bind-address", "0",
+	}, w.etcd.flags()...), more...)})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// share brings the authority of the first machine to the second.
+func (w *world) share() {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	file := filepath.Join(w.t.TempDir(), "authority")
+	_, err := w.Run(w.t.Context(), "hub", "ca", "export", "--data-dir", w.dataDir(fleet.HubName), file)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = w.Run(w.t.Context(), "hub", "ca", "import", "--data-dir", w.dataDir(second), file)
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// works returns which hub works, as one of them tells.
+func (w *world) works(ctx context.Context, asked string) (string, error) {
+	c, err := w.Client(asked)
+	if err != nil {
+		return "", err
+	}
+	lease := &coordinationv1.Lease{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "fairlead-hub"}, lease); err != nil {
+		return "", err
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return "", nil
+	}
+	return *lease.Spec.HolderIdentity, nil
+}
+
+// eventually waits for what comes by itself.
+func (w *world) eventually(check func(g Gomega)) {
+	w.t.Helper()
+	NewWithT(w.t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+}

@@ -1,0 +1,178 @@
+package machines
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/process"
+)
+
+// changes is how many are made while machines are lost: a hub after a third of them, a member of the etcd after two thirds.
+const changes = 99
+
+// mostTakeover is how soon another hub must work. Twenty seconds are promised of a machine that has nothing else to do.
+const mostTakeover = 60 * time.Second
+
+// label is that of all that the test sends.
+const label = "machines"
+
+func TestNothingIsLostWithAHubAndAMemberOfTheEtcd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newWorld(t)
+	ctx := t.Context()
+
+	// A hub without the authority is refused, and told how to get it.
+	w.startSecond()
+	g.Eventually(w.second.Done()).WithTimeout(patience).Should(BeClosed())
+	g.Expect(process.Tail(w.Log(second))).To(ContainSubstring("hub ca export FILE"))
+	w.share()
+	w.startSecond()
+	w.eventually(func(g Gomega) {
+		_, err := w.works(ctx, second)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.second.Ended()).To(BeFalse(), process.Tail(w.Log(second)))
+	})
+	worked, err := w.works(ctx, second)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	config, err := w.Config(second)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	// The agent joined when there was one hub, and learns of the other, here because it is started again.
+	w.eventually(func(g Gomega) {
+		flags, err := w.CreateToken(ctx, "edge-9")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(flags[0]).To(HaveSuffix(","+strings.TrimPrefix(config.Host, "https://")), "whoever joins is given both addresses")
+	})
+	g.Expect(w.Stop(ctx, fleet.AgentName("edge-1"))).To(Succeed())
+	g.Expect(w.StartAgent("edge-1")).To(Succeed())
+	w.eventually(func(g Gomega) {
+		data, err := os.ReadFile(filepath.Join(w.StateDir("edge-1"), "agent.json"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(data)).To(ContainSubstring(config.Host))
+	})
+
+	hub, err := w.Client(second)
+	g.Expect(err).NotTo(HaveOccurred())
+	insist(t, func() error { return hub.Create(ctx, everywhere()) })
+	first := map[string]types.UID{}
+	var took <-chan time.Duration
+	for i := range changes {
+		insist(t, func() error { return hub.Create(ctx, configMap(i)) })
+		switch i {
+		case changes / 3:
+			w.eventually(func(g Gomega) { g.Expect(w.inMember(ctx, g)).NotTo(BeEmpty()) })
+			first = w.inMember(ctx, g)
+			g.Expect(w.Kill(ctx, fleet.HubName)).To(Succeed())
+			took = w.takeover(ctx, worked, time.Now())
+		case 2 * changes / 3:
+			w.etcd.run[0].Kill()
+		}
+	}
+	var takeover time.Duration
+	g.Eventually(took).WithTimeout(mostTakeover).Should(Receive(&takeover))
+	t.Logf("another hub works %.1f s after the first was killed", takeover.Seconds())
+	began := time.Now()
+	w.eventually(func(g Gomega) { g.Expect(w.inMember(ctx, g)).To(HaveLen(changes)) })
+	t.Logf("all changes are in the member %.1f s after the last", time.Since(began).Seconds())
+	last := w.inMember(ctx, g)
+	for name, uid := range first {
+		g.Expect(last).To(HaveKeyWithValue(name, uid), "nothing was made a second time")
+	}
+	g.Expect(len(first)).To(BeNumerically("<", changes), "some were made after the hub was killed")
+	w.eventually(func(g Gomega) {
+		works := &workv1alpha1.WorkList{}
+		g.Expect(hub.List(ctx, works, client.InNamespace("karmada-es-edge-1"))).To(Succeed())
+		g.Expect(works.Items).To(HaveLen(changes), "one for each, none of them twice")
+		for i := range works.Items {
+			g.Expect(works.Items[i].Generation).To(Equal(int64(1)), "written once")
+		}
+	})
+
+	// The machine comes back, and waits for its turn.
+	g.Expect(w.StartHub(ctx)).To(Succeed())
+	w.etcd.start(t, 0)
+	now, err := w.works(ctx, fleet.HubName)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(now).NotTo(Equal(worked))
+	insist(t, func() error { return client.IgnoreNotFound(hub.Delete(ctx, configMap(0))) })
+	w.eventually(func(g Gomega) { g.Expect(w.inMember(ctx, g)).To(HaveLen(changes - 1)) })
+}
+
+// takeover tells how long it took until another hub works than did.
+func (w *world) takeover(ctx context.Context, before string, since time.Time) <-chan time.Duration {
+	out := make(chan time.Duration, 1)
+	go func() {
+		_ = wait.PollUntilContextTimeout(ctx, poll, mostTakeover, true, func(ctx context.Context) (bool, error) {
+			now, err := w.works(ctx, second)
+			if err == nil && now != "" && now != before {
+				out <- time.Since(since)
+				return true, nil
+			}
+			return false, nil
+		})
+	}()
+	return out
+}
+
+// insist does what must succeed in the end, whatever is lost meanwhile. What was done although the answer was lost is done.
+func insist(t *testing.T, do func() error) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		err := do()
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+}
+
+// inMember returns what has arrived, by name.
+func (w *world) inMember(ctx context.Context, g Gomega) map[string]types.UID {
+	c, err := w.Client("edge-1")
+	g.Expect(err).NotTo(HaveOccurred())
+	list := &corev1.ConfigMapList{}
+	g.Expect(c.List(ctx, list, client.InNamespace(metav1.NamespaceDefault), client.MatchingLabels{"test": label})).To(Succeed())
+	out := map[string]types.UID{}
+	for i := range list.Items {
+		out[list.Items[i].Name] = list.Items[i].UID
+	}
+	return out
+}
+
+func configMap(i int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("change-%d", i), Labels: map[string]string{"test": label}},
+		Data:       map[string]string{"number": fmt.Sprint(i)},
+	}
+}
+
+func everywhere() *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: label},
+		Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{{
+				APIVersion: "v1", Kind: "ConfigMap", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"test": label}},
+			}},
+		},
+	}
+}
