@@ -89,7 +89,7 @@ func ReadTransfer(path string) (Transfer, error) {
 		return t, fmt.Errorf("reading the file: %w", err)
 	}
 	if err := json.Unmarshal(data, &t); err != nil || t.Kind != transferKind {
-		return t, errors.Join(fmt.Errorf("%s is not a file that `hub ca export` wrote", path), err)
+		return t, fmt.Errorf("%s is not a file that `hub ca export` wrote", path)
 	}
 	if err := t.check(); err != nil {
 		return t, fmt.Errorf("%s is damaged: %w; make it anew with `hub ca export`", path, err)
@@ -128,7 +128,7 @@ func (t Transfer) keys() ([]string, error) {
 		} `json:"keys"`
 	}
 	if err := json.Unmarshal(t.Files[encryptionKeys], &file); err != nil || len(file.Keys) == 0 {
-		return nil, errors.Join(errors.New("it has no key of encryption"), err)
+		return nil, errors.New("it has no key of encryption")
 	}
 	names := make([]string, 0, len(file.Keys))
 	for _, key := range file.Keys {
