@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/storage/value"
 	"sigs.k8s.io/yaml"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
 )
 
 // encryptedPrefix begins each value that kube-apiserver encrypted; the kind of the provider, its version, and the name of the key or of the
@@ -42,7 +44,7 @@ func Check(ctx context.Context, dir string, foreign []string, get Get) (Counts, 
 		return counts, err
 	}
 	for _, resource := range Resources() {
-		err := get(ctx, prefix(resource), func(key string, data []byte) error {
+		err := get(ctx, below(args.DefaultEtcdPrefix, resource), func(key string, data []byte) error {
 			switch {
 			case !bytes.HasPrefix(data, []byte(encryptedPrefix)):
 				counts.Plain++
