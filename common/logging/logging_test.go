@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/go-logr/logr/funcr"
+
 	"k8s.io/klog/v2"
 
 	"fairlead.dev/common/logging"

@@ -3,6 +3,7 @@ package selector
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,12 +58,7 @@ func (a *Allowance) Unusable(clusters []*clusterv1alpha1.Cluster) string {
 		return fmt.Sprintf("The annotation %s of Namespace %s, which says which clusters the namespace may use, is no label selector: %s. %s corrects it: kubectl annotate namespace %s --overwrite %s=KEY=VALUE.",
 			contract.ClustersAnnotation, a.namespace, prose.Cut(a.mistake.Error(), ofSelector), stays, a.namespace, contract.ClustersAnnotation)
 	}
-	for _, c := range clusters {
-		if a.Allows(c) {
-			return ""
-		}
-	}
-	if len(clusters) == 0 {
+	if len(clusters) == 0 || slices.ContainsFunc(clusters, a.Allows) {
 		return ""
 	}
 	return fmt.Sprintf("Namespace %s may use the clusters with the labels %s (annotation %s), and no Cluster has them. %s corrects the annotation or labels a Cluster.",

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -31,12 +32,13 @@ func TestANamespaceHasOnlyTheClustersThatItMayUse(t *testing.T) {
 	g := NewWithT(t)
 	for _, name := range []string{"pier-1", "pier-2"} {
 		c := w.join(t, name, "pier")
+		t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), c) }) // other tests count clusters
 		// Only a copy in a cluster that is heard from is taken back.
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue, Reason: "ClusterReady"})
 		g.Expect(w.hub.Status().Update(t.Context(), c)).To(Succeed())
 	}
 	change(t, w, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "pier-1"}}, func(c *clusterv1alpha1.Cluster) { c.Labels["team"] = "fish" })
-	web := w.binding("web", "pier")
+	web := w.binding("fish", "pier")
 	ofOthers := w.binding("ofothers", "pier")
 	ofOthers.Spec.SchedulerName = "another"
 	ofOthers.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "pier-1", Replicas: 2}, {Name: "pier-2", Replicas: 2}}
@@ -52,6 +54,7 @@ func TestANamespaceHasOnlyTheClustersThatItMayUse(t *testing.T) {
 	all := []*workv1alpha2.ResourceBinding{web, ofOthers, suspended, kept}
 	for _, b := range all {
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), b) })
 	}
 	where := func() [][]string {
 		out := make([][]string, len(all))

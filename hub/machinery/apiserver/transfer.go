@@ -59,7 +59,7 @@ func (t Transfer) Write(path string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the authority: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // The operator names it.
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists: name another file, or move it away", path)
 	}

@@ -56,7 +56,7 @@ func TestAnAuthorityThatOthersMayReadIsRefused(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	file, _ := exported(t, g)
-	g.Expect(os.Chmod(file, 0o640)).To(Succeed()) //nolint:gosec // that is the point
+	g.Expect(os.Chmod(file, 0o640)).To(Succeed())
 	_, err := ReadTransfer(file)
 	g.Expect(err).To(MatchError(ContainSubstring("may be read by others")))
 }

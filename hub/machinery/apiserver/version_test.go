@@ -64,9 +64,13 @@ func TestAnOlderHubLeavesWhatANewerOneInstalled(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return rules
 	}
-	message := func() any { return rules()[0].(map[string]any)["message"] } //nolint:forcetypeassert // it is what the API says
+	first := func(rules []any) map[string]any {
+		rule, _ := rules[0].(map[string]any)
+		return rule
+	}
+	message := func() any { return first(rules())["message"] }
 	changed := rules()
-	changed[0].(map[string]any)["message"] = newer //nolint:forcetypeassert // see above
+	first(changed)["message"] = newer
 	g.Expect(unstructured.SetNestedSlice(policy.Object, changed, "spec", "validations")).To(Succeed())
 	g.Expect(hubClient.Update(t.Context(), policy)).To(Succeed())
 

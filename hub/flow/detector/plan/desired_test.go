@@ -39,8 +39,8 @@ func TestWhenAnEditWasSeenIsToldOfWhatIsRolledOut(t *testing.T) {
 	look := func(strategy, version string, after time.Duration) {
 		d := deployment()
 		d.Strategy.Name, d.SeenAt = strategy, at.Add(after)
-		meta := d.Meta.(*metav1.ObjectMeta) //nolint:forcetypeassert // See deployment.
-		meta.ResourceVersion, meta.Labels = version, map[string]string{"version": version}
+		d.Meta.SetResourceVersion(version)
+		d.Meta.SetLabels(map[string]string{"version": version})
 		update(b, d, claimOf(), spec())
 	}
 	look("", "7", 0)
