@@ -5,9 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	. "github.com/onsi/gomega"
-
 	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/gomega"
 
 	"k8s.io/klog/v2"
 
