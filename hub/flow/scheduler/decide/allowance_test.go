@@ -164,5 +164,5 @@ func TestTheVerdictOnAClusterThatMayNotBeUsedSaysItsLabels(t *testing.T) {
 	d := decide.Decide(input(allowed("name=a"), func(in *decide.Input) { in.Explain = true }))
 	v := verdictOn(g, d, "b")
 	g.Expect(v.Filter).To(Equal(fit.NamespaceClusters))
-	g.Expect(v.Detail).To(Equal("the cluster has name=b"))
+	g.Expect(v.Detail).To(Equal("the cluster has the labels name=b"))
 }

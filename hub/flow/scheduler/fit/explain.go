@@ -21,7 +21,10 @@ func Explain(name string, q *Query, c *clusterv1alpha1.Cluster) string {
 	case ClusterAffinity:
 		return explainAffinity(q.Selector, c)
 	case NamespaceClusters:
-		return "the cluster has " + orNone(labels.Set(c.Labels).String())
+		if len(c.Labels) == 0 {
+			return "the cluster has no labels"
+		}
+		return "the cluster has the labels " + labels.Set(c.Labels).String()
 	case APIEnablement:
 		return fmt.Sprintf("the cluster does not serve %s of %s", q.Kind, q.APIVersion)
 	case WorkloadAffinity:

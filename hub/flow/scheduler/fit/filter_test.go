@@ -279,3 +279,9 @@ func TestABindingWithoutPlacementHasNoTolerations(t *testing.T) {
 	q := fit.NewQuery(&workv1alpha2.ResourceBindingSpec{}, selector.ClusterMatcher{})
 	NewWithT(t).Expect(q.Tolerations).To(BeEmpty())
 }
+
+func TestWhatAClusterHasInPlaceOfTheLabelsItIsChosenBy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(fit.Explain(fit.NamespaceClusters, &fit.Query{}, member(func(c *clusterv1alpha1.Cluster) { c.Labels = nil }))).To(Equal("the cluster has no labels"))
+}
