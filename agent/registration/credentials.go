@@ -129,7 +129,7 @@ func (c *Credentials) take(config *rest.Config) error {
 	whole.Host = config.Host
 	whole.Dial = c.dial
 	whole.TLSClientConfig = rest.TLSClientConfig{CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData}
-	transport, err := rest.TransportFor(whole)
+	transport, err := newTransport(whole)
 	if err != nil {
 		return damaged(err)
 	}

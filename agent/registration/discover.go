@@ -130,7 +130,7 @@ func (j *joining) ask(ctx context.Context, name string, config *tls.Config) (sho
 
 // transport returns one for connections to the hub on which nobody says who asks.
 func (j *joining) transport(config *tls.Config) *http.Transport {
-	out := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true}
+	out := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, TLSHandshakeTimeout: greetingTimeout, DisableKeepAlives: true}
 	if j.connection != nil {
 		if j.connection.Dial != nil {
 			out.DialContext = j.connection.Dial

@@ -21,7 +21,8 @@ const (
 	fallbackJitter = 3 * time.Second
 	// severalDialTimeout is how long a hub may take to accept a connection where there are others.
 	severalDialTimeout = 5 * time.Second
-	// A hub that answers so many requests in a row, and for so long, that it cannot serve them is left for another.
+	// A hub that answers so many requests in a row, and for so long, that it cannot serve them is left for another; one that answers
+	// nothing at all for so long, too.
 	mostFailures   = 5
 	failurePeriod  = 10 * time.Second
 	serversDivider = ","
@@ -36,6 +37,9 @@ type servers struct {
 	// failures are the answers in a row that the hub cannot serve, since when.
 	failures int
 	since    time.Time
+	// heard is when it last answered anything, and silent since when requests have run out of time that it did not answer; zero if
+	// there are none after heard.
+	heard, silent time.Time
 }
 
 // newServers begins with the first of them.
@@ -100,7 +104,21 @@ func (s *servers) leave(server string) {
 	}
 	at := slices.Index(s.all, server)
 	s.current = s.all[(at+1)%len(s.all)]
-	s.failures = 0
+	s.failures, s.heard, s.silent = 0, time.Time{}, time.Time{}
+}
+
+// unanswered notes a request that ran out of time, and says whether the hub had better be left: nothing came from it for long, though
+// nobody closed the connection. So it is with a machine that hangs or lost its network.
+func (s *servers) unanswered(server string, began, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != server || len(s.all) == 1 {
+		return false
+	}
+	if since := later(began, s.heard); s.silent.IsZero() || since.Before(s.silent) {
+		s.silent = since
+	}
+	return now.Sub(s.silent) >= failurePeriod
 }
 
 // answered notes an answer, and says whether the hub had better be left.
@@ -110,6 +128,7 @@ func (s *servers) answered(server string, status int, now time.Time) bool {
 	if s.current != server || len(s.all) == 1 {
 		return false
 	}
+	s.heard, s.silent = now, time.Time{}
 	switch status {
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 	default:
@@ -142,18 +161,27 @@ func aimed(request *http.Request, server string) (*http.Request, error) {
 	return out, nil
 }
 
-// undelivered says whether a request certainly did not reach a hub: there was no connection, or one to somebody else.
+// undelivered says whether a request certainly did not reach a hub: there was no connection, or one to somebody else, or one to a
+// machine that takes connections and says nothing.
 func undelivered(err error) bool {
-	var dial *net.OpError
-	var certificate *tls.CertificateVerificationError
-	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &certificate)
+	if operation, ok := errors.AsType[*net.OpError](err); ok {
+		return operation.Op == "dial"
+	}
+	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	return isCertificate || strings.Contains(err.Error(), handshakeTimeout)
 }
 
+// What package net/http says without a type: nobody answered the greeting, and nobody answered a ping.
+const (
+	handshakeTimeout = "TLS handshake timeout"
+	connectionLost   = "http2: client connection lost"
+)
+
 // RoundTrip makes a request with the credentials of the moment, at the hub of the moment. If that cannot be connected to, the next is
-// tried, after a moment that differs between agents.
+// tried, after a moment that differs between agents. If it falls silent, the next request is made at the next.
 func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 	for left := c.servers.count() - 1; ; left-- {
-		server := c.servers.now()
+		server, began := c.servers.now(), c.clock.Now()
 		to, err := aimed(request, server)
 		if err != nil {
 			return nil, err
@@ -171,10 +199,18 @@ func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 		ctx := request.Context()
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && c.servers.unanswered(server, began, c.clock.Now()) {
+			c.servers.leave(server)
+			tell(c.interrupted)
+		}
 		if ctx.Err() != nil {
 			return nil, err
 		}
 		tell(c.interrupted)
+		if strings.Contains(err.Error(), connectionLost) {
+			c.servers.leave(server) // it may have got the request
+			return nil, err
+		}
 		if left <= 0 || !undelivered(err) || request.Body != nil && request.GetBody == nil {
 			return nil, err
 		}

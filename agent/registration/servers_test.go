@@ -9,6 +9,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"k8s.io/client-go/rest"
 )
 
 func TestServersAreTriedInTurn(t *testing.T) {
@@ -70,6 +72,52 @@ func TestOnlyWhatDidNotReachAHubIsSentToAnother(t *testing.T) {
 	g.Expect(undelivered(fmt.Errorf("wrapped: %w", refused))).To(BeTrue())
 	g.Expect(undelivered(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")})).To(BeFalse(), "the hub may have done it")
 	g.Expect(undelivered(http.ErrHandlerTimeout)).To(BeFalse())
+}
+
+func TestAMachineThatTakesConnectionsAndSaysNothingWasNotReached(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var lc net.ListenConfig
+	silent, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = silent.Close() }()
+	transport, err := newTransport(&rest.Config{Dial: (&net.Dialer{}).DialContext})
+	g.Expect(err).NotTo(HaveOccurred())
+	transport.TLSHandshakeTimeout = 10 * time.Millisecond
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+silent.Addr().String(), http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = transport.RoundTrip(request) //nolint:bodyclose // There is none.
+	g.Expect(undelivered(err)).To(BeTrue(), "%v", err)
+}
+
+func TestAHubThatFallsSilentIsLeft(t *testing.T) {
+	t.Parallel()
+	const a, b = "https://a:1", "https://b:1"
+	began := time.Now()
+	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+	for name, tc := range map[string]struct {
+		others []string
+		ask    func(s *servers) bool
+		want   bool
+	}{
+		"one request for long":        {[]string{b}, func(s *servers) bool { return s.unanswered(a, at(0), at(10)) }, true},
+		"one request for a moment":    {[]string{b}, func(s *servers) bool { return s.unanswered(a, at(0), at(5)) }, false},
+		"short ones after each other": {[]string{b}, func(s *servers) bool { s.unanswered(a, at(0), at(5)); return s.unanswered(a, at(6), at(11)) }, true},
+		"something else was answered": {[]string{b}, func(s *servers) bool { s.answered(a, 200, at(5)); return s.unanswered(a, at(0), at(10)) }, false},
+		"nothing since it answered":   {[]string{b}, func(s *servers) bool { s.answered(a, 200, at(5)); return s.unanswered(a, at(0), at(15)) }, true},
+		"it was away, answered, is away again": {[]string{b}, func(s *servers) bool {
+			s.unanswered(a, at(0), at(9))
+			s.answered(a, 200, at(10))
+			return s.unanswered(a, at(11), at(16))
+		}, false},
+		"another one was asked meanwhile": {[]string{b}, func(s *servers) bool { s.leave(a); return s.unanswered(a, at(0), at(10)) }, false},
+		"there is no other":               {nil, func(s *servers) bool { return s.unanswered(a, at(0), at(60)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(tc.ask(newServers(a, tc.others))).To(Equal(tc.want))
+		})
+	}
 }
 
 func TestARequestIsAimedAtAnotherHub(t *testing.T) {
