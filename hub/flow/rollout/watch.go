@@ -168,7 +168,11 @@ func (r *reconciler) onWork() handler.EventHandler {
 // again or goes, and when the hub changes its mind about its silence.
 func (r *reconciler) onCluster() handler.EventHandler {
 	ask := func(ctx context.Context, name string, q queue) {
-		r.enqueue(ctx, q, func(b kube.Binding) bool {
+		found, err := r.kind.Naming(ctx, r.hubClient, name)
+		if err != nil {
+			return // the cache is stopping
+		}
+		enqueue(q, found, func(b kube.Binding) bool {
 			return bindings.IsStaged(b) && slices.Contains(bindings.Places(b.BindingSpec()), name)
 		})
 	}
@@ -218,6 +222,10 @@ func (r *reconciler) enqueue(ctx context.Context, q queue, which func(kube.Bindi
 	if err != nil {
 		return // the cache is stopping
 	}
+	enqueue(q, found, which)
+}
+
+func enqueue(q queue, found []kube.Binding, which func(kube.Binding) bool) {
 	var requests []reconcile.Request
 	for _, b := range found {
 		if which(b) {

@@ -111,6 +111,8 @@ type reconciler struct {
 	settle   time.Duration
 	deferred *kube.DeferredStatus
 	deferFor time.Duration
+	// changes of clusters are looked at together.
+	changes changes
 	// deciding lets one decision after the other see what those before it assigned.
 	deciding sync.Mutex
 	// The lock deciding guards what follows, by binding.
@@ -127,8 +129,11 @@ type reconciler struct {
 	failbackSince map[types.NamespacedName]time.Time
 }
 
-// Reconcile places one binding.
+// Reconcile places one binding, or looks which ones changes of clusters concern.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if req == lookAtChanges() {
+		return reconcile.Result{}, r.wakeAll(ctx)
+	}
 	binding := r.kind.New()
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {
 		r.written(req.NamespacedName)

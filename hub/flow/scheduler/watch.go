@@ -2,13 +2,10 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/fit"
@@ -174,89 +170,6 @@ func (r *reconciler) clusters() handler.EventHandler {
 func (r *reconciler) keep(c *clusterv1alpha1.Cluster) {
 	r.snapshot.Set(c)
 	r.ledger.Report(c)
-}
-
-// wake has the bindings looked at again that news concern. What else a decision would
-// come to is for the decision to say; it is cheap, and writes nothing if nothing
-// changes.
-func (r *reconciler) wake(ctx context.Context, change hints.Change, q requests) {
-	if change.Event == hints.None {
-		return
-	}
-	// Whoever decides at this moment decides before us, and is known by now, or after us,
-	// and knows the cluster as it is.
-	r.deciding.Lock()
-	waiting, assumed, notPreferred := maps.Clone(r.waiting), maps.Clone(r.assumed), r.notPreferred.Clone()
-	r.deciding.Unlock()
-	bindings, err := r.perhapsConcerned(ctx, change, waiting, assumed, notPreferred)
-	if err != nil {
-		// The cache answers once it has started, and this is called after that.
-		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")
-		return
-	}
-	for _, b := range bindings {
-		if !hints.Responsible(b) {
-			if concernsOthers(change, b) {
-				enqueue(q, true, b)
-			}
-			continue
-		}
-		key, at := client.ObjectKeyFromObject(b), hints.StateOf(b)
-		if p, ok := assumed[key]; ok && p.generation == b.GetGeneration() {
-			at.Targets = p.targets
-		}
-		if reason, ok := waiting[key]; ok {
-			at.Waits = reason
-		}
-		at.NotPreferred = notPreferred.Has(key)
-		if change.Concerns(b.BindingSpec(), at) {
-			enqueue(q, true, b)
-		}
-	}
-}
-
-// perhapsConcerned returns the bindings that news may concern. Room concerns those that wait for it or
-// would rather be elsewhere, which are few, and agents tell of it all the time; a worse cluster concerns
-// those that have it, and when a region is lost there are many of them.
-func (r *reconciler) perhapsConcerned(
-	ctx context.Context, change hints.Change, waiting map[types.NamespacedName]string, assumed map[types.NamespacedName]placement,
-	notPreferred sets.Set[types.NamespacedName],
-) ([]kube.Binding, error) {
-	var bindings []kube.Binding
-	var err error
-	keys := notPreferred.Union(sets.KeySet(waiting))
-	switch change.Event {
-	case hints.Capacity:
-		bindings, err = r.kind.Waiting(ctx, r.hubClient, workv1alpha2.ReasonUnschedulable)
-	case hints.Worse:
-		if bindings, err = r.kind.Waiting(ctx, r.hubClient, ""); err != nil {
-			return nil, err
-		}
-		var there []kube.Binding
-		there, err = r.kind.Naming(ctx, r.hubClient, change.After.Name)
-		bindings = append(bindings, there...)
-		keys = keys.Union(sets.KeySet(assumed))
-	default:
-		return r.kind.List(ctx, r.hubClient)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, b := range bindings {
-		keys.Delete(client.ObjectKeyFromObject(b))
-	}
-	for key := range keys {
-		b := r.kind.New()
-		err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy)
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return nil, fmt.Errorf("reading %q: %w", key, err)
-		default:
-			bindings = append(bindings, b)
-		}
-	}
-	return bindings, nil
 }
 
 // enqueue adds a binding to the queue, in its place by priority.

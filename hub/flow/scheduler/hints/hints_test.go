@@ -1,6 +1,7 @@
 package hints_test
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -157,7 +158,7 @@ func TestConcerns(t *testing.T) {
 			for _, name := range tt.targets {
 				at.Targets = append(at.Targets, workv1alpha2.TargetCluster{Name: name, Replicas: 1})
 			}
-			NewWithT(t).Expect(tt.change.Concerns(spec, at)).To(Equal(tt.want))
+			NewWithT(t).Expect(hints.Concerns(spec, at, tt.change)).To(Equal(tt.want))
 		})
 	}
 }
@@ -182,4 +183,18 @@ func TestPriority(t *testing.T) {
 	g.Expect(of(1, true)).To(BeNumerically(">", of(0, false)), "the policy comes first")
 	g.Expect(of(0, false)).To(BeNumerically(">", of(0, true)), "then who changed something")
 	g.Expect(of(0, false)).To(Equal(hints.Priority(&workv1alpha2.ResourceBindingSpec{}, false)))
+}
+
+// A region of a thousand clusters comes back, and one binding of many is asked about.
+func BenchmarkConcernsManyChanges(b *testing.B) {
+	changes := make([]hints.Change, 1000)
+	for i := range changes {
+		changes[i] = hints.Change{Event: hints.Feasibility, After: builder.MakeCluster(fmt.Sprintf("edge-%d", i)).Obj()}
+	}
+	spec := &workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"region": "elsewhere"}},
+	}}}
+	for b.Loop() {
+		hints.Concerns(spec, hints.BindingState{}, changes...)
+	}
 }
