@@ -30,7 +30,10 @@ SILENT ?= 20
 FLOW_PARALLEL ?= 4
 FLOW_TESTS    ?= 6
 
-TOOLS := bin/tools
+# Tools come from the module proxy, each at its version. Go keeps them built in its cache, so that a fresh clone links none anew.
+CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
+GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+GOVULNCHECK    := go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 # One set of flags for everything, so that build, vet, lint and tests share the build cache.
 export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath -buildvcs=false
@@ -73,10 +76,10 @@ quantity := ^(\\+|-)?(([0-9]{1,60}(\\.[0-9]{0,60})?)|(\\.[0-9]{1,60}))(([KMGTPE]
 lenient_conditions := -e '/^ +conditions:$$/,/^ +type: array$$/{/^ +- (lastTransitionTime|message|reason)$$/d;/minLength: 1$$/d;/pattern: \^\[A-Za-z\]/d;s/^( +)format: date-time$$/&\n\1nullable: true/}'
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION) ## Generate deep copies, CRDs and the pages of flags from the Go code
+generate: ## Generate deep copies, CRDs and the pages of flags from the Go code
 	@echo "generating deep copies, CRDs and the pages of flags"
-	@$< object paths=./common/api/...
-	@$< crd paths=./common/api/... output:crd:dir=manifests/crds
+	@$(CONTROLLER_GEN) object paths=./common/api/...
+	@$(CONTROLLER_GEN) crd paths=./common/api/... output:crd:dir=manifests/crds
 	@go test -count=1 -run TestThePageOfFlagsIsUpToDate ./hub/cli ./agent/cli -update >/dev/null
 	@sed -i -E '/pattern: .*KMGTPE/s/pattern: .*/pattern: $(quantity)/' manifests/crds/*.yaml
 	@sed -i -E $(lenient_conditions) manifests/crds/cluster.karmada.io_clusters.yaml
@@ -103,7 +106,7 @@ verify: verify-generated verify-format verify-vet verify-modules verify-arch lin
 
 generated = find common/api manifests/crds hub/FLAGS.md agent/FLAGS.md -type f \( -name 'zz_generated*' -o -path '*crds*' -o -name FLAGS.md \) | sort | xargs sha256sum
 .PHONY: verify-generated
-verify-generated: $(TOOLS)/controller-gen-$(CONTROLLER_GEN_VERSION)
+verify-generated:
 	$(call say,generated code)
 	@before=$$($(generated)); $(MAKE) --no-print-directory generate; after=$$($(generated)); \
 	if [ "$$before" != "$$after" ]; then \
@@ -134,32 +137,21 @@ verify-arch:
 	@go test -count=1 ./test/arch/...
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION) ## Run the linter
+lint: ## Run the linter
 	$(call say,golangci-lint)
-	@$< run --allow-parallel-runners ./...
+	@$(GOLANGCI_LINT) run --allow-parallel-runners ./...
 
 # Where the vulnerability database cannot be reached there is nothing to check.
 .PHONY: verify-vulnerabilities
-verify-vulnerabilities: $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)
+verify-vulnerabilities:
 	$(call say,known vulnerabilities)
-	$(call vulnerabilities,.,$(abspath $<))
-	$(call vulnerabilities,hub/machinery/controlplane,$(abspath $<))
+	$(call vulnerabilities,.)
+	$(call vulnerabilities,hub/machinery/controlplane)
 
-# The known vulnerabilities of the module in a folder.
-vulnerabilities = @out=$$(cd $(1) && $(2) ./... 2>&1) && status=0 || status=$$?; \
-	if grep -qE 'dial tcp|lookup |no such host|Forbidden|timeout|HTTP GET|fetching vulnerabilities' <<<"$$out" && [ $$status -ne 3 ]; \
+# The known vulnerabilities of the module in a folder: govulncheck ends with 3 if there are any.
+vulnerabilities = @out=$$(cd $(1) && $(GOVULNCHECK) ./... 2>&1) && status=0 || status=$$?; \
+	if grep -qE 'dial tcp|lookup |no such host|Forbidden|timeout|HTTP GET|fetching vulnerabilities' <<<"$$out" && ! grep -qx 'exit status 3' <<<"$$out"; \
 	then echo '$(1): skipped, the vulnerability database cannot be reached from here'; else echo "$$out"; exit $$status; fi
-
-# Tools are built from the module proxy, one file per version. Not with this tree's GOFLAGS alone: the
-# module mode of `go install pkg@version` ignores our go.mod.
-define tool
-$(TOOLS)/$(1)-$(2):
-	@echo "building $(1) $(2)"
-	@mkdir -p $$@.dir && GOBIN=$$(abspath $$@.dir) go install $(3)@$(2) && mv $$@.dir/$(1) $$@ && rmdir $$@.dir
-endef
-$(eval $(call tool,controller-gen,$(CONTROLLER_GEN_VERSION),sigs.k8s.io/controller-tools/cmd/controller-gen))
-$(eval $(call tool,golangci-lint,$(GOLANGCI_LINT_VERSION),github.com/golangci/golangci-lint/v2/cmd/golangci-lint))
-$(eval $(call tool,govulncheck,$(GOVULNCHECK_VERSION),golang.org/x/vuln/cmd/govulncheck))
 
 ##@ Test
 
