@@ -125,12 +125,19 @@ func (f *joinFlags) parsed(hub string) (discovery.Parameters, error) {
 	})
 }
 
+func (f *joinFlags) validateOnRetire() error {
+	if f.onRetire != "" && f.onRetire != registration.Keep && f.onRetire != registration.Remove {
+		return fmt.Errorf("--on-retire is %q; it is %s or %s", f.onRetire, registration.Keep, registration.Remove)
+	}
+	return nil
+}
+
 func (f *joinFlags) options(hub string, member memberFlags, config *rest.Config, progress func(string)) (registration.Options, error) {
 	if f.timeout <= 0 {
 		return registration.Options{}, errors.New("--discovery-timeout must be positive")
 	}
-	if f.onRetire != "" && f.onRetire != registration.Keep && f.onRetire != registration.Remove {
-		return registration.Options{}, fmt.Errorf("--on-retire is %q; it is %s or %s", f.onRetire, registration.Keep, registration.Remove)
+	if err := f.validateOnRetire(); err != nil {
+		return registration.Options{}, err
 	}
 	token, err := f.secret()
 	if err != nil {

@@ -23,17 +23,19 @@ import (
 
 // installFlags say whether the agent is to run inside its member, and what it may do there.
 type installFlags struct {
-	wanted     bool
-	image      string
-	volume     string
-	namespaces []string
-	kinds      []string
+	wanted        bool
+	image         string
+	volume        string
+	priorityClass string
+	namespaces    []string
+	kinds         []string
 }
 
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.wanted, "install", false, "run the agent as a Deployment in this cluster")
-	flags.StringVar(&f.image, "image", "fairlead/agent:"+version.Of().ImageTag, "image of that Deployment")
-	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: where an agent that is installed has it; else claim if this cluster has a default StorageClass; none in printed manifests)")
+	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+version.Of().ImageTag, "image of that Deployment, best with the host of its registry")
+	flags.StringVar(&f.priorityClass, "priority-class", "system-cluster-critical", "PriorityClass of its pod, which a cluster without room must still be able to run; empty is none")
+	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: where an agent that is installed has it; else claim if this cluster has a default StorageClass; claim in printed manifests)")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined; without it, none")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps; without it, none")
 }
@@ -54,7 +56,7 @@ func (f *installFlags) validate(printing bool) error {
 }
 
 func (f *installFlags) options() manifest.Options {
-	return manifest.Options{Image: f.image, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Proxy: proxySettings()}
+	return manifest.Options{Image: f.image, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Proxy: proxySettings(), PriorityClass: &f.priorityClass}
 }
 
 // print prints an agent that joins by itself.
@@ -63,23 +65,23 @@ func (f *installFlags) print(out io.Writer, join joinFlags, hub string) error {
 	if _, err := join.parsed(hub); err != nil {
 		return err
 	}
+	if err := join.validateOnRetire(); err != nil {
+		return err
+	}
 	token, err := join.secret()
 	if err != nil {
 		return err
 	}
 	o := f.options()
-	o.Token = token
-	o.Arguments = []string{hub, "--cluster-name", join.clusterName}
-	for _, hash := range join.hashes {
-		o.Arguments = append(o.Arguments, "--discovery-token-ca-cert-hash", hash)
+	o.Join = &manifest.Join{
+		Addresses: strings.Split(hub, ","), Hashes: join.hashes, SkipCA: join.skipCA,
+		Cluster: join.clusterName, Token: token, OnRetire: join.onRetire,
 	}
-	if join.skipCA {
-		o.Arguments = append(o.Arguments, "--discovery-token-unsafe-skip-ca-verification")
+	objects, err := manifest.Objects(o)
+	if err != nil {
+		return err
 	}
-	if join.onRetire != "" {
-		o.Arguments = append(o.Arguments, "--on-retire", join.onRetire)
-	}
-	text, err := manifest.YAML(manifest.Objects(o))
+	text, err := manifest.YAML(objects)
 	if err != nil {
 		return err
 	}

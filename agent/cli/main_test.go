@@ -48,6 +48,7 @@ func TestBadInputIsOneSentenceAndAFailure(t *testing.T) {
 		"a join without a token":     {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--state-dir", state}, "token"},
 		"a join without a time":      {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--discovery-timeout", "0s"}, "--discovery-timeout must be positive"},
 		"a volume of no sort":        {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--install", "--state-volume", "disk"}, `--state-volume is "disk"`},
+		"an end of no sort":          {[]string{"join", "127.0.0.1:1", "--print", "manifests", "--cluster-name", "c", "--token", "abcdef.0123456789abcdef", "--discovery-token-unsafe-skip-ca-verification", "--on-retire", "burn"}, `--on-retire is "burn"`},
 		"a status of nobody":         {[]string{"status", "--state-dir", state}, "agent join"},
 		"a status of no format":      {[]string{"status", "-o", "xml"}, `--output is "xml"`},
 		"an argument to the version": {[]string{"version", "please"}, "please"},

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,11 +37,11 @@ type Installer struct{ memberClient client.Client }
 
 // Apply makes what an agent consists of, or brings it to what is wished.
 func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(string)) error {
-	for _, obj := range manifest.Objects(o) {
-		u, err := manifest.Unstructured(obj)
-		if err != nil {
-			return err
-		}
+	objects, err := manifest.Objects(o)
+	if err != nil {
+		return err
+	}
+	for _, u := range objects {
 		if err := i.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(contract.FieldManagerInstall)); err != nil {
 			return fmt.Errorf("applying %s %s to the member: %w", u.GetKind(), u.GetName(), err)
 		}
@@ -118,7 +119,7 @@ func (i *Installer) Stop(ctx context.Context) error {
 func (i *Installer) Remove(ctx context.Context) error {
 	ours := client.MatchingLabels{manifest.NameLabel: manifest.Name}
 	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
+		&appsv1.DeploymentList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}, &networkingv1.NetworkPolicyList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
 		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{},
 	} {
 		if err := i.memberClient.List(ctx, list, ours); err != nil {

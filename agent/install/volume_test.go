@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,8 +69,12 @@ func TestAnInstalledAgentKeepsItsVolume(t *testing.T) {
 		return out
 	}
 	installed := func(volume string) *appsv1.Deployment {
-		for _, obj := range manifest.Objects(manifest.Options{Volume: volume}) {
-			if d, ok := obj.(*appsv1.Deployment); ok {
+		objects, err := manifest.Objects(manifest.Options{Volume: volume})
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		for _, obj := range objects {
+			if obj.GetKind() == "Deployment" {
+				d := &appsv1.Deployment{}
+				NewWithT(t).Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, d)).To(Succeed())
 				return d
 			}
 		}

@@ -9,18 +9,45 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"fairlead.dev/common/version"
 )
 
-// rulesOf returns the rules of roles, by KIND NAMESPACE.
-func rulesOf(objects []runtime.Object) map[string][]rbacv1.PolicyRule {
+// objectsOf returns what options make.
+func objectsOf(t *testing.T, o Options) []*unstructured.Unstructured {
+	t.Helper()
+	out, err := Objects(o)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// as decodes an object, strictly.
+func as[T any](t *testing.T, obj *unstructured.Unstructured) *T {
+	t.Helper()
+	out := new(T)
+	NewWithT(t).Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, out, true)).To(Succeed())
+	return out
+}
+
+func deployment(t *testing.T, o Options) *appsv1.Deployment {
+	t.Helper()
+	objects := objectsOf(t, o)
+	NewWithT(t).Expect(objects[0].GetKind()).To(Equal("Namespace"))
+	return as[appsv1.Deployment](t, objects[len(objects)-1])
+}
+
+// rulesOf returns the rules of roles, by namespace.
+func rulesOf(t *testing.T, objects []*unstructured.Unstructured) map[string][]rbacv1.PolicyRule {
+	t.Helper()
 	out := map[string][]rbacv1.PolicyRule{}
 	for _, obj := range objects {
-		switch o := obj.(type) {
-		case *rbacv1.ClusterRole:
-			out["everywhere"] = o.Rules
-		case *rbacv1.Role:
-			out[o.Namespace] = o.Rules
+		switch obj.GetKind() {
+		case "ClusterRole":
+			out["everywhere"] = as[rbacv1.ClusterRole](t, obj).Rules
+		case "Role":
+			out[obj.GetNamespace()] = as[rbacv1.Role](t, obj).Rules
 		}
 	}
 	return out
@@ -42,26 +69,25 @@ func writes(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 func TestTheRightsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	apply := []string{"get", "list", "watch", "create", "patch", "delete"}
+	rule := func(group, resource string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: apply}
+	}
 	tests := map[string]struct {
 		options Options
 		want    map[string][]rbacv1.PolicyRule // those that write, by place
 	}{
 		"all kinds everywhere": {
-			want: map[string][]rbacv1.PolicyRule{"everywhere": {{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: apply}}},
+			want: map[string][]rbacv1.PolicyRule{"everywhere": {rule("*", "*")}},
 		},
 		"some kinds everywhere": {
-			options: Options{Kinds: []string{"deployments.apps", "configmaps", "secrets", "statefulsets.apps"}},
+			options: Options{Kinds: []string{"deployments.apps", "configmaps", "roles.rbac.authorization.k8s.io"}},
 			want: map[string][]rbacv1.PolicyRule{"everywhere": {
-				{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: apply},
-				{APIGroups: []string{"apps"}, Resources: []string{"deployments", "statefulsets"}, Verbs: apply},
+				rule("apps", "deployments"), rule("", "configmaps"), rule("rbac.authorization.k8s.io", "roles"),
 			}},
 		},
-		"some kinds in some namespaces": {
-			options: Options{Kinds: []string{"configmaps"}, Namespaces: []string{"a", "b"}},
-			want: map[string][]rbacv1.PolicyRule{
-				"a": {{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: apply}},
-				"b": {{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: apply}},
-			},
+		"some kinds in some namespaces, of which one is its own": {
+			options: Options{Kinds: []string{"configmaps"}, Namespaces: []string{"a", "karmada-system"}},
+			want:    map[string][]rbacv1.PolicyRule{"a": {rule("", "configmaps")}, "karmada-system": {rule("", "configmaps")}},
 		},
 	}
 	for name, tc := range tests {
@@ -69,7 +95,16 @@ func TestTheRightsOfAnAgent(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			got := map[string][]rbacv1.PolicyRule{}
-			for place, rules := range rulesOf(Objects(tc.options)) {
+			objects := objectsOf(t, tc.options)
+			all := rulesOf(t, objects)
+			g.Expect(all).To(HaveKey("karmada-system"), "its Secret")
+			names := map[string]bool{}
+			for _, obj := range objects {
+				id := obj.GetKind() + " " + obj.GetNamespace() + "/" + obj.GetName()
+				g.Expect(names).NotTo(HaveKey(id))
+				names[id] = true
+			}
+			for place, rules := range all {
 				if w := writes(rules); w != nil {
 					got[place] = w
 				}
@@ -87,39 +122,65 @@ func TestTheRightsOfAnAgent(t *testing.T) {
 func TestRolesCanBeAppliedOnlyWhereTheyAreAmongTheKinds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(applyRules([]string{"configmaps"})).NotTo(ContainElement(HaveField("Verbs", ContainElement("escalate"))))
-	g.Expect(applyRules([]string{"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io"})).To(ContainElement(
-		rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"bind", "escalate"}}))
+	rules := func(kinds ...string) []rbacv1.PolicyRule {
+		return rulesOf(t, objectsOf(t, Options{Kinds: kinds}))["everywhere"]
+	}
+	grants := func(resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: resources, Verbs: []string{"bind", "escalate"}}
+	}
+	g.Expect(rules("configmaps")).NotTo(ContainElement(HaveField("Verbs", ContainElement("escalate"))))
+	g.Expect(rules("roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io")).To(And(
+		ContainElement(grants("roles")), Not(ContainElement(grants("rolebindings")))))
+	g.Expect(rules()).To(ContainElement(grants("roles", "clusterroles")))
 }
 
 func TestTheTokenIsInASecretAndNotInTheDeployment(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	o := Options{Image: "i", Token: "abcdef.0123456789abcdef", Arguments: []string{"hub:443"}, Proxy: map[string]string{"HTTPS_PROXY": "http://p:1"}, Namespaces: []string{"a"}}
-	var found *appsv1.Deployment
+	o := Options{
+		Image: "i", Proxy: map[string]string{"HTTPS_PROXY": "http://p:1"}, Namespaces: []string{"a"},
+		Join: &Join{Addresses: []string{"hub:443", "hub-2:443"}, Hashes: []string{"sha256:0"}, Cluster: "edge", Token: "abcdef.0123456789abcdef", OnRetire: "remove"},
+	}
+	objects := objectsOf(t, o)
 	secrets := 0
-	for _, obj := range Objects(o) {
-		switch x := obj.(type) {
-		case *appsv1.Deployment:
-			found = x
-		case *corev1.Secret:
+	for _, obj := range objects {
+		if obj.GetKind() == "Secret" {
 			secrets++
 		}
 	}
 	g.Expect(secrets).To(Equal(2))
-	args := strings.Join(found.Spec.Template.Spec.Containers[0].Args, " ")
-	g.Expect(args).To(And(ContainSubstring("hub:443"), ContainSubstring("--namespaces a"), Not(ContainSubstring(o.Token))))
-	g.Expect(found.Spec.Template.Spec.Containers[0].Env).To(ConsistOf(corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://p:1"}))
-	text, err := YAML(Objects(o))
+	container := deployment(t, o).Spec.Template.Spec.Containers[0]
+	args := strings.Join(container.Args, " ")
+	g.Expect(args).To(And(ContainSubstring("hub:443,hub-2:443 --cluster-name edge"), ContainSubstring("--on-retire remove"),
+		ContainSubstring("--namespaces a"), Not(ContainSubstring(o.Join.Token))))
+	g.Expect(container.Env).To(ConsistOf(corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://p:1"}))
+	text, err := YAML(objects)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(text)).NotTo(Or(ContainSubstring("creationTimestamp"), ContainSubstring("status:"), ContainSubstring(o.Token)))
+	g.Expect(string(text)).NotTo(Or(ContainSubstring("creationTimestamp"), ContainSubstring("status:"), ContainSubstring(o.Join.Token)))
+}
+
+func TestAnAgentThatHasJoinedHasItsStateAndNoToken(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := Options{State: map[string][]byte{"client.key": []byte("key")}}
+	var secrets []string
+	for _, obj := range objectsOf(t, o) {
+		if obj.GetKind() == "Secret" {
+			secrets = append(secrets, obj.GetName())
+			g.Expect(as[corev1.Secret](t, obj).Data).To(Equal(o.State))
+		}
+	}
+	g.Expect(secrets).To(Equal([]string{Name}))
+	pod := deployment(t, o).Spec.Template.Spec
+	g.Expect(pod.Volumes).To(HaveLen(1))
+	g.Expect(pod.Containers[0].Args).NotTo(ContainElement("--token-file"))
 }
 
 // Whoever configures webhooks on the hub must not have a confined agent call addresses.
 func TestAnAgentOfSomeKindsCallsNoWebhooks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	arguments := func(o Options) []string { return deployment(o).Spec.Template.Spec.Containers[0].Args }
+	arguments := func(o Options) []string { return deployment(t, o).Spec.Template.Spec.Containers[0].Args }
 	g.Expect(arguments(Options{Kinds: []string{"configmaps"}})).To(ContainElement("--interpreter-webhooks=false"))
 	g.Expect(arguments(Options{})).NotTo(ContainElement("--interpreter-webhooks=false"))
 	g.Expect(arguments(Options{Namespaces: []string{"a"}})).To(ContainElement("--namespaces"), "such an agent never calls any")
@@ -127,24 +188,45 @@ func TestAnAgentOfSomeKindsCallsNoWebhooks(t *testing.T) {
 
 func TestTheStateIsWhereItIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	for where, want := range map[string]func(corev1.VolumeSource) bool{
-		"":               func(v corev1.VolumeSource) bool { return v.EmptyDir != nil },
-		VolumeClaim:      func(v corev1.VolumeSource) bool { return v.PersistentVolumeClaim.ClaimName == Name },
-		"/var/lib/agent": func(v corev1.VolumeSource) bool { return v.HostPath.Path == "/var/lib/agent" },
-	} {
+	for where, want := range map[string]string{"": VolumeClaim, VolumeClaim: VolumeClaim, VolumeNone: VolumeNone, "/var/lib/agent": "/var/lib/agent"} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			claims := 0
-			for _, obj := range Objects(Options{Volume: where}) {
-				switch o := obj.(type) {
-				case *corev1.PersistentVolumeClaim:
+			for _, obj := range objectsOf(t, Options{Volume: where}) {
+				if obj.GetKind() == "PersistentVolumeClaim" {
 					claims++
-				case *appsv1.Deployment:
-					g.Expect(o.Spec.Template.Spec.Volumes[0].VolumeSource).To(Satisfy(want))
 				}
 			}
-			g.Expect(claims == 1).To(Equal(where == VolumeClaim))
+			g.Expect(claims == 1).To(Equal(want == VolumeClaim))
+			got, ok := StateVolume(deployment(t, Options{Volume: where}))
+			g.Expect(ok).To(BeTrue())
+			g.Expect(got).To(Equal(want))
 		})
 	}
+}
+
+func TestAnImageStaysAsItIsNamed(t *testing.T) {
+	t.Parallel()
+	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for given, want := range map[string]string{
+		"":                                     "docker.io/fairlead/agent:" + version.Of().ImageTag,
+		"agent":                                "agent:latest",
+		"registry.example.com:5000/team/agent": "registry.example.com:5000/team/agent:latest",
+		"localhost/agent:v1.2.3":               "localhost/agent:v1.2.3",
+		"example.com/agent" + digest:           "example.com/agent" + digest,
+		"example.com/agent:v1" + digest:        "example.com/agent:v1" + digest,
+	} {
+		t.Run(given, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(deployment(t, Options{Image: given}).Spec.Template.Spec.Containers[0].Image).To(Equal(want))
+		})
+	}
+}
+
+func TestThePriorityOfThePod(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	g.Expect(deployment(t, Options{}).Spec.Template.Spec.PriorityClassName).To(Equal("system-cluster-critical"))
+	g.Expect(deployment(t, Options{PriorityClass: new("")}).Spec.Template.Spec.PriorityClassName).To(BeEmpty())
 }

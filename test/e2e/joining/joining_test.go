@@ -221,6 +221,9 @@ func (w *world) playPod(log string) *process.Process {
 	args := strings.Fields(raw)
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "/var/lib/fairlead/agent", filepath.Join(dir, "state"))
+		if args[i] == ":10357" { // pods have addresses of their own, these do not
+			args[i] = "127.0.0.1:0"
+		}
 	}
 	token := strings.TrimSpace(w.MustKubectl(member, "create", "token", "fairlead-agent", "-n", "karmada-system"))
 	config, err := clientcmd.LoadFromFile(w.Kubeconfig(member))

@@ -1,0 +1,67 @@
+{{- define "agent.labels" -}}
+app.kubernetes.io/name: fairlead-agent
+{{- end }}
+
+{{- define "agent.image" -}}
+{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}
+{{- if or .Values.image.tag (not .Values.image.digest) }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- with .Values.image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{- /* The Secret with the join token; empty if there is none. */}}
+{{- define "agent.joinSecret" -}}
+{{- if .Values.join.token }}fairlead-agent-join{{ else }}{{ .Values.join.existingSecret }}{{ end }}
+{{- end }}
+
+{{- /* What it takes to apply objects of some kinds. What an agent never does is not among it: to update as a whole, to delete a
+collection, to impersonate. Roles that give more than one has, Kubernetes lets nobody make or bind without bind and escalate. */}}
+{{- define "agent.applyRules" -}}
+{{- if not .Values.kinds }}
+- {apiGroups: ["*"], resources: ["*"], verbs: [get, list, watch, create, patch, delete]}
+- {apiGroups: [rbac.authorization.k8s.io], resources: [roles, clusterroles], verbs: [bind, escalate]}
+{{- end }}
+{{- range .Values.kinds }}
+{{- $kind := splitn "." 2 . }}
+- {apiGroups: [{{ $kind._1 | default "" | quote }}], resources: [{{ quote $kind._0 }}], verbs: [get, list, watch, create, patch, delete]}
+{{- if and (eq ($kind._1 | default "") "rbac.authorization.k8s.io") (hasSuffix "roles" $kind._0) }}
+- {apiGroups: [rbac.authorization.k8s.io], resources: [{{ quote $kind._0 }}], verbs: [bind, escalate]}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Values that contradict one another, or that are missing. */}}
+{{- define "agent.check" -}}
+{{- with .Values }}
+{{- if and .join.joined (or .join.token .join.existingSecret) }}
+{{- fail "join.joined says that this cluster has joined, so no token is needed: unset join.token and join.existingSecret, or join.joined" }}
+{{- end }}
+{{- if and .join.token .join.existingSecret }}
+{{- fail "join.token and join.existingSecret are both set: unset the one that is not to be used" }}
+{{- end }}
+{{- if not .join.joined }}
+{{- if not (or .join.token .join.existingSecret) }}
+{{- fail "there is no join token: set join.token or join.existingSecret to what `hub token create` printed, or join.joined=true if this cluster has joined" }}
+{{- end }}
+{{- if not .hub.addresses }}{{ fail "hub.addresses is empty: set it to the HOST:PORT that `hub token create` printed" }}{{ end }}
+{{- if not .clusterName }}{{ fail "clusterName is empty: set it to the name that this cluster is to have on the hub" }}{{ end }}
+{{- if and .hub.unsafeSkipCAVerification .hub.caCertHashes }}
+{{- fail "hub.caCertHashes are given, and hub.unsafeSkipCAVerification says not to look at them: unset one of the two" }}
+{{- end }}
+{{- if not (or .hub.unsafeSkipCAVerification .hub.caCertHashes) }}
+{{- fail "hub.caCertHashes is empty: set it to the sha256:HEX that `hub token create` printed" }}
+{{- end }}
+{{- end }}
+{{- if and (eq .state.volume "hostPath") (not .state.hostPath) }}
+{{- fail "state.volume is hostPath, and state.hostPath does not say which directory of the node: set it" }}
+{{- end }}
+{{- if and .state.hostPath (ne .state.volume "hostPath") }}
+{{- fail "state.hostPath is set, and state.volume is not hostPath: set state.volume=hostPath, or unset state.hostPath" }}
+{{- end }}
+{{- if and .state.storageClass (ne .state.volume "claim") }}
+{{- fail "state.storageClass is set, and state.volume is not claim: set state.volume=claim, or unset state.storageClass" }}
+{{- end }}
+{{- end }}
+{{- if ne .Release.Namespace "karmada-system" }}
+{{- fail "the agent runs in the namespace karmada-system, where `agent leave` and upgrades look for it: add --namespace karmada-system" }}
+{{- end }}
+{{- end }}
