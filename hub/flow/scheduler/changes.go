@@ -11,10 +11,10 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// changesDelay lets the changes of many clusters become one look at all bindings: a region comes back at once.
+// changesDelay lets the changes of many clusters become one look at bindings: a region is lost, or comes back, at once.
 const changesDelay = 20 * time.Millisecond
 
-// changes are those of clusters that any binding may gain from, until it was looked which do. It is safe for use by many
+// changes are those of clusters, until it was looked which bindings they concern. It is safe for use by many
 // goroutines.
 type changes struct {
 	mu    sync.Mutex
@@ -24,11 +24,11 @@ type changes struct {
 
 // note takes changes, and the queue for the bindings that they concern. It says whether nothing was noted before, so
 // that a look is to be asked for.
-func (c *changes) note(change hints.Change, q requests, more ...hints.Change) bool {
+func (c *changes) note(q requests, more ...hints.Change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := len(c.noted) == 0
-	c.noted, c.queue = append(append(c.noted, change), more...), q
+	c.noted, c.queue = append(c.noted, more...), q
 	return first
 }
 

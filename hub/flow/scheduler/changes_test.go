@@ -16,11 +16,11 @@ func TestChangesAreLookedAtTogether(t *testing.T) {
 		return hints.Change{Event: hints.Feasibility, After: builder.MakeCluster(cluster).Obj()}
 	}
 	var c changes
-	g.Expect(c.note(change("edge-1"), nil)).To(BeTrue(), "the first has a look asked for")
-	g.Expect(c.note(change("edge-2"), nil)).To(BeFalse(), "the second is looked at with it")
+	g.Expect(c.note(nil, change("edge-1"))).To(BeTrue(), "the first has a look asked for")
+	g.Expect(c.note(nil, change("edge-2"))).To(BeFalse(), "the second is looked at with it")
 	noted, _ := c.take()
 	g.Expect(noted).To(HaveLen(2))
 	noted, _ = c.take()
 	g.Expect(noted).To(BeEmpty(), "each is looked at once")
-	g.Expect(c.note(change("edge-1"), nil)).To(BeTrue(), "what comes after a look needs another one")
+	g.Expect(c.note(nil, change("edge-1"))).To(BeTrue(), "what comes after a look needs another one")
 }

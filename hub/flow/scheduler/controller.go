@@ -132,7 +132,7 @@ type reconciler struct {
 // Reconcile places one binding, or looks which ones changes of clusters concern.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if req == lookAtChanges() {
-		return reconcile.Result{}, r.wakeAll(ctx)
+		return reconcile.Result{}, r.wakeConcerned(ctx)
 	}
 	binding := r.kind.New()
 	if err := r.hubClient.Get(ctx, req.NamespacedName, binding); err != nil {

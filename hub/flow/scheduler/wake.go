@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -18,43 +17,27 @@ import (
 	"fairlead.dev/hub/flow/scheduler/hints"
 )
 
-// wake has the bindings looked at again that news concern. What else a decision would
-// come to is for the decision to say; it is cheap, and writes nothing if nothing
-// changes.
-func (r *reconciler) wake(ctx context.Context, change hints.Change, q requests) {
-	switch change.Event {
-	case hints.None:
-		return
-	case hints.Feasibility:
-		if r.changes.note(change, q) {
-			enqueueChanges(q)
-		}
-		return
-	case hints.Capacity, hints.Worse:
+// wake has the bindings looked at again that news concern, together with what other news there is. What else a decision
+// would come to is for the decision to say; it is cheap, and writes nothing if nothing changes.
+func (r *reconciler) wake(change hints.Change, q requests) {
+	if change.Event != hints.None && r.changes.note(q, change) {
+		enqueueChanges(q)
 	}
-	known := r.lastDecisions()
-	bindings, err := r.perhapsConcerned(ctx, change, known)
-	if err != nil {
-		// The cache answers once it has started, and this is called after that.
-		ctrl.LoggerFrom(ctx).Error(err, "Looking for bindings after a Cluster changed")
-		return
-	}
-	wakeOf(bindings, known, q, change)
 }
 
-// wakeAll looks which of all bindings the noted changes of clusters concern.
-func (r *reconciler) wakeAll(ctx context.Context) error {
+// wakeConcerned has the bindings looked at again that the noted changes of clusters concern.
+func (r *reconciler) wakeConcerned(ctx context.Context) error {
 	changes, q := r.changes.take()
 	if len(changes) == 0 {
 		return nil
 	}
 	known := r.lastDecisions()
-	bindings, err := r.kind.List(ctx, r.hubClient)
+	bindings, err := r.perhapsConcerned(ctx, known, changes)
 	if err != nil {
-		r.changes.note(changes[0], q, changes[1:]...)
-		return fmt.Errorf("looking for bindings after %d Clusters changed: %w", len(changes), err)
+		r.changes.note(q, changes...)
+		return fmt.Errorf("looking for bindings after %d changes of Clusters: %w", len(changes), err)
 	}
-	wakeOf(bindings, known, q, changes...)
+	wakeOf(bindings, known, q, changes)
 	return nil
 }
 
@@ -74,7 +57,7 @@ func (r *reconciler) lastDecisions() decisions {
 }
 
 // wakeOf enqueues of some bindings those that changes concern.
-func wakeOf(bindings []kube.Binding, known decisions, q requests, changes ...hints.Change) {
+func wakeOf(bindings []kube.Binding, known decisions, q requests, changes []hints.Change) {
 	for _, b := range bindings {
 		if !hints.Responsible(b) {
 			if slices.ContainsFunc(changes, func(c hints.Change) bool { return concernsOthers(c, b) }) {
@@ -99,20 +82,33 @@ func wakeOf(bindings []kube.Binding, known decisions, q requests, changes ...hin
 // perhapsConcerned returns the bindings that news may concern. Room concerns those that wait for it or
 // would rather be elsewhere, which are few, and agents tell of it all the time; a worse cluster concerns
 // those that have it, and when a region is lost there are many of them.
-func (r *reconciler) perhapsConcerned(ctx context.Context, change hints.Change, known decisions) ([]kube.Binding, error) {
-	bindings, err := r.kind.Waiting(ctx, r.hubClient, workv1alpha2.ReasonUnschedulable)
-	keys := known.notPreferred.Union(sets.KeySet(known.waiting))
-	if change.Event == hints.Worse {
-		if bindings, err = r.kind.Waiting(ctx, r.hubClient, ""); err != nil {
-			return nil, err
-		}
-		var there []kube.Binding
-		there, err = r.kind.Naming(ctx, r.hubClient, change.After.Name)
-		bindings = append(bindings, there...)
-		keys = keys.Union(sets.KeySet(known.assumed))
+func (r *reconciler) perhapsConcerned(ctx context.Context, known decisions, changes []hints.Change) ([]kube.Binding, error) {
+	is := func(event hints.Event) func(hints.Change) bool {
+		return func(c hints.Change) bool { return c.Event == event }
 	}
+	if slices.ContainsFunc(changes, is(hints.Feasibility)) {
+		return r.kind.List(ctx, r.hubClient)
+	}
+	reason, keys := workv1alpha2.ReasonUnschedulable, known.notPreferred.Union(sets.KeySet(known.waiting))
+	if slices.ContainsFunc(changes, is(hints.Worse)) {
+		reason, keys = "", keys.Union(sets.KeySet(known.assumed))
+	}
+	bindings, err := r.kind.Waiting(ctx, r.hubClient, reason)
 	if err != nil {
 		return nil, err
+	}
+	worse := sets.Set[string]{}
+	for _, c := range changes {
+		if c.Event == hints.Worse {
+			worse.Insert(c.After.Name)
+		}
+	}
+	for cluster := range worse {
+		there, err := r.kind.Naming(ctx, r.hubClient, cluster)
+		if err != nil {
+			return nil, err
+		}
+		bindings = append(bindings, there...)
 	}
 	for _, b := range bindings {
 		keys.Delete(client.ObjectKeyFromObject(b))

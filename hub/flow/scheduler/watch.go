@@ -71,7 +71,7 @@ func (r *reconciler) bindings() handler.EventHandler {
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
 			if freed := r.forget(client.ObjectKeyFromObject(e.Object)); freed {
 				// What never got a pod leaves no trace in any report.
-				r.wake(ctx, hints.Change{Event: hints.Capacity}, q)
+				r.wake(hints.Change{Event: hints.Capacity}, q)
 			}
 			if b, ok := e.Object.(kube.Binding); ok {
 				r.wakePeers(ctx, b, q)
@@ -140,27 +140,27 @@ func (r *reconciler) resume(b kube.Binding) {
 // binding is looked at then.
 func (r *reconciler) clusters() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
 				r.keep(c)
 				if !e.IsInInitialList {
-					r.wake(ctx, hints.Change{Event: hints.Feasibility, After: c}, q)
+					r.wake(hints.Change{Event: hints.Feasibility, After: c}, q)
 				}
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
 			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
 			if ok && ok2 {
 				r.keep(after)
-				r.wake(ctx, hints.Of(before, after), q)
+				r.wake(hints.Of(before, after), q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
 			r.snapshot.Remove(e.Object.GetName())
 			r.ledger.Leave(e.Object.GetName())
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
-				r.wake(ctx, hints.Change{Event: hints.Feasibility, Before: c}, q)
+				r.wake(hints.Change{Event: hints.Feasibility, Before: c}, q)
 			}
 		},
 	}
