@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -41,8 +42,10 @@ type state struct {
 	// refreshes says whether it gives refresh tokens.
 	refreshes bool
 	mint      func(honest Claims) string
-	codes     map[string]grant
-	refresh   map[string]grant
+	// instead answers requests for these paths.
+	instead map[string]http.HandlerFunc
+	codes   map[string]grant
+	refresh map[string]grant
 	// renewed counts ID tokens that were had for refresh tokens; reused refresh tokens that came a second time.
 	renewed, reused int
 	// hints are the ID tokens with which people signed out.
@@ -82,6 +85,10 @@ func Start(tb testing.TB, redirects ...string) *Issuer {
 	i.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if i.read().down {
 			http.Error(w, "down", http.StatusServiceUnavailable)
+			return
+		}
+		if instead := i.read().instead[r.URL.Path]; instead != nil {
+			instead(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -124,6 +131,17 @@ func (i *Issuer) SetLife(life time.Duration, refreshes bool) {
 
 // SetMint has it give what this function makes instead of an honest ID token; nil has it be honest.
 func (i *Issuer) SetMint(mint func(honest Claims) string) { i.change(func(s *state) { s.mint = mint }) }
+
+// SetAnswer has this function answer requests for a path; nil has it be honest.
+func (i *Issuer) SetAnswer(path string, answer http.HandlerFunc) {
+	i.change(func(s *state) {
+		s.instead = maps.Clone(s.instead)
+		if s.instead == nil {
+			s.instead = map[string]http.HandlerFunc{}
+		}
+		s.instead[path] = answer
+	})
+}
 
 // Withdraw takes back all refresh tokens.
 func (i *Issuer) Withdraw() { i.change(func(s *state) { clear(s.refresh) }) }

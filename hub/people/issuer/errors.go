@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"strings"
 
 	"golang.org/x/oauth2"
 )
@@ -18,7 +18,7 @@ type UnavailableError struct {
 }
 
 func (e UnavailableError) Error() string {
-	return fmt.Sprintf("the issuer %s does not answer as it should: %v", e.Host, e.err)
+	return fmt.Sprintf("the issuer %s does not answer as it should: %s", e.Host, short(e.err.Error()))
 }
 
 // Unwrap returns why.
@@ -27,7 +27,7 @@ func (e UnavailableError) Unwrap() error { return e.err }
 // RefusedError says that an issuer, or what is known of it, does not let somebody in.
 type RefusedError struct{ err error }
 
-func (e RefusedError) Error() string { return e.err.Error() }
+func (e RefusedError) Error() string { return short(e.err.Error()) }
 
 // Unwrap returns why.
 func (e RefusedError) Unwrap() error { return e.err }
@@ -51,7 +51,7 @@ func (i *Issuer) explain(doing string, err error) error {
 }
 
 // maxReason bounds what is repeated of what others wrote.
-const maxReason = 300
+const maxReason = 500
 
 // reason is what the issuer, or who pretends to be it, says of an error.
 func reason(code, description string) string {
@@ -59,16 +59,29 @@ func reason(code, description string) string {
 	if description != "" {
 		text += ": " + description
 	}
-	if len(text) > maxReason {
-		text = text[:maxReason] + " …"
-	}
-	return fmt.Sprintf("%q", text)
+	return fmt.Sprintf("%q", short(text))
 }
 
-// isNetwork says whether an answer could not be had.
-func isNetwork(err error) bool {
-	var network *url.Error
-	return errors.As(err, &network)
+// short cuts a text: libraries repeat whole answers in their errors.
+func short(text string) string {
+	if len(text) > maxReason {
+		return strings.ToValidUTF8(text[:maxReason], "") + " …"
+	}
+	return text
+}
+
+// checkRedirect lets an issuer lead on where that is safe. A redirect of a POST would show the code and the client's secret
+// to somebody else, and one to http:// what is announced to everybody on the way.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	switch {
+	case via[0].Method != http.MethodGet:
+		return fmt.Errorf("its token endpoint leads on to %s, and does not answer itself", r.URL.Host)
+	case r.URL.Scheme != "https":
+		return fmt.Errorf("it leads on to %s://%s, which is no https:// address", r.URL.Scheme, r.URL.Host)
+	case len(via) > maxRedirects:
+		return fmt.Errorf("it leads on more than %d times", maxRedirects)
+	}
+	return nil
 }
 
 // maxAnswer bounds what an issuer may answer.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 
 	"k8s.io/utils/clock"
 )
@@ -42,6 +43,8 @@ type Options struct {
 type Issuer struct {
 	Options
 	http *http.Client
+	// looking has many wait for the same discovery.
+	looking singleflight.Group
 
 	mu sync.Mutex
 	// found is what was discovered last; nil before that succeeded once.
@@ -64,9 +67,12 @@ type endpoints struct {
 // How the issuer is asked.
 const (
 	timeout = 10 * time.Second
-	// discoverEvery is how long what was discovered is used; longer only while the issuer does not answer.
+	// maxHeader bounds the header of what it answers, maxRedirects how often it may lead on.
+	maxHeader    = 64 << 10
+	maxRedirects = 5
+	// discoverEvery is how long what was discovered is used before the issuer is asked anew, for which nobody waits.
 	discoverEvery = time.Hour
-	// discoverAgain is how long an issuer that did not answer is not asked again, so that nobody waits in turn for it.
+	// discoverAgain is how long an issuer that did not answer is not asked again.
 	discoverAgain = 3 * time.Second
 )
 
@@ -79,12 +85,18 @@ func New(o Options) (*Issuer, error) {
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("the issuer %q is not of the form https://HOST[:PORT][/PATH]", o.URL)
 	}
+	for _, alg := range o.SigningAlgs {
+		if !needsKey(alg) {
+			return nil, fmt.Errorf("ID tokens of the issuer cannot be believed by %q: name an algorithm that needs the issuer's key, such as RS256 or ES256", alg)
+		}
+	}
 	transport, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return nil, errors.New("setting up the issuer: Go's transport is another")
 	}
 	transport = transport.Clone()
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	transport.MaxResponseHeaderBytes = maxHeader
 	if o.CAFile != "" {
 		raw, err := os.ReadFile(o.CAFile)
 		if err != nil {
@@ -95,7 +107,7 @@ func New(o Options) (*Issuer, error) {
 			return nil, fmt.Errorf("%s, the authority of the issuer, holds no certificate", o.CAFile)
 		}
 	}
-	i := &Issuer{Options: o, http: &http.Client{Transport: bounded{transport}, Timeout: timeout}}
+	i := &Issuer{Options: o, http: &http.Client{Transport: bounded{transport}, Timeout: timeout, CheckRedirect: checkRedirect}}
 	_, err = i.secret()
 	return i, err
 }
@@ -125,24 +137,48 @@ func (i *Issuer) secret() (string, error) {
 	return secret, nil
 }
 
-// discover returns what the issuer announces of itself.
+// discover returns what the issuer announces of itself. Only who comes before that was ever known waits for the issuer.
 func (i *Issuer) discover(ctx context.Context) (*endpoints, error) {
+	found, settled, err := i.known()
+	if settled {
+		return found, err
+	}
+	asked := i.looking.DoChan("", func() (any, error) {
+		if _, settled, _ := i.known(); !settled {
+			i.look(ctx)
+		}
+		return nil, nil //nolint:nilnil // it is kept in i
+	})
+	if found != nil {
+		return found, nil
+	}
+	select {
+	case <-asked:
+		found, _, err = i.known()
+		return found, err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for the issuer: %w", ctx.Err())
+	}
+}
+
+// known returns what was discovered last, or why nothing was, and whether there is no need to ask now.
+func (i *Issuer) known() (found *endpoints, settled bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	age := i.Clock.Now().Sub(i.tried)
 	fresh := i.found != nil && i.failed == nil && age < discoverEvery
-	if resting := i.failed != nil && age < discoverAgain; !fresh && !resting {
-		i.look(ctx)
-	}
+	resting := i.failed != nil && age < discoverAgain
 	if i.found == nil {
-		return nil, i.failed
+		err = i.failed
 	}
-	return i.found, nil
+	return i.found, fresh || resting, err
 }
 
 // look asks the issuer anew, and keeps what was known if that fails.
 func (i *Issuer) look(ctx context.Context) {
 	found, err := i.ask(ctx)
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.tried, i.failed = i.Clock.Now(), err
 	if err == nil {
 		i.found = found

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"fmt"
+	"errors"
 	"net/url"
 	"slices"
 	"time"
@@ -75,11 +75,7 @@ func (i *Issuer) Finish(ctx context.Context, a Attempt, came url.Values) (Tokens
 	if err != nil {
 		return Tokens{}, i.explain("redeeming the code", err)
 	}
-	raw, _ := token.Extra("id_token").(string)
-	if raw == "" {
-		return Tokens{}, refused("it gives no ID token")
-	}
-	verified, err := i.verify(ctx, e, raw)
+	raw, verified, err := i.idTokenOf(ctx, e, token)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -104,11 +100,7 @@ func (i *Issuer) Renew(ctx context.Context, old Tokens) (Tokens, error) {
 	if err != nil {
 		return Tokens{}, i.explain("renewing the ID token", err)
 	}
-	raw, _ := token.Extra("id_token").(string)
-	if raw == "" {
-		return Tokens{}, refused("it renews without an ID token")
-	}
-	verified, err := i.verify(ctx, e, raw)
+	raw, verified, err := i.idTokenOf(ctx, e, token)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -117,6 +109,10 @@ func (i *Issuer) Renew(ctx context.Context, old Tokens) (Tokens, error) {
 	}
 	return Tokens{ID: raw, Expiry: verified.Expiry, Subject: verified.Subject, Refresh: token.RefreshToken, nonce: old.nonce}, nil
 }
+
+// maxHint bounds the ID token in the address to sign out: longer addresses are refused by many servers. Without it
+// issuers ask the person.
+const maxHint = 4 << 10
 
 // SignOutURL returns where a person signs out at the issuer too, which then sends the browser on; empty if there is no such place.
 func (i *Issuer) SignOutURL(ctx context.Context, t Tokens, then string) string {
@@ -129,7 +125,9 @@ func (i *Issuer) SignOutURL(ctx context.Context, t Tokens, then string) string {
 		return ""
 	}
 	query := u.Query()
-	query.Set("id_token_hint", t.ID)
+	if len(t.ID) <= maxHint {
+		query.Set("id_token_hint", t.ID)
+	}
 	query.Set("client_id", i.ClientID)
 	query.Set("post_logout_redirect_uri", then)
 	u.RawQuery = query.Encode()
@@ -148,6 +146,24 @@ func (i *Issuer) config(e *endpoints, redirectURL string) (*oauth2.Config, error
 	}, nil
 }
 
+// maxToken bounds each token of a person, since a thousand sessions keep theirs in memory and show them with each request.
+const maxToken = 16 << 10
+
+// idTokenOf returns the ID token of an answer of the token endpoint, as it is and checked.
+func (i *Issuer) idTokenOf(ctx context.Context, e *endpoints, answer *oauth2.Token) (string, *oidc.IDToken, error) {
+	raw, _ := answer.Extra("id_token").(string)
+	switch {
+	case raw == "":
+		return "", nil, refused("it gives no ID token")
+	case len(raw) > maxToken:
+		return "", nil, refused("its ID token has %d bytes, and may have %d: have the issuer put fewer groups and claims into it", len(raw), maxToken)
+	case len(answer.RefreshToken) > maxToken:
+		return "", nil, refused("its refresh token has %d bytes, and may have %d", len(answer.RefreshToken), maxToken)
+	}
+	verified, err := i.verify(ctx, e, raw)
+	return raw, verified, err
+}
+
 // verify checks who signed an ID token, for whom, and when.
 func (i *Issuer) verify(ctx context.Context, e *endpoints, raw string) (*oidc.IDToken, error) {
 	keys := &watchedKeys{KeySet: e.keys}
@@ -157,8 +173,8 @@ func (i *Issuer) verify(ctx context.Context, e *endpoints, raw string) (*oidc.ID
 		return nil, refused("its ID token names nobody")
 	case err == nil:
 		return token, nil
-	case isNetwork(keys.err):
-		return nil, UnavailableError{Host: i.Host(), err: fmt.Errorf("fetching its keys: %w", keys.err)}
+	case errors.Unwrap(keys.err) != nil: // go-oidc wraps why keys could not be had, and nothing else
+		return nil, UnavailableError{Host: i.Host(), err: keys.err}
 	default:
 		return nil, refused("its ID token does not count: %w", err)
 	}
