@@ -97,7 +97,7 @@ func decodeAttempt(value string) (attempt, bool) {
 	if err != nil || json.Unmarshal(raw, &a) != nil {
 		return attempt{}, false
 	}
-	if !IsLocal(a.To) {
+	if !isPlace(a.To) {
 		a.To = "/"
 	}
 	return a, true

@@ -20,6 +20,8 @@ const (
 	renewPart   = 4
 	// renewAgain is how long an issuer that did not answer is not asked again.
 	renewAgain = 3 * time.Second
+	// rejectAfter is how old a token is that is renewed because the API does not accept it.
+	rejectAfter = 30 * time.Second
 )
 
 // errEnded says that the issuer does not vouch for somebody any more.
@@ -40,8 +42,8 @@ type idToken struct {
 
 	mu     sync.Mutex
 	tokens issuer.Tokens
-	// due is from when it is to be renewed.
-	due time.Time
+	// got is since when there are these, due from when they are to be renewed.
+	got, due time.Time
 	// ended says that it cannot be; failed is why the last try came to nothing, at the time tried.
 	ended  bool
 	failed error
@@ -59,7 +61,7 @@ func (t *idToken) set(tokens issuer.Tokens) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
-	t.tokens, t.failed = tokens, nil
+	t.tokens, t.failed, t.got = tokens, nil, now
 	t.due = tokens.Expiry.Add(-min(renewBefore, tokens.Expiry.Sub(now)/renewPart))
 }
 
@@ -77,11 +79,14 @@ func (t *idToken) over() bool {
 	return t.ended
 }
 
-// reject says that the API did not accept the token: it is renewed when it is used next.
-func (t *idToken) reject() {
+// reject says that the API did not accept a token: it is renewed when it is used next. A new one is not, since the API would
+// not accept the next either, and the issuer were asked for each request of whom the API does not know.
+func (t *idToken) reject(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.due = t.clock.Now()
+	if now := t.clock.Now(); token == t.tokens.ID && now.Sub(t.got) >= rejectAfter {
+		t.due = now
+	}
 }
 
 // current returns an ID token that holds. The error is errEnded if there will be none any more.
@@ -166,7 +171,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Authorization", "Bearer "+token)
 	answer, err := b.next.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusUnauthorized {
-		b.token.reject()
+		b.token.reject(token)
 	}
 	return answer, err
 }

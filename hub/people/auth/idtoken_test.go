@@ -66,10 +66,16 @@ func TestAnIDTokenIsRenewedBeforeItEnds(t *testing.T) {
 	expect("1")
 	f.clock.Step(3 * time.Hour)
 	expect("2")
-	token.reject() // the API's clock is ahead
+	token.reject("2")
+	expect("2") // it is new: the API would not accept the next either
+	f.clock.Step(rejectAfter)
+	token.reject("1")
+	expect("2")       // it is another that the API did not accept
+	token.reject("2") // the API's clock is ahead
 	expect("3")
 	f.life = 8 * time.Second
-	token.reject()
+	f.clock.Step(rejectAfter)
+	token.reject("3")
 	expect("4")
 	f.clock.Step(5 * time.Second)
 	expect("4")

@@ -16,8 +16,11 @@ import (
 const (
 	triesPerAddress = 10
 	triesEvery      = 6 * time.Second
-	triesOfAll      = 200
-	triesOfAllEvery = 100 * time.Millisecond
+	// People who come back from the issuer guess nothing, and a proxy has all of them come from one address.
+	callbacksPerAddress = 200
+	callbacksEvery      = 500 * time.Millisecond
+	triesOfAll          = 200
+	triesOfAllEvery     = 100 * time.Millisecond
 	// maxAddresses bounds how many addresses are remembered.
 	maxAddresses = 4096
 )
@@ -25,13 +28,16 @@ const (
 // limiter counts tries. It may be used by many goroutines.
 type limiter struct {
 	clock clock.PassiveClock
+	// tries is how many one address has at once, and every after how long it has one more.
+	tries int
+	every time.Duration
 	mu    sync.Mutex
 	all   *rate.Limiter
 	each  map[string]*rate.Limiter
 }
 
-func newLimiter(c clock.PassiveClock) *limiter {
-	return &limiter{clock: c, all: rate.NewLimiter(rate.Every(triesOfAllEvery), triesOfAll), each: map[string]*rate.Limiter{}}
+func newLimiter(c clock.PassiveClock, tries int, every time.Duration) *limiter {
+	return &limiter{clock: c, tries: tries, every: every, all: rate.NewLimiter(rate.Every(triesOfAllEvery), triesOfAll), each: map[string]*rate.Limiter{}}
 }
 
 // allow says whether an address may try now.
@@ -47,7 +53,7 @@ func (l *limiter) allow(address string) bool {
 		if len(l.each) >= maxAddresses {
 			return false // so many at once are no people
 		}
-		one = rate.NewLimiter(rate.Every(triesEvery), triesPerAddress)
+		one = rate.NewLimiter(rate.Every(l.every), l.tries)
 		l.each[address] = one
 	}
 	return one.AllowN(now, 1) && l.all.AllowN(now, 1)
@@ -56,7 +62,7 @@ func (l *limiter) allow(address string) bool {
 // forget drops the addresses that have all their tries again.
 func (l *limiter) forget(now time.Time) {
 	for address, one := range l.each {
-		if one.TokensAt(now) >= triesPerAddress {
+		if one.TokensAt(now) >= float64(l.tries) {
 			delete(l.each, address)
 		}
 	}

@@ -42,7 +42,7 @@ func (s *SignIn) begin(w http.ResponseWriter, r *http.Request) {
 
 // callback lets in whom the issuer sends back.
 func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
-	if !s.limiter.allow(addressOf(r)) {
+	if !s.callbacks.allow(addressOf(r)) {
 		s.tooMany(w, r)
 		return
 	}

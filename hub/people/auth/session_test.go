@@ -2,6 +2,7 @@ package auth
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,7 +71,7 @@ func TestTries(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	l := newLimiter(clock)
+	l := newLimiter(clock, triesPerAddress, triesEvery)
 	for range triesPerAddress {
 		g.Expect(l.allow("a")).To(BeTrue())
 	}
@@ -87,10 +88,35 @@ func TestTries(t *testing.T) {
 	g.Expect(l.allow("again")).To(BeTrue(), "those that wait no more are forgotten")
 }
 
+func TestWhoComesBackFromTheIssuerMayCallFromOneProxy(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := NewSignIn(nil, clocktesting.NewFakeClock(time.Unix(1000, 0)), Options{})
+	for range 10 * triesPerAddress {
+		g.Expect(s.callbacks.allow("the proxy")).To(BeTrue())
+	}
+	g.Expect(s.limiter.allow("the proxy")).To(BeTrue(), "they do not use up the tries with tokens")
+	for range callbacksPerAddress {
+		s.callbacks.allow("the proxy")
+	}
+	g.Expect(s.callbacks.allow("the proxy")).To(BeFalse(), "they are bounded still")
+}
+
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]bool{
+		"/": true, "/clusters?q=a": true, "/signing": true, "//elsewhere": false, "/signin": false, "/signin/oidc?to=/signin/oidc": false, "/signin/": false,
+		"/x/../signin/oidc": false, "/%73ignin/oidc": false, "/./signin": false,
+	} {
+		NewWithT(t).Expect(isPlace(to)).To(Equal(want), to)
+	}
+}
+
 func TestLocal(t *testing.T) {
 	t.Parallel()
 	for to, want := range map[string]bool{
 		"/": true, "/clusters?q=a": true, "": false, "//elsewhere": false, "https://elsewhere": false, "/\\elsewhere": false, "clusters": false, "/a\r\nb": false,
+		"/\t/elsewhere": false, "\\\\elsewhere": false, " //elsewhere": false, "https:elsewhere": false, "//elsewhere@": false, "/%2F/a": true, "/" + strings.Repeat("a", 2000): false,
 	} {
 		NewWithT(t).Expect(IsLocal(to)).To(Equal(want), to)
 	}

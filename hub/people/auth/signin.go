@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -42,12 +43,17 @@ type SignIn struct {
 	Sessions      *Sessions
 	authenticator *Authenticator
 	limiter       *limiter
-	links         *links
+	// callbacks counts who comes back from the issuer.
+	callbacks *limiter
+	links     *links
 }
 
 // NewSignIn returns one that nobody has used yet.
 func NewSignIn(a *Authenticator, c clock.PassiveClock, o Options) *SignIn {
-	return &SignIn{Options: o, Sessions: NewSessions(c), authenticator: a, limiter: newLimiter(c), links: newLinks(c)}
+	return &SignIn{
+		Options: o, Sessions: NewSessions(c), authenticator: a, links: newLinks(c),
+		limiter: newLimiter(c, triesPerAddress, triesEvery), callbacks: newLimiter(c, callbacksPerAddress, callbacksEvery),
+	}
 }
 
 // Page is what the page to sign in shows.
@@ -72,7 +78,7 @@ func (s *SignIn) page(r *http.Request, said string) Page {
 		p.Issuer = s.Issuer.Host()
 	}
 	to := r.FormValue("to")
-	if IsLocal(to) {
+	if isPlace(to) {
 		p.To = to
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
@@ -186,6 +192,12 @@ func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
+}
+
+// isPlace says whether an address is one that somebody may have wanted to see: those of signing in would lead on for ever.
+func isPlace(to string) bool {
+	u, err := url.Parse(to)
+	return err == nil && IsLocal(to) && !strings.HasPrefix(path.Clean(u.Path)+"/", "/signin/")
 }
 
 // IsLocal says whether an address is one of this page: a path, and no name of a host.
