@@ -106,6 +106,10 @@ func (b *Browser) request(method, address string, form url.Values, fromElsewhere
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", r.URL.Scheme+"://"+r.URL.Host)
 	}
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	if fromElsewhere {
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+	}
 	for _, cookie := range b.Cookies[r.URL.Host] {
 		if !fromElsewhere || cookie.SameSite == http.SameSiteLaxMode {
 			r.AddCookie(&http.Cookie{Name: cookie.Name, Value: cookie.Value})

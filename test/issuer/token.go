@@ -2,11 +2,14 @@ package issuer
 
 import (
 	"crypto"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"maps"
 	"net/http"
@@ -45,6 +48,23 @@ func SignBy(key *rsa.PrivateKey, claims Claims) string {
 		panic(fmt.Sprintf("signing a token: %v", err)) // no test goes on from here
 	}
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// SignWith makes an ID token that whoever knows a secret signed, or whoever knows the public key, if that is the secret.
+func SignWith(secret []byte, claims Claims) string {
+	text := encode(Claims{"alg": "HS256", "kid": "one"}) + "." + encode(claims)
+	mac := hmac.New(sha256.New, secret)
+	_, _ = mac.Write([]byte(text)) // it never fails
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// PublicKey is that of the issuer, as files have it.
+func (i *Issuer) PublicKey() []byte {
+	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+	if err != nil {
+		panic(fmt.Sprintf("encoding the issuer's public key: %v", err)) // no test goes on from here
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
 // Unsigned makes an ID token that nobody signed.

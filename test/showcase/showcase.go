@@ -64,7 +64,9 @@ func StartWithIssuer(tb testing.TB, authenticationConfig string, i *issuer.Issue
 		ClusterInfo: &apiserver.ClusterInfo{Servers: []string{hub.Config.Host}, CA: authority(tb, hub.Config)},
 	}))
 	fill(tb, s.Client)
-	s.serve(tb, i)
+	s.Authority = x509.NewCertPool()
+	s.Authority.AppendCertsFromPEM(authority(tb, s.Hub.Config))
+	s.Server, s.URL = s.Serve(tb, i, "")
 	return s
 }
 
@@ -78,31 +80,30 @@ func authority(tb testing.TB, cfg *rest.Config) []byte {
 	return raw
 }
 
-// serve serves the dashboard with the certificate of the hub's API.
-func (s *Showcase) serve(tb testing.TB, i *issuer.Issuer) {
+// Serve serves a dashboard with the certificate of the hub's API, as each of several hubs does. The issuer sends people
+// back to redirectURL, or to where they came from if that is empty.
+func (s *Showcase) Serve(tb testing.TB, i *issuer.Issuer, redirectURL string) (server *dashboard.Server, address string) {
 	tb.Helper()
-	s.Authority = x509.NewCertPool()
-	s.Authority.AppendCertsFromPEM(authority(tb, s.Hub.Config))
 	httpClient, err := rest.HTTPClientFor(s.Hub.Config)
 	check(tb, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(s.Hub.Config, httpClient)
 	check(tb, err)
 	cached, err := dashboard.NewCache(s.Hub.Config, mapper, "")
 	check(tb, err)
-	s.Server, err = dashboard.New(dashboard.Deps{
-		Config: s.Hub.Config, Mapper: mapper, Cache: cached, Clock: clock.RealClock{}, Log: logr.Discard(), Certificates: true, Issuer: i,
+	server, err = dashboard.New(dashboard.Deps{
+		Config: s.Hub.Config, Mapper: mapper, Cache: cached, Clock: clock.RealClock{}, Log: logr.Discard(), Certificates: true,
+		Issuer: i, RedirectURL: redirectURL,
 	})
 	check(tb, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(tb, err)
-	s.URL = "https://" + l.Addr().String()
 	ctx := tb.Context()
 	done := make(chan error, 3)
 	go func() { done <- cached.Start(ctx) }()
-	go func() { done <- s.Server.Run(ctx) }()
+	go func() { done <- server.Run(ctx) }()
 	pki := filepath.Join(s.Hub.DataDir, "pki")
 	go func() {
-		done <- s.Server.Serve(ctx, l, &dashboard.TLS{
+		done <- server.Serve(ctx, l, &dashboard.TLS{
 			CertFile: filepath.Join(pki, "apiserver.crt"), KeyFile: filepath.Join(pki, "apiserver.key"), Clients: s.Authority,
 		})
 	}()
@@ -113,6 +114,7 @@ func (s *Showcase) serve(tb testing.TB, i *issuer.Issuer) {
 			}
 		}
 	})
+	return server, "https://" + l.Addr().String()
 }
 
 // HTTP returns a client that trusts the dashboard and follows no redirects; certificates are

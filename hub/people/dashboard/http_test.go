@@ -172,6 +172,36 @@ func TestHTTP(t *testing.T) {
 		g.Expect(show.Client.Get(t.Context(), client.ObjectKey{Name: "bremen"}, c)).To(Succeed())
 		g.Expect(c.Spec.Taints).To(BeEmpty())
 	})
+	t.Run("nothing that changes something is done for another site", func(t *testing.T) {
+		g := NewWithT(t)
+		v := known(t, admin)
+		own := v.csrf()
+		for _, path := range []string{
+			"/signin", "/signin/link", "/signout", "/join", "/join/ship-17/approve", "/clusters/bremen/cordon", "/clusters/bremen/uncordon",
+			"/policies/shop/pay/suspend", "/policies/shop/pay/resume", "/applications/shop/web-deployment/rebalance",
+			"/rollouts/shop/web-deployment/pause", "/rollouts/shop/web-deployment/resume", "/rollouts/shop/web-deployment/approve",
+			"/rollouts/shop/web-deployment/undo", "/rollouts/shop/web-deployment/abort", "/rollouts/shop/web-deployment/retry", "/rollouts/shop/web-deployment/skip",
+		} {
+			for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "null"}, {"Origin", "https://elsewhere.example"}} {
+				answer, text := v.request(http.MethodPost, path, url.Values{"csrf": {own}, "token": {admin}}, headers...)
+				g.Expect(answer.StatusCode).To(Equal(http.StatusForbidden), path)
+				g.Expect(text).To(ContainSubstring("made by another site"), path)
+			}
+			if strings.HasPrefix(path, "/signin") {
+				continue // there is no session yet
+			}
+			answer, _ := v.request(http.MethodPost, path, url.Values{"csrf": {"guessed"}})
+			g.Expect(answer.StatusCode).To(Or(Equal(http.StatusBadRequest), Equal(http.StatusForbidden)), path)
+		}
+		for _, path := range []string{"/signout", "/clusters/bremen/cordon?csrf=" + own, "/join/ship-17/approve?csrf=" + own} {
+			v.get(path) // a link does nothing
+		}
+		code, _ := v.get("/clusters")
+		g.Expect(code).To(Equal(http.StatusOK), "nobody was signed out")
+		c := &clusterv1alpha1.Cluster{}
+		g.Expect(show.Client.Get(t.Context(), client.ObjectKey{Name: "bremen"}, c)).To(Succeed())
+		g.Expect(c.Spec.Taints).To(BeEmpty())
+	})
 	t.Run("hostile input is an error or a text", func(t *testing.T) {
 		g := NewWithT(t)
 		v := known(t, admin)

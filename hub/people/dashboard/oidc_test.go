@@ -3,14 +3,18 @@ package dashboard_test
 import (
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +34,9 @@ type login struct {
 	*showcase.Showcase
 
 	issuer *issuer.Issuer
-	ca     string
+	// known is the issuer as hubs know it.
+	known *relying.Issuer
+	ca    string
 }
 
 // startLogin starts a hub that knows people by an AuthenticationConfiguration.
@@ -56,7 +62,7 @@ func startLogin(t *testing.T) *login {
 	g.Expect(os.WriteFile(config, raw, 0o600)).To(Succeed())
 	known, err := relying.New(relying.Options{URL: i.URL, ClientID: i.ClientID, ClientSecretFile: secret, CAFile: i.CAFile, Clock: clock.RealClock{}})
 	g.Expect(err).NotTo(HaveOccurred())
-	l := &login{Showcase: showcase.StartWithIssuer(t, config, known), issuer: i}
+	l := &login{Showcase: showcase.StartWithIssuer(t, config, known), issuer: i, known: known}
 	l.ca = filepath.Join(l.Hub.DataDir, "pki", "ca.crt")
 	i.Allow(l.URL + "/signin/oidc/callback")
 	g.Expect(l.Client.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sso"}, Rules: showcase.Reads()})).To(Succeed())
@@ -99,6 +105,7 @@ func TestIssuer(t *testing.T) {
 	t.Run("a sign-in that is not the browser's own does not count", func(t *testing.T) { l.foreign(t) })
 	t.Run("a token that is not the issuer's for us, now, does not count", func(t *testing.T) { l.lies(t) })
 	t.Run("nobody is led elsewhere", func(t *testing.T) { l.elsewhere(t) })
+	t.Run("behind a proxy with another name, whichever hub finishes the sign-in", func(t *testing.T) { l.proxied(t) })
 	t.Run("an ID token is renewed, once for many pages, until the issuer says no", func(t *testing.T) { l.renewal(t) })
 	t.Run("without the issuer there are still tokens", func(t *testing.T) { l.down(t) })
 }
@@ -220,6 +227,10 @@ func (l *login) lies(t *testing.T) {
 		"another issuer":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("iss", "https://other.example.com")) }, "does not count"},
 		"another's signature":   {func(c issuer.Claims) string { return issuer.SignBy(other, c) }, "does not count"},
 		"no signature":          {issuer.Unsigned, "does not count"},
+		"a secret as key":       {func(c issuer.Claims) string { return issuer.SignWith([]byte(l.issuer.ClientSecret), c) }, "does not count"},
+		"a public key as key":   {func(c issuer.Claims) string { return issuer.SignWith(l.issuer.PublicKey(), c) }, "does not count"},
+		"a time to come":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("nbf", hour+2*3600)) }, "does not count"},
+		"more than fits":        {func(c issuer.Claims) string { return l.issuer.Sign(c.With("more", strings.Repeat("x", 20_000))) }, "fewer groups"},
 		"an end that has come":  {func(c issuer.Claims) string { return l.issuer.Sign(c.With("exp", hour)) }, "does not count"},
 		"nothing of a token":    {func(issuer.Claims) string { return "" }, "no ID token"},
 		"nothing like a token":  {func(issuer.Claims) string { return "a.b" }, "does not count"},
@@ -239,7 +250,7 @@ func (l *login) elsewhere(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
-	for _, to := range []string{"//evil.example/", "https://evil.example/", `/\evil.example`, "javascript:alert(1)", "/x\r\nSet-Cookie: a=b"} {
+	for _, to := range []string{"//evil.example/", "https://evil.example/", `/\evil.example`, "javascript:alert(1)", "/x\r\nSet-Cookie: a=b", "/signin/oidc?to=/signin/oidc"} {
 		p := l.browser(t).Open(l.URL + "/signin/oidc?to=" + url.QueryEscape(to))
 		g.Expect(p.URL.String()).To(Equal(l.URL+"/"), to)
 	}
@@ -253,6 +264,57 @@ func (l *login) elsewhere(t *testing.T) {
 		g.Expect(answer.StatusCode).To(Equal(http.StatusForbidden), host)
 		g.Expect(answer.Header.Get("Location")).To(BeEmpty())
 	}
+}
+
+// proxied signs people in at an address that the hubs do not know, but for --dashboard-oidc-redirect-url.
+func (l *login) proxied(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	l.issuer.SignIn("anna", "shoppers")
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: l.Authority, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	var at atomic.Pointer[url.URL]
+	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{
+		Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at.Load()) }, // with the name of the hub
+	})
+	t.Cleanup(proxy.Close)
+	l.issuer.Allow(proxy.URL + "/signin/oidc/callback")
+	var hubs []*url.URL
+	for range 2 {
+		_, address := l.Serve(t, l.known, proxy.URL+"/signin/oidc/callback")
+		hub, err := url.Parse(address)
+		g.Expect(err).NotTo(HaveOccurred())
+		hubs = append(hubs, hub)
+	}
+	at.Store(hubs[0])
+	b := l.browser(t)
+	p := b.Step(proxy.URL + "/signin/oidc?to=/applications")
+	back := b.Step(p.Header.Get("Location")).Header.Get("Location")
+	g.Expect(back).To(HavePrefix(proxy.URL + "/signin/oidc/callback?"))
+	at.Store(hubs[1])
+	p = b.Follow(back)
+	g.Expect(p.URL.String()).To(Equal(proxy.URL+"/applications"), p.Text)
+	g.Expect(p.Text).To(And(ContainSubstring("sso:anna"), ContainSubstring("checkout")))
+	csrf := csrfField.FindStringSubmatch(p.Text)
+	g.Expect(csrf).To(HaveLen(2))
+
+	at.Store(hubs[0])
+	g.Expect(b.Open(proxy.URL+"/applications").URL.Path).To(Equal("/signin"), "the other hub has no session of it")
+	at.Store(hubs[1])
+	before := len(l.issuer.SignedOut())
+	p = b.Submit(proxy.URL+"/signout", url.Values{"csrf": {csrf[1]}})
+	g.Expect(p.URL.String()).To(Equal(proxy.URL + "/signin"))
+	g.Expect(l.issuer.SignedOut()).To(HaveLen(before + 1))
+
+	// A whole company comes from the address of the proxy.
+	for range 15 {
+		p := l.browser(t).Open(proxy.URL + "/signin/oidc?to=/applications")
+		g.Expect(p.Text).To(ContainSubstring("checkout"))
+	}
+	// Who begins at the hub itself has no attempt at the proxy.
+	p = l.browser(t).Open(hubs[1].String() + "/signin/oidc")
+	g.Expect(p.Code).To(Equal(http.StatusForbidden))
+	g.Expect(p.Text).To(ContainSubstring("Begin again at " + proxy.URL))
 }
 
 func (l *login) renewal(t *testing.T) {
