@@ -5,6 +5,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"fairlead.dev/test/issuer"
 	"fairlead.dev/test/showcase"
 )
 
@@ -31,7 +32,9 @@ func pages() map[string][2]string {
 // TestPages looks at everything in one hub: each API server costs a test seconds.
 func TestPages(t *testing.T) {
 	chromium(t)
-	show := showcase.Start(t)
+	i := issuer.Start(t)
+	i.SignIn("anna", "shoppers")
+	show, _ := showcase.StartWithIssuer(t, i)
 	b := open(t, show)
 	admin := show.Token(t, "admin", "", showcase.Everything())
 
@@ -64,6 +67,10 @@ func TestPages(t *testing.T) {
 	t.Run("actions", func(t *testing.T) { b.tb = t; actions(t, b) })
 	t.Run("rollout", func(t *testing.T) { b.tb = t; rollout(t, b) })
 	t.Run("joining", func(t *testing.T) { b.tb = t; joining(t, b) })
+	t.Run("signing in at an issuer", func(t *testing.T) {
+		b.tb = t
+		atIssuer(t, b, i)
+	})
 	t.Run("signing out, and in with few rights", func(t *testing.T) {
 		b.tb = t
 		b.do("signing out", chromedp.Submit(`form[action="/signout"] button`), chromedp.WaitVisible("#token"))

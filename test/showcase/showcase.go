@@ -50,12 +50,12 @@ type Showcase struct {
 // `hub serve` does.
 func Start(tb testing.TB) *Showcase {
 	tb.Helper()
-	return StartWithIssuer(tb, "", nil)
+	return start(tb, "", nil)
 }
 
-// StartWithIssuer does so with an API that knows people by an AuthenticationConfiguration, and a dashboard where they
-// sign in at an issuer.
-func StartWithIssuer(tb testing.TB, authenticationConfig string, i *issuer.Issuer) *Showcase {
+// start starts one whose API knows people by an AuthenticationConfiguration, and whose dashboard has them sign in at an
+// issuer; an empty one and nil for neither.
+func start(tb testing.TB, authenticationConfig string, i *issuer.Issuer) *Showcase {
 	tb.Helper()
 	ctrl.SetLogger(logr.Discard()) // what there is to say is on the pages
 	hub := cluster.Start(tb, cluster.Options{AuthenticationConfig: authenticationConfig})
@@ -69,6 +69,9 @@ func StartWithIssuer(tb testing.TB, authenticationConfig string, i *issuer.Issue
 	s.Server, s.URL = s.Serve(tb, i, "")
 	return s
 }
+
+// CAFile holds what the certificate of the dashboard is signed by.
+func (s *Showcase) CAFile() string { return filepath.Join(s.Hub.DataDir, "pki", "ca.crt") }
 
 func authority(tb testing.TB, cfg *rest.Config) []byte {
 	tb.Helper()

@@ -4,14 +4,11 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -20,8 +17,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	relying "fairlead.dev/hub/people/issuer"
@@ -39,42 +34,14 @@ type login struct {
 	ca    string
 }
 
-// startLogin starts a hub that knows people by an AuthenticationConfiguration.
+// startLogin starts a hub where anna signs in.
 func startLogin(t *testing.T) *login {
 	t.Helper()
-	g := NewWithT(t)
 	i := issuer.Start(t)
 	i.ClientSecret = "of the client"
-	secret, config := filepath.Join(t.TempDir(), "secret"), filepath.Join(t.TempDir(), "authentication.yaml")
-	g.Expect(os.WriteFile(secret, []byte(i.ClientSecret+"\n"), 0o600)).To(Succeed())
-	authority, err := os.ReadFile(i.CAFile)
-	g.Expect(err).NotTo(HaveOccurred())
-	prefixed := func(claim string) any { return map[string]any{"claim": claim, "prefix": "sso:"} }
-	raw, err := json.Marshal(map[string]any{
-		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration",
-		"jwt": []any{map[string]any{
-			"issuer":              map[string]any{"url": i.URL, "certificateAuthority": string(authority), "audiences": []string{i.ClientID}},
-			"userValidationRules": []any{map[string]any{"expression": "user.username != 'sso:root'", "message": "root is a person of nobody's"}},
-			"claimMappings":       map[string]any{"username": prefixed("sub"), "groups": prefixed("groups")},
-		}},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(os.WriteFile(config, raw, 0o600)).To(Succeed())
-	known, err := relying.New(relying.Options{URL: i.URL, ClientID: i.ClientID, ClientSecretFile: secret, CAFile: i.CAFile, Clock: clock.RealClock{}})
-	g.Expect(err).NotTo(HaveOccurred())
-	l := &login{Showcase: showcase.StartWithIssuer(t, config, known), issuer: i, known: known}
-	l.ca = filepath.Join(l.Hub.DataDir, "pki", "ca.crt")
-	i.Allow(l.URL + "/signin/oidc/callback")
-	g.Expect(l.Client.Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sso"}, Rules: showcase.Reads()})).To(Succeed())
-	g.Expect(l.Client.Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sso"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "sso"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "sso:shoppers"}},
-	})).To(Succeed())
 	i.SignIn("anna", "shoppers")
-	// The API reads the issuer's keys when it feels like it.
-	g.Eventually(func() string { return l.browser(t).Open(l.URL + "/signin/oidc?to=/applications").Text }).
-		WithTimeout(time.Minute).WithPolling(time.Second).Should(ContainSubstring("checkout"))
-	return l
+	show, known := showcase.StartWithIssuer(t, i)
+	return &login{Showcase: show, issuer: i, known: known, ca: show.CAFile()}
 }
 
 func (l *login) browser(t *testing.T) *issuer.Browser {
