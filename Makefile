@@ -11,6 +11,7 @@ KUBERNETES_VERSION     := v1.36.3
 CONTROLLER_GEN_VERSION := v0.23.0
 GOLANGCI_LINT_VERSION  := v2.15.0
 GOVULNCHECK_VERSION    := v1.8.0
+HELM_VERSION           := v4.3.1
 
 # Programs say from which commit they are built, where git can be asked.
 STAMP := $(if $(shell git rev-parse HEAD 2>/dev/null),true,false)
@@ -51,6 +52,11 @@ bin/hub bin/agent: bin/%:
 	@echo "building $@"
 	@go build -buildvcs=$(STAMP) -ldflags '-s -w' -o $@ ./$*
 
+# What tests and generates the charts.
+bin/helm: Makefile
+	@echo "building $@ $(HELM_VERSION)"
+	@GOBIN=$(CURDIR)/bin go install helm.sh/helm/v4/cmd/helm@$(HELM_VERSION)
+
 # Linking Kubernetes takes a while even when all is cached, hence a rule with sources.
 CONTROLPLANE_SOURCES := hub/machinery/controlplane/go.mod hub/machinery/controlplane/go.sum hub/machinery/controlplane/kwok/volume.yaml \
 	$(shell find hub/machinery/controlplane -name '*.go' -not -name '*_test.go')
@@ -76,7 +82,7 @@ quantity := ^(\\+|-)?(([0-9]{1,60}(\\.[0-9]{0,60})?)|(\\.[0-9]{1,60}))(([KMGTPE]
 lenient_conditions := -e '/^ +conditions:$$/,/^ +type: array$$/{/^ +- (lastTransitionTime|message|reason)$$/d;/minLength: 1$$/d;/pattern: \^\[A-Za-z\]/d;s/^( +)format: date-time$$/&\n\1nullable: true/}'
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs and the pages of flags from the Go code
+generate: hub-manifests ## Generate deep copies, CRDs and the pages of flags from the Go code, and the hub's manifests from its chart
 	@echo "generating deep copies, CRDs and the pages of flags"
 	@$(CONTROLLER_GEN) object paths=./common/api/...
 	@$(CONTROLLER_GEN) crd paths=./common/api/... output:crd:dir=manifests/crds
@@ -84,8 +90,21 @@ generate: ## Generate deep copies, CRDs and the pages of flags from the Go code
 	@sed -i -E '/pattern: .*KMGTPE/s/pattern: .*/pattern: $(quantity)/' manifests/crds/*.yaml
 	@sed -i -E $(lenient_conditions) manifests/crds/cluster.karmada.io_clusters.yaml
 
+.PHONY: hub-manifests
+hub-manifests: bin/helm
+	$(call hub_manifest,embedded,embedded.advertiseHost=hub.example.com)
+	$(call hub_manifest,external,mode=external$(,)external.advertiseURL=https://hub-api.example.com:6443)
+
+# A manifest of the hub for those without Helm: the head that the file has, and what the chart makes of values.
+, := ,
+hub_manifest = @file=manifests/install/hub/$(1).yaml; rendered=$$(bin/helm template fairlead-hub manifests/charts/hub -n fairlead-system --set createNamespace=true,$(2)); \
+	head=$$(sed '/^[^\#]/,$$d' $$file); printf '%s\n' "$$head" "$$rendered" | sed -E '/^\# Source: /d; /^ *$$/d' >$$file
+
+# Where the images are named to be: registry and path.
+IMAGES ?= docker.io/fairlead
+
 .PHONY: images
-images: docker build ## Build the container images fairlead/hub and fairlead/agent (needs Docker)
+images: docker build ## Build the container images IMAGES/hub and IMAGES/agent, docker.io/fairlead/… (needs Docker)
 	$(call image,hub)
 	$(call image,agent)
 
@@ -96,15 +115,20 @@ docker:
 # The programs say themselves how their images are tagged: `agent join --install` names that tag.
 image_tag = $$(bin/agent version -o json | sed -nE 's/.*"imageTag": *"([^"]+)".*/\1/p')
 # The context of an image is what its Dockerfile copies, and nothing else.
-image = @tar -c --mode=a+rX Dockerfile.$(1) $$(sed -nE 's/^COPY (--[^ ]+ )*(.+) [^ ]+$$/\2/p' Dockerfile.$(1)) | docker build -q -f Dockerfile.$(1) -t fairlead/$(1):$(image_tag) - >/dev/null && \
-	echo "fairlead/$(1):$(image_tag)"
+image = @tar -c --mode=a+rX Dockerfile.$(1) $$(sed -nE 's/^COPY (--[^ ]+ )*(.+) [^ ]+$$/\2/p' Dockerfile.$(1)) | docker build -q -f Dockerfile.$(1) -t $(IMAGES)/$(1):$(image_tag) - >/dev/null && \
+	echo "$(IMAGES)/$(1):$(image_tag)"
+
+.PHONY: charts
+charts: bin/agent bin/helm ## Package the Helm charts of hub and agent for the images of this version, in _charts
+	@tag=$(image_tag); version=$${tag#v}; [ "$$tag" != latest ] || version=0.0.0; \
+	bin/helm package manifests/charts/hub manifests/charts/agent --version $$version --app-version $$tag --destination _charts | sed 's/.*: //'
 
 ##@ Check
 
 .PHONY: verify
 verify: verify-generated verify-format verify-vet verify-modules verify-arch lint verify-vulnerabilities ## Generated code, formatting, vet, linter, import rules, known vulnerabilities
 
-generated = find common/api manifests/crds hub/FLAGS.md agent/FLAGS.md -type f \( -name 'zz_generated*' -o -path '*crds*' -o -name FLAGS.md \) | sort | xargs sha256sum
+generated = find common/api manifests/crds manifests/install/hub hub/FLAGS.md agent/FLAGS.md -type f \( -name 'zz_generated*' -o -path '*crds*' -o -path '*install/hub*' -o -name FLAGS.md \) | sort | xargs sha256sum
 .PHONY: verify-generated
 verify-generated:
 	$(call say,generated code)
@@ -180,7 +204,7 @@ racing_packages = for p in $$($(unit_packages) | grep -v -e /interpreter/lua/vm 
 slowest = awk '{print; fflush()} $$1 == "ok" && $$3 ~ /^[0-9.]+s$$/ {printf "%8.1f s  %s\n", $$3, $$2 | "sort -rn | head -10"}'
 
 .PHONY: test
-test: build test-unit ## Everything that is tested, on real API servers
+test: build bin/helm test-unit ## Everything that is tested, on real API servers
 	$(call say,flow tests and end-to-end tests)
 	@$(without_browser)
 	@$(flowtest) -count=1 -timeout 20m -p $(FLOW_PARALLEL) $$($(mixed_packages)) | $(slowest)
@@ -205,7 +229,7 @@ without_browser = command -v $${CHROMIUM:-chromium} chromium-browser google-chro
 	echo 'skipped: the tests of the dashboard in a browser, since there is no chromium on this machine (apt-get install chromium)'
 
 .PHONY: test-flow
-test-flow: build ## Stages, and hub and agents in one process, on real API servers
+test-flow: build bin/helm ## Stages, and hub and agents in one process, on real API servers
 	$(call say,flow tests)
 	@$(without_browser)
 	@$(flowtest) -timeout 15m -p $(FLOW_PARALLEL) $$($(flow_packages)) | $(slowest)
@@ -263,7 +287,7 @@ bench-wan: build ## Measure an agent on a ship's line: 600 ms, 128 kbit/s, 2 % l
 
 .PHONY: clean
 clean: demo-down ## Remove what was built and written; the Go build cache stays
-	rm -rf bin _demo _bench _artifacts
+	rm -rf bin _charts _demo _bench _artifacts
 
 .PHONY: help
 help: ## This list
