@@ -18,8 +18,12 @@ import (
 	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/install/manifest"
 	"fairlead.dev/agent/registration"
+	"fairlead.dev/agent/upgrade/plan"
 	"fairlead.dev/common/version"
 )
+
+// none is the value of --upgrade-images by which the hub upgrades nothing.
+const none = "none"
 
 // installFlags say whether the agent is to run inside its member, and what it may do there.
 type installFlags struct {
@@ -29,6 +33,7 @@ type installFlags struct {
 	priorityClass string
 	namespaces    []string
 	kinds         []string
+	upgrades      []string
 }
 
 func (f *installFlags) add(flags *pflag.FlagSet) {
@@ -36,6 +41,7 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+version.Of().ImageTag, "image of that Deployment, best with the host of its registry")
 	flags.StringVar(&f.priorityClass, "priority-class", "system-cluster-critical", "PriorityClass of its pod, which a cluster without room must still be able to run; empty is none")
 	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: where an agent that is installed has it; else claim if this cluster has a default StorageClass; claim in printed manifests)")
+	flags.StringSliceVar(&f.upgrades, "upgrade-images", nil, "repositories of which the hub may have that agent run another image, each a name or, with / at its end, all below it; none: the hub upgrades nothing here (default: the repository of --image)")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined; without it, none")
 	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps; without it, none")
 }
@@ -47,6 +53,11 @@ func (f *installFlags) validate(printing bool) error {
 	if f.volume != "" && f.volume != manifest.VolumeClaim && f.volume != manifest.VolumeNone && !strings.HasPrefix(f.volume, "/") {
 		return fmt.Errorf("--state-volume is %q; it is %s, %s, or the path of a directory on the node", f.volume, manifest.VolumeClaim, manifest.VolumeNone)
 	}
+	for _, repository := range f.upgrades {
+		if repository == "" || repository != none && plan.Repository(repository) != repository || repository == none && len(f.upgrades) > 1 {
+			return fmt.Errorf("--upgrade-images %q is no repository, such as registry.example/fairlead/agent without a tag; none stands alone", repository)
+		}
+	}
 	for _, kind := range f.kinds {
 		if kind == "" || strings.ContainsAny(kind, "/ *") || strings.ToLower(kind) != kind {
 			return fmt.Errorf("--kinds %q is not of the form RESOURCE or RESOURCE.GROUP, such as deployments.apps", kind)
@@ -56,7 +67,14 @@ func (f *installFlags) validate(printing bool) error {
 }
 
 func (f *installFlags) options() manifest.Options {
-	return manifest.Options{Image: f.image, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Proxy: proxySettings(), PriorityClass: &f.priorityClass}
+	upgrades := f.upgrades
+	switch {
+	case len(upgrades) == 0:
+		upgrades = []string{plan.Repository(f.image)}
+	case upgrades[0] == none:
+		upgrades = nil
+	}
+	return manifest.Options{Image: f.image, UpgradeImages: upgrades, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Proxy: proxySettings(), PriorityClass: &f.priorityClass}
 }
 
 // print prints an agent that joins by itself.

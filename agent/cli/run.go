@@ -21,6 +21,8 @@ import (
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/registration/discovery"
 	"fairlead.dev/agent/setup"
+	"fairlead.dev/agent/upgrade"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/logging"
@@ -38,6 +40,9 @@ const (
 // the agent is mostly idle, and memory on a small box is dearer than its time.
 const gcPercent = 50
 
+// podVariable is set by Kubernetes in every container.
+const podVariable = "KUBERNETES_SERVICE_HOST"
+
 // minJournalSecret is how long a secret must be to seal anything.
 const minJournalSecret = 16
 
@@ -54,6 +59,7 @@ type runFlags struct {
 	memoryLimit string
 	logFormat   string
 	verbosity   int
+	deployment  string
 }
 
 func (f *runFlags) add(flags *pflag.FlagSet) {
@@ -70,6 +76,7 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "call the interpreter webhooks that the hub names, from here; an agent with --namespaces never does")
 	flags.StringVar(&f.events, "events", eventsSummary, "which events to emit on the hub: summary (warnings), or all that clients of the API know")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory to get along with, such as 128Mi, before the garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has)")
+	flags.StringVar(&f.deployment, "upgrade-deployment", "", "NAMESPACE/NAME of the Deployment that runs this agent in this cluster, if the hub may have it upgraded by NAME-guard; without it, the hub may not")
 	flags.StringVar(&f.logFormat, "log-format", logging.FormatText, "format of the log: text or json")
 	flags.IntVarP(&f.verbosity, "verbosity", "v", 0, "how much to log: 0 what changed, 1 details")
 }
@@ -104,6 +111,7 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	o.NoWebhooks = !f.webhooks
 	o.AllEvents = f.events == eventsAll
 	o.Version = version.Of().Short()
+	o.Self = f.self()
 	allowed, err := memory.Bound(f.memoryLimit, 1, os.DirFS("/"))
 	if err != nil {
 		return fmt.Errorf("--memory-limit: %w", err)
@@ -150,6 +158,19 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		return retire(ctx, credentials, o, retired)
 	}
 	return err
+}
+
+// self is how this agent runs.
+func (f *runFlags) self() upgrade.Self {
+	build := version.Of()
+	out := upgrade.Self{
+		Deployment: f.deployment, InPod: f.deployment != "" || os.Getenv(podVariable) != "", Start: os.Getenv(contract.AgentStartVariable),
+		Versions: []string{build.Short(), build.Version, build.ImageTag},
+	}
+	if program, err := os.Executable(); err == nil {
+		out.Program = program
+	}
+	return out
 }
 
 // retire does what the agent was told at join to do when the hub forgets its member. That it

@@ -58,6 +58,9 @@ type Deps struct {
 	// Agent returns what the agent counts of itself, without the time and the restarts; nil if
 	// the hub is told nothing of that.
 	Agent func() clusterv1alpha1.AgentReport
+	// Upgrade sees to it that the agent becomes the one that is wanted, and returns what came of
+	// that so far; nil if nothing is told of it.
+	Upgrade func(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, before *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade
 	// Probed is told whether the member is ready; it may be nil.
 	Probed func(ready metav1.Condition)
 	// Clock tells the time.
@@ -74,6 +77,7 @@ type Reconciler struct {
 	unclaimed func() int
 	held      func() (metav1.Condition, bool)
 	agent     func() clusterv1alpha1.AgentReport
+	upgrade   func(context.Context, *clusterv1alpha1.WantedAgent, *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade
 	probed    func(metav1.Condition)
 	clock     clock.Clock
 	frequency time.Duration
@@ -112,6 +116,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		unclaimed: deps.Unclaimed,
 		held:      deps.Held,
 		agent:     deps.Agent,
+		upgrade:   deps.Upgrade,
 		probed:    deps.Probed,
 		clock:     deps.Clock,
 		frequency: deps.Frequency,
@@ -174,6 +179,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		setStatus(cluster, seen, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	}
 	r.setHeld(cluster)
+	if r.upgrade != nil {
+		cluster.Status.AgentUpgrade = r.upgrade(ctx, cluster.Spec.Agent, cluster.Status.AgentUpgrade)
+	}
 	told := r.setAgent(cluster, !equality.Semantic.DeepEqual(before, &cluster.Status))
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerAgent)
 	if err != nil {

@@ -47,6 +47,23 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(str
 		}
 		tell(fmt.Sprintf("Applied %s %s", u.GetKind(), name(u)))
 	}
+	if len(o.UpgradeImages) == 0 {
+		return i.removeGuard(ctx)
+	}
+	return nil
+}
+
+// removeGuard takes away the guard of an agent that the hub may not upgrade any more. Its rights go first.
+func (i *Installer) removeGuard(ctx context.Context) error {
+	meta := metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.GuardName}
+	for _, obj := range []client.Object{
+		&rbacv1.RoleBinding{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta},
+		&appsv1.Deployment{ObjectMeta: meta}, &corev1.ConfigMap{ObjectMeta: meta},
+	} {
+		if err := i.memberClient.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("removing what upgraded the agent (%s): %w", manifest.GuardName, err)
+		}
+	}
 	return nil
 }
 
@@ -119,7 +136,7 @@ func (i *Installer) Stop(ctx context.Context) error {
 func (i *Installer) Remove(ctx context.Context) error {
 	ours := client.MatchingLabels{manifest.NameLabel: manifest.Name}
 	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}, &networkingv1.NetworkPolicyList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
+		&appsv1.DeploymentList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &corev1.PersistentVolumeClaimList{}, &networkingv1.NetworkPolicyList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
 		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{},
 	} {
 		if err := i.memberClient.List(ctx, list, ours); err != nil {

@@ -6,6 +6,8 @@
 //	                          └──> hub: status of Works
 //	member: readyz, version, discovery, nodes, pods ──> clusterstatus ──> hub: Cluster, Lease
 //
+//	spec.agent of the Cluster ──> upgrade ──> the guard of the agent's Deployment, by way of clusterstatus
+//
 //	Works seen ──> journal (disk) ──> execution, at a start without the hub
 //
 // The manager's cache and clients are the hub's; the member has clients and caches of its

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"fairlead.dev/agent/presence"
+	"fairlead.dev/agent/upgrade"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/lua/vm"
 )
@@ -59,6 +60,8 @@ type Options struct {
 	// Traffic returns how many bytes went to the hub and came from it since the process started;
 	// nil if nobody counts them.
 	Traffic func() (sent, received int64)
+	// Self is how the agent runs, by which it is upgraded.
+	Self upgrade.Self
 	// StatusFrequency is how often the member is asked how it is.
 	StatusFrequency time.Duration
 	// LeaseDuration is after how much silence the hub gives the agent up.

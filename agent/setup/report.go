@@ -135,6 +135,12 @@ func (s *hubContact) Silent() (time.Duration, string) {
 	return s.clock.Since(since), s.silence
 }
 
+// isHeard says whether the hub hears the agent.
+func (s *hubContact) isHeard() bool {
+	_, silence := s.Silent()
+	return silence == ""
+}
+
 // Report says it all.
 func (s *hubContact) Report() Report {
 	out := Report{

@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/status"
+	"fairlead.dev/agent/upgrade"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -147,6 +148,10 @@ func serve(ctx context.Context, o Options) error {
 	if err := me.addTo(mgr); err != nil {
 		return err
 	}
+	requester, err := upgrade.NewRequester(o.Member, o.Self, me.isHeard, o.Clock)
+	if err != nil {
+		return err
+	}
 	if err := clusterstatus.Register(mgr, clusterstatus.Deps{
 		Cluster:      o.Cluster,
 		Namespace:    namespace,
@@ -157,6 +162,7 @@ func serve(ctx context.Context, o Options) error {
 		Unclaimed:    executor.Unclaimed,
 		Held:         executor.Held,
 		Agent:        func() clusterv1alpha1.AgentReport { return me.counted(known.journal) },
+		Upgrade:      requester.Upgrade,
 		Probed:       me.Probed,
 		Clock:        o.Clock,
 		Frequency:    o.StatusFrequency,

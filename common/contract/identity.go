@@ -21,6 +21,7 @@ const (
 const (
 	FieldManagerAgent          = "fairlead-agent"
 	FieldManagerInstall        = "fairlead-install"
+	FieldManagerUpgrade        = "fairlead-upgrade"
 	FieldManagerDetector       = "fairlead-detector"
 	FieldManagerDependencies   = "fairlead-dependencies"
 	FieldManagerScheduler      = "fairlead-scheduler"

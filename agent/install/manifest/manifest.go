@@ -22,6 +22,10 @@ import (
 // Name is that of all objects of an agent, and of the label by which they are found.
 const Name = "fairlead-agent"
 
+// GuardName is that of the objects by which an agent is upgraded: a Deployment that runs during
+// upgrades only, with a service account of its own, since the agent may not change its own image.
+const GuardName = Name + "-guard"
+
 // Names of what belongs to it, as the chart has them.
 const (
 	// NameLabel is on all of it; its value is Name.
@@ -46,6 +50,9 @@ const (
 type Options struct {
 	// Image is that of the agent; empty is the chart's, of this program's version.
 	Image string
+	// UpgradeImages are the repositories of which the hub may have it run another image; without
+	// any, it may not.
+	UpgradeImages []string
 	// Namespaces and Kinds (each RESOURCE or RESOURCE.GROUP) are all that the agent may
 	// apply; none is all.
 	Namespaces, Kinds []string
@@ -101,6 +108,9 @@ func turn(obj *unstructured.Unstructured) int {
 	case "Namespace":
 		return -1
 	case "Deployment":
+		if obj.GetName() == Name {
+			return 2
+		}
 		return 1
 	default:
 		return 0
@@ -122,6 +132,7 @@ func Values(o Options) map[string]any {
 		"namespaces":      list(o.Namespaces),
 		"kinds":           list(o.Kinds),
 		"state":           state(o.Volume),
+		"upgrades":        map[string]any{"enabled": len(o.UpgradeImages) > 0, "repositories": list(o.UpgradeImages)},
 		"join":            map[string]any{"joined": true},
 	}
 	if o.Image != "" {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/version"
 )
 
@@ -64,6 +65,39 @@ func writes(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		}
 	}
 	return out
+}
+
+func TestAnAgentMayNotChangeItsOwnImage(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	o := Options{Image: "r.example:5000/mirror/agent:v1", UpgradeImages: []string{"r.example:5000/mirror/agent"}, Kinds: []string{"configmaps"}}
+	var guard *appsv1.Deployment
+	for _, obj := range objectsOf(t, o) {
+		switch {
+		case obj.GetKind() == "Role" && obj.GetName() == Name:
+			for _, rule := range as[rbacv1.Role](t, obj).Rules {
+				g.Expect(rule.Resources).NotTo(And(ContainElement("deployments"), WithTransform(func([]string) []string { return rule.Verbs }, ContainElement("patch"))))
+				g.Expect(rule.ResourceNames).NotTo(BeEmpty())
+			}
+		case obj.GetKind() == "Deployment" && obj.GetName() == GuardName:
+			guard = as[appsv1.Deployment](t, obj)
+		}
+	}
+	g.Expect(guard).NotTo(BeNil())
+	g.Expect(*guard.Spec.Replicas).To(BeZero())
+	g.Expect(guard.Spec.Template.Labels).NotTo(HaveKeyWithValue(NameLabel, Name), "its pod would be one of the agent's")
+	g.Expect(guard.Spec.Template.Spec.Containers[0].Args).To(ContainElements("--images", "r.example:5000/mirror/agent"))
+	agent := deployment(t, o).Spec.Template.Spec.Containers[0]
+	g.Expect(agent.Image).To(Equal(o.Image))
+	g.Expect(agent.Args).To(ContainElements("--upgrade-deployment", "karmada-system/fairlead-agent"))
+	g.Expect(agent.Env).To(ContainElement(And(HaveField("Name", contract.AgentStartVariable),
+		HaveField("ValueFrom.FieldRef.FieldPath", "metadata.annotations['"+contract.AgentUpgradeAnnotation+"']"))))
+
+	o.UpgradeImages = nil
+	for _, obj := range objectsOf(t, o) {
+		g.Expect(obj.GetName()).NotTo(Equal(GuardName))
+	}
+	g.Expect(deployment(t, o).Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement("--upgrade-deployment"))
 }
 
 func TestTheRightsOfAnAgent(t *testing.T) {

@@ -146,6 +146,12 @@ type ClusterSpec struct {
 	// the brake off. It is ours.
 	// +optional
 	DeletionBrake *DeletionBrake `json:"deletionBrake,omitempty"`
+
+	// Agent is which agent the member is to run: one in a pod upgrades itself to it, and goes
+	// back if that does not report; status.agentUpgrade says what came of it. Nothing is
+	// changed if it is absent. Written by operators, and for them by the hub. It is ours.
+	// +optional
+	Agent *WantedAgent `json:"agent,omitempty"`
 }
 
 // What holds for a Cluster without spec.deletionBrake, and for an agent that its hub has
@@ -325,6 +331,11 @@ type ClusterStatus struct {
 	// reported; agents of older versions never do. Written by the agent. It is ours.
 	// +optional
 	Agent *AgentReport `json:"agent,omitempty"`
+
+	// AgentUpgrade is what came of spec.agent; absent if that is, and until an agent that knows
+	// it has seen it. Written by the agent. It is ours.
+	// +optional
+	AgentUpgrade *AgentUpgrade `json:"agentUpgrade,omitempty"`
 
 	// RemedyActions are what Remedies ask for.
 	// +optional

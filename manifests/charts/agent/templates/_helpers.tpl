@@ -8,6 +8,12 @@ app.kubernetes.io/name: fairlead-agent
 {{- with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
+{{- /* The repositories from which the hub may have images run. */}}
+{{- define "agent.upgradeRepositories" -}}
+{{- if .Values.upgrades.repositories }}{{ join "," .Values.upgrades.repositories }}
+{{- else }}{{ with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}{{ end }}
+{{- end }}
+
 {{- /* The Secret with the join token; empty if there is none. */}}
 {{- define "agent.joinSecret" -}}
 {{- if .Values.join.token }}fairlead-agent-join{{ else }}{{ .Values.join.existingSecret }}{{ end }}

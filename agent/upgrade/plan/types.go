@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"time"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+)
+
+// Request is what the agent asks its guard for.
+type Request struct {
+	Image        string        `json:"image"`
+	Attempt      int64         `json:"attempt,omitempty"`
+	ReportWithin time.Duration `json:"reportWithin"`
+}
+
+// Record is what the guard knows of the last upgrade.
+type Record struct {
+	Image   string                            `json:"image"`
+	Attempt int64                             `json:"attempt,omitempty"`
+	Phase   clusterv1alpha1.AgentUpgradePhase `json:"phase"`
+	Message string                            `json:"message,omitempty"`
+	// Previous is the image before.
+	Previous string `json:"previous,omitempty"`
+	// Start is what the new agent is to name when the hub has heard it.
+	Start string `json:"start,omitempty"`
+	// Deadline is until when it may.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Within is how long that was.
+	Within time.Duration `json:"within,omitempty"`
+}
+
+// About says whether a record is about what is wanted.
+func (r *Record) About(image string, attempt int64) bool {
+	return r != nil && r.Image == image && r.Attempt == attempt
+}
+
+// Input is what a guard decides by.
+type Input struct {
+	// Request is what the agent asks for; nil if nothing.
+	Request *Request
+	// Record is what is known of the last upgrade; nil if there was none.
+	Record *Record
+	// Image is that of the agent's Deployment.
+	Image string
+	// Reported is the last start of the agent that the hub has heard.
+	Reported string
+	// Allowed are the repositories from which images may come, see Allows.
+	Allowed []string
+	// Trouble is what is in the way of the agent's pod, for people; empty if nothing is.
+	Trouble string
+	// Now is what time it is.
+	Now time.Time
+}
+
+// Step is what a guard does next.
+type Step struct {
+	// Record is to be written; nil if it stays.
+	Record *Record
+	// Image and Start are to be written along with it; empty if they stay.
+	Image, Start string
+	// Done says that there is nothing to watch.
+	Done bool
+}

@@ -1,0 +1,197 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/upgrade/plan"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/prose"
+)
+
+const (
+	// defaultReportWithin is for a Cluster that was written past the defaults of the API.
+	defaultReportWithin = 5 * time.Minute
+	// mostImage and mostMessage are how long what the hub is told may be.
+	mostImage   = 512
+	mostMessage = 1024
+)
+
+// Self is what an agent knows of how it runs.
+type Self struct {
+	// Deployment runs it, as NAMESPACE/NAME, and has a guard; empty if it may not be upgraded, or
+	// does not run in a pod.
+	Deployment string
+	// InPod says that it does.
+	InPod bool
+	// Start is which start of that Deployment this is; empty if it was never upgraded.
+	Start string
+	// Program is the path of the program, and Versions are those by which it may be called.
+	Program  string
+	Versions []string
+}
+
+// Requester asks for the upgrades of one agent.
+type Requester struct {
+	self      Self
+	heard     func() bool
+	clock     clock.Clock
+	installed *installed // nil if it may not be upgraded
+
+	// marked says that the guard knows that the hub has heard this start.
+	marked bool
+	// settled is the last answer that nothing is to be asked about any more.
+	settled *clusterv1alpha1.AgentUpgrade
+}
+
+// NewRequester returns the one of an agent. Heard says whether the hub hears the agent now.
+func NewRequester(member *rest.Config, self Self, heard func() bool, c clock.Clock) (*Requester, error) {
+	r := &Requester{self: self, heard: heard, clock: c}
+	if self.Deployment == "" {
+		return r, nil
+	}
+	var err error
+	r.installed, err = openInstalled(member, self.Deployment)
+	return r, err
+}
+
+// Upgrade asks for what is wanted and returns what came of it so far; nil if nothing is wanted.
+// Before is what the hub was told last. It is called again and again, never twice at once.
+func (r *Requester) Upgrade(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, before *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade {
+	if err := r.mark(ctx); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "The guard of the upgrade was not told that the hub hears this agent; it is tried again")
+	}
+	if wanted == nil {
+		r.settled = nil
+		return nil
+	}
+	if r.settled != nil && r.settled.Image == wanted.Image && r.settled.Attempt == wanted.Attempt {
+		return r.settled
+	}
+	r.settled = nil
+	next := &clusterv1alpha1.AgentUpgrade{Image: wanted.Image, Attempt: wanted.Attempt, Phase: clusterv1alpha1.AgentUpgrading}
+	if before != nil && before.Image == next.Image && before.Attempt == next.Attempt {
+		next.Time = before.Time
+	}
+	done, err := r.fill(ctx, wanted, next)
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+		next.Phase = clusterv1alpha1.AgentRefused
+		next.Message = "the agent cannot upgrade itself as it is installed: " + err.Error() + "; `agent join --install` in the member mends that"
+	case err != nil:
+		ctrl.LoggerFrom(ctx).Error(err, "Asking for the upgrade failed; it is tried again")
+		return before
+	}
+	next.Message = prose.Cut(next.Message, mostMessage)
+	if before == nil || before.Phase != next.Phase || next.Time.IsZero() {
+		next.Time = metav1.NewTime(r.clock.Now()).Rfc3339Copy()
+	}
+	if done {
+		r.settled = next
+	}
+	return next
+}
+
+// mark tells the guard that the hub has heard this start of the agent.
+func (r *Requester) mark(ctx context.Context) error {
+	if r.marked || r.installed == nil || r.self.Start == "" || !r.heard() {
+		return nil
+	}
+	if err := r.installed.tell(ctx, reportedKey, r.self.Start); err != nil {
+		return err
+	}
+	r.marked = true
+	return nil
+}
+
+// fill completes what is said of an upgrade, and says whether that is the end of it.
+func (r *Requester) fill(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, next *clusterv1alpha1.AgentUpgrade) (done bool, err error) {
+	switch {
+	case !r.self.InPod:
+		r.asProcess(wanted, next)
+		return true, nil
+	case r.installed == nil:
+		next.Phase = clusterv1alpha1.AgentRefused
+		next.Message = "the owner of the member lets no hub upgrade the agent; `agent join --install --upgrade-images` there says from which repository it may"
+		return true, nil
+	}
+	_, image, record, err := r.installed.deployment(ctx)
+	if err != nil {
+		return false, err
+	}
+	next.Running = image[:min(len(image), mostImage)]
+	switch {
+	case record.About(wanted.Image, wanted.Attempt):
+		next.Phase, next.Message = record.Phase, record.Message
+		if record.Phase == clusterv1alpha1.AgentUpgraded && image != wanted.Image {
+			next.Phase = clusterv1alpha1.AgentRolledBack
+			next.Message = "it was upgraded; later somebody in the member changed the image to " + image
+		}
+		return record.Phase != clusterv1alpha1.AgentUpgrading, r.finish(ctx, record)
+	case image == wanted.Image && (record == nil || record.Phase != clusterv1alpha1.AgentUpgrading):
+		next.Phase, next.Message = clusterv1alpha1.AgentUpgraded, "it ran already"
+		return true, nil
+	}
+	return false, r.ask(ctx, wanted, next)
+}
+
+// finish wakes a guard that somebody else ended while an upgrade is under way.
+func (r *Requester) finish(ctx context.Context, record *plan.Record) error {
+	if record.Phase != clusterv1alpha1.AgentUpgrading {
+		return nil
+	}
+	return r.installed.wake(ctx)
+}
+
+// ask has the guard begin.
+func (r *Requester) ask(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, next *clusterv1alpha1.AgentUpgrade) error {
+	want := plan.Request{Image: wanted.Image, Attempt: wanted.Attempt, ReportWithin: defaultReportWithin}
+	if wanted.ReportWithin != nil && wanted.ReportWithin.Duration > 0 {
+		want.ReportWithin = wanted.ReportWithin.Duration
+	}
+	asked, _, err := r.installed.asked(ctx)
+	if err != nil {
+		return err
+	}
+	if asked == nil || *asked != want {
+		text, err := json.Marshal(want)
+		if err != nil {
+			return fmt.Errorf("encoding what is asked of the guard: %w", err)
+		}
+		if err := r.installed.tell(ctx, requestKey, string(text)); err != nil {
+			return err
+		}
+	}
+	next.Message = "waiting for the guard of the upgrade, Deployment " + r.installed.guard.String()
+	if !next.Time.IsZero() && r.clock.Since(next.Time.Time) > want.ReportWithin {
+		next.Message += ", which has not begun; `kubectl describe` it in the member"
+	}
+	return r.installed.wake(ctx)
+}
+
+// asProcess says what is to be done about an agent that no Deployment runs.
+func (r *Requester) asProcess(wanted *clusterv1alpha1.WantedAgent, next *clusterv1alpha1.AgentUpgrade) {
+	version := wanted.Version
+	if version == "" {
+		image, _, _ := strings.Cut(wanted.Image, "@")
+		version = strings.TrimPrefix(strings.TrimPrefix(image, plan.Repository(image)), ":")
+	}
+	if version != "" && slices.Contains(r.self.Versions, version) {
+		next.Phase, next.Message = clusterv1alpha1.AgentUpgraded, "its program is of version "+version
+		return
+	}
+	next.Phase = clusterv1alpha1.AgentNotInPod
+	next.Message = "it runs as a process, of version " + strings.Join(r.self.Versions[:min(1, len(r.self.Versions))], "") +
+		", from " + r.self.Program + ", which its owner replaces"
+}

@@ -1,0 +1,10 @@
+package contract
+
+// Names by which an agent in a pod and the guard of its upgrades know each other, in the member.
+const (
+	// AgentUpgradeAnnotation is on the Deployment of an agent: what the guard knows of the last
+	// upgrade, in JSON. On the template of its pods it is which start of the agent this is.
+	AgentUpgradeAnnotation = "fairlead.dev/agent-upgrade"
+	// AgentStartVariable tells the agent in a pod which start of it this is.
+	AgentStartVariable = "FAIRLEAD_AGENT_START"
+)
