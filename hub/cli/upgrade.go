@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/cli/table"
+	"fairlead.dev/hub/people/operate/agents"
+)
+
+// byHand is what somebody in a member does whose agent runs as a process. Nothing of it is what the
+// agent said: whoever reads it pastes it into a shell.
+const byHand = "install -m 0755 ./agent \"$(readlink -f /proc/$(systemctl show -p MainPID --value fairlead-agent)/exe)\" && systemctl restart fairlead-agent"
+
+func newUpgrade(env Environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "upgrade",
+		Short: "Upgrade the agents of clusters from here",
+		Long: "Have the agents of clusters run another image. An agent in a pod changes to it if the owner of its member allows that,\n" +
+			"and goes back by itself if the hub does not hear the new one in time. Of agents that run as processes it is said what\n" +
+			"their owners have to do.",
+	}
+	cmd.AddCommand(newUpgradeAgents(env), newUpgradeStatus(env))
+	group(cmd)
+	return cmd
+}
+
+// whichClusters says of which clusters something is meant.
+type whichClusters struct {
+	selector string
+	all      bool
+}
+
+func (f *whichClusters) add(cmd *cobra.Command, env Environment, hub *hubFlags) {
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "clusters with these labels, such as region=eu")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all clusters")
+	cmd.ValidArgsFunction = completing(env, hub, clusterNames)
+}
+
+// check refuses what is no choice, or more than one.
+func (f *whichClusters) check(cmd *cobra.Command, names []string, required bool) error {
+	chosen := 0
+	for _, is := range []bool{len(names) > 0, f.selector != "", f.all} {
+		if is {
+			chosen++
+		}
+	}
+	if chosen > 1 || chosen == 0 && required {
+		return fmt.Errorf("say which clusters: by their names, with --selector, or --all; see `%s --help`", cmd.CommandPath())
+	}
+	return nil
+}
+
+// of returns the clusters that are meant, but for those that are being removed.
+func (f *whichClusters) of(ctx context.Context, hub *opened, names []string) ([]*clusterv1alpha1.Cluster, error) {
+	selector, err := labels.Parse(f.selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector: %w", err)
+	}
+	all, err := kube.Clusters(ctx, hub.client)
+	if err != nil {
+		return nil, err
+	}
+	left := sets.New(names...)
+	var out []*clusterv1alpha1.Cluster
+	for _, c := range all {
+		named := left.Has(c.Name)
+		left.Delete(c.Name)
+		if c.DeletionTimestamp.IsZero() && (named || len(names) == 0 && selector.Matches(labels.Set(c.Labels))) {
+			out = append(out, c)
+		}
+	}
+	if len(left) > 0 {
+		return nil, fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", strings.Join(sets.List(left), ", "))
+	}
+	return out, nil
+}
+
+func newUpgradeStatus(env Environment) *cobra.Command {
+	var hub hubFlags
+	var which whichClusters
+	var output outputFlag
+	cmd := &cobra.Command{
+		Use:     "status [CLUSTER...]",
+		Short:   "Say what came of upgrades of agents",
+		Example: "  hub upgrade status\n  hub upgrade status -l region=eu",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := output.check(); err != nil {
+				return err
+			}
+			if err := which.check(cmd, args, false); err != nil {
+				return err
+			}
+			o, err := hub.open(env)
+			if err != nil {
+				return err
+			}
+			found, err := which.of(cmd.Context(), o, args)
+			if err != nil {
+				return err
+			}
+			rows := upgradesOf(found)
+			if len(rows) == 0 && output.text() {
+				say(env.Err, "No agent is to be upgraded; `hub upgrade agents` says which are to be")
+				return nil
+			}
+			return output.print(env, listOf(rows), upgradeTable(rows, env.Clock.Now()))
+		},
+	}
+	hub.add(cmd.Flags())
+	which.add(cmd, env, &hub)
+	output.add(cmd)
+	return cmd
+}
+
+// upgradeRow is what is said of one cluster.
+type upgradeRow struct {
+	Cluster string                            `json:"cluster"`
+	Wanted  string                            `json:"wanted"`
+	Running string                            `json:"running,omitempty"`
+	Phase   clusterv1alpha1.AgentUpgradePhase `json:"phase,omitempty"`
+	Since   *time.Time                        `json:"since,omitempty"`
+	Message string                            `json:"message,omitempty"`
+}
+
+// upgradesOf returns a row for each cluster whose agent is to be another.
+func upgradesOf(found []*clusterv1alpha1.Cluster) []upgradeRow {
+	var out []upgradeRow
+	for _, c := range found {
+		wanted, report := c.Spec.Agent, c.Status.AgentUpgrade
+		if wanted == nil {
+			continue
+		}
+		row := upgradeRow{Cluster: c.Name, Wanted: wanted.Image}
+		if report != nil {
+			row.Running = report.Running
+		}
+		if report != nil && report.Image == wanted.Image && report.Attempt == wanted.Attempt {
+			row.Phase, row.Message, row.Since = report.Phase, report.Message, &report.Time.Time
+		}
+		if row.Phase == clusterv1alpha1.AgentNotInPod {
+			row.Message += ". There: " + byHand
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func upgradeTable(rows []upgradeRow, now time.Time) *table.Table {
+	t := &table.Table{Columns: []table.Column{{Name: "CLUSTER"}, {Name: "UPGRADE"}, {Name: "WANTED"}, {Name: "RUNNING"}, {Name: "SINCE"}, {Name: "REMARK", Cut: remarkWidth}}}
+	for i := range rows {
+		r := &rows[i]
+		state, since := table.Cell{Text: string(r.Phase)}, ""
+		switch r.Phase {
+		case clusterv1alpha1.AgentUpgraded:
+			state.Tone = table.Good
+		case clusterv1alpha1.AgentRolledBack:
+			state.Tone = table.Bad
+		case clusterv1alpha1.AgentRefused, clusterv1alpha1.AgentNotInPod:
+			state.Tone = table.Warn
+		case "":
+			state.Text = "asked"
+		}
+		if r.Since != nil {
+			since = age(max(now.Sub(*r.Since), 0)) + " ago"
+		}
+		t.Rows = append(t.Rows, []table.Cell{{Text: r.Cluster}, state, {Text: r.Wanted}, {Text: r.Running}, {Text: since}, {Text: r.Message}})
+	}
+	return t
+}
+
+// countsOf says in a line how far the waves are.
+func countsOf(waves []agents.Wave) string {
+	var parts []string
+	for _, w := range waves {
+		counts := map[agents.State]int{}
+		for _, m := range w.Members {
+			counts[m.State]++
+		}
+		if len(w.Members) == 0 {
+			continue
+		}
+		part := fmt.Sprintf("%s: %d of %d upgraded", w.Name, counts[agents.Upgraded], len(w.Members))
+		for _, other := range []struct {
+			state agents.State
+			said  string
+		}{{agents.InFlight, "under way"}, {agents.Failed, "failed"}, {agents.ByHand, "by hand"}, {agents.Silent, "silent"}} {
+			if n := counts[other.state]; n > 0 {
+				part += fmt.Sprintf(", %d %s", n, other.said)
+			}
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}

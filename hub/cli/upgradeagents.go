@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/version"
+	"fairlead.dev/hub/people/operate"
+	"fairlead.dev/hub/people/operate/agents"
+)
+
+// upgradeFlags say what to upgrade, to what and how.
+type upgradeFlags struct {
+	hub      hubFlags
+	which    whichClusters
+	image    string
+	version  string
+	strategy string
+	batch    string
+	within   time.Duration
+	timeout  time.Duration
+	approve  []string
+	retry    bool
+	dryRun   bool
+}
+
+func newUpgradeAgents(env Environment) *cobra.Command {
+	var f upgradeFlags
+	cmd := &cobra.Command{
+		Use:   "agents [CLUSTER... | -l SELECTOR | --all]",
+		Short: "Upgrade the agents of clusters, in waves",
+		Long: "Upgrade the agents of clusters in the waves of a RolloutStrategy, without one: one cluster, a tenth, the rest. A wave\n" +
+			"begins once the one before is upgraded; when more of its clusters go back than it allows, nobody else is asked.\n" +
+			"Clusters that are silent are asked at the end, and upgrade when they are back. All that is done stands on the Clusters:\n" +
+			"the same command goes on where one was stopped. Ends with status 2 if the upgrade stopped, 3 if time ran out.",
+		Example: "  hub upgrade agents --all --image registry.example/fairlead/agent:v1.3.0\n" +
+			"  hub upgrade agents -l region=eu --strategy careful --dry-run\n  hub upgrade agents edge-1 --retry",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd, args); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), env, args)
+		},
+	}
+	flags := cmd.Flags()
+	f.hub.add(flags)
+	f.which.add(cmd, env, &f.hub)
+	build := version.Of()
+	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+build.ImageTag, "image of the agent")
+	flags.StringVar(&f.version, "version", "", "what `agent version` of it says, for agents that run as processes (default: the tag of --image)")
+	flags.StringVar(&f.strategy, "strategy", "", "RolloutStrategy by whose waves to go")
+	flags.StringVar(&f.batch, "batch", "", "instead of waves, upgrade at most so many at once, a number or a percentage, and stop at the first that goes back")
+	flags.DurationVar(&f.within, "report-within", 5*time.Minute, "how long a new agent may take until the hub hears it; then its member goes back")
+	flags.DurationVar(&f.timeout, "timeout", time.Hour, "how long to go on; afterwards the same command does")
+	flags.StringSliceVar(&f.approve, "approve", nil, "waves to let pass whose strategy asks for an approval")
+	flags.BoolVar(&f.retry, "retry", false, "ask those again that went back or refused")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be asked first, and ask nothing")
+	return cmd
+}
+
+func (f *upgradeFlags) check(cmd *cobra.Command, names []string) error {
+	switch {
+	case f.strategy != "" && f.batch != "":
+		return errors.New("--strategy and --batch are two ways to go; name one")
+	case f.image == "":
+		return errors.New("--image is empty; name the image of the agent")
+	case f.within < time.Second || f.within > 24*time.Hour:
+		return fmt.Errorf("--report-within is %s; it is between 1s and 24h", f.within)
+	case f.batch != "":
+		size := intstr.Parse(f.batch)
+		if n, err := intstr.GetScaledValueFromIntOrPercent(&size, 100, true); err != nil || n < 1 {
+			return fmt.Errorf("--batch is %q; it is a number of at least 1, or a percentage", f.batch)
+		}
+	}
+	return f.which.check(cmd, names, true)
+}
+
+// waves returns the strategy to go by.
+func (f *upgradeFlags) waves(ctx context.Context, hub *opened) (fairleadv1alpha1.RolloutStrategySpec, error) {
+	switch {
+	case f.batch != "":
+		size := intstr.Parse(f.batch)
+		return fairleadv1alpha1.RolloutStrategySpec{Waves: []fairleadv1alpha1.Wave{{Name: "all", MaxConcurrent: &size}}}, nil
+	case f.strategy == "":
+		return fairleadv1alpha1.RolloutStrategySpec{}, nil
+	}
+	strategy := &fairleadv1alpha1.RolloutStrategy{}
+	err := hub.client.Get(ctx, client.ObjectKey{Name: f.strategy}, strategy)
+	switch {
+	case apierrors.IsNotFound(err):
+		return strategy.Spec, fmt.Errorf("the hub has no RolloutStrategy %q; see `kubectl get rolloutstrategies`", f.strategy)
+	case err != nil:
+		return strategy.Spec, fmt.Errorf("reading RolloutStrategy %q: %w", f.strategy, err)
+	}
+	return strategy.Spec, nil
+}
+
+func (f *upgradeFlags) run(ctx context.Context, env Environment, names []string) error {
+	hub, err := f.hub.open(env)
+	if err != nil {
+		return err
+	}
+	in := agents.Input{
+		Wanted:   clusterv1alpha1.WantedAgent{Image: f.image, Version: f.version, ReportWithin: &metav1.Duration{Duration: f.within}},
+		Approved: sets.New(f.approve...), Retry: sets.New[string](), Asked: map[string]time.Time{}, Well: map[string]time.Time{},
+	}
+	if in.Strategy, err = f.waves(ctx, hub); err != nil {
+		return err
+	}
+	begin, said := env.Clock.Now(), ""
+	for first := true; ; first = false {
+		if in.Clusters, err = f.which.of(ctx, hub, names); err != nil {
+			return err
+		}
+		if len(in.Clusters) == 0 {
+			return errors.New("there is no such cluster; `hub clusters` shows those that there are")
+		}
+		in.Now = env.Clock.Now()
+		if first && f.retry {
+			in.Retry = unsuccessful(in.Clusters, f.image)
+		}
+		d := agents.Decide(in)
+		if f.dryRun {
+			f.plan(env, d)
+			return nil
+		}
+		if now := countsOf(d.Waves); now != said {
+			said = now
+			say(env.Err, "%4s  %s", in.Now.Sub(begin).Round(time.Second), said)
+		}
+		remember(&in, d)
+		if err := askAll(ctx, hub, &in, d.Ask); err != nil {
+			return err
+		}
+		switch {
+		case d.Done:
+			return f.conclude(env, d)
+		case d.Stopped != "":
+			return &statusError{ExitNo, "the upgrade stopped: " + d.Stopped}
+		case in.Now.Sub(begin) >= f.timeout:
+			return &statusError{ExitTimeout, fmt.Sprintf("not done after %s: %s; the same command goes on", f.timeout, said)}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("told to stop; what was asked goes on, and the same command goes on with the rest")
+		case <-env.Clock.After(lookEvery):
+		}
+	}
+}
+
+// unsuccessful are the clusters whose agent went back from an image, or refused it.
+func unsuccessful(found []*clusterv1alpha1.Cluster, image string) sets.Set[string] {
+	out := sets.New[string]()
+	for _, c := range found {
+		wanted, report := c.Spec.Agent, c.Status.AgentUpgrade
+		if wanted != nil && wanted.Image == image && report != nil && report.Image == image && report.Attempt == wanted.Attempt &&
+			report.Phase != clusterv1alpha1.AgentUpgraded && report.Phase != clusterv1alpha1.AgentUpgrading {
+			out.Insert(c.Name)
+		}
+	}
+	return out
+}
+
+// remember notes since when clusters are under way and a wave is well.
+func remember(in *agents.Input, d agents.Decision) {
+	for _, w := range d.Waves {
+		for _, m := range w.Members {
+			if _, known := in.Asked[m.Name]; !known && m.State == agents.InFlight {
+				in.Asked[m.Name] = in.Now
+			}
+		}
+	}
+	if _, known := in.Well[d.Well]; d.Well != "" && !known {
+		in.Well[d.Well] = in.Now
+	}
+}
+
+// askAll has the agents of clusters become what is wanted.
+func askAll(ctx context.Context, hub *opened, in *agents.Input, names []string) error {
+	for _, name := range names {
+		if _, err := operate.UpgradeAgent(ctx, hub.client, name, in.Wanted, in.Retry.Has(name), contract.FieldManagerCLI); err != nil {
+			return err
+		}
+		in.Retry.Delete(name)
+		delete(in.Asked, name)
+	}
+	return nil
+}
+
+// plan says what would be done.
+func (f *upgradeFlags) plan(env Environment, d agents.Decision) {
+	for _, w := range d.Waves {
+		for _, m := range w.Members {
+			say(env.Out, "wave %s: %s (%s)", w.Name, m.Name, m.State)
+		}
+	}
+	for _, name := range d.Ask {
+		say(env.Out, "%s would be asked to run %s now", name, f.image)
+	}
+	if d.Stopped != "" {
+		say(env.Out, "nobody would be asked: %s", d.Stopped)
+	}
+}
+
+// conclude says what is left for people, once all that could be asked was.
+func (f *upgradeFlags) conclude(env Environment, d agents.Decision) error {
+	hands, failed := false, 0
+	for _, w := range d.Waves {
+		for _, m := range w.Members {
+			switch m.State {
+			case agents.ByHand:
+				hands = true
+				say(env.Out, "cluster %s is upgraded by its owner: %s", m.Name, m.Message)
+			case agents.Silent:
+				say(env.Out, "cluster %s is silent, and upgrades when it is back", m.Name)
+			case agents.Failed:
+				failed++
+				say(env.Out, "cluster %s was not upgraded: %s", m.Name, m.Message)
+			}
+		}
+	}
+	if hands {
+		say(env.Out, "Where the agent runs as a process, with the new program in the current folder:\n  %s", byHand)
+	}
+	if failed > 0 {
+		return &statusError{ExitNo, fmt.Sprintf("%d agents were not upgraded", failed)}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package agents
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+)
+
+// State is how far the upgrade of the agent of one cluster is.
+type State string
+
+// Values of State.
+const (
+	// Held : it waits for its turn.
+	Held State = "Held"
+	// InFlight : its agent was asked.
+	InFlight State = "InFlight"
+	// Upgraded : its agent is the wanted one.
+	Upgraded State = "Upgraded"
+	// Failed : its agent went back, or says nothing about the upgrade.
+	Failed State = "Failed"
+	// ByHand : its agent does not upgrade itself, or is not allowed to.
+	ByHand State = "ByHand"
+	// Silent : the hub does not hear its agent, which is asked at the end and catches up.
+	Silent State = "Silent"
+)
+
+// Member is one cluster of a wave.
+type Member struct {
+	Name    string
+	State   State
+	Message string
+	// asked says that its Cluster names the wanted agent.
+	asked bool
+}
+
+// Wave is one of the strategy.
+type Wave struct {
+	Name    string
+	Members []Member
+}
+
+// Input is what is decided by.
+type Input struct {
+	// Wanted is the agent that the clusters are to run.
+	Wanted clusterv1alpha1.WantedAgent
+	// Strategy has the waves. What it leaves out has its default.
+	Strategy fairleadv1alpha1.RolloutStrategySpec
+	// Clusters are all that are to have it.
+	Clusters []*clusterv1alpha1.Cluster
+	// Retry are those that are asked again though they have answered.
+	Retry sets.Set[string]
+	// Approved are the waves that a person lets pass.
+	Approved sets.Set[string]
+	// Asked is since when clusters are known to have been asked, and Well since when waves are known
+	// to be well. One that is not there is so since Now.
+	Asked, Well map[string]time.Time
+	// Now is what time it is.
+	Now time.Time
+}
+
+// Decision is what is to be done.
+type Decision struct {
+	// Ask are the clusters to be asked now.
+	Ask []string
+	// Waves say where each cluster stands.
+	Waves []Wave
+	// Well is the wave that is well now and waits for its soak time; empty if there is none.
+	Well string
+	// Stopped is why no more clusters are asked until a person does something; empty if they are.
+	Stopped string
+	// Done says that each cluster was asked and none is in flight.
+	Done bool
+}

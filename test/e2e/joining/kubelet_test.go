@@ -1,0 +1,178 @@
+package joining
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"fairlead.dev/test/process"
+)
+
+// kubelet runs what the pods in karmada-system of the member would run: the program that an image
+// stands for, with the pod's arguments and environment, as its service account.
+type kubelet struct {
+	w      *world
+	client kubernetes.Interface
+	dir    string
+	// images are the command lines before the arguments, by image. One that is not there cannot be pulled.
+	images map[string][]string
+
+	mu   sync.Mutex
+	pods map[types.UID]*process.Process
+	// names are those of the pods.
+	names map[types.UID]string
+}
+
+func (w *world) startKubelet(images map[string][]string) *kubelet {
+	w.T.Helper()
+	config, err := w.Config(member)
+	w.G.Expect(err).NotTo(HaveOccurred())
+	clientset, err := kubernetes.NewForConfig(config)
+	w.G.Expect(err).NotTo(HaveOccurred())
+	k := &kubelet{w: w, client: clientset, dir: w.T.TempDir(), images: images, pods: map[types.UID]*process.Process{}, names: map[types.UID]string{}}
+	ctx, cancel := context.WithCancel(w.T.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			if err := k.sync(ctx); err != nil && ctx.Err() == nil {
+				w.T.Log("the kubelet of the test:", err)
+			}
+			return false, nil
+		})
+	}()
+	w.T.Cleanup(func() {
+		cancel()
+		<-done
+		k.kill("")
+		if w.T.Failed() {
+			logs, _ := filepath.Glob(filepath.Join(k.dir, "*.log"))
+			for _, log := range logs {
+				raw, _ := os.ReadFile(log)
+				w.T.Log(log, string(raw))
+			}
+		}
+	})
+	return k
+}
+
+// kill ends the processes of the pods whose names begin with a prefix, as kill -9 does; it says
+// how many those were.
+func (k *kubelet) kill(prefix string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := 0
+	for uid, p := range k.pods {
+		if strings.HasPrefix(k.names[uid], prefix) {
+			p.Kill()
+			n++
+		}
+	}
+	return n
+}
+
+// pull has an image there that was not.
+func (k *kubelet) pull(image string, command ...string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.images[image] = command
+}
+
+// sync starts what is to run and did not, or not any more, and ends what is not to.
+func (k *kubelet) sync(ctx context.Context) error {
+	list, err := k.client.CoreV1().Pods("karmada-system").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	there := map[types.UID]bool{}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		command, pulled := k.images[pod.Spec.Containers[0].Image]
+		if pod.DeletionTimestamp != nil || !pulled || !strings.HasPrefix(pod.Name, "fairlead-agent-") {
+			continue
+		}
+		there[pod.UID] = true
+		if p := k.pods[pod.UID]; p == nil || p.Ended() {
+			if k.pods[pod.UID], err = k.start(ctx, pod, command); err != nil {
+				return err
+			}
+			k.names[pod.UID] = pod.Name
+		}
+	}
+	for uid, p := range k.pods {
+		if !there[uid] {
+			p.Kill()
+			delete(k.pods, uid)
+		}
+	}
+	return nil
+}
+
+func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, command []string) (*process.Process, error) {
+	token, err := k.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.LoadFromFile(k.w.Kubeconfig(member))
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range config.AuthInfos {
+		user.ClientCertificateData, user.ClientKeyData, user.Token = nil, nil, token.Status.Token
+	}
+	dir := filepath.Join(k.dir, string(pod.UID))
+	kubeconfig := dir + ".kubeconfig"
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		return nil, err
+	}
+	var args []string
+	for _, e := range pod.Spec.Containers[0].Env {
+		value := e.Value
+		if e.ValueFrom != nil { // the one field that is asked for
+			value = pod.Annotations["fairlead.dev/agent-upgrade"]
+		}
+		args = append(args, e.Name+"="+value)
+	}
+	args = append(args, command...)
+	for _, arg := range pod.Spec.Containers[0].Args {
+		if arg == ":10357" { // pods have addresses of their own, these do not
+			arg = "127.0.0.1:0"
+		}
+		args = append(args, strings.ReplaceAll(arg, "/var/lib/fairlead/agent", dir))
+	}
+	args = append(args, "--kubeconfig", kubeconfig)
+	if pod.Spec.Containers[0].Args[0] == "run" {
+		args = append(args, "--cluster-status-update-frequency", "1s")
+	}
+	return process.Start(process.Spec{Executable: "/usr/bin/env", Args: args, Log: filepath.Join(k.dir, pod.Name+".log")})
+}
+
+// installInside joins the member under a name, with an agent inside it that a kubelet runs.
+func (w *world) installInside(t *testing.T, name string, images map[string][]string, flags ...string) *kubelet {
+	t.Helper()
+	k := w.startKubelet(images)
+	out, err := w.agent(nil, append(append([]string{"join", "--install", "--kubeconfig", w.Kubeconfig(member)}, w.joinArguments(name)...), flags...)...)
+	w.G.Expect(err).NotTo(HaveOccurred(), out)
+	t.Cleanup(func() {
+		k.kill("")
+		_, err := w.Kubectl(context.Background(), member, "delete", "deployments,networkpolicies,persistentvolumeclaims,configmaps,secrets,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings", "-n", "karmada-system", "-l", "app.kubernetes.io/name=fairlead-agent")
+		w.G.Expect(err).NotTo(HaveOccurred())
+	})
+	return k
+}

@@ -1,0 +1,91 @@
+package joining
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/test/fleet"
+)
+
+// want has the hub want an image of a cluster's agent.
+func (w *world) want(cluster, image, within string) {
+	w.T.Helper()
+	w.MustKubectl(fleet.HubName, "patch", "cluster", cluster, "--type", "merge", "-p",
+		fmt.Sprintf(`{"spec":{"agent":{"image":%q,"reportWithin":%q,"attempt":0}}}`, image, within))
+}
+
+// upgrade returns what the hub was told of the upgrade of a cluster's agent: wanted, phase, running, message.
+func (w *world) upgrade(g Gomega, cluster string) string {
+	out, err := w.Kubectl(w.T.Context(), fleet.HubName, "get", "cluster", cluster, "-o",
+		"jsonpath={.status.agentUpgrade.image} {.status.agentUpgrade.phase} {.status.agentUpgrade.running} {.status.agentUpgrade.message}")
+	g.Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// runs returns the image of the agent in the member, and that of the guard, with how many of each are to run.
+func (w *world) runs(g Gomega) string {
+	out, err := w.Kubectl(w.T.Context(), member, "get", "deployments", "-n", "karmada-system", "fairlead-agent", "fairlead-agent-guard",
+		"-o", "jsonpath={range .items[*]}{.spec.template.spec.containers[0].image}*{.spec.replicas} {end}")
+	g.Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// TestAnAgentIsUpgradedFromTheHub has an agent in its member upgraded, to images that work, that are
+// never pulled and that do not start, while it and its guard are killed.
+func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
+	w := up(t)
+	program := w.Program("agent")
+	images := map[string][]string{"r.example/agent:v1": {program}, "r.example/agent:v2": {program},
+		"r.example/agent:broken": {"/bin/sh", "-c", `exec "$0" "$@" --no-such-flag`, program}}
+	k := w.installInside(t, "inside", images, "--image", "r.example/agent:v1", "--namespaces", "default", "--kinds", "configmaps")
+	w.AwaitReady("inside")
+
+	w.Operate("upgrade", "agents", "inside", "--image", "r.example/agent:v2")
+	w.G.Expect(w.upgrade(w.G, "inside")).To(Equal("r.example/agent:v2 Upgraded r.example/agent:v2 upgraded from r.example/agent:v1"))
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.runs(g)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "), "the guard has gone to sleep, and is as new as the agent")
+	})
+
+	out := w.Operate("upgrade", "agents", "inside", "--image", "evil.example/agent:v3")
+	w.G.Expect(out).To(ContainSubstring("the owner of the member allows images of r.example/agent only"))
+	w.G.Expect(w.runs(w.G)).To(HavePrefix("r.example/agent:v2*1 "))
+	for verb, right := range map[string]string{"patch": "deployments.apps/fairlead-agent", "update": "deployments.apps/fairlead-agent-guard"} {
+		out, _ := w.Kubectl(t.Context(), member, "auth", "can-i", verb, right, "-n", "karmada-system", "--as", "system:serviceaccount:karmada-system:fairlead-agent")
+		w.G.Expect(out).NotTo(HavePrefix("yes"), "no Work can bring another image past the guard: %s %s", verb, right)
+	}
+
+	// Whatever is killed meanwhile, an agent that cannot be heard is gone back from.
+	for _, image := range []string{"r.example/agent:broken", "r.example/agent:absent"} {
+		w.want("inside", image, "2s")
+		w.Eventually(func(g Gomega) { g.Expect(w.runs(g)).To(HavePrefix(image + "*1")) })
+		k.kill("")
+		w.Eventually(func(g Gomega) {
+			g.Expect(w.upgrade(g, "inside")).To(HavePrefix(image + " RolledBack r.example/agent:v2 the hub did not hear it within 2s, so r.example/agent:v2 runs again"))
+			g.Expect(w.runs(g)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "))
+		})
+	}
+	w.G.Expect(w.Operate("clusters", "describe", "inside")).To(ContainSubstring("Its agent went back from r.example/agent:absent"))
+
+	// It is tried again only if somebody says so, and succeeds once the image is there.
+	again := []string{"upgrade", "agents", "inside", "--image", "r.example/agent:absent", "--kubeconfig", w.Kubeconfig(fleet.HubName)}
+	_, err := w.Run(t.Context(), "hub", again...)
+	w.G.Expect(err).To(MatchError(ContainSubstring("in wave canary the upgrade failed in inside, and 0 may")))
+	k.pull("r.example/agent:absent", program)
+	out, err = w.Run(t.Context(), "hub", append(again, "--retry")...)
+	w.G.Expect(err).NotTo(HaveOccurred(), out)
+	w.G.Expect(w.upgrade(w.G, "inside")).To(HavePrefix("r.example/agent:absent Upgraded "))
+}
+
+// TestAnAgentThatIsAProcessIsUpgradedByItsOwner has the hub say how.
+func TestAnAgentThatIsAProcessIsUpgradedByItsOwner(t *testing.T) {
+	w := up(t)
+	dir := t.TempDir()
+	w.RunAgent(filepath.Join(dir, "log"), append(w.joinArguments("process"), "--cluster-status-update-frequency", "1s", "--kubeconfig", w.Kubeconfig(member), "--state-dir", filepath.Join(dir, "state"))...)
+	w.AwaitReady("process")
+	out := w.Operate("upgrade", "agents", "--all", "--image", "r.example/agent:v9")
+	w.G.Expect(out).To(And(ContainSubstring("cluster process is upgraded by its owner: it runs as a process"), ContainSubstring("systemctl restart fairlead-agent")))
+	w.G.Expect(w.Operate("upgrade", "status")).To(MatchRegexp(`process +NotInPod +r.example/agent:v9`))
+}
