@@ -17,6 +17,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/version"
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
@@ -199,6 +200,11 @@ func remarks(c *clusterv1alpha1.Cluster, row *Cluster, now time.Time) []string {
 	}
 	if row.Report != nil && row.Report.Journal != nil && row.Report.Journal.Failing {
 		say("Its agent cannot write its journal; free space on its disk or mend it.")
+	}
+	for _, said := range []string{upgradeOf(c), version.SkewOf(row.Agent)} {
+		if said != "" {
+			out = append(out, said)
+		}
 	}
 	return out
 }

@@ -1,0 +1,45 @@
+package version
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// Agents is how many minor versions an agent may be older than its hub.
+const Agents = 2
+
+// Skew says what is to be done about an agent of a version at a hub of another, in a sentence; empty
+// if nothing is, or if one of them is no release: who builds from commits knows which.
+func Skew(hub, agent string) string {
+	of, ok := release(hub)
+	is, ok2 := release(agent)
+	switch {
+	case !ok || !ok2:
+		return ""
+	case is.Major() > of.Major() || is.Major() == of.Major() && is.Minor() > of.Minor():
+		return fmt.Sprintf("Its agent (%s) is newer than this hub (%s), and may do less than with a hub of its own version; upgrade the hub.", is, of)
+	case is.Major() < of.Major() || is.Minor()+Agents < of.Minor():
+		return fmt.Sprintf("Its agent (%s) is too old for this hub (%s), which works with agents of up to %d minor versions before; see `hub upgrade agents`.", is, of, Agents)
+	}
+	return ""
+}
+
+// SkewOf is Skew at the hub that this program is.
+func SkewOf(agent string) string {
+	if _, ok := release(agent); !ok {
+		return "" // what this one was built from takes a while to find out
+	}
+	return Skew(Of().Version, agent)
+}
+
+// release reads a version that was tagged; false if it is made of a commit.
+func release(text string) (*version.Version, bool) {
+	text, _, _ = strings.Cut(text, " ")
+	if !strings.HasPrefix(text, "v") || strings.HasPrefix(text, "v0.0.0-") {
+		return nil, false
+	}
+	v, err := version.ParseSemantic(text)
+	return v, err == nil
+}
