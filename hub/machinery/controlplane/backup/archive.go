@@ -111,7 +111,7 @@ func newReader(in io.Reader) (*reader, error) {
 		return nil, fmt.Errorf("reading the contents of the backup: %w", err)
 	}
 	if r.Format != format {
-		return nil, fmt.Errorf("the backup has format %d, and this program (which restores format %d) is of another version: use the one that made it, %s", r.Format, format, r.Version)
+		return nil, fmt.Errorf("the backup has format %d, and this program (which restores format %d) is of another version: use the one that made it, %q", r.Format, format, r.Version)
 	}
 	for _, name := range required() {
 		if r.SHA256[name] == "" {
@@ -121,25 +121,29 @@ func newReader(in io.Reader) (*reader, error) {
 	return r, nil
 }
 
-// next returns the name of the next entry, or "" after the last, when every entry was there.
-func (r *reader) next() (string, error) {
+// next returns the name and the size of the next entry, or "" after the last, when every entry was there. What says that it is small is
+// not larger, whatever it was made of: it is read into memory.
+func (r *reader) next() (name string, size int64, err error) {
 	header, err := r.tar.Next()
 	if errors.Is(err, io.EOF) {
 		for name := range r.SHA256 {
 			if !r.seen[name] {
-				return "", fmt.Errorf("the backup ends without %s: it was cut short", name)
+				return "", 0, fmt.Errorf("the backup ends without %s: it was cut short", name)
 			}
 		}
-		return "", nil
+		return "", 0, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("the backup is damaged: %w", err)
+		return "", 0, fmt.Errorf("the backup is damaged: %w", err)
 	}
 	if r.SHA256[header.Name] == "" || r.seen[header.Name] {
-		return "", fmt.Errorf("the backup is damaged: it holds %q, of which its contents do not tell", header.Name)
+		return "", 0, fmt.Errorf("the backup is damaged: it holds %q, of which its contents do not tell", header.Name)
+	}
+	if header.Name != databaseName && header.Size > maxSmall {
+		return "", 0, fmt.Errorf("the backup is damaged: %q has %d bytes, which no key has", header.Name, header.Size)
 	}
 	r.seen[header.Name] = true
-	return header.Name, nil
+	return header.Name, header.Size, nil
 }
 
 // copy copies the entry, and fails if it is not what the contents say.

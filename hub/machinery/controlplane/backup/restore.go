@@ -56,7 +56,7 @@ func unpack(ctx context.Context, in io.Reader, dir *datadir.Dir, snapshotPath st
 		return nil, err
 	}
 	for ctx.Err() == nil {
-		name, err := archive.next()
+		name, size, err := archive.next()
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,10 @@ func unpack(ctx context.Context, in io.Reader, dir *datadir.Dir, snapshotPath st
 			return &archive.contents, nil
 		}
 		if name == databaseName {
-			err = archive.toFile(name, snapshotPath)
+			// The snapshot, and the database that is made of it.
+			if err = datadir.HasRoom(dir.Root(), 2*size+datadir.NewDatabase); err == nil {
+				err = archive.toFile(name, snapshotPath)
+			}
 		} else {
 			err = archive.toDir(name, dir)
 		}

@@ -50,6 +50,8 @@ func TestWhatIsNoWholeBackupIsRefusedAndLeavesNothing(t *testing.T) {
 	more.SHA256 = maps.Clone(sums)
 	more.SHA256[portName] = sums[secrets()[0]]
 	whole := archive(t, good, entries)
+	bomb := maps.Clone(entries)
+	bomb[secrets()[0]] = strings.Repeat("\x00", maxSmall+1)
 
 	for name, test := range map[string]struct {
 		data []byte
@@ -59,6 +61,7 @@ func TestWhatIsNoWholeBackupIsRefusedAndLeavesNothing(t *testing.T) {
 		"something else":                         {[]byte("apiVersion: v1"), "no backup of a hub"},
 		"a backup that was cut short":            {whole[:len(whole)/2], "backup"},
 		"a backup that was changed":              {archive(t, good, changed), "does not have the checksum"},
+		"a backup with more than memory has":     {archive(t, good, bomb), "which no key has"},
 		"a backup of a later format":             {archive(t, newer, entries), "of another version"},
 		"a backup without a key":                 {archive(t, fewer, entries), "lacks " + secrets()[1]},
 		"a backup that lacks what it tells of":   {archive(t, more, entries), "ends without port"},

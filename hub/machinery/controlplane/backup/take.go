@@ -151,6 +151,9 @@ func takeSnapshot(ctx context.Context, client *clientv3.Client, dir *datadir.Dir
 		return nil, fmt.Errorf("making a file for the snapshot: %w", err)
 	}
 	if err = os.Remove(file.Name()); err == nil {
+		err = hasRoom(ctx, client, dir)
+	}
+	if err == nil {
 		err = database.Copy(ctx, client, file)
 	}
 	if err != nil {
@@ -158,4 +161,13 @@ func takeSnapshot(ctx context.Context, client *clientv3.Client, dir *datadir.Dir
 		return nil, err
 	}
 	return file, nil
+}
+
+// hasRoom says whether a copy of the database can be made beside it.
+func hasRoom(ctx context.Context, client *clientv3.Client, dir *datadir.Dir) error {
+	status, err := client.Status(ctx, client.Endpoints()[0])
+	if err != nil {
+		return fmt.Errorf("asking the database for its size: %w", err)
+	}
+	return datadir.HasRoom(dir.Run(), status.DbSize)
 }

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/database"
+	"fairlead.dev/hub/machinery/controlplane/datadir"
 	"fairlead.dev/hub/machinery/controlplane/encryption"
 )
 
@@ -81,6 +82,10 @@ func (r run) rebuild(ctx context.Context, client *clientv3.Client) error {
 	status, err := client.Status(ctx, client.Endpoints()[0])
 	if err != nil {
 		return fmt.Errorf("asking the database for its revision: %w", err)
+	}
+	// Copying without room would end etcd, and with it the hub.
+	if err := datadir.HasRoom(r.runDir, 2*status.DbSize+datadir.NewDatabase); err != nil {
+		return err
 	}
 	// Whoever was killed after that has compacted it already.
 	if _, err := client.Compact(ctx, status.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
