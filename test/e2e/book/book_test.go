@@ -1,0 +1,130 @@
+package book
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/issuer"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // the programs have logs of their own
+	cluster.Main(m)
+}
+
+// pages are those with something to run, in the order in which an operator may do it.
+func pages() []string {
+	return []string{"machine.md", "backup.md", "login.md", "audit.md", "encryption.md", "rotation.md", "disaster.md", "upgrade.md", "leaving.md"}
+}
+
+// exceptions are the pages with blocks that are not run, how many these are, and why.
+func exceptions() map[string]exception {
+	return map[string]exception{
+		"backup.md":   {1, "containers: test/network has them where there is a Docker engine"},
+		"machines.md": {2, "an etcd of three members: test/machines has one, and kills hubs and members"},
+		"rotation.md": {1, "agents take an hour to renew their certificates: test/e2e/exchange takes these steps with one that does not wait"},
+		"sizing.md":   {1, "a measurement takes its time"},
+	}
+}
+
+// needs are programs that pages use and not every machine has.
+func needs() map[string][]string { return map[string][]string{"audit.md": {"jq"}} }
+
+type exception struct {
+	blocks int
+	why    string
+}
+
+func TestEveryBlockOfTheBookIsRunOrAnException(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	all, err := filepath.Glob(filepath.Join(book(t), "*.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).NotTo(BeEmpty())
+	index, err := os.ReadFile(filepath.Join(book(t), "README.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, path := range all {
+		page := filepath.Base(path)
+		blocks, err := read(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		number := map[string]int{}
+		for _, b := range blocks {
+			number[b.language]++
+			g.Expect(b.language).To(BeElementOf(shell, console), "%s:%d: a block is of the language sh, which is run, or console, which is not", page, b.line)
+		}
+		g.Expect(number[console]).To(Equal(exceptions()[page].blocks), "%s: each block that is not run is an exception with its reason", page)
+		if number[shell] > 0 {
+			g.Expect(pages()).To(ContainElement(page), "%s has blocks of shell, which are run", page)
+		}
+		if page != "README.md" {
+			g.Expect(string(index)).To(ContainSubstring("]("+page+")"), "the index leads to each page")
+		}
+	}
+}
+
+// book is the folder of the pages.
+func book(t *testing.T) string {
+	t.Helper()
+	root, err := cluster.Root()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return filepath.Join(root, "manifests", "install")
+}
+
+// patience is how long things may take on a machine that does other work too.
+const (
+	patience = 2 * time.Minute
+	poll     = 200 * time.Millisecond
+)
+
+func TestTheBookWorksAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	login := issuer.Start(t)
+	// No pods run in it, so an API is enough.
+	member := cluster.Start(t, cluster.Options{Name: "edge-1"})
+	m := newMachine(t, "hub.example.com", "127.0.0.1", "https://login.example.com/realms/ops", login.URL)
+	g := NewWithT(t)
+	g.Expect(os.Symlink(member.Kubeconfig, filepath.Join(m.home(), "edge-1.kubeconfig"))).To(Succeed())
+	g.Expect(os.MkdirAll(m.path("/etc/fairlead"), 0o700)).To(Succeed())
+	g.Expect(os.Symlink(login.CAFile, m.path("/etc/fairlead/login-ca.crt"))).To(Succeed())
+	var sent types.UID
+	works := func(t *testing.T) { m.change(t, member, sent) }
+	// after is what has to be when a page was done, beside what its own commands look at.
+	after := map[string]func(t *testing.T){
+		"machine.md":  func(t *testing.T) { sent = m.send(t, member) },
+		"login.md":    func(t *testing.T) { m.signIn(t, login) },
+		"disaster.md": works, "upgrade.md": works,
+		"leaving.md": func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(uid(t, g, member)).To(Equal(sent), "it was never deleted")
+		},
+	}
+	for _, page := range pages() {
+		blocks, err := read(filepath.Join(book(t), page))
+		g.Expect(err).NotTo(HaveOccurred())
+		ran := t.Run(page, func(t *testing.T) {
+			for _, program := range needs()[page] {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skipf("the page needs %s, which is not on this machine", program)
+				}
+			}
+			m.run(t, page, blocks)
+			if look := after[page]; look != nil {
+				look(t)
+			}
+		})
+		if !ran {
+			return // what comes next builds on it
+		}
+	}
+}

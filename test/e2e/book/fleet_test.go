@@ -1,0 +1,92 @@
+package book
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/kube"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/issuer"
+)
+
+// template is what the hub of the book sends to its cluster.
+func template() *corev1.ConfigMap {
+	object := &corev1.ConfigMap{}
+	object.Namespace, object.Name = corev1.NamespaceDefault, "book"
+	object.Data = map[string]string{"page": "1"}
+	return object
+}
+
+// hub returns how the administrator reaches the hub, which may have another port after a restore.
+func (m *machine) hub(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", m.path("/var/lib/fairlead/admin.kubeconfig"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return config
+}
+
+// send sends the template to the member, and returns by what it is known there.
+func (m *machine) send(t *testing.T, member *cluster.Cluster) (id types.UID) {
+	t.Helper()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	hub, err := client.New(m.hub(t), client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(hub.Create(t.Context(), template())).To(Succeed())
+	g.Eventually(func() error {
+		return hub.Create(t.Context(), builder.MakePolicy(corev1.NamespaceDefault, "book").Select("v1", "ConfigMap", "book").Clusters("edge-1").Obj())
+	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	g.Eventually(func(g Gomega) { id = uid(t, g, member) }).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	return id
+}
+
+// change changes the template, and waits until the member has that: all of them are there, and talk to each other.
+func (m *machine) change(t *testing.T, member *cluster.Cluster, sent types.UID) {
+	t.Helper()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	hub, err := client.New(m.hub(t), client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	object := template()
+	object.Data["page"] = t.Name()
+	g.Expect(hub.Update(t.Context(), object)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(uid(t, g, member)).To(Equal(sent), "it was never deleted")
+		got := template()
+		g.Expect(member.Client(t).Get(t.Context(), client.ObjectKeyFromObject(got), got)).To(Succeed())
+		g.Expect(got.Data).To(HaveKeyWithValue("page", t.Name()))
+	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+}
+
+// uid is by what the object of the template is known in the member.
+func uid(t *testing.T, g Gomega, member *cluster.Cluster) types.UID {
+	t.Helper()
+	object := template()
+	g.Expect(member.Client(t).Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+	return object.UID
+}
+
+// signIn has somebody use the API with a token of the issuer.
+func (m *machine) signIn(t *testing.T, login *issuer.Issuer) {
+	t.Helper()
+	g := NewWithT(t)
+	config := rest.AnonymousClientConfig(m.hub(t))
+	config.BearerToken = login.Sign(login.Claims("1", []string{"operators"}, time.Hour).With("email", "ann@example.com"))
+	g.Eventually(func(g Gomega) { // the API asks the issuer now and then
+		hub, err := client.New(config, client.Options{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(hub.List(t.Context(), &corev1.SecretList{})).To(Succeed())
+	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+}
