@@ -1,0 +1,77 @@
+package disk
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/test/process"
+)
+
+// Disk is a small disk.
+type Disk struct {
+	// Path is where it is, for all processes of this user.
+	Path string
+
+	mount string
+	pid   int
+}
+
+// enter are the arguments of unshare and nsenter, which somebody who is not root needs a namespace of users for as well.
+func enter(more ...string) []string {
+	if os.Geteuid() == 0 {
+		return append([]string{"-m"}, more...)
+	}
+	return append([]string{"-Um"}, more...)
+}
+
+// Small makes a disk of so many MB, and skips the test where that cannot be.
+func Small(t *testing.T, megabytes int) Disk {
+	t.Helper()
+	g := NewWithT(t)
+	for _, program := range []string{"unshare", "nsenter", "mount"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("a small disk needs the program %s, which is not on this machine", program)
+		}
+	}
+	dir := t.TempDir()
+	d := Disk{mount: filepath.Join(dir, "disk")}
+	g.Expect(os.Mkdir(d.mount, 0o700)).To(Succeed())
+	log := filepath.Join(dir, "log")
+	script := fmt.Sprintf("mount -t tmpfs -o mode=0700,size=%dm tmpfs %s && echo mounted && exec sleep infinity", megabytes, d.mount)
+	args := enter("sh", "-c", script)
+	if os.Geteuid() != 0 {
+		args = append([]string{"-r"}, args...)
+	}
+	p, err := process.Start(process.Spec{Executable: "unshare", Args: args, Log: log})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(p.Kill)
+	said := func() string {
+		data, _ := os.ReadFile(log)
+		return string(data)
+	}
+	g.Eventually(func() bool { return p.Ended() || strings.Contains(said(), "mounted") }).WithTimeout(patience).Should(BeTrue())
+	if p.Ended() {
+		t.Skipf("a small disk cannot be mounted here: %s", said())
+	}
+	d.pid = p.PID()
+	d.Path = filepath.Join("/proc", fmt.Sprint(d.pid), "root", d.mount)
+	return d
+}
+
+// Grow makes the disk one of so many MB.
+func (d Disk) Grow(t *testing.T, megabytes int) {
+	t.Helper()
+	args := enter("-t", fmt.Sprint(d.pid), "mount", "-o", fmt.Sprintf("remount,size=%dm", megabytes), d.mount)
+	out, err := exec.CommandContext(t.Context(), "nsenter", args...).CombinedOutput() //nolint:gosec // of the test
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+}
+
+// patience is how long it may take to mount a disk on a machine that does other work too.
+const patience = 30 * time.Second
