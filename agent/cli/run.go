@@ -164,7 +164,7 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 func (f *runFlags) self() upgrade.Self {
 	build := version.Of()
 	out := upgrade.Self{
-		Deployment: f.deployment, InPod: f.deployment != "" || os.Getenv(podVariable) != "", Start: os.Getenv(contract.AgentStartVariable),
+		Deployment: f.deployment, InPod: f.deployment != "" || f.member.kubeconfig == "" && os.Getenv(podVariable) != "", Start: os.Getenv(contract.AgentStartVariable),
 		Versions: []string{build.Short(), build.Version, build.ImageTag},
 	}
 	if program, err := os.Executable(); err == nil {

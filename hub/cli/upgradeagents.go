@@ -116,7 +116,7 @@ func (f *upgradeFlags) run(ctx context.Context, env Environment, names []string)
 	}
 	in := agents.Input{
 		Wanted:   clusterv1alpha1.WantedAgent{Image: f.image, Version: f.version, ReportWithin: &metav1.Duration{Duration: f.within}},
-		Approved: sets.New(f.approve...), Retry: sets.New[string](), Asked: map[string]time.Time{}, Well: map[string]time.Time{},
+		Approved: sets.New(f.approve...), Retry: sets.New[string](), Asked: map[string]time.Time{},
 	}
 	if in.Strategy, err = f.waves(ctx, hub); err != nil {
 		return err
@@ -138,7 +138,11 @@ func (f *upgradeFlags) run(ctx context.Context, env Environment, names []string)
 			f.plan(env, d)
 			return nil
 		}
-		if now := countsOf(d.Waves); now != said {
+		now := countsOf(d.Waves)
+		if d.Soaking != "" {
+			now += fmt.Sprintf("; wave %s soaks until %s", d.Soaking, d.Until.UTC().Format(time.RFC3339))
+		}
+		if now != said {
 			said = now
 			say(env.Err, "%4s  %s", in.Now.Sub(begin).Round(time.Second), said)
 		}
@@ -175,7 +179,7 @@ func unsuccessful(found []*clusterv1alpha1.Cluster, image string) sets.Set[strin
 	return out
 }
 
-// remember notes since when clusters are under way and a wave is well.
+// remember notes since when clusters are under way.
 func remember(in *agents.Input, d agents.Decision) {
 	for _, w := range d.Waves {
 		for _, m := range w.Members {
@@ -183,9 +187,6 @@ func remember(in *agents.Input, d agents.Decision) {
 				in.Asked[m.Name] = in.Now
 			}
 		}
-	}
-	if _, known := in.Well[d.Well]; d.Well != "" && !known {
-		in.Well[d.Well] = in.Now
 	}
 }
 

@@ -61,7 +61,7 @@ func memberOf(in Input, c *clusterv1alpha1.Cluster) Member {
 		out.Message = report.Message
 		switch report.Phase {
 		case clusterv1alpha1.AgentUpgraded:
-			out.State = Upgraded
+			out.State, out.since = Upgraded, report.Time.Time
 			return out
 		case clusterv1alpha1.AgentRolledBack:
 			out.State = Failed
@@ -131,12 +131,22 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, w *Wave, out *Decision) bool 
 		out.Stopped = fmt.Sprintf("wave %s is well, and waits for somebody to approve it with --approve %s", w.Name, w.Name)
 		return false
 	}
-	since, known := in.Well[w.Name]
-	if soak := spec.Soak.Duration; soak > 0 && (!known || in.Now.Sub(since) < soak) && !settled(out.Waves, w) {
-		out.Well = w.Name
+	if until := wellSince(w).Add(spec.Soak.Duration); spec.Soak.Duration > 0 && in.Now.Before(until) && !settled(out.Waves, w) {
+		out.Soaking, out.Until = w.Name, until
 		return false
 	}
 	return true
+}
+
+// wellSince is when the last of a wave was upgraded.
+func wellSince(w *Wave) time.Time {
+	var out time.Time
+	for _, m := range w.Members {
+		if m.since.After(out) {
+			out = m.since
+		}
+	}
+	return out
 }
 
 // settled says that a wave after this one has begun: it has passed already.

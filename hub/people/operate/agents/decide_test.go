@@ -31,7 +31,7 @@ func fleet(n int) []*clusterv1alpha1.Cluster {
 func asking(clusters []*clusterv1alpha1.Cluster, waves ...fairleadv1alpha1.Wave) Input {
 	return Input{
 		Wanted: clusterv1alpha1.WantedAgent{Image: "agent:v2"}, Strategy: fairleadv1alpha1.RolloutStrategySpec{Waves: waves},
-		Clusters: clusters, Asked: map[string]time.Time{}, Well: map[string]time.Time{}, Now: now,
+		Clusters: clusters, Asked: map[string]time.Time{}, Now: now,
 	}
 }
 
@@ -41,7 +41,7 @@ func answer(in Input, names []string, phase clusterv1alpha1.AgentUpgradePhase) {
 		for _, name := range names {
 			if c.Name == name {
 				c.Spec.Agent = in.Wanted.DeepCopy()
-				c.Status.AgentUpgrade = &clusterv1alpha1.AgentUpgrade{Image: in.Wanted.Image, Phase: phase}
+				c.Status.AgentUpgrade = &clusterv1alpha1.AgentUpgrade{Image: in.Wanted.Image, Phase: phase, Time: metav1.NewTime(now)}
 			}
 		}
 	}
@@ -142,10 +142,10 @@ func TestApprovalsAndSoakTimesAreKept(t *testing.T) {
 		fairleadv1alpha1.Wave{Name: "rest", Approval: fairleadv1alpha1.ApprovalBefore})
 	answer(in, Decide(in).Ask, clusterv1alpha1.AgentUpgraded)
 	d := Decide(in)
-	g.Expect(d).To(And(HaveField("Well", "first"), HaveField("Ask", BeEmpty()), HaveField("Done", false)))
-	in.Well["first"] = now.Add(-59 * time.Minute)
-	g.Expect(Decide(in).Ask).To(BeEmpty())
-	in.Well["first"] = now.Add(-time.Hour)
+	g.Expect(d).To(And(HaveField("Soaking", "first"), HaveField("Until", now.Add(time.Hour)), HaveField("Ask", BeEmpty()), HaveField("Done", false)))
+	in.Now = now.Add(59 * time.Minute)
+	g.Expect(Decide(in).Soaking).To(Equal("first"))
+	in.Now = now.Add(time.Hour)
 	g.Expect(Decide(in).Stopped).To(ContainSubstring("--approve rest"))
 	in.Approved = sets.New("rest")
 	g.Expect(Decide(in).Ask).To(HaveLen(2))

@@ -35,6 +35,8 @@ type Member struct {
 	Message string
 	// asked says that its Cluster names the wanted agent.
 	asked bool
+	// since is since when it is upgraded, as its agent says.
+	since time.Time
 }
 
 // Wave is one of the strategy.
@@ -55,9 +57,8 @@ type Input struct {
 	Retry sets.Set[string]
 	// Approved are the waves that a person lets pass.
 	Approved sets.Set[string]
-	// Asked is since when clusters are known to have been asked, and Well since when waves are known
-	// to be well. One that is not there is so since Now.
-	Asked, Well map[string]time.Time
+	// Asked is since when clusters are known to have been asked. One that is not there is so since Now.
+	Asked map[string]time.Time
 	// Now is what time it is.
 	Now time.Time
 }
@@ -68,8 +69,10 @@ type Decision struct {
 	Ask []string
 	// Waves say where each cluster stands.
 	Waves []Wave
-	// Well is the wave that is well now and waits for its soak time; empty if there is none.
-	Well string
+	// Soaking is the wave that is well now and waits for its soak time, which ends at Until; empty if
+	// there is none.
+	Soaking string
+	Until   time.Time
 	// Stopped is why no more clusters are asked until a person does something; empty if they are.
 	Stopped string
 	// Done says that each cluster was asked and none is in flight.
