@@ -83,6 +83,7 @@ type joinFlags struct {
 	skipCA      bool
 	clusterName string
 	onRetire    string
+	account     string
 	timeout     time.Duration
 }
 
@@ -94,7 +95,16 @@ func (f *joinFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.skipCA, "discovery-token-unsafe-skip-ca-verification", false, "join without a hash: whoever knows the token can then pass for the hub")
 	flags.StringVar(&f.clusterName, "cluster-name", "", "name of this cluster on the hub; without it, what the kubeconfig calls it")
 	flags.StringVar(&f.onRetire, "on-retire", "", "what becomes of the objects here if the hub forgets this cluster: keep (what holds if nothing is said), or remove")
+	flags.StringVar(&f.account, "as-service-account", "", "name of a ServiceAccount: what is in a namespace is applied and deleted as the account of this name there, so that no tenant of the hub does more here than the account may; the agent must be allowed to impersonate it. Without it, the agent's own rights are the bound")
 	flags.DurationVar(&f.timeout, "discovery-timeout", registration.DefaultDeadline, "how long to try to join")
+}
+
+// typed returns those of the flags as they were typed that `agent run` needs again.
+func (f *joinFlags) typed() string {
+	if f.account == "" {
+		return ""
+	}
+	return " --as-service-account " + f.account
 }
 
 // any says whether some flag was given that only a join needs.

@@ -66,7 +66,7 @@ func (f *installFlags) validate(printing bool) error {
 	return nil
 }
 
-func (f *installFlags) options() manifest.Options {
+func (f *installFlags) options(account string) manifest.Options {
 	upgrades := f.upgrades
 	switch {
 	case len(upgrades) == 0:
@@ -74,7 +74,7 @@ func (f *installFlags) options() manifest.Options {
 	case upgrades[0] == none:
 		upgrades = nil
 	}
-	return manifest.Options{Image: f.image, UpgradeImages: upgrades, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Proxy: proxySettings(), PriorityClass: &f.priorityClass}
+	return manifest.Options{Image: f.image, UpgradeImages: upgrades, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Account: account, Proxy: proxySettings(), PriorityClass: &f.priorityClass}
 }
 
 // print prints an agent that joins by itself.
@@ -90,7 +90,7 @@ func (f *installFlags) print(out io.Writer, join joinFlags, hub string) error {
 	if err != nil {
 		return err
 	}
-	o := f.options()
+	o := f.options(join.account)
 	o.Join = &manifest.Join{
 		Addresses: strings.Split(hub, ","), Hashes: join.hashes, SkipCA: join.skipCA,
 		Cluster: join.clusterName, Token: token, OnRetire: join.onRetire,
@@ -127,7 +127,7 @@ func prepare(ctx context.Context, installer *install.Installer) (dir string, rem
 
 // run joins, hands what the agent gets to the member, and waits until the agent in there is
 // Ready.
-func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, timeout time.Duration, tell func(string)) error {
+func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, account string, timeout time.Duration, tell func(string)) error {
 	if _, err := registration.Join(ctx, options); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	if err != nil {
 		return err
 	}
-	o := f.options()
+	o := f.options(account)
 	if o.Volume == "" {
 		var why string
 		if o.Volume, why, err = installer.StateVolume(ctx); err != nil {

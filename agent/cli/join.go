@@ -98,7 +98,7 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 	if err != nil {
 		return err
 	}
-	options.Rights = registration.RightsToApply(f.install.namespaces, f.install.kinds)
+	options.Rights = registration.RightsToApply(f.install.namespaces, f.install.kinds, f.join.account)
 	env.SetLogger(logr.Discard())
 	ctx = ctrl.LoggerInto(ctx, logr.Discard())
 	var installer *install.Installer
@@ -133,7 +133,7 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 		}
 	}
 	if f.install.wanted {
-		return f.install.run(ctx, installer, options, f.timeout, tell)
+		return f.install.run(ctx, installer, options, f.join.account, f.timeout, tell)
 	}
 	return f.joinHere(ctx, options, tell)
 }
@@ -148,6 +148,9 @@ func (f *joinCommand) validate(args []string) error {
 		return errors.New("the address of the hub is missing; use the command that `hub token create` printed there")
 	case f.timeout <= 0:
 		return errors.New("--ready-timeout must be positive")
+	}
+	if err := setup.CheckAccount(f.join.account); err != nil {
+		return err
 	}
 	return f.install.validate(f.print == printManifests)
 }
@@ -191,7 +194,7 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	ended := make(chan error, 1)
 	go func() {
 		ended <- serve(running, credentials, setup.Options{
-			Hub: credentials.Config(), Member: options.Member, Cluster: credentials.Cluster(), StateDir: options.StateDir,
+			Hub: credentials.Config(), Member: options.Member, Cluster: credentials.Cluster(), StateDir: options.StateDir, Account: f.join.account,
 			Interpreter: interpreter, Clock: clock.RealClock{}, StatusFrequency: setup.DefaultStatusFrequency,
 			LeaseDuration: setup.DefaultLeaseDuration, LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
 		})
@@ -203,7 +206,7 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}
-	tell(fmt.Sprintf("Now run the agent, and keep it running:\n\n  agent run%s --state-dir %s\n\n`agent join --print systemd` prints a unit that does.",
-		f.member.typed(), options.StateDir))
+	tell(fmt.Sprintf("Now run the agent, and keep it running:\n\n  agent run%s --state-dir %s%s\n\n`agent join --print systemd` prints a unit that does.",
+		f.member.typed(), options.StateDir, f.join.typed()))
 	return nil
 }

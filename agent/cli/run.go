@@ -120,7 +120,7 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	if o.Interpreter, err = store.BuiltIn(o.Scripts); err != nil {
 		return err
 	}
-	o.StateDir = f.join.stateDir
+	o.StateDir, o.Account = f.join.stateDir, f.join.account
 	if o.JournalSecret, err = f.journalSecret(); err != nil {
 		return err
 	}

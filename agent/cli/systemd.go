@@ -52,7 +52,7 @@ func printUnit(out io.Writer, member memberFlags, join joinFlags) error {
 	line("After=network-online.target")
 	line("")
 	line("[Service]")
-	line("ExecStart=%s run%s --state-dir %s", escaped(program), escaped(member.typed()), escaped(join.stateDir))
+	line("ExecStart=%s run%s --state-dir %s%s", escaped(program), escaped(member.typed()), escaped(join.stateDir), escaped(join.typed()))
 	if member.kubeconfig == "" {
 		// The unit has no home, where the kubeconfig of this user is.
 		if path := defaultKubeconfig(); path != "" {

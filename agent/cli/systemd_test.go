@@ -15,9 +15,9 @@ func TestAUnitNamesEverythingByItsWholePath(t *testing.T) {
 	t.Setenv("no_proxy", "")
 	g := NewWithT(t)
 	var out bytes.Buffer
-	g.Expect(printUnit(&out, memberFlags{kubeconfig: "/etc/member.kubeconfig", context: "one"}, joinFlags{stateDir: "/var/lib/agent"})).To(Succeed())
+	g.Expect(printUnit(&out, memberFlags{kubeconfig: "/etc/member.kubeconfig", context: "one"}, joinFlags{stateDir: "/var/lib/agent", account: "tenant"})).To(Succeed())
 	g.Expect(out.String()).To(And(
-		MatchRegexp(`(?m)^ExecStart=/\S+ run --kubeconfig /etc/member.kubeconfig --context one --state-dir /var/lib/agent$`),
+		MatchRegexp(`(?m)^ExecStart=/\S+ run --kubeconfig /etc/member.kubeconfig --context one --state-dir /var/lib/agent --as-service-account tenant$`),
 		MatchRegexp(`(?m)^Environment="HTTPS_PROXY=http://proxy.example.com:3128/100%%"$`),
 		MatchRegexp(`(?m)^ReadWritePaths=/var/lib/agent$`),
 		MatchRegexp(`(?m)^Restart=on-failure$`),

@@ -44,13 +44,18 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	}
 	mapping, err := r.mapping(work, m.Object)
 	if err != nil {
-		return failed(classify(m.Object, err))
+		return failed(r.judge(ctx, work, m.Object, err))
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && m.Object.Namespace == "" {
+	switch namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; {
+	case namespaced && m.Object.Namespace == "":
 		return failed(plan.Refused, "the manifest has no metadata.namespace, and the kind is a namespaced one")
+	case !namespaced && m.Object.Namespace != "":
+		// The hub's definition of the kind is another one. Whoever may write in a namespace there
+		// must not reach all of the member by that.
+		return failed(plan.Refused, "the manifest has a metadata.namespace, but the kind is cluster-scoped in the member; have hub and member define it alike")
 	}
 	if err := r.kinds.Use(ctx, work, m.Object.GroupVersionKind); err != nil {
-		return failed(classify(m.Object, err))
+		return failed(r.judge(ctx, work, m.Object, err))
 	}
 
 	record, _ := r.memory.Record(m.Object)
@@ -74,8 +79,8 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	// may have been mended, or be what an autoscaler is still about.
 	if decision.Action == plan.Read || decision.Action == plan.Apply && suspect && live.Object != nil {
 		var err error
-		if found, err = r.read(ctx, m.Object); err != nil {
-			return failed(classify(m.Object, err))
+		if found, err = readBy(ctx, r.memberClient, m.Object); err != nil {
+			return failed(r.judge(ctx, work, m.Object, err))
 		}
 		live = plan.Found(slimmed(found))
 		decision = plan.Decide(work, m, live, record)
@@ -149,7 +154,7 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 			// Nothing is known of the object that the next try could rest on.
 			r.memory.Drop(m.Object)
 		}
-		s.outcome.Result, s.outcome.Message = classify(m.Object, err)
+		s.outcome.Result, s.outcome.Message = r.judge(ctx, work, m.Object, err)
 		switch {
 		case overtaken(err):
 		case noNamespace(err):
@@ -274,10 +279,10 @@ func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live
 	return retained, nil
 }
 
-// read returns an object of the member as it is there, or nil if there is none.
-func (r *Reconciler) read(ctx context.Context, name plan.Object) (*unstructured.Unstructured, error) {
+// readBy returns an object of the member as it is there, or nil if there is none.
+func readBy(ctx context.Context, reader client.Reader, name plan.Object) (*unstructured.Unstructured, error) {
 	obj := prototype(name.GroupVersionKind)
-	if err := r.memberClient.Get(ctx, name.NamespacedName, obj); err != nil {
+	if err := reader.Get(ctx, name.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil //nolint:nilnil // Absent is an answer.
 		}

@@ -285,3 +285,17 @@ func TestASuspendedWorkLeavesTheMemberAlone(t *testing.T) {
 	w.isGone(t, work)
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
 }
+
+// TestAKindThatIsClusterScopedHereIsNoTenants has somebody who may write in a namespace of the hub, where the kind is in
+// namespaces, name an object of the whole member.
+func TestAKindThatIsClusterScopedHereIsNoTenants(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newWorld(t)
+	class := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: w.member},
+	}
+	g.Expect(w.isNotApplied(t, w.work(t, "class", class))).To(ContainSubstring("the kind is cluster-scoped in the member"))
+	g.Expect(w.client.Get(t.Context(), client.ObjectKey{Name: w.member}, class)).To(Satisfy(apierrors.IsNotFound))
+}

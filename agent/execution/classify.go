@@ -34,14 +34,22 @@ func classify(object plan.Object, err error) (plan.Result, string) {
 	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsServiceUnavailable(err):
 		return plan.Unanswered, "the member's API server is busy; this is tried again by itself"
 	}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return plan.Refused, "the member refuses it: " + status.Status().Message
+	if status, ok := statusOf(err); ok {
+		return plan.Refused, "the member refuses it: " + status.Message
 	}
 	if unreachable(err) {
 		return plan.Unanswered, "the member's API server does not answer; this is tried again by itself"
 	}
 	return plan.Refused, err.Error()
+}
+
+// statusOf returns what the member's API server answered, if an error is such an answer.
+func statusOf(err error) (metav1.Status, bool) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return metav1.Status{}, false
+	}
+	return status.Status(), true
 }
 
 func missingNamespace(object plan.Object) string {

@@ -62,7 +62,7 @@ func (r *Reconciler) contents(ctx context.Context, object plan.Object) (*contain
 		in.namespace = object.Name
 		return in, nil
 	}
-	definition, err := r.read(ctx, object)
+	definition, err := readBy(ctx, r.reader, object)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from the member: %w", object, err)
 	}
@@ -81,7 +81,7 @@ func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.G
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	for {
 		options := &client.ListOptions{Namespace: in.namespace, Limit: foreignPage, Continue: list.Continue}
-		err := r.memberClient.List(ctx, list, options)
+		err := r.reader.List(ctx, list, options)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsMethodNotSupported(err) {
 			return names, nil // the kind went, or its objects cannot be listed because there are none kept
 		}
@@ -174,7 +174,7 @@ func (r *Reconciler) left(ctx context.Context, work *workv1alpha1.Work, object p
 // leaveBehind takes our marks off a Namespace or a CustomResourceDefinition whose cluster was
 // evicted, and notes on it which Work it was of.
 func (r *Reconciler) leaveBehind(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
-	obj, err := r.read(ctx, m.Object)
+	obj, err := readBy(ctx, r.reader, m.Object)
 	if err != nil {
 		return false, fmt.Errorf("reading %s from the member: %w", m.Object, err)
 	}

@@ -61,8 +61,14 @@ type Deps struct {
 	// Cluster is the name of the member, whose Cluster may bound deletions; if it is empty,
 	// nothing does.
 	Cluster string
-	// MemberClient reads and writes objects of the member, uncached.
+	// MemberClient reads and writes objects of the member, uncached. What is in a namespace it
+	// reads and writes as the ServiceAccount of that name there, if Account is not empty.
 	MemberClient client.Client
+	// Account is the name of these accounts; empty if the agent applies with its own rights.
+	Account string
+	// MemberReader reads objects of the member, uncached, with the agent's own rights; nil is
+	// MemberClient.
+	MemberReader client.Reader
 	// MemberCache watches unstructured objects of the member that carry the managed
 	// label, transforms them by Slim, and does not copy what it returns. The stage starts
 	// and ends its informers.
@@ -103,6 +109,10 @@ type Deps struct {
 type Reconciler struct {
 	hubClient    client.Client
 	memberClient client.Client
+	// account is as which ServiceAccounts the client acts; empty if as the agent. The reader
+	// has the agent's rights in any case.
+	account string
+	reader  client.Reader
 	// namespacedKinds lists what may be in a namespace of the member.
 	namespacedKinds NamespacedKinds
 	// swept are the Works that a sweep ends; nil if this is none.
@@ -142,7 +152,7 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	}
 	r := &Reconciler{
 		hubClient:    hubClient,
-		memberClient: deps.MemberClient, namespacedKinds: deps.NamespacedKinds,
+		memberClient: deps.MemberClient, account: deps.Account, reader: deps.MemberReader, namespacedKinds: deps.NamespacedKinds,
 		interpreter:      deps.Interpreter,
 		reporter:         deps.Reporter,
 		events:           deps.Events,
@@ -160,6 +170,9 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		unclaimed:        newUnclaimed(),
 		metrics:          newMetrics(deps.Registry),
 		backoff:          workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
+	if r.reader == nil {
+		r.reader = deps.MemberClient
 	}
 	if r.confirm == nil {
 		r.confirm = func(context.Context) error { return nil }

@@ -135,7 +135,7 @@ func (r *Reconciler) watchDeletions(ctx context.Context) error {
 
 // lookAfter looks whether an object is gone by now, and tells if it is not.
 func (r *Reconciler) lookAfter(ctx context.Context, uid types.UID, d departure) {
-	live, err := r.read(ctx, d.object)
+	live, err := readBy(ctx, r.reader, d.object)
 	switch {
 	case ctx.Err() != nil:
 		return

@@ -63,7 +63,8 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 }
 
 // part is what is done to one object when its Work ends. It says whether there was anything to
-// do: an object that is gone, or not ours, is left alone.
+// do: an object that is gone, or not ours, is left alone. Whether there is one is looked up with
+// the agent's own rights: a Work of which nothing was ever applied, for lack of rights, can end.
 type part func(ctx context.Context, work types.NamespacedName, m plan.Manifest) (did bool, err error)
 
 // endAll does its part to each object of a Work that ends. It returns how many manifests the
@@ -95,7 +96,7 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 			r.left(ctx, work, m.Object, because)
 		} else if err != nil {
 			problems = append(problems, err)
-			r.refused(work, m.Object, err)
+			r.refused(ctx, work, m.Object, err)
 		} else {
 			r.pendingDeletions.Allowed(m.Object)
 		}
@@ -138,8 +139,8 @@ func (r *Reconciler) keep(ctx context.Context, req reconcile.Request, work *work
 
 // refused tells that the member does not let an object go; that it does not answer is
 // told of the Cluster.
-func (r *Reconciler) refused(work *workv1alpha1.Work, object plan.Object, err error) {
-	result, message := classify(object, err)
+func (r *Reconciler) refused(ctx context.Context, work *workv1alpha1.Work, object plan.Object, err error) {
+	result, message := r.judge(ctx, client.ObjectKeyFromObject(work), object, err)
 	if result != plan.Refused {
 		return
 	}
@@ -157,7 +158,7 @@ func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m pl
 	obj, _ := r.kinds.Get(name)
 	if !plan.Decisive(obj, work) {
 		// The informer may be behind, and it would be for ever if we went by it now.
-		found, err := r.read(ctx, name)
+		found, err := readBy(ctx, r.reader, name)
 		if err != nil {
 			return false, fmt.Errorf("reading %s from the member: %w", name, err)
 		}
@@ -171,7 +172,7 @@ func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m pl
 		return err == nil, err
 	}
 	// There is another one of its name, and the informer is behind.
-	if obj, err = r.read(ctx, name); err != nil {
+	if obj, err = readBy(ctx, r.reader, name); err != nil {
 		return false, fmt.Errorf("reading %s from the member: %w", name, err)
 	}
 	if obj == nil || !plan.Deletable(obj, work) {
@@ -206,7 +207,7 @@ func (r *Reconciler) delete(ctx context.Context, work types.NamespacedName, m pl
 // release takes our marks off an object that stays. An object that is gone or not ours
 // has none to take off.
 func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
-	obj, err := r.read(ctx, m.Object)
+	obj, err := readBy(ctx, r.reader, m.Object)
 	if err != nil {
 		return false, fmt.Errorf("reading %s from the member: %w", m.Object, err)
 	}
@@ -219,7 +220,7 @@ func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m p
 // disown takes our marks off the object of a manifest that cannot be applied, if it bears
 // those of the Work all the same. An object that this agent may not read was not applied by it.
 func (r *Reconciler) disown(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
-	obj, err := r.read(ctx, m.Object)
+	obj, err := readBy(ctx, r.reader, m.Object)
 	if err != nil {
 		if result, _ := classify(m.Object, err); result == plan.Refused {
 			return false, nil

@@ -80,7 +80,7 @@ func (r *Reconciler) ownerStays(ctx context.Context, in *container, namespace st
 	}
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(object.GroupVersionKind)
-	switch err := r.memberClient.Get(ctx, object.NamespacedName, live); {
+	switch err := r.reader.Get(ctx, object.NamespacedName, live); {
 	case apierrors.IsNotFound(err):
 		return false, nil // what it owned is collected
 	case apierrors.IsForbidden(err):

@@ -17,8 +17,10 @@ import (
 
 // Sweeper ends what an agent did in a member that leaves the hub, or was retired by it.
 type Sweeper struct {
-	// MemberClient reads and writes objects of the member.
+	// MemberClient reads and writes objects of the member, as the accounts if it is one of those.
 	MemberClient client.Client
+	// MemberReader reads objects of the member with the agent's own rights.
+	MemberReader client.Reader
 	// NamespacedKinds lists what may be in a namespace of the member.
 	NamespacedKinds NamespacedKinds
 	// Clock tells the time.
@@ -39,7 +41,7 @@ type Swept struct {
 // stay. It may be called again if it did not succeed.
 func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay bool) (Swept, error) {
 	r := &Reconciler{
-		memberClient: s.MemberClient, namespacedKinds: s.NamespacedKinds, clock: s.Clock,
+		memberClient: s.MemberClient, reader: s.MemberReader, namespacedKinds: s.NamespacedKinds, clock: s.Clock,
 		stuckAfter: defaultStuckAfter, kinds: newKinds(nil, nil, s.Clock), pendingDeletions: newPendingDeletions(),
 		swept: make(map[types.NamespacedName]*workv1alpha1.Work, len(works)),
 	}

@@ -26,6 +26,8 @@ type Right struct {
 	Group, Resource string
 	// Namespace is where; empty is everywhere.
 	Namespace string
+	// Name is of which object; empty is any.
+	Name string
 	// Verbs are what to do with it.
 	Verbs []string
 }
@@ -71,7 +73,7 @@ func lacking(ctx context.Context, member *rest.Config, needed []Right) ([]string
 		for _, verb := range right.Verbs {
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: right.Namespace, Verb: verb, Group: right.Group, Resource: right.Resource,
+					Namespace: right.Namespace, Name: right.Name, Verb: verb, Group: right.Group, Resource: right.Resource,
 				},
 			}}
 			if err := memberClient.Create(ctx, review); err != nil {
@@ -96,6 +98,9 @@ func (r Right) String() string {
 		what = "objects of any kind"
 	case r.Group != "":
 		what += "." + r.Group
+	}
+	if r.Name != "" {
+		what += " " + r.Name
 	}
 	if r.Namespace != "" {
 		what += " in " + r.Namespace
@@ -152,12 +157,17 @@ func (c *checks) question(ctx context.Context) error {
 }
 
 // RightsToApply are what an agent needs that applies whatever is propagated, or only to some
-// namespaces, or only some kinds, each as RESOURCE or RESOURCE.GROUP.
-func RightsToApply(namespaces, kinds []string) []Right {
+// namespaces, or only some kinds, each as RESOURCE or RESOURCE.GROUP. With an account it acts as
+// that in namespaces, where it watches then and no more; if it has no others, it writes nothing.
+func RightsToApply(namespaces, kinds []string, account string) []Right {
 	read := []string{"get", "list", "watch"}
 	out := []Right{
 		{Resource: "nodes", Verbs: slices.Clone(read[1:])},
 		{Resource: "pods", Verbs: slices.Clone(read[1:])},
+	}
+	verbs := append(slices.Clone(read), "create", "patch", "delete")
+	if account != "" && len(namespaces) > 0 {
+		verbs = read
 	}
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
@@ -166,11 +176,12 @@ func RightsToApply(namespaces, kinds []string) []Right {
 		kinds = []string{"*.*"}
 	}
 	for _, namespace := range namespaces {
+		if account != "" {
+			out = append(out, Right{Resource: "serviceaccounts", Namespace: namespace, Name: account, Verbs: []string{"impersonate"}})
+		}
 		for _, kind := range kinds {
 			resource, group, _ := strings.Cut(kind, ".")
-			out = append(out, Right{
-				Group: group, Resource: resource, Namespace: namespace, Verbs: append(slices.Clone(read), "create", "patch", "delete"),
-			})
+			out = append(out, Right{Group: group, Resource: resource, Namespace: namespace, Verbs: slices.Clone(verbs)})
 		}
 	}
 	return out

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,6 +30,9 @@ type member struct {
 	config *rest.Config
 	http   *http.Client
 	client client.Client
+	// applying is client, or one that reads and writes what is in a namespace as the
+	// ServiceAccount there that the agent is to act as.
+	applying client.Client
 	// managed watches objects that carry our label.
 	managed cache.Cache
 	// confined are caches like managed, of a namespace each, if the agent may see no others.
@@ -41,8 +43,8 @@ type member struct {
 
 // connect makes the clients and caches of the member. It asks the member nothing, which
 // may be down.
-func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme, cl clock.Clock) (*member, error) {
-	config = tuned(config)
+func connect(o Options, scheme *runtime.Scheme) (*member, error) {
+	config := tuned(o.Member)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
@@ -56,9 +58,12 @@ func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme, c
 	if m.client, err = client.New(config, client.Options{HTTPClient: asking, Scheme: scheme, Mapper: mapper}); err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
+	if m.applying, err = m.asAccounts(o.Account, asking, scheme); err != nil {
+		return nil, err
+	}
 	shared := true
 	options := cache.Options{
-		HTTPClient:                   waiting(httpClient, cl, dialAgain),
+		HTTPClient:                   waiting(httpClient, o.Clock, dialAgain),
 		Scheme:                       scheme,
 		Mapper:                       mapper,
 		DefaultLabelSelector:         labels.SelectorFromSet(labels.Set{contract.ManagedLabel: contract.LabelTrue}),
@@ -68,7 +73,7 @@ func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme, c
 	if m.managed, err = cache.New(config, options); err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
-	for _, namespace := range namespaces {
+	for _, namespace := range o.Namespaces {
 		options.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace) // it asks for no other then
 		one, err := cache.New(config, options)
 		if err != nil {
@@ -81,6 +86,22 @@ func connect(config *rest.Config, namespaces []string, scheme *runtime.Scheme, c
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
 	return m, nil
+}
+
+// asAccounts returns the client that applies; the agent's own if there is no account to act as.
+func (m *member) asAccounts(account string, asking *http.Client, scheme *runtime.Scheme) (client.Client, error) {
+	if account == "" {
+		return m.client, nil
+	}
+	acting, err := asAccounts(asking, m.config, account)
+	if err != nil {
+		return nil, err
+	}
+	out, err := client.New(m.config, client.Options{HTTPClient: acting, Scheme: scheme, Mapper: m.client.RESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the member: %w", err)
+	}
+	return out, nil
 }
 
 // namespacedKinds asks the member of which kinds there can be objects in a namespace, but for

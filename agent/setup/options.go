@@ -33,6 +33,9 @@ type Options struct {
 	Cluster string
 	// Namespaces are those of the member to which the agent is confined; none is no confinement.
 	Namespaces []string
+	// Account is the ServiceAccount of each namespace of the member as which the agent reads and
+	// writes what Works have there; empty is with its own rights.
+	Account string
 	// StateDir is where the agent keeps what outlasts it; empty is nowhere.
 	StateDir string
 	// JournalSecret seals the Works on disk; empty leaves them as they are.
@@ -93,5 +96,5 @@ func (o Options) Validate() error {
 	case o.LeaseRenewFraction <= 0 || o.LeaseRenewFraction >= 1:
 		return errors.New("--cluster-lease-renew-interval-fraction must be between 0 and 1")
 	}
-	return nil
+	return CheckAccount(o.Account)
 }

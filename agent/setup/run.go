@@ -80,7 +80,7 @@ func serve(ctx context.Context, o Options) error {
 	}
 	ctrl.LoggerFrom(ctx).Info("Serving the cluster", "Cluster", o.Cluster, "namespace", namespace, "journaled", len(known.works))
 
-	m, err := connect(o.Member, o.Namespaces, scheme, o.Clock)
+	m, err := connect(o, scheme)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,9 @@ func serve(ctx context.Context, o Options) error {
 	executor, err := execution.Register(mgr, known.deps(execution.Deps{
 		Namespace:       namespace,
 		Cluster:         o.Cluster,
-		MemberClient:    m.client,
+		MemberClient:    m.applying,
+		Account:         o.Account,
+		MemberReader:    m.client,
 		MemberCache:     m.managed,
 		Confined:        m.confined,
 		NamespacedKinds: m.namespacedKinds,

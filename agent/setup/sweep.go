@@ -94,7 +94,7 @@ func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, e
 	if err != nil {
 		return execution.Swept{}, err
 	}
-	m, err := connect(o.Member, o.Namespaces, scheme, o.Clock)
+	m, err := connect(o, scheme)
 	if err != nil {
 		return execution.Swept{}, err
 	}
@@ -114,7 +114,7 @@ func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, e
 		how.Begin(objects)
 	}
 	known.keep(how.Works)
-	sweeper := execution.Sweeper{MemberClient: m.client, NamespacedKinds: m.namespacedKinds, Clock: o.Clock}
+	sweeper := execution.Sweeper{MemberClient: m.applying, MemberReader: m.client, NamespacedKinds: m.namespacedKinds, Clock: o.Clock}
 	swept, err := sweeper.Sweep(ctx, works, how.Stay)
 	if err == nil && known.journal != nil {
 		err = known.journal.Erase()

@@ -86,6 +86,12 @@ func (s *system) startHub(ctx context.Context, t *testing.T) {
 // startAgent runs the agent of a member, which joins by token the first time.
 func (s *system) startAgent(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
+	s.startAgentWith(ctx, t, name, func(*agentsetup.Options) {})
+}
+
+// startAgentWith runs it with other options.
+func (s *system) startAgentWith(ctx context.Context, t *testing.T, name string, change func(*agentsetup.Options)) {
+	t.Helper()
 	ctx = logged(ctx, name)
 	member := s.member(name)
 	stateDir := filepath.Join(member.DataDir, "agent")
@@ -101,14 +107,14 @@ func (s *system) startAgent(ctx context.Context, t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.run(ctx, name, func(ctx context.Context) error {
-		return agentsetup.Run(ctx, agentsetup.Options{
-			Hub: hub, Member: member.Config, Cluster: name, Interpreter: kinds, Clock: clock.RealClock{}, Version: "test",
-			StatusFrequency:    agentsetup.DefaultStatusFrequency,
-			LeaseDuration:      agentsetup.DefaultLeaseDuration,
-			LeaseRenewFraction: agentsetup.DefaultLeaseRenewFraction,
-		})
-	})
+	options := agentsetup.Options{
+		Hub: hub, Member: member.Config, Cluster: name, Interpreter: kinds, Clock: clock.RealClock{}, Version: "test",
+		StatusFrequency:    agentsetup.DefaultStatusFrequency,
+		LeaseDuration:      agentsetup.DefaultLeaseDuration,
+		LeaseRenewFraction: agentsetup.DefaultLeaseRenewFraction,
+	}
+	change(&options)
+	s.run(ctx, name, func(ctx context.Context) error { return agentsetup.Run(ctx, options) })
 }
 
 // invite makes a token and returns what the operator of a member would type.

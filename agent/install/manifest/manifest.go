@@ -56,6 +56,9 @@ type Options struct {
 	// Namespaces and Kinds (each RESOURCE or RESOURCE.GROUP) are all that the agent may
 	// apply; none is all.
 	Namespaces, Kinds []string
+	// Account is the ServiceAccount of each namespace as which the agent applies what is in there;
+	// empty is as itself.
+	Account string
 	// Proxy are the environment variables that name a proxy.
 	Proxy map[string]string
 	// State is what the agent is on the hub; nil if it joins by itself.
@@ -140,6 +143,9 @@ func Values(o Options) map[string]any {
 	}
 	if o.PriorityClass != nil {
 		out["priorityClassName"] = *o.PriorityClass
+	}
+	if o.Account != "" {
+		out["asServiceAccount"] = o.Account
 	}
 	if len(o.Proxy) > 0 {
 		env := make(map[string]any, len(o.Proxy))

@@ -264,3 +264,30 @@ func TestThePriorityOfThePod(t *testing.T) {
 	g.Expect(deployment(t, Options{}).Spec.Template.Spec.PriorityClassName).To(Equal("system-cluster-critical"))
 	g.Expect(deployment(t, Options{PriorityClass: new("")}).Spec.Template.Spec.PriorityClassName).To(BeEmpty())
 }
+
+// An agent that acts as accounts may act as no others, and one that has no other business in the
+// member writes nothing by itself.
+func TestAnAgentMayActAsTheAccountsOfOneName(t *testing.T) {
+	t.Parallel()
+	impersonate := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"tenant"}, Verbs: []string{"impersonate"}}
+	t.Run("everywhere", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		o := Options{Account: "tenant"}
+		rules := rulesOf(t, objectsOf(t, o))
+		g.Expect(rules["everywhere"]).To(ContainElement(impersonate))
+		g.Expect(writes(rules["everywhere"])).NotTo(BeEmpty(), "what is in no namespace the agent applies by itself")
+		g.Expect(deployment(t, o).Spec.Template.Spec.Containers[0].Args).To(ContainElements("--as-service-account", "tenant"))
+	})
+	t.Run("in some namespaces", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		rules := rulesOf(t, objectsOf(t, Options{Account: "tenant", Namespaces: []string{"a"}, Kinds: []string{"configmaps", "roles.rbac.authorization.k8s.io"}}))
+		g.Expect(rules["everywhere"]).NotTo(ContainElement(impersonate))
+		g.Expect(rules["a"]).To(ConsistOf(
+			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}},
+			rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"get", "list", "watch"}},
+			impersonate,
+		))
+	})
+}

@@ -20,18 +20,25 @@ app.kubernetes.io/name: fairlead-agent
 {{- end }}
 
 {{- /* What it takes to apply objects of some kinds. What an agent never does is not among it: to update as a whole, to delete a
-collection, to impersonate. Roles that give more than one has, Kubernetes lets nobody make or bind without bind and escalate. */}}
+collection, to impersonate anybody but the accounts that it is to act as. Roles that give more than one has, Kubernetes lets nobody
+make or bind without bind and escalate. An agent that is confined to namespaces and acts there as accounts only watches by itself. */}}
 {{- define "agent.applyRules" -}}
+{{- $watches := and .Values.asServiceAccount .Values.namespaces }}
 {{- if not .Values.kinds }}
-- {apiGroups: ["*"], resources: ["*"], verbs: [get, list, watch, create, patch, delete]}
+- {apiGroups: ["*"], resources: ["*"], verbs: [get, list, watch{{ if not $watches }}, create, patch, delete{{ end }}]}
+{{- if not $watches }}
 - {apiGroups: [rbac.authorization.k8s.io], resources: [roles, clusterroles], verbs: [bind, escalate]}
+{{- end }}
 {{- end }}
 {{- range .Values.kinds }}
 {{- $kind := splitn "." 2 . }}
-- {apiGroups: [{{ $kind._1 | default "" | quote }}], resources: [{{ quote $kind._0 }}], verbs: [get, list, watch, create, patch, delete]}
-{{- if and (eq ($kind._1 | default "") "rbac.authorization.k8s.io") (hasSuffix "roles" $kind._0) }}
+- {apiGroups: [{{ $kind._1 | default "" | quote }}], resources: [{{ quote $kind._0 }}], verbs: [get, list, watch{{ if not $watches }}, create, patch, delete{{ end }}]}
+{{- if and (not $watches) (eq ($kind._1 | default "") "rbac.authorization.k8s.io") (hasSuffix "roles" $kind._0) }}
 - {apiGroups: [rbac.authorization.k8s.io], resources: [{{ quote $kind._0 }}], verbs: [bind, escalate]}
 {{- end }}
+{{- end }}
+{{- with .Values.asServiceAccount }}
+- {apiGroups: [""], resources: [serviceaccounts], resourceNames: [{{ quote . }}], verbs: [impersonate]}
 {{- end }}
 {{- end }}
 
