@@ -114,9 +114,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	r.warned.Resolved(req, reasonGetDependenciesFailed)
-	if err := r.wants.Set(req, refs); err != nil {
+	if err := r.wants.Set(req, append(grantsWanted(b, refs), refs...)); err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
+	permitted, err := r.permit(ctx, b, refs)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case permitted.syncing:
+		return reconcile.Result{RequeueAfter: permitted.again}, nil
+	}
+	r.tellWithheld(req, b, permitted)
+	refs = permitted.granted
 	// What goes out in waves goes out with what it needs: that is noted once all of it is attached.
 	if bindings.IsStaged(b) && !marked(b) {
 		err = r.keep(ctx, b)
@@ -133,6 +142,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	case found.syncing:
 		return reconcile.Result{RequeueAfter: found.again}, nil // what is not listed yet is not gone
 	}
+	found.ungrantable = permitted.unserved
 	if err := r.follow(ctx, req, b, found); err != nil {
 		r.tellNotFollowing(req, b, err)
 		return reconcile.Result{}, err
@@ -143,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 			return reconcile.Result{}, err
 		}
 	}
-	if len(found.unserved) > 0 {
+	if len(found.unserved) > 0 || permitted.unserved {
 		return reconcile.Result{RequeueAfter: untilServed}, nil
 	}
 	return reconcile.Result{}, r.kinds.stopUnneeded(ctx)
@@ -163,6 +173,9 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f 
 	var unneeded []kube.Binding
 	for _, other := range attached {
 		kind := kindOf(other)
+		if f.ungrantable && b.GetNamespace() != "" && other.GetNamespace() != "" && other.GetNamespace() != b.GetNamespace() {
+			continue // that the kind went took nobody's grant back
+		}
 		if o, still := needed[client.ObjectKeyFromObject(other)]; (!still || o.kind != kind) && !slices.Contains(f.unserved, kind) {
 			unneeded = append(unneeded, other)
 		}

@@ -4,7 +4,7 @@
 //
 //   - Reads: bindings with propagateDeps, their templates (live, whole), the metadata of the
 //     kinds that those name, and of namespaces; FederatedResourceQuotas, and which Clusters
-//     there are.
+//     there are; the ReferenceGrants of other namespaces that those name.
 //     Of workloads whose changes are rolled out in waves StagedRollouts, and the revision that
 //     is stable.
 //   - Writes: the bindings of such objects where no policy selects them, and requiredBy and
@@ -16,5 +16,7 @@
 //     namespace. What a revision needs that some cluster may still have stays attached, though the
 //     template does not name it any more. A binding that nothing needs and no policy
 //     ever selected is deleted, and with it what it brought.
+//     What is in another namespace than the workload is attached only while a ReferenceGrant
+//     there says so.
 //   - Next: the binding stage renders them like any other.
 package dependencies

@@ -21,6 +21,7 @@ const (
 	reasonGetDependenciesFailed  = "GetDependenciesFailed"
 	reasonSyncSucceed            = "SyncScheduleResultToDependenciesSucceed"
 	reasonSyncFailed             = "SyncScheduleResultToDependenciesFailed"
+	reasonNotGranted             = "DependencyNotGranted"
 	reasonPolicyConflict         = "DependencyPolicyConflict"
 
 	actionGetDependencies = "GetDependencies"

@@ -175,6 +175,8 @@ type finding struct {
 	again   time.Duration
 	// unserved are kinds that the hub does not know, or not any more.
 	unserved []schema.GroupVersionKind
+	// ungrantable says that ReferenceGrants are such a kind: what of other namespaces is attached stays.
+	ungrantable bool
 }
 
 // find finds what references mean.

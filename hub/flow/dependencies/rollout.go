@@ -51,7 +51,11 @@ func (r *Reconciler) inUse(ctx context.Context, b kube.Binding) (needed map[type
 	if err != nil {
 		return nil, false, fmt.Errorf("reading what revision %d of %q needs: %w", status.Stable, b.GetName(), err)
 	}
-	found, err := r.find(ctx, refs)
+	permitted, err := r.permit(ctx, b, refs)
+	if err != nil || permitted.syncing {
+		return nil, err == nil, err
+	}
+	found, err := r.find(ctx, permitted.granted)
 	if err != nil || found.syncing {
 		return nil, err == nil, err
 	}

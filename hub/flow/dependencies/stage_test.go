@@ -362,18 +362,39 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), class) })
 	shared := w.configMap("shared")
 	shared.Namespace, shared.Labels = w.other, map[string]string{"shared": "yes"}
-	w.create(t, shared)
+	alike := shared.DeepCopy()
+	alike.Name = "more"
+	w.create(t, shared, alike)
+	definition := builder.MakeDefinition("gateway.networking.k8s.io", "v1beta1", "ReferenceGrant")
+	w.create(t, definition)
+	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), definition) })
 	u, b := w.deployment(t, "web")
 	u.SetAnnotations(map[string]string{"class": w.namespace})
 	g.Expect(w.hub.Update(t.Context(), u)).To(Succeed())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = u.GetResourceVersion() })
 
 	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(HaveKey("web-deployment"), "cluster-scoped")
-	g.Eventually(w.attached(t, w.other, "shared-configmap"), soon, often).Should(HaveKey("web-deployment"), "in another namespace, by label")
+	notGranted := func() []string { return w.notes("DependencyNotGranted") }
+	g.Eventually(notGranted, soon, often).Should(ConsistOf(And(
+		ContainSubstring("ConfigMap "+w.other), ContainSubstring("a ReferenceGrant"), ContainSubstring("kind Deployment of group \"apps\" in namespace "+w.namespace))))
+	elsewhere := w.attached(t, w.other, "shared-configmap")
+	g.Expect(elsewhere()).To(BeNil(), "who owns the other namespace did not say so")
+	g.Expect(b.Annotations[contract.DependenciesAnnotation]).NotTo(ContainSubstring(w.other))
+	g.Eventually(func() error { // once the kind is served
+		return w.hub.Create(t.Context(), builder.MakeGrant(w.other, "secrets", "apps", "Deployment", w.namespace, "Secret").Obj())
+	}, soon, often).Should(Succeed())
+	g.Consistently(elsewhere, while, often).Should(BeNil(), "that is about another kind")
+	granted := builder.MakeGrant(w.other, "configmaps", "apps", "Deployment", w.namespace, "ConfigMap").Obj()
+	w.create(t, granted)
+	g.Eventually(elsewhere, soon, often).Should(HaveKey("web-deployment"), "in another namespace, by label")
 	g.Expect(w.attached(t, "kube-system", "kube-root-ca.crt-configmap")()).To(BeNil(), "but nothing of the system")
 
 	change(t, w, shared, func(c *corev1.ConfigMap) { c.Labels = nil })
-	g.Eventually(w.attached(t, w.other, "shared-configmap"), soon, often).Should(BeNil(), "the label does not lead there any more")
+	g.Eventually(elsewhere, soon, often).Should(BeNil(), "the label does not lead there any more")
+	more := w.attached(t, w.other, "more-configmap")
+	g.Eventually(more, soon, often).Should(HaveKey("web-deployment"))
+	g.Expect(w.hub.Delete(t.Context(), granted)).To(Succeed())
+	g.Eventually(more, soon, often).Should(BeNil(), "its owner took that back")
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(BeNil())
 }

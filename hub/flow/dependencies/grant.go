@@ -1,0 +1,115 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/dependencies/attach"
+)
+
+// permission is what of the references of a template may follow it.
+type permission struct {
+	// granted may follow; withheld are in other namespaces whose owners did not say so.
+	granted, withheld []configv1alpha1.DependentObjectReference
+	// syncing says that it is not known yet, and nothing else counts; again is when to look.
+	syncing bool
+	again   time.Duration
+	// unserved says that the hub has no kind by which they could say so.
+	unserved bool
+}
+
+// grantsWanted are the ReferenceGrants that decide about references, as references: what changes them wakes the binding.
+func grantsWanted(b kube.Binding, refs []configv1alpha1.DependentObjectReference) []configv1alpha1.DependentObjectReference {
+	apiVersion, kind := attach.GrantKind().ToAPIVersionAndKind()
+	var out []configv1alpha1.DependentObjectReference
+	seen := map[string]bool{}
+	for _, ref := range refs {
+		if attach.Crosses(b.BindingSpec().Resource, ref) && !seen[ref.Namespace] {
+			seen[ref.Namespace] = true
+			out = append(out, configv1alpha1.DependentObjectReference{
+				APIVersion: apiVersion, Kind: kind, Namespace: ref.Namespace, LabelSelector: &metav1.LabelSelector{},
+			})
+		}
+	}
+	return out
+}
+
+// permit looks which references of a template may be followed. Who may write in one namespace must not have objects of another
+// one sent to clusters, with what is in them: the owner of those says so in a ReferenceGrant.
+func (r *Reconciler) permit(ctx context.Context, b kube.Binding, refs []configv1alpha1.DependentObjectReference) (permission, error) {
+	var grants []*unstructured.Unstructured
+	out := permission{}
+	for _, wanted := range grantsWanted(b, refs) {
+		found, err := r.kinds.find(ctx, attach.GrantKind(), wanted)
+		switch {
+		case kube.IsUnserved(err):
+			out.unserved = true
+			continue
+		case err != nil:
+			return permission{}, err
+		case found == nil:
+			return permission{syncing: true, again: r.kinds.LookAgain(attach.GrantKind())}, nil
+		}
+		for _, meta := range *found {
+			grant := &unstructured.Unstructured{}
+			grant.SetGroupVersionKind(attach.GrantKind())
+			err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(meta), grant)
+			if client.IgnoreNotFound(err) != nil {
+				return permission{}, fmt.Errorf("reading ReferenceGrant %s/%s: %w", meta.Namespace, meta.Name, err)
+			}
+			if !apierrors.IsNotFound(err) {
+				grants = append(grants, grant)
+			}
+		}
+	}
+	for _, ref := range refs {
+		if attach.Crosses(b.BindingSpec().Resource, ref) && !attach.Granted(grants, b.BindingSpec().Resource, ref) {
+			out.withheld = append(out.withheld, ref)
+		} else {
+			out.granted = append(out.granted, ref)
+		}
+	}
+	return out, nil
+}
+
+// tellWithheld says, once, what does not follow a workload because it is in another namespace. It says nothing of whether
+// there is such an object.
+func (r *Reconciler) tellWithheld(req request, b kube.Binding, p permission) {
+	if len(p.withheld) == 0 {
+		r.warned.Resolved(req, reasonNotGranted)
+		return
+	}
+	const named = 3
+	var names []string
+	for _, ref := range p.withheld[:min(named, len(p.withheld))] {
+		names = append(names, strings.TrimSpace(fmt.Sprintf("%s %s/%s", ref.Kind, ref.Namespace, ref.Name)))
+	}
+	if more := len(p.withheld) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	resource := b.BindingSpec().Resource
+	workload := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
+	note := fmt.Sprintf("%s is in another namespace and does not follow this object: a ReferenceGrant (%s) there has to let kind %s of group %q in namespace %s refer to it.",
+		strings.Join(names, ", "), attach.GrantKind().GroupVersion(), workload.Kind, workload.Group, resource.Namespace)
+	if p.unserved {
+		note += " This hub does not know that kind: install its CustomResourceDefinition, of the Gateway API."
+	}
+	if r.warned.IsNew(req, reasonNotGranted, note) {
+		r.events(kube.Event{
+			Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonNotGranted, Action: actionGetDependencies, Note: note,
+		})
+	}
+}
