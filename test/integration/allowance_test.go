@@ -59,6 +59,7 @@ func TestANamespaceReachesNoOtherClustersThanItMayUse(t *testing.T) {
 	}}, "spec", "template", "spec", "containers").Obj()
 	policy := builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").Obj()
 	policy.Spec.PropagateDeps = true
+	policy.Spec.PreserveResourcesOnDeletion = new(true) // of which nothing stays where the namespace has no business any more
 	s.create(t, settings, web, policy)
 	eventually(t, func(g Gomega) {
 		there(g, "edge-1", web, settings)

@@ -3,11 +3,20 @@ package binding
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -59,4 +68,39 @@ func ownTarget(spec *workv1alpha2.ResourceBindingSpec, namespace, cluster string
 	return slices.ContainsFunc(spec.Clusters, named) || slices.ContainsFunc(spec.RequiredBy, func(by workv1alpha2.BindingSnapshot) bool {
 		return by.Namespace == namespace && slices.ContainsFunc(by.Clusters, named)
 	})
+}
+
+// forfeit takes off a Work that its objects stay in the member when it is deleted, if its namespace may not use the cluster:
+// whoever writes policies in the namespace would have them run there for ever by that, where nobody could take them away any more.
+func (r *reconciler) forfeit(ctx context.Context, w *workv1alpha1.Work) error {
+	name, known := contract.ClusterOf(r.prefix, w.Namespace)
+	if !known || !ptr.Deref(w.Spec.PreserveResourcesOnDeletion, false) {
+		return nil
+	}
+	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, w.Annotations[contract.ResourceBindingNamespaceAnnotation])
+	if ns == nil || err != nil {
+		return err
+	}
+	allowance := selector.AllowanceOf(ns)
+	if allowance == nil {
+		return nil
+	}
+	all, err := kube.Clusters(ctx, r.hubClient)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(c *clusterv1alpha1.Cluster) bool { return c.Name == name })
+	if i < 0 || !all[i].DeletionTimestamp.IsZero() || allowance.Allows(all[i]) || allowance.Unusable(all) != "" {
+		return nil // one that leaves the hub keeps what it was to keep
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.UID}, "spec": map[string]any{"preserveResourcesOnDeletion": false}})
+	if err != nil {
+		return fmt.Errorf("encoding a patch of work %q: %w", w.Name, err)
+	}
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}
+	err = r.hubClient.Patch(ctx, work, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerBinding))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("having the objects of work %q in %q leave a cluster that its namespace may not use: %w", w.Name, w.Namespace, err)
+	}
+	return nil
 }

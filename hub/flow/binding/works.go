@@ -207,6 +207,9 @@ func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) err
 // delete deletes a Work. It is expected before it is done, so that the watch tells of none of
 // the writes as somebody else's.
 func (r *reconciler) delete(ctx context.Context, id string, d fanout.Deletion) error {
+	if err := r.forfeit(ctx, d.Live); err != nil {
+		return err
+	}
 	r.expectations.deleting(id, d.Live, d.Intent)
 	if err := kube.DeleteWork(ctx, r.hubClient, d.Live, d.Intent, contract.FieldManagerBinding); err != nil {
 		r.expectations.failed(d.Live)
