@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -150,7 +151,7 @@ func (r *Reader) bound(ctx context.Context, report *explain.Report, b kube.Bindi
 		return err
 	}
 	if spec.Placement != nil {
-		w, err := r.world(ctx, b, clusters)
+		w, err := r.world(ctx, report, b, clusters)
 		if err != nil {
 			return err
 		}
@@ -192,7 +193,11 @@ func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Bin
 		}
 	}
 	list, err := r.Works(ctx, b)
-	if err != nil {
+	unread := apierrors.IsForbidden(err)
+	switch {
+	case unread:
+		report.State = append(report.State, "You may not read Works: of each cluster only what the binding sums up is shown.")
+	case err != nil:
 		return err
 	}
 	staged, err := r.stagedIn(ctx, report, b, clusters, list)
@@ -209,11 +214,18 @@ func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Bin
 	}
 	for _, c := range clusters {
 		work := works[ExecutionNamespace(c)]
-		if !wanted[c.Name] && work == nil {
+		item, known := items[c.Name]
+		if !wanted[c.Name] && work == nil && (!unread || !known) {
 			continue
 		}
 		delete(wanted, c.Name)
-		m := member(c, work, items[c.Name])
+		m := member(c, work, item)
+		if unread {
+			m.Message = "no agent has reported on it yet"
+			if known {
+				m.Applied, m.Message = string(summedUp(item)), item.AppliedMessage
+			}
+		}
 		m.Rollout = staged[c.Name]
 		report.Members = append(report.Members, m)
 	}
@@ -246,6 +258,14 @@ func (r *Reader) stagedIn(
 		out[c.Name] = &c
 	}
 	return out, nil
+}
+
+// summedUp is what a binding says of whether the object is applied in a cluster.
+func summedUp(item workv1alpha2.AggregatedStatusItem) metav1.ConditionStatus {
+	if item.Applied {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
 }
 
 func member(c *clusterv1alpha1.Cluster, work *workv1alpha1.Work, item workv1alpha2.AggregatedStatusItem) explain.Member {

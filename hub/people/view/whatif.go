@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -96,7 +97,8 @@ func (r *Reader) suppose(
 	ctx context.Context, policies []policyv1alpha1.Policy, t *unstructured.Unstructured, supposed []kube.Binding,
 ) (*explain.Report, kube.Binding, error) {
 	there, err := r.policies(ctx, t)
-	if err != nil {
+	unread := apierrors.IsForbidden(err)
+	if err != nil && !unread {
 		return nil, nil, err
 	}
 	target := selector.TargetOf(t)
@@ -109,6 +111,9 @@ func (r *Reader) suppose(
 	claimed = claimed && winner != nil && winner == holder
 	report := reportOf(t)
 	report.State = append(report.State, "This is what would be; nothing was changed.")
+	if unread {
+		report.State = append(report.State, "You may not read all policies: whether another one would win is unknown.")
+	}
 	report.Policies = explain.Policies(all, winner, claimed, target)
 	if winner == nil {
 		report.Advice = explain.Advise(report)
@@ -157,7 +162,7 @@ func (r *Reader) supposePlaced(ctx context.Context, report *explain.Report, b ku
 	if err != nil {
 		return err
 	}
-	w, err := r.world(ctx, b, clusters, supposed...)
+	w, err := r.world(ctx, report, b, clusters, supposed...)
 	if err != nil {
 		return err
 	}

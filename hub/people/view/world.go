@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,28 +15,39 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/people/explain"
 )
 
 // world reads what a decision on a binding depends on beside it. Of bindings that are supposed
-// to be otherwise than on the hub it has those.
-func (r *Reader) world(ctx context.Context, b kube.Binding, clusters []*clusterv1alpha1.Cluster, supposed ...kube.Binding) (decide.World, error) {
+// to be otherwise than on the hub it has those. What may not be read is left out, and the report says so.
+func (r *Reader) world(ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster, supposed ...kube.Binding) (decide.World, error) {
 	w := decide.World{Clusters: clusters, Now: r.clock.Now()}
 	resource := &b.BindingSpec().Resource
 	var err error
-	if w.APIPending, err = kube.DefinedIn(ctx, r.hub, r.mapper, schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)); err != nil {
+	w.APIPending, err = kube.DefinedIn(ctx, r.hub, r.mapper, schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))
+	switch {
+	case apierrors.IsForbidden(err):
+		report.State = append(report.State, "You may not read ClusterResourceBindings: whether the definition of the kind is on its way to some clusters is unknown.")
+	case err != nil:
 		return w, err
 	}
 	namespace := b.GetNamespace()
 	if namespace != "" {
 		ns, err := kube.NamespaceNamed(ctx, r.hub, r.hub, namespace)
-		if err != nil {
+		switch {
+		case apierrors.IsForbidden(err):
+			report.State = append(report.State, fmt.Sprintf("You may not read Namespace %s: whether it may use all clusters is unknown, so what follows holds if it may.", namespace))
+		case err != nil:
 			return w, err
-		}
-		if ns != nil {
+		case ns != nil:
 			w.Namespace = ns
 		}
 		var quotas policyv1alpha1.FederatedResourceQuotaList
-		if err := r.hub.List(ctx, &quotas, client.InNamespace(namespace)); err != nil {
+		err = r.hub.List(ctx, &quotas, client.InNamespace(namespace))
+		switch {
+		case apierrors.IsForbidden(err):
+			report.State = append(report.State, fmt.Sprintf("You may not read the FederatedResourceQuotas of namespace %s: whether one is in the way is unknown.", namespace))
+		case err != nil:
 			return w, fmt.Errorf("listing the quotas of namespace %q: %w", namespace, err)
 		}
 		w.Quotas = quotas.Items
