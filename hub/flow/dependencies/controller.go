@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if b == nil || b.GetDeletionTimestamp() != nil || !b.BindingSpec().PropagateDeps {
+	if b == nil || b.GetDeletionTimestamp() != nil || !b.BindingSpec().PropagateDeps || ofAnother(b) {
 		return reconcile.Result{}, r.release(ctx, req, b)
 	}
 	if len(b.BindingSpec().Clusters) == 0 && !marked(b) {
@@ -158,6 +158,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	}
 	return reconcile.Result{}, r.kinds.stopUnneeded(ctx)
 }
+
+// ofAnother says whether a binding names a template that is not in its own namespace. The hub makes none: whoever may write
+// bindings in one namespace would have what the workloads of others need sent anywhere.
+func ofAnother(b kube.Binding) bool { return b.BindingSpec().Resource.Namespace != b.GetNamespace() }
 
 // follow detaches what is not needed any more and attaches what is. What cannot be known
 // stays as it is.

@@ -76,7 +76,8 @@ func (r *Reconciler) permit(ctx context.Context, b kube.Binding, refs []configv1
 		}
 	}
 	for _, ref := range refs {
-		if attach.Crosses(b.BindingSpec().Resource, ref) && !attach.Granted(grants, b.BindingSpec().Resource, ref) {
+		// A wave's content is kept in a Secret of the workload's namespace, whose people may read it. A grant is to refer, not to read.
+		if attach.Crosses(b.BindingSpec().Resource, ref) && (bindings.IsStaged(b) || !attach.Granted(grants, b.BindingSpec().Resource, ref)) {
 			out.withheld = append(out.withheld, ref)
 		} else {
 			out.granted = append(out.granted, ref)
@@ -104,7 +105,11 @@ func (r *Reconciler) tellWithheld(req request, b kube.Binding, p permission) {
 	workload := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
 	note := fmt.Sprintf("%s is in another namespace and does not follow this object: a ReferenceGrant (%s) there has to let kind %s of group %q in namespace %s refer to it.",
 		strings.Join(names, ", "), attach.GrantKind().GroupVersion(), workload.Kind, workload.Group, resource.Namespace)
-	if p.unserved {
+	switch {
+	case bindings.IsStaged(b):
+		note = fmt.Sprintf("%s is in another namespace and does not follow this object, whose changes go out in waves: what these have is kept in Secrets of namespace %s, "+
+			"where it could be read. Give it a policy of its own, in its namespace.", strings.Join(names, ", "), resource.Namespace)
+	case p.unserved:
 		note += " This hub does not know that kind: install its CustomResourceDefinition, of the Gateway API."
 	}
 	if r.warned.IsNew(req, reasonNotGranted, note) {
