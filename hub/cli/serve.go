@@ -220,9 +220,25 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 		say(env.Err, "The dashboard:     https://%s\n", at)
 	}
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("the hub stopped: %w", err)
+		return stopped(err, f.sharesEtcd)
 	}
 	return nil
+}
+
+// leaderElectionLost is what package controller-runtime says without a type.
+const leaderElectionLost = "leader election lost"
+
+// stopped says why a hub ended by itself.
+func stopped(err error, sharesEtcd bool) error {
+	if !strings.Contains(err.Error(), leaderElectionLost) {
+		return fmt.Errorf("the hub stopped: %w", err)
+	}
+	look := "look whether its API answers (`kubectl get --raw /readyz?verbose`)"
+	if sharesEtcd {
+		look = "look at the members of the etcd that --etcd-servers names (`etcdctl endpoint health`)"
+	}
+	return fmt.Errorf("this hub could not renew its lease in time, so it ends and another may work: start it again, as its unit does; if that happens again, "+
+		"%s, and whether this machine has time for it: %w", look, err)
 }
 
 // probe says why an address cannot be listened on.

@@ -38,3 +38,12 @@ func TestAnEtcdThatDoesNotAnswerIsTold(t *testing.T) {
 	g.Expect(p.check(nil)).To(Succeed())
 	g.Expect(said.String()).To(ContainSubstring("answers again"))
 }
+
+func TestAHubThatLostItsTurnSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	lost := errors.New(leaderElectionLost)
+	g.Expect(stopped(lost, true)).To(MatchError(And(ContainSubstring("start it again"), ContainSubstring("etcdctl endpoint health"))))
+	g.Expect(stopped(lost, false)).To(MatchError(ContainSubstring("kubectl get --raw")))
+	g.Expect(stopped(errors.New("another"), true)).To(MatchError("the hub stopped: another"))
+}

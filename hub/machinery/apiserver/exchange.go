@@ -45,14 +45,25 @@ func OpenAuthorities(dataDir string) (*Authorities, error) {
 		return nil, fmt.Errorf("the keys in %s belong to user %d, who could not read what this one writes: run it as the user of the hub, for example with `sudo -u '#%d'`",
 			dataDir, owner.Uid, owner.Uid)
 	}
-	a.lock, err = flock(filepath.Join(a.dir, exchangeLock))
-	if errors.Is(err, errHeld) {
-		return nil, fmt.Errorf("another `hub ca` is at work in %s; wait for its end", dataDir)
+	if hasMark(dataDir) {
+		return nil, errImporting(dataDir)
 	}
-	if err != nil {
-		return nil, unwritable(dataDir, err)
+	if a.lock, err = lockExchange(a.dir); err != nil {
+		return nil, err
 	}
 	return a, nil
+}
+
+// lockExchange has nobody else change the authorities in a directory.
+func lockExchange(dir string) (*os.File, error) {
+	held, err := flock(filepath.Join(dir, exchangeLock))
+	if errors.Is(err, errHeld) {
+		return nil, fmt.Errorf("another `hub ca` is at work in %s; wait for its end", filepath.Dir(dir))
+	}
+	if err != nil {
+		return nil, unwritable(filepath.Dir(dir), err)
+	}
+	return held, nil
 }
 
 // Close lets others change them.

@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
+
+	"k8s.io/client-go/util/keyutil"
 
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
@@ -73,10 +77,18 @@ func (t Transfer) Write(path string) error {
 	return nil
 }
 
+// largestTransfer is how many bytes a file with an authority has at the most.
+const largestTransfer = 1 << 20
+
 // ReadTransfer reads such a file. One that others may read is refused: they could be the hub, and nobody would know.
 func ReadTransfer(path string) (Transfer, error) {
 	var t Transfer
-	info, err := os.Stat(path)
+	file, err := os.Open(path) //nolint:gosec // the file that the operator names
+	if err != nil {
+		return t, fmt.Errorf("reading the file: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
 	if err != nil {
 		return t, fmt.Errorf("looking at the file: %w", err)
 	}
@@ -84,7 +96,7 @@ func ReadTransfer(path string) (Transfer, error) {
 		return t, fmt.Errorf("%s may be read by others than its owner (mode %04o), and whoever has read it can be the hub: if nobody has, run `chmod 600 %s` and try again; "+
 			"else exchange the authority and the keys of the hub", path, mode, path)
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the file that the operator names
+	data, err := io.ReadAll(io.LimitReader(file, largestTransfer))
 	if err != nil {
 		return t, fmt.Errorf("reading the file: %w", err)
 	}
@@ -107,24 +119,33 @@ func (t Transfer) check() error {
 	if len(t.Files) != len(transferred()) {
 		return errors.New("it has more files than a hub knows")
 	}
-	bundle, err := authority.Parse(t.Files["pki/ca.crt"])
-	if err != nil {
-		return err
-	}
-	for _, cert := range bundle {
-		if _, err := authority.KeyOf(cert, t.Files["pki/ca.key"]); err != nil {
-			return err
+	for _, name := range []string{"pki/ca", "pki/front-proxy-ca"} {
+		bundle, err := authority.Parse(t.Files[name+".crt"])
+		if err != nil {
+			return fmt.Errorf("%s.crt: %w", name, err)
+		}
+		for _, cert := range bundle {
+			if _, err := authority.KeyOf(cert, t.Files[name+".key"]); err != nil {
+				return fmt.Errorf("%s.key: %w", name, err)
+			}
 		}
 	}
-	_, err = t.keys()
+	if _, err := keyutil.ParsePrivateKeyPEM(t.Files["pki/sa.key"]); err != nil {
+		return fmt.Errorf("pki/sa.key: %w", err)
+	}
+	_, err := t.keys()
 	return err
 }
+
+// encryptionKeyBytes is how long a key is that encrypts the database.
+const encryptionKeyBytes = 32
 
 // keys are the names of those that encrypt the database.
 func (t Transfer) keys() ([]string, error) {
 	var file struct {
 		Keys []struct {
-			Name string `json:"name"`
+			Name   string `json:"name"`
+			Secret []byte `json:"secret"`
 		} `json:"keys"`
 	}
 	if err := json.Unmarshal(t.Files[encryptionKeys], &file); err != nil || len(file.Keys) == 0 {
@@ -132,6 +153,9 @@ func (t Transfer) keys() ([]string, error) {
 	}
 	names := make([]string, 0, len(file.Keys))
 	for _, key := range file.Keys {
+		if key.Name == "" || len(key.Secret) != encryptionKeyBytes {
+			return nil, fmt.Errorf("%s: key %q has %d bytes instead of %d", encryptionKeys, key.Name, len(key.Secret), encryptionKeyBytes)
+		}
 		names = append(names, key.Name)
 	}
 	return names, nil
@@ -162,11 +186,23 @@ func until(cert *x509.Certificate) string { return cert.NotAfter.Format(time.Dat
 // Import puts an authority into a data directory in which no hub runs. It returns false if that has it already. A data directory with
 // another is left alone unless replace says that its own is to go.
 func Import(ctx context.Context, t Transfer, dataDir string, replace bool) (bool, error) {
+	if err := checkOwner(dataDir); err != nil {
+		return false, err
+	}
 	held, err := acquire(ctx, dataDir)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = held.Close() }()
+	pki := filepath.Join(dataDir, "pki")
+	if err := os.MkdirAll(pki, 0o700); err != nil {
+		return false, unwritable(dataDir, err)
+	}
+	exchange, err := lockExchange(pki)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = exchange.Close() }()
 	if _, err := os.Stat(filepath.Join(dataDir, "etcd", "member")); err == nil {
 		return false, fmt.Errorf("%s has a database of its own, which goes with the authority that is there: name another directory with --data-dir, for a hub with --etcd-servers", dataDir)
 	}
@@ -214,6 +250,18 @@ func (t Transfer) put(dataDir string) error {
 		return fmt.Errorf("finishing the import: %w", err)
 	}
 	return syncDir(dataDir)
+}
+
+// checkOwner says why what this user writes to a data directory could not be read by the hub that it belongs to.
+func checkOwner(dataDir string) error {
+	info, err := os.Stat(dataDir)
+	if err != nil {
+		return nil //nolint:nilerr // It is made, and belongs to this user.
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, who could not read what this one writes: run it as the user of the hub, for example with `sudo -u '#%d'`", dataDir, owner.Uid, owner.Uid)
+	}
+	return nil
 }
 
 func hasMark(dataDir string) bool {

@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,10 +15,17 @@ import (
 func exported(t *testing.T, g Gomega) (file, dataDir string) {
 	t.Helper()
 	dataDir = newAuthorities(t, g)
-	for name, content := range map[string]string{"pki/front-proxy-ca.key": "key", "pki/front-proxy-ca.crt": "crt", "pki/sa.key": "key", encryptionKeys: `{"keys":[{"name":"2026-11-22-abc"}]}`} {
+	proxy := filepath.Join(newAuthorities(t, g), "pki")
+	files := map[string][]byte{encryptionKeys: fmt.Appendf(nil, `{"keys":[{"name":"2026-11-22-abc","secret":%q}]}`, base64.StdEncoding.EncodeToString(make([]byte, encryptionKeyBytes)))}
+	for name, source := range map[string]string{"pki/front-proxy-ca.key": "ca.key", "pki/front-proxy-ca.crt": "ca.crt", "pki/sa.key": "ca.key"} {
+		content, err := os.ReadFile(filepath.Join(proxy, source))
+		g.Expect(err).NotTo(HaveOccurred())
+		files[name] = content
+	}
+	for name, content := range files {
 		path := filepath.Join(dataDir, filepath.FromSlash(name))
 		g.Expect(os.MkdirAll(filepath.Dir(path), 0o700)).To(Succeed())
-		g.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+		g.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
 	}
 	a, err := OpenAuthorities(dataDir)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -76,12 +85,64 @@ func TestAnotherAuthorityIsGivenUpOnlyIfThatIsSaid(t *testing.T) {
 	g.Expect(os.WriteFile(filepath.Join(to, importMark), nil, 0o600)).To(Succeed())
 	_, err = Embedded{Binary: "true", DataDir: to}.Start(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("was interrupted")))
+	_, err = OpenAuthorities(to)
+	g.Expect(err).To(MatchError(ContainSubstring("was interrupted")), "nor is it passed on")
 	again, err := ReadTransfer(other)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(Import(t.Context(), again, to, false)).To(BeTrue())
+
+	// Nobody exchanges the authority meanwhile.
+	held, err := OpenAuthorities(to)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = Import(t.Context(), transfer, to, true)
+	g.Expect(err).To(MatchError(ContainSubstring("another `hub ca` is at work")))
+	g.Expect(held.Close()).To(Succeed())
 
 	// A database of its own goes with the authority that is there.
 	g.Expect(os.MkdirAll(filepath.Join(to, "etcd", "member"), 0o700)).To(Succeed())
 	_, err = Import(t.Context(), transfer, to, true)
 	g.Expect(err).To(MatchError(ContainSubstring("a database of its own")))
+}
+
+func TestAFileThatIsNotWholeIsRefused(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	file, _ := exported(t, g)
+	whole, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = ReadTransfer(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	for name, damage := range map[string]func(Transfer){
+		"pki/front-proxy-ca.key": func(t Transfer) { t.Files["pki/front-proxy-ca.key"] = t.Files["pki/ca.key"] },
+		"pki/front-proxy-ca.crt": func(t Transfer) { t.Files["pki/front-proxy-ca.crt"] = []byte("none") },
+		"pki/sa.key":             func(t Transfer) { t.Files["pki/sa.key"] = []byte("none") },
+		encryptionKeys:           func(t Transfer) { t.Files[encryptionKeys] = []byte(`{"keys":[{"name":"short","secret":"AAAA"}]}`) },
+		"more files":             func(t Transfer) { t.Files["../../etc/passwd"] = []byte("root") },
+	} {
+		transfer, err := ReadTransfer(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		damage(transfer)
+		path := filepath.Join(t.TempDir(), "damaged")
+		g.Expect(transfer.Write(path)).To(Succeed())
+		_, err = ReadTransfer(path)
+		g.Expect(err).To(MatchError(And(ContainSubstring("is damaged"), ContainSubstring(name))))
+	}
+	g.Expect(os.WriteFile(file, whole[:len(whole)/2], 0o600)).To(Succeed())
+	_, err = ReadTransfer(file)
+	g.Expect(err).To(MatchError(ContainSubstring("is not a file that `hub ca export` wrote")))
+}
+
+func TestADataDirectoryOfAnotherUserIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	file, _ := exported(t, g)
+	transfer, err := ReadTransfer(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	other := "/" // that of root
+	if os.Geteuid() == 0 {
+		other = t.TempDir()
+		g.Expect(os.Chown(other, 1000, 1000)).To(Succeed())
+	}
+	_, err = Import(t.Context(), transfer, other, true)
+	g.Expect(err).To(MatchError(ContainSubstring("run it as the user of the hub")))
 }

@@ -135,7 +135,11 @@ func alone(ctx context.Context, cfg *rest.Config, install func(context.Context) 
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				close(began)
-				result <- install(ctrl.LoggerInto(leading, ctrl.LoggerFrom(ctx)))
+				err := install(ctrl.LoggerInto(leading, ctrl.LoggerFrom(ctx)))
+				if err != nil && leading.Err() != nil && ctx.Err() == nil {
+					err = fmt.Errorf("the API server did not answer for %s, so another hub may install by now: start this one again once it does: %w", installRenew, err)
+				}
+				result <- err
 				stop()
 			},
 			OnStoppedLeading: func() {},
@@ -149,6 +153,6 @@ func alone(ctx context.Context, cfg *rest.Config, install func(context.Context) 
 	case <-began:
 		return <-result
 	default:
-		return fmt.Errorf("waiting until no other hub installs what hubs need: %w", ctx.Err())
+		return fmt.Errorf("another hub installs what hubs need, or cannot be asked whether it does: start this one again, and look at the others' logs: %w", context.Cause(holding))
 	}
 }

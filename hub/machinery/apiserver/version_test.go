@@ -69,15 +69,29 @@ func TestAnOlderHubLeavesWhatANewerOneInstalled(t *testing.T) {
 		return rule
 	}
 	message := func() any { return first(rules())["message"] }
-	changed := rules()
-	first(changed)["message"] = newer
-	g.Expect(unstructured.SetNestedSlice(policy.Object, changed, "spec", "validations")).To(Succeed())
-	g.Expect(hubClient.Update(t.Context(), policy)).To(Succeed())
-
+	differs := func() {
+		t.Helper()
+		changed := rules()
+		first(changed)["message"] = newer
+		g.Expect(unstructured.SetNestedSlice(policy.Object, changed, "spec", "validations")).To(Succeed())
+		g.Expect(hubClient.Update(t.Context(), policy)).To(Succeed())
+	}
+	differs()
 	install("v1.2.0", false)
-	g.Expect(message()).To(Equal(newer), "an older hub leaves it")
-	g.Expect(installed()).To(Equal("v1.3.0"))
+	g.Expect(message()).To(Equal(newer), "an older hub leaves it, though its own is another")
+	install("v1.4.0", false)
+	g.Expect(message()).NotTo(Equal(newer), "a newer one that starts beside it installs its own, whoever works")
+	g.Expect(installed()).To(Equal("v1.4.0"))
+	differs()
 	install("v1.2.0", true)
-	g.Expect(message()).NotTo(Equal(newer), "unless it is told otherwise")
+	g.Expect(message()).NotTo(Equal(newer), "an older one goes back if it is told to")
 	g.Expect(installed()).To(Equal("v1.2.0"))
+
+	// A newer one that was killed on the way has said so: it goes on, and an older one does not go back.
+	g.Expect((&installer{hubClient: hubClient}).note(t.Context(), "v1.5.0")).To(Succeed())
+	differs()
+	install("v1.4.0", false)
+	g.Expect(message()).To(Equal(newer))
+	install("v1.5.0", false)
+	g.Expect(message()).NotTo(Equal(newer))
 }

@@ -51,7 +51,7 @@ func newEncryptionRotate() *cobra.Command {
 			if err != nil || !external.Used() {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), "Other machines use this etcd: stop `hub serve` on them first, and once this one runs bring the key there with `hub ca export` and `hub ca import --replace`.")
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "Other machines use this etcd: stop `hub serve` on all of them, bring the key there with `hub ca export` and `hub ca import --replace`, and start all again. Once it encrypts, no machine without the key is of use.")
 			return err
 		},
 	}

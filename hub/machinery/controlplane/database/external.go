@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ const keepAlive = 10 * time.Second
 // ErrNoAnswer says that an etcd of somebody else's cannot be used now.
 var ErrNoAnswer = errors.New("the etcd that --etcd-servers names does not serve")
 
+// ErrNotLetIn says that waiting does not help: certificates or rights are not those of the etcd.
+var ErrNotLetIn = errors.New("the etcd that --etcd-servers names cannot be used")
+
 // Dial returns a client of a database of somebody else's, once a majority of its members has answered.
 func Dial(ctx context.Context, e args.ExternalEtcd) (*clientv3.Client, error) {
 	config, err := clientTLS(e)
@@ -38,10 +42,15 @@ func Dial(ctx context.Context, e args.ExternalEtcd) (*clientv3.Client, error) {
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: e.Servers, DialTimeout: dialTimeout, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: memberTimeout,
-		TLS: config, Context: ctx, Logger: zap.NewNop(),
+		TLS: config, Context: context.WithoutCancel(ctx), Logger: zap.NewNop(), // whoever stops says so
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the etcd that --etcd-servers names: %w", err)
+	}
+	if !reachable(ctx, e, config) { // what follows would find that out later
+		err = explain(ctx, client, config, e, errNoLeader)
+		_ = client.Close()
+		return nil, err
 	}
 	asking, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -91,19 +100,30 @@ func clientTLS(e args.ExternalEtcd) (*tls.Config, error) {
 // explain says what is the matter with each member, and what to do.
 func explain(ctx context.Context, client *clientv3.Client, config *tls.Config, e args.ExternalEtcd, cause error) error {
 	if errors.Is(cause, rpctypes.ErrPermissionDenied) || errors.Is(cause, rpctypes.ErrUserEmpty) {
-		return fmt.Errorf("%w: the user that --etcd-certfile names may not read below %s: grant its role read and write there, or name another --etcd-prefix", ErrNoAnswer, e.Prefix)
+		return fmt.Errorf("%w: the user that --etcd-certfile names may not read below %s: grant its role read and write there, or name another --etcd-prefix", ErrNotLetIn, e.Prefix)
 	}
 	var lines []string
+	what := ErrNotLetIn
 	for _, server := range e.Servers {
-		why := "it answers, but a majority of the members is missing: start the others"
-		if err := reach(ctx, server, config); err != nil {
-			why = advice(err)
-		} else if err := status(ctx, client, server); err != nil {
-			why = advice(err)
+		err := reach(ctx, server, config)
+		if err == nil {
+			err = status(ctx, client, server)
+		}
+		if err == nil {
+			err = cause
+		}
+		why, lasts := advice(err)
+		if !lasts {
+			what = ErrNoAnswer
 		}
 		lines = append(lines, server+": "+why)
 	}
-	return fmt.Errorf("%w:\n  %s", ErrNoAnswer, strings.Join(lines, "\n  "))
+	return fmt.Errorf("%w:\n  %s", what, strings.Join(lines, "\n  "))
+}
+
+// reachable says whether there is a member that lets in whoever calls.
+func reachable(ctx context.Context, e args.ExternalEtcd, config *tls.Config) bool {
+	return slices.ContainsFunc(e.Servers, func(server string) bool { return reach(ctx, server, config) == nil })
 }
 
 // reach connects to one member; the client of etcd does not tell why it cannot.
@@ -135,37 +155,48 @@ func reach(ctx context.Context, server string, config *tls.Config) error {
 	return nil
 }
 
+// errNoLeader says that a member answers and cannot serve.
+var errNoLeader = errors.New("it answers, but a majority of the members is missing")
+
 func status(ctx context.Context, client *clientv3.Client, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	_, err := client.Status(ctx, server)
+	answer, err := client.Status(ctx, server)
+	if err == nil && answer.Leader == 0 {
+		return errNoLeader
+	}
 	return err
 }
 
-// advice says what to do about a member that cannot be reached.
-func advice(err error) string {
+// remoteError is how package crypto/tls marks what the other side said.
+const remoteError = "remote error"
+
+// advice says what to do about a member that cannot be used, and whether that is so until somebody does it.
+func advice(err error) (why string, lasts bool) {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
-	var alert tls.AlertError
+	var operation *net.OpError
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &authority):
-		return "its certificate is not of the authority in --etcd-cafile: name that of this etcd"
+		return "its certificate is not of the authority in --etcd-cafile: name that of this etcd", true
 	case errors.As(err, &host):
-		return fmt.Sprintf("%v: name it as its certificate does", err)
+		return fmt.Sprintf("%v: name it as its certificate does", err), true
 	case errors.As(err, &invalid):
-		return fmt.Sprintf("%v: look at the clocks of both machines, or renew the certificate", err)
+		return fmt.Sprintf("%v: look at the clocks of both machines, or renew the certificate", err), false
 	case errors.As(err, &record):
-		return "it does not speak TLS: its URL begins with http://, or the port is another"
-	case errors.As(err, &alert):
-		return fmt.Sprintf("it refuses the certificate of --etcd-certfile (%v): name one of the authority that this etcd was given with --trusted-ca-file", err)
+		return "it does not speak TLS: its URL begins with http://, or the port is another", true
+	case errors.As(err, &operation) && operation.Op == remoteError:
+		return fmt.Sprintf("it refuses the certificate of --etcd-certfile (%v): name one of the authority that this etcd was given with --trusted-ca-file", operation.Err), true
+	case errors.Is(err, errNoLeader):
+		return fmt.Sprintf("%v: start the others", err), false
 	case errors.Is(err, context.DeadlineExceeded):
-		return "it does not answer in time: look whether it runs, and at the firewall"
+		return "it does not answer in time: look whether it runs, and at the firewall", false
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return err.Error()
+		return err.Error(), false
 	default:
-		return fmt.Sprintf("%v: look whether it runs, and at the firewall", err)
+		return fmt.Sprintf("%v: look whether it runs, and at the firewall", err), false
 	}
 }
 

@@ -22,6 +22,29 @@ type Authority struct {
 	Encryption []string `json:"encryption"`
 }
 
+// Record is by what authority the hubs of an etcd go.
+type Record struct {
+	Authority
+
+	// GivenUp are certificate authorities that hubs of this etcd trusted once and have dropped since.
+	GivenUp []string `json:"givenUp,omitempty"`
+}
+
+// after is the record once a hub with an authority has started.
+func (r *Record) after(own Authority) Record {
+	out := Record{Authority: own}
+	if r == nil {
+		return out
+	}
+	out.GivenUp = slices.Clone(r.GivenUp)
+	for _, trusted := range r.Trusted {
+		if !slices.Contains(own.Trusted, trusted) && !slices.Contains(out.GivenUp, trusted) {
+			out.GivenUp = append(out.GivenUp, trusted)
+		}
+	}
+	return out
+}
+
 // Known says whether there is an authority.
 func (a Authority) Known() bool { return len(a.Trusted) > 0 }
 
@@ -42,11 +65,13 @@ func (p Peer) String() string { return fmt.Sprintf("%s (%s)", p.Host, p.DataDir)
 // Found is what an etcd has of hubs.
 type Found struct {
 	// Recorded is the authority of the etcd; nil if no hub has used it.
-	Recorded *Authority
+	Recorded *Record
 	// Running are the hubs that run.
 	Running []Peer
-	// Objects says that there are objects of a Kubernetes API.
-	Objects bool
+	// Objects says that there are objects of a Kubernetes API, and Nodes that there are nodes: a hub has none.
+	Objects, Nodes bool
+	// Installed is how an object that every hub makes is kept there; empty if there is none.
+	Installed string
 }
 
 // Decide says why a hub may not start on an etcd, or nil.
@@ -58,11 +83,15 @@ func Decide(hub Peer, found Found) error {
 		return fmt.Errorf("%w: it has objects of a Kubernetes API, and no hub has used it: name another --etcd-prefix, or, if they are those of a hub that was restored, "+
 			"bring that hub's authority to %s with `hub ca import`", ErrAuthority, hub.DataDir)
 	case found.Recorded == nil:
-		return nil // a hub that was restored to another etcd
+		return decideRestored(hub, found)
 	case !hub.Authority.Known():
 		return fmt.Errorf("%w: other hubs have used that etcd, and %s has no authority yet. %s", ErrAuthority, hub.DataDir, fetch(hub))
 	}
-	if why := compare(hub.Authority, *found.Recorded); why != "" {
+	if slices.Contains(found.Recorded.GivenUp, hub.Authority.Trusted[0]) {
+		return fmt.Errorf("%w: its certificates would be of authority %s, which was given up while it was away, and agents do not trust it any more. %s",
+			ErrAuthority, hub.Authority.Trusted[0], fetch(hub))
+	}
+	if why := compare(hub.Authority, found.Recorded.Authority); why != "" {
 		return fmt.Errorf("%w: %s. %s", ErrAuthority, why, fetch(hub))
 	}
 	for _, other := range found.Running {
@@ -71,14 +100,40 @@ func Decide(hub Peer, found Found) error {
 		}
 		why := compare(hub.Authority, other.Authority)
 		if why == "" && compare(other.Authority, hub.Authority) != "" {
-			return fmt.Errorf("%w: the hub on %s, which runs, does not know what this one goes by. Stop it, start this one, bring what this one has there "+
-				"(`hub ca export` here, `hub ca import --replace` there), and start it again", ErrAuthority, other)
+			return fmt.Errorf("%w: the hub on %s, which runs, does not know what this one goes by. Stop it, bring what this one has there "+
+				"(`hub ca export` here, `hub ca import --replace` there), and start both. One that was killed counts for half a minute", ErrAuthority, other)
 		}
 		if why != "" {
 			return fmt.Errorf("%w: the hub on %s runs, and %s. %s", ErrAuthority, other, why, fetch(hub))
 		}
 	}
 	return nil
+}
+
+// secretbox stands before what a hub encrypted; then come the name of the key and a colon.
+const secretbox = "k8s:enc:secretbox:v1:"
+
+// decideRestored says why a hub may not take over objects that are in an etcd without a record. Those of a hub whose database was brought to
+// another etcd are encrypted with its keys. It would encrypt those of anybody else, who could not read them any more.
+func decideRestored(hub Peer, found Found) error {
+	switch sealed, isSealed := strings.CutPrefix(found.Installed, secretbox); {
+	case found.Nodes:
+		return fmt.Errorf("%w: it is that of a Kubernetes cluster with nodes, and a hub would encrypt what is in there: name an etcd for hubs, or another --etcd-prefix", ErrAuthority)
+	case found.Installed == "":
+		return fmt.Errorf("%w: it has objects of a Kubernetes API that is not that of a hub: name another --etcd-prefix", ErrAuthority)
+	case isSealed && !hub.Authority.encrypts(sealed):
+		name, _, _ := strings.Cut(sealed, ":")
+		return fmt.Errorf("%w: the database is encrypted with key %s, which is not here. %s", ErrAuthority, name, fetch(hub))
+	}
+	return nil
+}
+
+// encrypts says whether one of the keys is that of a value, which begins with its name.
+func (a Authority) encrypts(value string) bool {
+	return slices.ContainsFunc(a.Encryption, func(key string) bool {
+		name, _, _ := strings.Cut(key, " ")
+		return strings.HasPrefix(value, name+":")
+	})
 }
 
 // compare says what of another hub's work this one would not accept; empty if nothing.

@@ -15,6 +15,9 @@ func authority(trusted, encryption string) Authority {
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	old := authority("old", "k1")
+	record := func(a Authority) *Record { return &Record{Authority: a} }
+	oldRecord := record(old)
+	finished := record(authority("old,new", "k1")).after(authority("new", "k1"))
 	other := old
 	other.ServiceAccount = "another"
 	for name, tc := range map[string]struct {
@@ -23,20 +26,28 @@ func TestDecide(t *testing.T) {
 		want  string
 	}{
 		"a new hub on a new etcd":                 {own: Authority{}},
-		"a new hub on the etcd of a hub":          {found: Found{Recorded: &old, Objects: true}, want: "has no authority yet"},
+		"a new hub on the etcd of a hub":          {found: Found{Recorded: oldRecord, Objects: true}, want: "has no authority yet"},
 		"a new hub on somebody else's etcd":       {found: Found{Objects: true}, want: "name another --etcd-prefix"},
-		"a hub that was restored to a new etcd":   {own: old, found: Found{Objects: true}},
-		"a hub that comes back":                   {own: old, found: Found{Recorded: &old, Objects: true}},
-		"a hub of another fleet":                  {own: other, found: Found{Recorded: &old}, want: "its key of service accounts is another"},
-		"beside one of the same authority":        {own: old, found: Found{Recorded: &old, Running: []Peer{hub("b", old)}}},
-		"both authorities, of which one signs":    {own: authority("old,new", "k1"), found: Found{Recorded: &old, Running: []Peer{hub("b", old)}}},
-		"an authority that the others lack":       {own: authority("new,old", "k1"), found: Found{Recorded: &old, Running: []Peer{hub("b", old)}}, want: "Stop it, start this one"},
-		"an authority that was given up":          {own: old, found: Found{Recorded: new(authority("new", "k1"))}, want: "authority new, which is none of those here (old)"},
-		"a key of encryption that is not here":    {own: old, found: Found{Recorded: new(authority("old", "k2"))}, want: "encrypted with key k2"},
-		"a key that the others cannot decrypt":    {own: authority("old", "k2,k1"), found: Found{Recorded: &old, Running: []Peer{hub("b", old)}}, want: "the hub on b (/data), which runs"},
-		"a new key once the others are stopped":   {own: authority("old", "k2,k1"), found: Found{Recorded: &old}},
-		"its own last start, with an older key":   {own: authority("old", "k2,k1"), found: Found{Recorded: &old, Running: []Peer{hub("a", old)}}},
-		"a running hub encrypts with what is new": {own: old, found: Found{Recorded: &old, Running: []Peer{hub("b", authority("old", "k2,k1"))}}, want: "the hub on b (/data) runs, and the database"},
+		"a hub that was restored to a new etcd":   {own: old, found: Found{Objects: true, Installed: secretbox + "k1:…"}},
+		"one that does not encrypt itself":        {own: old, found: Found{Objects: true, Installed: "k8s:enc:kms:v2:ours:…"}},
+		"another hub that was restored":           {own: old, found: Found{Objects: true, Installed: secretbox + "k10:…"}, want: "encrypted with key k10"},
+		"the etcd of a Kubernetes cluster":        {own: old, found: Found{Objects: true, Nodes: true}, want: "a Kubernetes cluster with nodes"},
+		"the etcd of a cluster on which a hub is": {own: old, found: Found{Objects: true, Nodes: true, Installed: "k8s"}, want: "a Kubernetes cluster with nodes"},
+		"the etcd of another API":                 {own: old, found: Found{Objects: true}, want: "not that of a hub"},
+		"a hub that comes back":                   {own: old, found: Found{Recorded: oldRecord, Objects: true}},
+		"a hub of another fleet":                  {own: other, found: Found{Recorded: oldRecord}, want: "its key of service accounts is another"},
+		"beside one of the same authority":        {own: old, found: Found{Recorded: oldRecord, Running: []Peer{hub("b", old)}}},
+		"both authorities, of which one signs":    {own: authority("old,new", "k1"), found: Found{Recorded: oldRecord, Running: []Peer{hub("b", old)}}},
+		"an authority that the others lack":       {own: authority("new,old", "k1"), found: Found{Recorded: oldRecord, Running: []Peer{hub("b", old)}}, want: "Stop it, bring what this one has there"},
+		"an authority that was given up":          {own: old, found: Found{Recorded: record(authority("new", "k1"))}, want: "authority new, which is none of those here (old)"},
+		"one that slept through its end":          {own: authority("old,new", "k1"), found: Found{Recorded: &finished}, want: "was given up while it was away"},
+		"while others run":                        {own: authority("old,new", "k1"), found: Found{Recorded: &finished, Running: []Peer{hub("b", authority("new", "k1"))}}, want: "hub ca import FILE --data-dir /data --replace"},
+		"one that only trusts it still":           {own: authority("new,old", "k1"), found: Found{Recorded: &finished}},
+		"a key of encryption that is not here":    {own: old, found: Found{Recorded: record(authority("old", "k2"))}, want: "encrypted with key k2"},
+		"a key that the others cannot decrypt":    {own: authority("old", "k2,k1"), found: Found{Recorded: oldRecord, Running: []Peer{hub("b", old)}}, want: "the hub on b (/data), which runs"},
+		"a new key once the others are stopped":   {own: authority("old", "k2,k1"), found: Found{Recorded: oldRecord}},
+		"its own last start, with an older key":   {own: authority("old", "k2,k1"), found: Found{Recorded: oldRecord, Running: []Peer{hub("a", old)}}},
+		"a running hub encrypts with what is new": {own: old, found: Found{Recorded: oldRecord, Running: []Peer{hub("b", authority("old", "k2,k1"))}}, want: "the hub on b (/data) runs, and the database"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,5 +59,17 @@ func TestDecide(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestTheRecordKeepsWhatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	var r *Record
+	for _, trusted := range []string{"a", "a,b", "b,a", "b", "b,a", "b,c", "c"} {
+		next := r.after(authority(trusted, "k1"))
+		r = &next
+	}
+	if got := strings.Join(r.GivenUp, ","); got != "a,b" {
+		t.Errorf("got %s", got)
 	}
 }

@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +18,9 @@ const (
 	// sessionSeconds is how long a hub that was killed counts as one that runs.
 	sessionSeconds = 30
 	// sessionRetry is how soon a hub says again that it runs, after etcd forgot it.
-	sessionRetry = 5 * time.Second
+	sessionRetry = time.Second
+	// leavePatience is how long a hub that stops may take to say so.
+	leavePatience = 3 * time.Second
 )
 
 // Etcd is where hubs find each other.
@@ -43,7 +46,7 @@ func (e Etcd) look(ctx context.Context) (found Found, revision int64, err error)
 		return found, 0, fmt.Errorf("reading by what authority hubs of this etcd go: %w", err)
 	}
 	for _, kv := range got.Kvs {
-		found.Recorded = &Authority{}
+		found.Recorded = &Record{}
 		if err := json.Unmarshal(kv.Value, found.Recorded); err != nil {
 			return found, 0, fmt.Errorf("%s in etcd is no record of a hub: %w; name another --etcd-prefix", e.authority(), err)
 		}
@@ -59,6 +62,14 @@ func (e Etcd) look(ctx context.Context) (found Found, revision int64, err error)
 		}
 		found.Running = append(found.Running, other)
 	}
+	if err := e.lookAtObjects(ctx, &found); err != nil {
+		return found, 0, fmt.Errorf("looking for objects in etcd: %w", err)
+	}
+	return found, revision, nil
+}
+
+// lookAtObjects fills in whose objects there are.
+func (e Etcd) lookAtObjects(ctx context.Context, found *Found) error {
 	// Everything of kube-apiserver sorts before or after the records.
 	for _, span := range [][2]string{
 		{e.Prefix + "/", e.Prefix + "/fairlead-hub/"},
@@ -66,49 +77,86 @@ func (e Etcd) look(ctx context.Context) (found Found, revision int64, err error)
 	} {
 		some, err := e.Client.Get(ctx, span[0], clientv3.WithRange(span[1]), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 		if err != nil {
-			return found, 0, fmt.Errorf("looking for objects in etcd: %w", err)
+			return err
 		}
 		found.Objects = found.Objects || len(some.Kvs) > 0
 	}
-	return found, revision, nil
+	nodes, err := e.Client.Get(ctx, e.Prefix+"/minions/", clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+	if err != nil {
+		return err
+	}
+	found.Nodes = len(nodes.Kvs) > 0
+	installed, err := e.Client.Get(ctx, e.Prefix+"/configmaps/kube-system/fairlead-installed")
+	if err != nil {
+		return err
+	}
+	for _, kv := range installed.Kvs {
+		found.Installed = string(kv.Value)
+	}
+	return nil
 }
 
-// Enter checks once more that the hub may start, records its authority, and says that it runs until the context ends. Of two that start on
-// a new etcd at the same time with an authority each, one is refused.
-func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) error {
+// Entry is a hub's place among those of an etcd.
+type Entry struct {
+	etcd    Etcd
+	hub     Peer
+	clock   clock.Clock
+	cancel  context.CancelFunc
+	refused chan error
+	kept    chan struct{}
+	session *concurrency.Session
+}
+
+// Refused tells why the hub may not go on: etcd forgot it, since it was away for too long, and hubs that have started meanwhile go by
+// something else.
+func (e *Entry) Refused() <-chan error { return e.refused }
+
+// Leave says that the hub does not run any more. What it started must have ended.
+func (e *Entry) Leave() {
+	e.cancel()
+	<-e.kept
+	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	defer cancel()
+	_, _ = e.etcd.Client.Revoke(ctx, e.session.Lease()) // else it ends by itself
+}
+
+// Enter checks once more that the hub may start, records its authority, and says that it runs, until the context ends or it leaves. Of two
+// that start on a new etcd at the same time with an authority each, one is refused.
+func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, error) {
 	for {
 		// First of all others see this one: of two that look at the same time, one at least sees the other.
 		session, err := e.announce(ctx, hub)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		found, revision, err := e.look(ctx)
 		if err == nil {
 			err = Decide(hub, found)
 		}
+		recorded := false
+		if err == nil {
+			recorded, err = e.record(ctx, hub.Authority, found.Recorded, revision)
+		}
+		if err == nil && recorded {
+			keeping, cancel := context.WithCancel(ctx)
+			entry := &Entry{etcd: e, hub: hub, clock: clk, cancel: cancel, refused: make(chan error, 1), kept: make(chan struct{}), session: session}
+			go entry.keep(keeping)
+			return entry, nil
+		}
+		_ = session.Close()
 		if err != nil {
-			_ = session.Close()
-			return err
+			return nil, err
 		}
-		recorded, err := e.record(ctx, hub.Authority, found.Recorded, revision)
-		if err != nil {
-			_ = session.Close()
-			return err
-		}
-		if recorded {
-			go e.keep(ctx, hub, session, clk)
-			return nil
-		}
-		_ = session.Close() // another hub recorded its own first
+		// Another hub recorded its own first.
 	}
 }
 
 // record notes the authority unless another did since the revision.
-func (e Etcd) record(ctx context.Context, own Authority, recorded *Authority, revision int64) (bool, error) {
+func (e Etcd) record(ctx context.Context, own Authority, recorded *Record, revision int64) (bool, error) {
 	if recorded != nil && slices.Equal(own.Trusted, recorded.Trusted) && slices.Equal(own.Encryption, recorded.Encryption) {
 		return true, nil
 	}
-	data, err := json.Marshal(own)
+	data, err := json.Marshal(recorded.after(own))
 	if err != nil {
 		return false, fmt.Errorf("recording by what authority this hub goes: %w", err)
 	}
@@ -137,25 +185,47 @@ func (e Etcd) announce(ctx context.Context, hub Peer) (*concurrency.Session, err
 	return session, nil
 }
 
-// keep announces the hub again whenever etcd was away for longer than it remembers.
-func (e Etcd) keep(ctx context.Context, hub Peer, session *concurrency.Session, clk clock.Clock) {
+// keep announces the hub again whenever etcd was away for longer than it remembers, and looks whether it may go on.
+func (e *Entry) keep(ctx context.Context) {
+	defer close(e.kept)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-session.Done():
+		case <-e.session.Done():
 		}
 		for {
-			again, err := e.announce(ctx, hub)
+			err := e.again(ctx)
 			if err == nil {
-				session = again
 				break
+			}
+			if errors.Is(err, ErrAuthority) {
+				e.refused <- err
+				return
 			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-clk.After(sessionRetry):
+			case <-e.clock.After(sessionRetry):
 			}
 		}
 	}
+}
+
+// again announces the hub once more.
+func (e *Entry) again(ctx context.Context) error {
+	session, err := e.etcd.announce(ctx, e.hub)
+	if err != nil {
+		return err
+	}
+	found, err := e.etcd.Look(ctx)
+	if err == nil {
+		err = Decide(e.hub, found)
+	}
+	if err != nil {
+		_ = session.Close()
+		return err
+	}
+	e.session = session
+	return nil
 }

@@ -129,6 +129,8 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 		return nil
 	case err := <-group.Failed():
 		return err
+	case err := <-store.refused():
+		return err
 	}
 }
 

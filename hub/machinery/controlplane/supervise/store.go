@@ -30,6 +30,7 @@ type store struct {
 	isNew  bool
 	client *clientv3.Client
 	hub    peers.Peer
+	entry  *peers.Entry
 	clock  clock.Clock
 }
 
@@ -89,13 +90,25 @@ func (s *store) enter(ctx context.Context, dir *datadir.Dir) (err error) {
 	if s.hub, err = peer(dir); err != nil {
 		return err
 	}
-	if err := s.etcd().Enter(ctx, s.hub, s.clock); err != nil {
+	if s.entry, err = s.etcd().Enter(ctx, s.hub, s.clock); err != nil {
 		return err
 	}
 	return dir.UseExternal(s.Etcd)
 }
 
+// refused tells why other hubs do not let this one go on.
+func (s *store) refused() <-chan error {
+	if s.entry == nil {
+		return nil
+	}
+	return s.entry.Refused()
+}
+
+// close must come after the end of all that writes to the database.
 func (s *store) close() {
+	if s.entry != nil {
+		s.entry.Leave()
+	}
 	if s.client != nil {
 		_ = s.client.Close()
 	}

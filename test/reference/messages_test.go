@@ -1,0 +1,68 @@
+package reference
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"fairlead.dev/test/cluster"
+)
+
+// TestTroubleshootingQuotesWhatAHubSays holds the section on several machines to the sources: what is quoted there is said, and what the
+// packages that meet other machines give as a reason has an entry.
+func TestTroubleshootingQuotesWhatAHubSays(t *testing.T) {
+	t.Parallel()
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "hub", "TROUBLESHOOTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "## A hub on several machines")
+	if !found {
+		t.Fatal("the section is gone")
+	}
+	var said strings.Builder
+	for _, dir := range []string{"hub/machinery", "hub/cli"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			said.Write(source)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Texts that go on in the next line of the source.
+	sources := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(said.String(), "")
+	for _, quoted := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(section, -1) {
+		if !strings.Contains(sources, quoted[1]) {
+			t.Errorf("no hub says %q", quoted[1])
+		}
+	}
+	for _, dir := range []string{"peers", "database", "datadir"} {
+		files, err := filepath.Glob(filepath.Join(root, "hub/machinery/controlplane", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal("its sources are gone", err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file) //nolint:gosec // of this repository
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, reason := range regexp.MustCompile(`(?m)^var Err(?:Authority|OtherDatabase|NoAnswer|NotLetIn) += errors\.New\("([^"]+)"\)`).FindAllStringSubmatch(string(source), -1) {
+				if !strings.Contains(section, `"`+reason[1]+`"`) {
+					t.Errorf("the section has no entry for %q", reason[1])
+				}
+			}
+		}
+	}
+}
