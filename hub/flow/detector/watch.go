@@ -49,7 +49,11 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 	return []source.TypedSource[request]{
 		source.TypedFunc[request](func(ctx context.Context, q requests) error {
 			r.queue.requests = q
-			return addIndexes(ctx, mgr.GetFieldIndexer())
+			if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+				return err
+			}
+			go r.follow(ctx, mgr.Elected())
+			return nil
 		}),
 		policySource(c, r, &policyv1alpha1.PropagationPolicy{}),
 		policySource(c, r, &policyv1alpha1.ClusterPropagationPolicy{}),
