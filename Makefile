@@ -239,6 +239,11 @@ test-e2e: build ## The built programs, from joining to kill -9, a lost cluster, 
 	$(call say,end-to-end tests)
 	@$(flowtest) -count=1 -p $(FLOW_PARALLEL) -timeout 15m $(programs) | $(slowest)
 
+.PHONY: test-machines
+test-machines: build ## A hub on several machines, with the whole exchange of its authority, of which the tests take the first step only
+	$(call say,a hub on several machines)
+	@FAIRLEAD_MACHINES_EXCHANGE=1 go test -count=1 -timeout 20m -v ./test/machines
+
 .PHONY: test-network
 test-network: images ## The images: a hub, and members on networks that nobody can dial into (needs Docker)
 	$(call say,containers on private networks)

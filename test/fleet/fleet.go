@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -107,6 +108,19 @@ func (f *Fleet) PID(name string) (int, error) { return f.pidFile(name).PID() }
 
 // Kill ends a process as a crash would. Up starts it again.
 func (f *Fleet) Kill(ctx context.Context, name string) error { return f.pidFile(name).Kill(ctx) }
+
+// Signal sends a signal to a process and those that it has started.
+func (f *Fleet) Signal(name string, signal syscall.Signal) error {
+	return f.pidFile(name).Signal(signal)
+}
+
+// Adopt has the fleet look after a process that somebody else started.
+func (f *Fleet) Adopt(name string, p *process.Process) error {
+	if err := os.MkdirAll(filepath.Join(f.Dir, "run"), 0o700); err != nil {
+		return fmt.Errorf("making the directory of the fleet: %w", err)
+	}
+	return f.pidFile(name).Write(p.PID())
+}
 
 // Stop ends a process gracefully. Up starts it again.
 func (f *Fleet) Stop(ctx context.Context, name string) error {

@@ -99,19 +99,27 @@ func (e *etcd) flags() []string {
 	}
 }
 
-// healthy says what is wrong with a member.
-func (e *etcd) healthy(ctx context.Context, i int) error {
+// transport is that of a client that it lets in.
+func (e *etcd) transport() (*http.Transport, error) {
 	pair, err := tls.LoadX509KeyPair(e.file("etcd.crt"), e.file("etcd.key"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ca, err := os.ReadFile(e.file("ca.crt"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{pair}}}
+	return &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{pair}}}, nil
+}
+
+// healthy says what is wrong with a member.
+func (e *etcd) healthy(ctx context.Context, i int) error {
+	transport, err := e.transport()
+	if err != nil {
+		return err
+	}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.client[i]+"/health", http.NoBody)
 	if err != nil {

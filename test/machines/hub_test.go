@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ type world struct {
 	t      *testing.T
 	etcd   *etcd
 	second *process.Process
+	// sent is how many changes were made.
+	sent int
 }
 
 // newWorld starts all but the hub on the second machine. The directory has a short path.
@@ -58,9 +61,6 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1"))))
-		}
-		if w.second != nil {
-			w.second.Kill()
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -82,17 +82,72 @@ func (w *world) startSecond(more ...string) {
 		"--admin-kubeconfig", w.Kubeconfig(second), "--metrics-bind-address", "0", "--dashboard-bind-address", "0",
 	}, w.etcd.flags()...), more...)})
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(w.Adopt(second, w.second)).To(Succeed())
+}
+
+// restarts starts the hubs that have ended, as their units do, until both answer.
+func (w *world) restarts() {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	if w.second.Ended() {
+		w.startSecond()
+	}
+	g.Expect(w.StartHub(w.t.Context())).To(Succeed())
+	w.eventually(func(g Gomega) {
+		g.Expect(w.second.Ended()).To(BeFalse(), process.Tail(w.Log(second)))
+		_, err := w.works(w.t.Context(), second)
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+}
+
+// standsBy waits until a hub that was started takes part in the election: its caches are filled.
+func (w *world) standsBy(hub string) {
+	w.t.Helper()
+	w.eventually(func(g Gomega) {
+		log := w.log(hub)
+		g.Expect(strings.LastIndex(log, "ttempting to acquire leader lease")).To(BeNumerically(">", strings.LastIndex(log, "Starting the embedded API")))
+	})
+}
+
+// stops stops a hub, as for a change of its files.
+func (w *world) stops(hubs ...string) {
+	w.t.Helper()
+	for _, hub := range hubs {
+		NewWithT(w.t).Expect(w.Stop(w.t.Context(), hub)).To(Succeed())
+	}
+}
+
+// refused says that the hub on the second machine does not start, and why.
+func (w *world) refused(why string, more ...string) {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	w.startSecond(more...)
+	g.Eventually(w.second.Done()).WithTimeout(patience).Should(BeClosed())
+	g.Expect(process.Tail(w.Log(second))).To(ContainSubstring(why))
+}
+
+// log is all that a program has said.
+func (w *world) log(name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(w.Log(name))
+	NewWithT(w.t).Expect(err).NotTo(HaveOccurred())
+	return string(data)
+}
+
+// hub runs a command of the operator on a machine.
+func (w *world) hub(on string, args ...string) string {
+	w.t.Helper()
+	out, err := w.Run(w.t.Context(), "hub", append(args, "--data-dir", w.dataDir(on))...)
+	NewWithT(w.t).Expect(err).NotTo(HaveOccurred())
+	return out
 }
 
 // share brings the authority of the first machine to the second.
-func (w *world) share() {
+func (w *world) share(flags ...string) {
 	w.t.Helper()
-	g := NewWithT(w.t)
 	file := filepath.Join(w.t.TempDir(), "authority")
-	_, err := w.Run(w.t.Context(), "hub", "ca", "export", "--data-dir", w.dataDir(fleet.HubName), file)
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = w.Run(w.t.Context(), "hub", "ca", "import", "--data-dir", w.dataDir(second), file)
-	g.Expect(err).NotTo(HaveOccurred())
+	w.hub(fleet.HubName, "ca", "export", file)
+	w.hub(second, append([]string{"ca", "import", file}, flags...)...)
 }
 
 // works returns which hub works, as one of them tells.

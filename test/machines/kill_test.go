@@ -34,17 +34,46 @@ const mostTakeover = 60 * time.Second
 // label is that of all that the test sends.
 const label = "machines"
 
-func TestNothingIsLostWithAHubAndAMemberOfTheEtcd(t *testing.T) {
+// TestAHubOnTwoMachines goes through what becomes of them, one after the other: a world takes longer to start than each.
+func TestAHubOnTwoMachines(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
 	w := newWorld(t)
-	ctx := t.Context()
+	w.strangersAreRefused()
+	w.aHubAndAMemberOfTheEtcdAreKilled()
+	w.aMachineHangs()
+	w.theEtcdLosesItsMajority()
+	w.keysAndAuthorityAreExchanged()
+}
 
-	// A hub without the authority is refused, and told how to get it.
-	w.startSecond()
-	g.Eventually(w.second.Done()).WithTimeout(patience).Should(BeClosed())
-	g.Expect(process.Tail(w.Log(second))).To(ContainSubstring("hub ca export FILE"))
-	w.share()
+// strangersAreRefused starts hubs that must not be one with the first.
+func (w *world) strangersAreRefused() {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	w.refused("hub ca export FILE")
+	w.refused("is not of the authority in --etcd-cafile", "--etcd-cafile="+w.etcd.file("other-ca.crt"))
+	w.refused("it refuses the certificate of --etcd-certfile", "--etcd-certfile="+w.etcd.file("other.crt"), "--etcd-keyfile="+w.etcd.file("other.key"))
+
+	// What a hub of another fleet goes by.
+	made, err := process.Start(process.Spec{Executable: w.Program("controlplane"), Log: w.Log("other"), Args: []string{
+		"--profile", "hub", "--data-dir", w.dataDir("other"), "--unsafe-no-fsync",
+	}})
+	g.Expect(err).NotTo(HaveOccurred())
+	keys := filepath.Join(w.dataDir("other"), "encryption", "keys.json")
+	w.eventually(func(g Gomega) {
+		g.Expect(keys).To(BeAnExistingFile())
+		g.Expect(filepath.Join(w.dataDir("other"), "pki", "sa.key")).To(BeAnExistingFile())
+	})
+	made.Kill()
+	file := filepath.Join(w.t.TempDir(), "authority")
+	w.hub("other", "ca", "export", file)
+	w.hub(second, "ca", "import", file)
+	w.refused("its key of service accounts is another")
+	w.share("--replace")
+}
+
+// aHubAndAMemberOfTheEtcdAreKilled makes changes meanwhile.
+func (w *world) aHubAndAMemberOfTheEtcdAreKilled() {
+	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
 	w.startSecond()
 	w.eventually(func(g Gomega) {
 		_, err := w.works(ctx, second)
@@ -116,6 +145,26 @@ func TestNothingIsLostWithAHubAndAMemberOfTheEtcd(t *testing.T) {
 	g.Expect(now).NotTo(Equal(worked))
 	insist(t, func() error { return client.IgnoreNotFound(hub.Delete(ctx, configMap(0))) })
 	w.eventually(func(g Gomega) { g.Expect(w.inMember(ctx, g)).To(HaveLen(changes - 1)) })
+	w.sent = changes
+}
+
+// send makes one more change at a hub, and waits until it is in the member, beside all that was there before and as it was.
+func (w *world) send(hub string) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	before := w.inMember(ctx, NewWithT(w.t))
+	c, err := w.Client(hub)
+	NewWithT(w.t).Expect(err).NotTo(HaveOccurred())
+	change := configMap(w.sent)
+	w.sent++
+	insist(w.t, func() error { return c.Create(ctx, change.DeepCopy()) })
+	w.eventually(func(g Gomega) {
+		now := w.inMember(ctx, g)
+		g.Expect(now).To(HaveKey(change.Name))
+		for name, uid := range before {
+			g.Expect(now).To(HaveKeyWithValue(name, uid), "nothing was lost, nor made a second time")
+		}
+	})
 }
 
 // takeover tells how long it took until another hub works than did.

@@ -111,6 +111,20 @@ func (f PIDFile) Kill(ctx context.Context) error {
 	})
 }
 
+// Signal sends a signal to the process and to those that it has started, such as SIGSTOP: then they are as a machine that hangs.
+func (f PIDFile) Signal(signal syscall.Signal) error {
+	pid, err := f.PID()
+	if err != nil || pid == 0 {
+		return errors.Join(err, fmt.Errorf("sending %s: %q does not run", signal, string(f)))
+	}
+	for _, pid := range append(descendants(pid), pid) {
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("sending %s to process %d: %w", signal, pid, err)
+		}
+	}
+	return nil
+}
+
 func (f PIDFile) remove() error {
 	if err := os.Remove(string(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing a pid file: %w", err)

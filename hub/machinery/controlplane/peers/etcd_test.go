@@ -1,0 +1,121 @@
+package peers
+
+import (
+	"errors"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"k8s.io/utils/clock"
+)
+
+// startEtcd returns where hubs find each other, in an etcd of this process.
+func startEtcd(t *testing.T) Etcd {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir) // the address of a socket is short
+	listen := func(name string) []url.URL { return []url.URL{{Scheme: "unix", Host: name + ":0"}} }
+	config := embed.NewConfig()
+	config.Dir, config.LogLevel, config.UnsafeNoFsync = filepath.Join(dir, "etcd"), "fatal", true
+	config.ListenClientUrls, config.AdvertiseClientUrls = listen("client"), listen("client")
+	config.ListenPeerUrls, config.AdvertisePeerUrls = listen("peer"), listen("peer")
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	<-server.Server.ReadyNotify()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://client:0"}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return Etcd{Client: client, Prefix: "/registry"}
+}
+
+func running(t *testing.T, e Etcd) string {
+	t.Helper()
+	found, err := e.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []string
+	for _, other := range found.Running {
+		hosts = append(hosts, other.Host)
+	}
+	return strings.Join(hosts, " ")
+}
+
+func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
+	e := startEtcd(t)
+	enter := func(p Peer) *Entry {
+		t.Helper()
+		entry, err := e.Enter(t.Context(), p, clock.RealClock{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entry
+	}
+	old := enter(hub("a", authority("ca", "k1")))
+	if _, err := e.Enter(t.Context(), hub("b", authority("ca", "k2,k1")), clock.RealClock{}); !errors.Is(err, ErrAuthority) {
+		t.Fatalf("a key that the other hub does not know: %v", err)
+	}
+	if got := running(t, e); got != "a" {
+		t.Fatalf("running: %q", got)
+	}
+
+	// Its machine hung for so long that etcd forgot it, and nothing has changed.
+	forget := func() {
+		t.Helper()
+		if _, err := e.Client.Revoke(t.Context(), old.session.Lease()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget()
+	for deadline := time.Now().Add(time.Minute); running(t, e) != "a"; {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come back")
+		}
+	}
+	old.Leave()
+	if got := running(t, e); got != "" {
+		t.Fatalf("running after all have left: %q", got)
+	}
+
+	// Meanwhile another one has begun to encrypt with a new key.
+	old = enter(hub("a", authority("ca", "k1")))
+	data := hub("b", authority("ca", "k2,k1"))
+	if ok, err := e.record(t.Context(), data.Authority, nil, revision(t, e)); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	forget()
+	select {
+	case err := <-old.Refused():
+		if !errors.Is(err, ErrAuthority) || !strings.Contains(err.Error(), "k2") {
+			t.Fatal(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on with a key that is not the one any more")
+	}
+	old.Leave()
+	if got := running(t, e); got != "" {
+		t.Fatalf("running: %q", got)
+	}
+}
+
+// revision is that of the record.
+func revision(t *testing.T, e Etcd) int64 {
+	t.Helper()
+	_, revision, err := e.look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return revision
+}

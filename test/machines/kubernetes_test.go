@@ -1,0 +1,132 @@
+package machines
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/client-go/kubernetes"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/process"
+)
+
+// TestAnotherReplicaGoesOnWhereOneWasKilled runs two hubs against one Kubernetes API, as the Deployment in
+// manifests/install/hub/external.yaml does, and kills the one that works.
+func TestAnotherReplicaGoesOnWhereOneWasKilled(t *testing.T) {
+	t.Parallel()
+	g, ctx := NewWithT(t), t.Context()
+	api := cluster.Start(t, cluster.Options{Name: "replicas"})
+	dir, err := os.MkdirTemp("/tmp", "fairlead-replicas-") //nolint:usetesting // a short path
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(process.Remove(dir)).To(Succeed()) })
+	binary, err := cluster.Executable("hub")
+	g.Expect(err).NotTo(HaveOccurred())
+	w := &world{t: t}
+	w.Fleet, err = fleet.New(fleet.Options{Bin: filepath.Dir(binary), Dir: dir, Clusters: 1, Nodes: 1})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1"))))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		g.Expect(w.Down(ctx)).To(Succeed())
+	})
+	kubeconfig, err := os.ReadFile(api.Kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	serve := func(name string) {
+		t.Helper()
+		g.Expect(os.WriteFile(w.Kubeconfig(name), kubeconfig, 0o600)).To(Succeed())
+		p, err := process.Start(process.Spec{Executable: binary, Log: w.Log(name), Args: []string{
+			"serve", "--kubeconfig", w.Kubeconfig(name), "--metrics-bind-address", "0", "--dashboard-bind-address", "0",
+		}})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.Adopt(name, p)).To(Succeed())
+	}
+	serve(fleet.HubName)
+	g.Expect(w.Up(ctx)).To(Succeed())
+	worked, err := w.works(ctx, fleet.HubName)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	hub := api.Client(t)
+	insist(t, func() error { return hub.Create(ctx, everywhere()) })
+	w.send(fleet.HubName)
+	alone := follows(ctx, g, api)
+	g.Expect(alone).To(And(HaveKey("works"), HaveKey("configmaps")))
+	serve(second)
+	// That one waits, and follows by itself what it will work on.
+	w.eventually(func(g Gomega) {
+		g.Expect(w.log(second)).To(ContainSubstring("ttempting to acquire leader lease"))
+		g.Expect(follows(ctx, g, api)["configmaps"]).To(BeNumerically(">", alone["configmaps"]), "of the kinds that policies name, too")
+	})
+
+	var took <-chan time.Duration
+	var both, waits map[string]int
+	for ; w.sent < changes; w.sent++ {
+		change := configMap(w.sent)
+		insist(t, func() error { return hub.Create(ctx, change) })
+		if w.sent == changes/3 {
+			both = follows(ctx, g, api)
+			g.Expect(w.Kill(ctx, fleet.HubName)).To(Succeed())
+			took = w.takeover(ctx, worked, time.Now())
+			w.eventually(func(g Gomega) {
+				waits = follows(ctx, g, api)
+				g.Expect(waits["works"]).To(BeNumerically("<", both["works"]), "those of the one that was killed have ended")
+			})
+		}
+	}
+	var takeover time.Duration
+	g.Eventually(took).WithTimeout(mostTakeover).Should(Receive(&takeover))
+	t.Logf("another replica works %.1f s after the first was killed", takeover.Seconds())
+	w.eventually(func(g Gomega) { g.Expect(w.inMember(ctx, g)).To(HaveLen(changes)) })
+	w.eventually(func(g Gomega) {
+		g.Expect(follows(ctx, g, api)).To(Equal(waits), "it knew all that it works on before its turn came")
+	})
+	works := &workv1alpha1.WorkList{}
+	g.Expect(hub.List(ctx, works, client.InNamespace("karmada-es-edge-1"))).To(Succeed())
+	g.Expect(works.Items).To(HaveLen(changes), "one for each, none of them twice")
+	for i := range works.Items {
+		g.Expect(works.Items[i].Generation).To(Equal(int64(1)), "written once")
+	}
+}
+
+// follows is how many watch each kind on which hubs work, and under another name how often all its objects were asked for otherwise: a watch
+// begins with all that there is.
+func follows(ctx context.Context, g Gomega, api *cluster.Cluster) map[string]int {
+	clientset, err := kubernetes.NewForConfig(api.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	data, err := clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	out := map[string]int{}
+	for _, line := range regexp.MustCompile(`(?m)^apiserver_(longrunning_requests|request_total)\{.*$`).FindAllString(string(data), -1) {
+		label := func(name string) string {
+			return regexp.MustCompile(`\b` + name + `="([^"]*)"`).FindStringSubmatch(line)[1]
+		}
+		if group, resource := label("group"), label("resource"); !strings.HasSuffix(group, ".karmada.io") && (group != "" || resource != "configmaps") {
+			continue
+		}
+		name := label("resource")
+		switch isTotal, verb := strings.HasPrefix(line, "apiserver_request_total"), label("verb"); {
+		case isTotal && verb == "LIST":
+			name += " listed"
+		case isTotal || verb != "WATCH":
+			continue
+		}
+		n, err := strconv.Atoi(line[strings.LastIndexByte(line, ' ')+1:])
+		g.Expect(err).NotTo(HaveOccurred())
+		out[name] += n
+	}
+	return out
+}
