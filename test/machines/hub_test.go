@@ -109,7 +109,7 @@ func (w *world) standsBy(hub string) {
 	})
 }
 
-// stops stops a hub, as for a change of its files.
+// stops has hubs end, as for a change of their files.
 func (w *world) stops(hubs ...string) {
 	w.t.Helper()
 	for _, hub := range hubs {

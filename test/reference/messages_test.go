@@ -54,7 +54,7 @@ func TestTroubleshootingQuotesWhatAHubSays(t *testing.T) {
 			t.Fatal("its sources are gone", err)
 		}
 		for _, file := range files {
-			source, err := os.ReadFile(file) //nolint:gosec // of this repository
+			source, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
