@@ -59,11 +59,15 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 
 	// Whatever is killed meanwhile, an agent that cannot be heard is gone back from.
 	for _, image := range []string{"r.example/agent:broken", "r.example/agent:absent"} {
-		w.want("inside", image, "2s")
-		w.Eventually(func(g Gomega) { g.Expect(w.runs(g)).To(HavePrefix(image + "*1")) })
+		w.want("inside", image, "4s")
+		w.Eventually(func(g Gomega) {
+			record, err := w.Kubectl(t.Context(), member, "get", "deployment", "-n", "karmada-system", "fairlead-agent", "-o", `jsonpath={.metadata.annotations.fairlead\.dev/agent-upgrade}`)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(record).To(ContainSubstring(image), "it has begun")
+		})
 		k.kill("")
 		w.Eventually(func(g Gomega) {
-			g.Expect(w.upgrade(g, "inside")).To(HavePrefix(image + " RolledBack r.example/agent:v2 the hub did not hear it within 2s, so r.example/agent:v2 runs again"))
+			g.Expect(w.upgrade(g, "inside")).To(HavePrefix(image + " RolledBack r.example/agent:v2 the hub did not hear it within 4s, so r.example/agent:v2 runs again"))
 			g.Expect(w.runs(g)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "))
 		})
 	}
