@@ -66,7 +66,7 @@ func everythingOfAgents() values {
 		"kinds": []any{"configmaps", "deployments.apps", "roles.rbac.authorization.k8s.io"},
 		"image": values{"registry": "registry.example.com:5000", "repository": "x/agent", "tag": "v1.2.3", "digest": hash, "pullPolicy": "Always"},
 		"state": values{"storageClass": "fast", "size": "5Gi", "keySecret": "journal"}, "env": values{"HTTPS_PROXY": "http://p:1", "A": "b: \"c\""},
-		"metrics": true, "priorityClassName": "", "nodeSelector": values{"a": "b"}, "tolerations": []any{values{"key": "k", "operator": "Exists"}},
+		"asServiceAccount": "tenant", "metrics": true, "priorityClassName": "", "nodeSelector": values{"a": "b"}, "tolerations": []any{values{"key": "k", "operator": "Exists"}},
 		"affinity":         values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []any{values{"matchExpressions": []any{values{"key": "k", "operator": "Exists"}}}}}}},
 		"imagePullSecrets": []any{values{"name": "pull"}}, "extraArgs": []any{"--log-format", "json"}, "resources": values{"limits": values{"cpu": "1"}}, "createNamespace": true,
 	})
