@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 
 	"fairlead.dev/test/process"
 )
@@ -34,7 +34,7 @@ func enter(more ...string) []string {
 // Small makes a disk of so many MB, and skips the test where that cannot be.
 func Small(t *testing.T, megabytes int) Disk {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	for _, program := range []string{"unshare", "nsenter", "mount"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("a small disk needs the program %s, which is not on this machine", program)
@@ -42,7 +42,7 @@ func Small(t *testing.T, megabytes int) Disk {
 	}
 	dir := t.TempDir()
 	d := Disk{mount: filepath.Join(dir, "disk")}
-	g.Expect(os.Mkdir(d.mount, 0o700)).To(Succeed())
+	g.Expect(os.Mkdir(d.mount, 0o700)).To(gomega.Succeed())
 	log := filepath.Join(dir, "log")
 	script := fmt.Sprintf("mount -t tmpfs -o mode=0700,size=%dm tmpfs %s && echo mounted && exec sleep infinity", megabytes, d.mount)
 	args := enter("sh", "-c", script)
@@ -50,13 +50,13 @@ func Small(t *testing.T, megabytes int) Disk {
 		args = append([]string{"-r"}, args...)
 	}
 	p, err := process.Start(process.Spec{Executable: "unshare", Args: args, Log: log})
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	t.Cleanup(p.Kill)
 	said := func() string {
 		data, _ := os.ReadFile(log)
 		return string(data)
 	}
-	g.Eventually(func() bool { return p.Ended() || strings.Contains(said(), "mounted") }).WithTimeout(patience).Should(BeTrue())
+	g.Eventually(func() bool { return p.Ended() || strings.Contains(said(), "mounted") }).WithTimeout(patience).Should(gomega.BeTrue())
 	if p.Ended() {
 		t.Skipf("a small disk cannot be mounted here: %s", said())
 	}
@@ -69,8 +69,8 @@ func Small(t *testing.T, megabytes int) Disk {
 func (d Disk) Grow(t *testing.T, megabytes int) {
 	t.Helper()
 	args := enter("-t", fmt.Sprint(d.pid), "mount", "-o", fmt.Sprintf("remount,size=%dm", megabytes), d.mount)
-	out, err := exec.CommandContext(t.Context(), "nsenter", args...).CombinedOutput() //nolint:gosec // of the test
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+	out, err := exec.CommandContext(t.Context(), "nsenter", args...).CombinedOutput()
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred(), string(out))
 }
 
 // patience is how long it may take to mount a disk on a machine that does other work too.

@@ -99,13 +99,17 @@ func TestTheBookWorksAsItIsWritten(t *testing.T) {
 	g.Expect(os.MkdirAll(m.path("/etc/fairlead"), 0o700)).To(Succeed())
 	g.Expect(os.Symlink(login.CAFile, m.path("/etc/fairlead/login-ca.crt"))).To(Succeed())
 	var sent types.UID
-	works := func(t *testing.T) { m.change(t, member, sent) }
+	works := func(t *testing.T) {
+		t.Helper()
+		m.change(t, member, sent)
+	}
 	// after is what has to be when a page was done, beside what its own commands look at.
 	after := map[string]func(t *testing.T){
-		"machine.md":  func(t *testing.T) { sent = m.send(t, member) },
-		"login.md":    func(t *testing.T) { m.signIn(t, login) },
+		"machine.md":  func(t *testing.T) { t.Helper(); sent = m.send(t, member) },
+		"login.md":    func(t *testing.T) { t.Helper(); m.signIn(t, login) },
 		"disaster.md": works, "upgrade.md": works,
 		"leaving.md": func(t *testing.T) {
+			t.Helper()
 			g := NewWithT(t)
 			g.Expect(uid(t, g, member)).To(Equal(sent), "it was never deleted")
 		},

@@ -50,8 +50,7 @@ var paths = regexp.MustCompile(`(^|[\s"'=(])(/(?:backup|etc|usr/local/bin|var/li
 func newMachine(t *testing.T, names ...string) *machine {
 	t.Helper()
 	g := NewWithT(t)
-	// Short, for sockets, and on a real disk.
-	root, err := os.MkdirTemp("/tmp", "fairlead-book-")
+	root, err := os.MkdirTemp("/tmp", "fairlead-book-") //nolint:usetesting // programs that were killed may write for a moment yet
 	g.Expect(err).NotTo(HaveOccurred())
 	m := &machine{t: t, root: root, names: strings.NewReplacer(names...), units: map[string]*process.Process{}}
 	m.control, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -91,6 +90,8 @@ func (m *machine) path(path string) string { return filepath.Join(m.root, path) 
 // writeShims writes the programs that stand for those of a machine.
 func (m *machine) writeShims(bin string) {
 	m.t.Helper()
+	_, port, err := net.SplitHostPort(m.control.Addr().String())
+	NewWithT(m.t).Expect(err).NotTo(HaveOccurred())
 	defaults := func(program, flag, dir string) string {
 		return fmt.Sprintf(`for a in "$@"; do case "$a" in --%[2]s*|--scratch-dir*) exec %[1]s "$@";; esac; done
 case "$1 $2" in "backup keygen"|"backup verify") exec %[1]s "$@";; esac
@@ -100,7 +101,7 @@ exec %[1]s "$@" --%[2]s %[3]s`, m.path("/usr/local/bin/"+program), flag, m.path(
 		"hub":       defaults("hub", "data-dir", "/var/lib/fairlead"),
 		"agent":     defaults("agent", "state-dir", "/edge-1/agent"),
 		"kubectl":   fmt.Sprintf(`exec %s "$@"`, filepath.Join(bin, "kubectl")),
-		"systemctl": fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d\necho \"$*\" >&3\nread -r answer <&3\n[ -z \"$answer\" ] || { echo \"systemctl: $answer\" >&2; exit 1; }", m.control.Addr().(*net.TCPAddr).Port),
+		"systemctl": fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%s\necho \"$*\" >&3\nread -r answer <&3\n[ -z \"$answer\" ] || { echo \"systemctl: $answer\" >&2; exit 1; }", port),
 		"sudo":      `[ "$1" = -u ] && [ "$2" = fairlead ] || exit 1; shift 2; exec "$@"`,
 		"useradd":   `[ "${!#}" = fairlead ]`,
 		"install":   `args=(); while [ $# -gt 0 ]; do case "$1" in -o) shift;; *) args+=("$1");; esac; shift; done; exec /usr/bin/install "${args[@]}"`,
@@ -108,7 +109,7 @@ exec %[1]s "$@" --%[2]s %[3]s`, m.path("/usr/local/bin/"+program), flag, m.path(
 		"scp":       fmt.Sprintf(`exec cp -p "$1" "%s/${2%%:}"`, m.root),
 		"sleep":     `exec /bin/sleep 1`,
 	} {
-		NewWithT(m.t).Expect(os.WriteFile(m.path("/shims/"+name), []byte("#!/bin/bash\n"+text+"\n"), 0o700)).To(Succeed()) //nolint:gosec // it is to be run
+		NewWithT(m.t).Expect(os.WriteFile(m.path("/shims/"+name), []byte("#!/bin/bash\n"+text+"\n"), 0o700)).To(Succeed())
 	}
 }
 
@@ -121,7 +122,7 @@ func (m *machine) run(t *testing.T, page string, blocks []block) {
 	g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
 	ctx, cancel := context.WithTimeout(t.Context(), pagePatience)
 	defer cancel()
-	shell := exec.CommandContext(ctx, "bash", "-euxo", "pipefail", file) //nolint:gosec // of the test
+	shell := exec.CommandContext(ctx, "bash", "-euxo", "pipefail", file)
 	shell.Dir = m.home()
 	shell.Env = slices.Concat(os.Environ(), []string{
 		"PATH=" + m.path("/shims") + ":" + m.path("/usr/local/bin") + ":" + os.Getenv("PATH"),

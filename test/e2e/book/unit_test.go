@@ -18,7 +18,7 @@ func command(units, name string) ([]string, error) {
 	slices.Sort(dropIns)
 	start, variables := "", map[string]string{}
 	for _, file := range append([]string{filepath.Join(units, name+".service")}, dropIns...) {
-		data, err := os.ReadFile(file) //nolint:gosec // of the test
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("reading a unit: %w", err)
 		}
@@ -33,7 +33,7 @@ func command(units, name string) ([]string, error) {
 		}
 	}
 	var out []string
-	for _, word := range strings.Fields(start) {
+	for word := range strings.FieldsSeq(start) {
 		if name, ok := strings.CutPrefix(word, "$"); ok && !strings.HasPrefix(name, "{") {
 			out = append(out, strings.Fields(variables[name])...)
 			continue
