@@ -55,10 +55,10 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(str
 
 // removeGuard takes away the guard of an agent that the hub may not upgrade any more. Its rights go first.
 func (i *Installer) removeGuard(ctx context.Context) error {
-	meta := metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.GuardName}
+	guard := metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.GuardName}
 	for _, obj := range []client.Object{
-		&rbacv1.RoleBinding{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta},
-		&appsv1.Deployment{ObjectMeta: meta}, &corev1.ConfigMap{ObjectMeta: meta},
+		&rbacv1.RoleBinding{ObjectMeta: guard}, &rbacv1.Role{ObjectMeta: guard}, &corev1.ServiceAccount{ObjectMeta: guard},
+		&appsv1.Deployment{ObjectMeta: guard}, &corev1.ConfigMap{ObjectMeta: guard},
 	} {
 		if err := i.memberClient.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("removing what upgraded the agent (%s): %w", manifest.GuardName, err)

@@ -10,9 +10,8 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-
 	"fairlead.dev/agent/upgrade/plan"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
 // lookEvery is how often a guard looks, while it runs.

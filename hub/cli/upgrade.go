@@ -167,6 +167,7 @@ func upgradeTable(rows []upgradeRow, now time.Time) *table.Table {
 			state.Tone = table.Bad
 		case clusterv1alpha1.AgentRefused, clusterv1alpha1.AgentNotInPod:
 			state.Tone = table.Warn
+		case clusterv1alpha1.AgentUpgrading:
 		case "":
 			state.Text = "asked"
 		}
@@ -189,16 +190,16 @@ func countsOf(waves []agents.Wave) string {
 		if len(w.Members) == 0 {
 			continue
 		}
-		part := fmt.Sprintf("%s: %d of %d upgraded", w.Name, counts[agents.Upgraded], len(w.Members))
+		counted := []string{fmt.Sprintf("%s: %d of %d upgraded", w.Name, counts[agents.Upgraded], len(w.Members))}
 		for _, other := range []struct {
 			state agents.State
 			said  string
 		}{{agents.InFlight, "under way"}, {agents.Failed, "failed"}, {agents.ByHand, "by hand"}, {agents.Silent, "silent"}} {
 			if n := counts[other.state]; n > 0 {
-				part += fmt.Sprintf(", %d %s", n, other.said)
+				counted = append(counted, fmt.Sprintf("%d %s", n, other.said))
 			}
 		}
-		parts = append(parts, part)
+		parts = append(parts, strings.Join(counted, ", "))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -231,6 +231,7 @@ func (f *upgradeFlags) conclude(env Environment, d agents.Decision) error {
 			case agents.Failed:
 				failed++
 				say(env.Out, "cluster %s was not upgraded: %s", m.Name, m.Message)
+			case agents.Held, agents.InFlight, agents.Upgraded:
 			}
 		}
 	}

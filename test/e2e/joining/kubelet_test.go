@@ -70,19 +70,15 @@ func (w *world) startKubelet(images map[string][]string) *kubelet {
 	return k
 }
 
-// kill ends the processes of the pods whose names begin with a prefix, as kill -9 does; it says
-// how many those were.
-func (k *kubelet) kill(prefix string) int {
+// kill ends the processes of the pods whose names begin with a prefix, as kill -9 does.
+func (k *kubelet) kill(prefix string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n := 0
 	for uid, p := range k.pods {
 		if strings.HasPrefix(k.names[uid], prefix) {
 			p.Kill()
-			n++
 		}
 	}
-	return n
 }
 
 // pull has an image there that was not.

@@ -38,8 +38,10 @@ func (w *world) runs(g Gomega) string {
 func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	w := up(t)
 	program := w.Program("agent")
-	images := map[string][]string{"r.example/agent:v1": {program}, "r.example/agent:v2": {program},
-		"r.example/agent:broken": {"/bin/sh", "-c", `exec "$0" "$@" --no-such-flag`, program}}
+	images := map[string][]string{
+		"r.example/agent:v1": {program}, "r.example/agent:v2": {program},
+		"r.example/agent:broken": {"/bin/sh", "-c", `exec "$0" "$@" --no-such-flag`, program},
+	}
 	k := w.installInside(t, "inside", images, "--image", "r.example/agent:v1", "--namespaces", "default", "--kinds", "configmaps")
 	w.AwaitReady("inside")
 

@@ -69,6 +69,7 @@ func memberOf(in Input, c *clusterv1alpha1.Cluster) Member {
 		case clusterv1alpha1.AgentRefused, clusterv1alpha1.AgentNotInPod:
 			out.State = ByHand
 			return out
+		case clusterv1alpha1.AgentUpgrading:
 		}
 	}
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)

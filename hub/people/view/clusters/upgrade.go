@@ -25,6 +25,7 @@ func upgradeOf(c *clusterv1alpha1.Cluster) string {
 		return fmt.Sprintf("Its agent does not become %s: %s.", wanted.Image, report.Message)
 	case clusterv1alpha1.AgentNotInPod:
 		return fmt.Sprintf("Its agent is to be upgraded to %s by its owner; `hub upgrade status %s` says how.", wanted.Image, c.Name)
+	case clusterv1alpha1.AgentUpgraded:
 	}
 	return ""
 }
