@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -194,9 +195,7 @@ func (r run) start(ctx context.Context) error {
 	if err := r.group.Start(apiServer); err != nil {
 		return err
 	}
-	err := r.await(ctx, "kube-apiserver to be ready", func(ctx context.Context) bool {
-		return r.api.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil
-	})
+	err := r.await(ctx, "kube-apiserver to be ready", r.isReady())
 	if err != nil {
 		return err
 	}
@@ -245,6 +244,19 @@ func (r run) startEtcd(ctx context.Context) error {
 		_, err := os.Stat(socket)
 		return err == nil
 	})
+}
+
+// isReady returns what asks kube-apiserver whether it is ready, and tells once if a KMS is what it waits for.
+func (r run) isReady() func(context.Context) bool {
+	told := false
+	return func(ctx context.Context) bool {
+		said, err := r.api.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Raw()
+		if err != nil && !told && bytes.Contains(said, []byte("[-]kms-provider")) {
+			told = true
+			r.report("waiting for the KMS of --encryption-provider-config, which does not answer: start it, and look at the endpoint in that file")
+		}
+		return err == nil
+	}
 }
 
 // await waits for a condition, as long as what could bring it about is running.
