@@ -165,8 +165,9 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
+			member := fakeClient(t, tc.funcs, append(tc.objects, namespaceOf())...)
 			r := &Reconciler{
-				memberClient: fakeClient(t, tc.funcs, append(tc.objects, namespaceOf())...), namespace: ownWorks,
+				memberClient: member, reader: member, namespace: ownWorks,
 				works: newWorks(fakeClient(t, interceptor.Funcs{}, tc.hub...), nil),
 				namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
 					return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
@@ -220,8 +221,9 @@ func TestWhoHasObjectsOfADefinitionThatIsToGo(t *testing.T) {
 					return nil
 				},
 			}
+			member := fakeClient(t, funcs, tc.owner)
 			r := &Reconciler{
-				memberClient: fakeClient(t, funcs, tc.owner), namespace: ownWorks,
+				memberClient: member, reader: member, namespace: ownWorks,
 				works: newWorks(fakeClient(t, interceptor.Funcs{}, workWith(t, "inside", inShop("owner", "", ""))), nil),
 			}
 			definition := plan.Object{
@@ -251,7 +253,8 @@ func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
 		}
 		return nil
 	}}
-	r := &Reconciler{memberClient: fakeClient(t, funcs), namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+	member := fakeClient(t, funcs)
+	r := &Reconciler{memberClient: member, reader: member, namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
 		return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
 	}}
 	g.Expect(r.foreign(t.Context(), plan.Parse(workWith(t, "around", namespaceOf()))[0])).To(Equal([]string{"ConfigMap shop/ours"}))
@@ -260,7 +263,7 @@ func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
 
 // sweeping is an agent that leaves a member.
 func sweeping(c client.Client) Sweeper {
-	return Sweeper{MemberClient: c, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+	return Sweeper{MemberClient: c, MemberReader: c, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
 		return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
 	}}
 }
