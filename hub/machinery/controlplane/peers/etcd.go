@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -104,7 +105,7 @@ type Entry struct {
 	cancel  context.CancelFunc
 	refused chan error
 	kept    chan struct{}
-	session *concurrency.Session
+	session atomic.Pointer[concurrency.Session]
 }
 
 // Refused tells why the hub may not go on: etcd forgot it, since it was away for too long, and hubs that have started meanwhile go by
@@ -117,7 +118,7 @@ func (e *Entry) Leave() {
 	<-e.kept
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
-	_, _ = e.etcd.Client.Revoke(ctx, e.session.Lease()) // else it ends by itself
+	_, _ = e.etcd.Client.Revoke(ctx, e.session.Load().Lease()) // else it ends by itself
 }
 
 // Enter checks once more that the hub may start, records its authority, and says that it runs, until the context ends or it leaves. Of two
@@ -139,7 +140,8 @@ func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, err
 		}
 		if err == nil && recorded {
 			keeping, cancel := context.WithCancel(ctx)
-			entry := &Entry{etcd: e, hub: hub, clock: clk, cancel: cancel, refused: make(chan error, 1), kept: make(chan struct{}), session: session}
+			entry := &Entry{etcd: e, hub: hub, clock: clk, cancel: cancel, refused: make(chan error, 1), kept: make(chan struct{})}
+			entry.session.Store(session)
 			go entry.keep(keeping)
 			return entry, nil
 		}
@@ -192,7 +194,7 @@ func (e *Entry) keep(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-e.session.Done():
+		case <-e.session.Load().Done():
 		}
 		for {
 			err := e.again(ctx)
@@ -226,6 +228,7 @@ func (e *Entry) again(ctx context.Context) error {
 		_ = session.Close()
 		return err
 	}
-	e.session = session
+	// An etcd that was without a majority remembers longer than it was told to.
+	_, _ = e.etcd.Client.Revoke(ctx, e.session.Swap(session).Lease()) // else that entry ends by itself
 	return nil
 }

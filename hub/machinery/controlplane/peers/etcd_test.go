@@ -2,6 +2,7 @@ package peers
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 	// Its machine hung for so long that etcd forgot it, and nothing has changed.
 	forget := func() {
 		t.Helper()
-		if _, err := e.Client.Revoke(t.Context(), old.session.Lease()); err != nil {
+		if _, err := e.Client.Revoke(t.Context(), old.session.Load().Lease()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,6 +83,31 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); running(t, e) != "a"; {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come back")
+		}
+	}
+	// The etcd was without a majority: it remembers what nobody renews, and the hub says once more that it runs.
+	entries := func() string {
+		t.Helper()
+		got, err := e.Client.Get(t.Context(), e.running(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		for _, kv := range got.Kvs {
+			keys = append(keys, string(kv.Key))
+		}
+		return strings.Join(keys, " ")
+	}
+	before := entries()
+	for deadline := time.Now().Add(10 * time.Second); !strings.HasSuffix(before, fmt.Sprintf("/%x", old.session.Load().Lease())); {
+		if time.Now().After(deadline) {
+			t.Fatalf("its entry is not %s", before)
+		}
+	}
+	old.session.Load().Orphan()
+	for deadline := time.Now().Add(10 * time.Second); entries() == "" || strings.Contains(entries(), before); {
+		if time.Now().After(deadline) {
+			t.Fatalf("it left an entry behind: %s", entries())
 		}
 	}
 	old.Leave()
