@@ -41,6 +41,8 @@ func (w *world) keysAndAuthorityAreExchanged() {
 		w.agentStays()
 	}
 
+	// A hub that ended without saying so, as when the etcd had no majority, counts for half a minute.
+	w.eventually(func(g Gomega) { g.Expect(w.etcd.below(ctx, g, "/registry/fairlead-hub/running/")).To(HaveLen(2)) })
 	// A key that the other machine does not have is refused as long as that one runs, and not a moment longer.
 	old := w.keyOf(secret)
 	w.stops(second)
@@ -139,9 +141,21 @@ func (w *world) keyOf(secret *corev1.Secret) string {
 	return regexp.MustCompile(`^k8s:enc:secretbox:v1:[^:]+:`).FindString(string(value))
 }
 
-// get reads a value, as any client of an etcd does.
+// get reads a value.
 func (e *etcd) get(ctx context.Context, g Gomega, key string) []byte {
-	asked, err := json.Marshal(map[string][]byte{"key": []byte(key)})
+	values := e.values(ctx, g, map[string][]byte{"key": []byte(key)})
+	g.Expect(values).To(HaveLen(1))
+	return values[0]
+}
+
+// below reads all values whose keys begin with a prefix that ends with a slash.
+func (e *etcd) below(ctx context.Context, g Gomega, prefix string) [][]byte {
+	return e.values(ctx, g, map[string][]byte{"key": []byte(prefix), "range_end": []byte(strings.TrimSuffix(prefix, "/") + "0")})
+}
+
+// values reads what is there, as any client of an etcd does.
+func (e *etcd) values(ctx context.Context, g Gomega, which map[string][]byte) [][]byte {
+	asked, err := json.Marshal(which)
 	g.Expect(err).NotTo(HaveOccurred())
 	transport, err := e.transport()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -159,8 +173,10 @@ func (e *etcd) get(ctx context.Context, g Gomega, key string) []byte {
 	body, err := io.ReadAll(response.Body)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(json.Unmarshal(body, &out)).To(Succeed(), strings.TrimSpace(string(body)))
-	g.Expect(out.KVs).To(HaveLen(1))
-	value, err := base64.StdEncoding.DecodeString(out.KVs[0].Value)
-	g.Expect(err).NotTo(HaveOccurred())
-	return value
+	values := make([][]byte, len(out.KVs))
+	for i := range out.KVs {
+		values[i], err = base64.StdEncoding.DecodeString(out.KVs[i].Value)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	return values
 }
