@@ -36,6 +36,8 @@ func newBackup(env Environment) *cobra.Command {
 			"Whoever can read a backup can be the hub, so it is sealed for a public key, whose secret key belongs on another machine\n" +
 			"(`hub backup keygen` makes both); --unsealed is for those who seal it in another way. A backup is restored to a scratch\n" +
 			"directory before it is called one. `hub serve --backup-every` makes backups by itself.\n\n" +
+			"Of a hub on an etcd of yours (--etcd-servers) the backup has all of that etcd, as one member has it, and can be restored\n" +
+			"to a hub with an etcd of its own.\n\n" +
 			"A hub that was started with --kubeconfig keeps everything in that API, whose etcd has backups of its own.",
 		Example: "  hub backup keygen hub-backup.key\n" +
 			"  hub backup /backup/hub-$(date +%F).backup.age --recipient age1…\n" +

@@ -86,7 +86,6 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"a backup with a key that is none":       {[]string{"restore", file, "--key", file}, "holds no secret key of `hub backup keygen`"},
 		"a key in a file that is there":          {[]string{"backup", "keygen", file}, "backups may need the key in it"},
 		"an etcd of yours that works alone":      {serveIn("--etcd-servers", "https://a:2379", "--leader-elect=false"), "leave it out"},
-		"backups of an etcd of yours":            {serveIn("--etcd-servers", "https://a:2379", "--backup-every", "6h"), "etcdctl snapshot save"},
 		"an etcd beside somebody else's API":     {[]string{"serve", "--kubeconfig", file, "--etcd-servers", "https://a:2379"}, "--etcd-servers is for the embedded API"},
 		"a hub address without a port":           {serveIn("--hub-addresses", "hub-1"), "--hub-addresses \"hub-1\""},
 		"an authority that is not there":         {[]string{"ca", "import", filepath.Join(dir, "absent"), "--data-dir", filepath.Join(dir, "new")}, "no such file"},

@@ -156,9 +156,6 @@ func (f *serveFlags) complete(fs *pflag.FlagSet) error {
 		return errors.New("--context is for --kubeconfig; the context of the embedded API is --admin-context")
 	}
 	f.sharesEtcd = fs.Changed("etcd-servers")
-	if f.sharesEtcd && fs.Changed("backup-every") {
-		return errors.New("--backup-every is for the hub's own etcd: back the one that --etcd-servers names up with `etcdctl snapshot save`")
-	}
 	switch {
 	case !fs.Changed("leader-elect"):
 		f.leaderElect = f.kubeconfig != "" || f.sharesEtcd

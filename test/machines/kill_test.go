@@ -137,6 +137,9 @@ func (w *world) aHubAndAMemberOfTheEtcdAreKilled() {
 		}
 	})
 
+	// A member of the etcd is away, the first that is asked for its snapshot.
+	w.isRestoredAlone(ctx, second, changes)
+
 	// The machine comes back, and waits for its turn.
 	g.Expect(w.StartHub(ctx)).To(Succeed())
 	w.etcd.start(t, 0)

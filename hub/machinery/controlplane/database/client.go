@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -22,7 +21,7 @@ const dialTimeout = 10 * time.Second
 // ErrNotRunning says that nobody serves the data directory.
 var ErrNotRunning = errors.New("not running")
 
-// Connect returns a client of the database that is served from a data directory. The working directory of the process
+// Connect returns a client of the database that is served from a data directory, or of one member of the database that goes with it. The working directory of the process
 // becomes that of the components, for the sake of the short addresses of sockets.
 func Connect(ctx context.Context, dir *datadir.Dir) (*clientv3.Client, error) {
 	external, err := dir.External()
@@ -30,8 +29,7 @@ func Connect(ctx context.Context, dir *datadir.Dir) (*clientv3.Client, error) {
 		return nil, err
 	}
 	if external.Used() {
-		return nil, fmt.Errorf("%q keeps its database in the etcd at %s: back that up with `etcdctl snapshot save`, and the keys of the hub with `hub ca export`",
-			dir.Root(), strings.Join(external.Servers, ","))
+		return connectExternal(ctx, external, dir)
 	}
 	switch _, err := os.Stat(filepath.Join(dir.Run(), args.EtcdSocket)); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -56,4 +54,24 @@ func Connect(ctx context.Context, dir *datadir.Dir) (*clientv3.Client, error) {
 		return nil, fmt.Errorf("%w: the database of %q does not answer: %w", ErrNotRunning, dir.Root(), err)
 	}
 	return client, nil
+}
+
+// connectExternal returns a client of the first member of somebody else's database that answers. One member alone, since a snapshot is
+// what that has; that it has answered what a majority agrees on shows that it has all that was written before.
+func connectExternal(ctx context.Context, e args.ExternalEtcd, dir *datadir.Dir) (*clientv3.Client, error) {
+	if e.Prefix != args.DefaultEtcdPrefix {
+		return nil, fmt.Errorf("%q keeps everything below %s of an etcd, and a backup is restored to one that has it below %s: back the etcd up with `etcdctl snapshot save`, and the keys of the hub with `hub ca export`",
+			dir.Root(), e.Prefix, args.DefaultEtcdPrefix)
+	}
+	var failed error
+	for _, server := range e.Servers {
+		one := e
+		one.Servers = []string{server}
+		client, err := Dial(ctx, one)
+		if err == nil {
+			return client, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
 }

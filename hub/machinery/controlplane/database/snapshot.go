@@ -12,6 +12,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
 )
@@ -27,6 +29,9 @@ func Copy(ctx context.Context, client *clientv3.Client, file *os.File) error {
 	}
 	defer func() { _ = stream.Close() }()
 	_, err = io.Copy(file, stream)
+	if grpcstatus.Code(err) == codes.PermissionDenied {
+		return fmt.Errorf("taking a snapshot: the user that --etcd-certfile names may not: etcd gives snapshots to users with the role root only (%w)", err)
+	}
 	if err == nil {
 		err = isWhole(file)
 	}
