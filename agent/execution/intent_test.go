@@ -37,9 +37,10 @@ func TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects(t *testing.T) {
 	again := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "2"}))
 	w.isApplied(t, again)
 	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(BeZero())
+	// That the former Work of this name was applied was reported as well.
+	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "2")) }).Should(Succeed())
 	live := w.get(g, "settings")
 	g.Expect(live.UID).To(Equal(first.UID))
-	g.Expect(live.Data).To(HaveKeyWithValue("a", "2"))
 
 	w.end(t, again, contract.DeletionRemoved)
 	w.isGone(t, again)

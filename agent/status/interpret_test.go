@@ -103,7 +103,7 @@ func TestAQuestionWithoutAnAnswerIsAskedAgain(t *testing.T) {
 		return r.queue.Len()
 	}
 	now.Step(firstDelay)
-	g.Eventually(due).Should(Equal(1))
+	g.Eventually(due).WithTimeout(time.Minute).Should(Equal(1))
 	g.Expect(r.next(t.Context())).To(BeTrue())
 	g.Expect(health()).To(Equal(workv1alpha1.Unknown))
 
@@ -111,7 +111,7 @@ func TestAQuestionWithoutAnAnswerIsAskedAgain(t *testing.T) {
 	g.Expect(r.write(t.Context(), name)).To(Succeed())
 	g.Expect(kinds.asked).To(Equal(1), "not with each write of the Work")
 	now.Step(askAgainAfter)
-	g.Eventually(due).Should(Equal(1))
+	g.Eventually(due).WithTimeout(time.Minute).Should(Equal(1))
 	g.Expect(r.next(t.Context())).To(BeTrue())
 	g.Expect(health()).To(Equal(workv1alpha1.Healthy))
 

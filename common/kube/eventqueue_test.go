@@ -84,7 +84,7 @@ func TestManyEventsTakeNoMoreThanTheirQueue(t *testing.T) {
 	lost := int(q.dropped.Load())
 	g.Expect(lost).To(BeNumerically(">=", many-eventLanes*(eventsWaiting+1)))
 	close(s.open)
-	g.Eventually(func() int { return len(s.all()) }, "10s", "5ms").Should(Equal(many-lost), "what was not dropped is written")
+	g.Eventually(func() int { return len(s.all()) }, "1m", "5ms").Should(Equal(many-lost), "what was not dropped is written")
 	cancel()
 	g.Expect(<-done).To(Succeed())
 }
@@ -139,14 +139,14 @@ func TestAnEventIsTriedAgainIfTheAPIIsNotReached(t *testing.T) {
 			clock.Step(2 * eventPause)
 		}
 		return s.all()
-	}, "10s", "5ms").Should(Equal([]string{"create a", "create a", "create a"}))
+	}, "1m", "5ms").Should(Equal([]string{"create a", "create a", "create a"}))
 
 	s.mu.Lock()
 	s.answers = []error{apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "b", errors.New("no"))}
 	s.mu.Unlock()
 	q.add(about("b"))
 	q.add(about("c"))
-	g.Eventually(s.all, "10s", "5ms").Should(ContainElements("create b", "create c"))
+	g.Eventually(s.all, "1m", "5ms").Should(ContainElements("create b", "create c"))
 	g.Consistently(s.all, "100ms", "5ms").Should(HaveLen(5), "what the API answers is final")
 	cancel()
 	g.Expect(<-done).To(Succeed())

@@ -63,7 +63,7 @@ func TestStopAsksBeforeItKills(t *testing.T) {
 			file := PIDFile(filepath.Join(t.TempDir(), "p.pid"))
 			_ = file.Write(p.PID()) // the one that ends by itself may be gone already
 			g.Expect(file.Stop(t.Context(), 300*time.Millisecond)).To(Succeed())
-			g.Eventually(p.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
+			g.Eventually(p.Done()).WithTimeout(time.Minute).Should(BeClosed())
 			g.Expect(string(file)).NotTo(BeAnExistingFile())
 		})
 	}
@@ -87,7 +87,7 @@ func TestKillWaitsForWhatTheProcessStarted(t *testing.T) {
 	g.Eventually(func() []int {
 		children = descendants(p.PID())
 		return children
-	}).WithTimeout(10 * time.Second).Should(HaveLen(2))
+	}).WithTimeout(time.Minute).Should(HaveLen(2))
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	g.Expect(file.Kill(short)).To(MatchError(context.DeadlineExceeded), "these two are not bound to it")

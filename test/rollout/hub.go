@@ -98,9 +98,13 @@ func (w *world) input(a *app, status fairleadv1alpha1.StagedRolloutStatus) admit
 			break
 		}
 	}
+	named := sets.Set[string]{}
+	for _, group := range status.Clusters {
+		named.Insert(group.Names...)
+	}
 	for _, name := range names(w.clusters) {
 		c := w.clusters[name]
-		if !a.targets[name] && a.works[name] == nil {
+		if !a.targets[name] && a.works[name] == nil && !named.Has(name) {
 			continue
 		}
 		in.Clusters = append(in.Clusters, admit.Cluster{

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -20,6 +21,9 @@ import (
 	"fairlead.dev/common/kube"
 )
 
+// shutdownTimeout is how long what a manager runs may take to end.
+const shutdownTimeout = 2 * time.Minute
+
 // Manager returns a manager for the stages of one test: it serves no metrics, logs nothing
 // and lets others of the same process have controllers of the same names.
 func Manager(tb testing.TB, cfg *rest.Config, change ...func(*manager.Options)) manager.Manager {
@@ -31,6 +35,8 @@ func Manager(tb testing.TB, cfg *rest.Config, change ...func(*manager.Options)) 
 	o := manager.Options{
 		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
+		// On a busy machine it takes more than the half a minute of controller-runtime to end what is under way.
+		GracefulShutdownTimeout: new(shutdownTimeout),
 	}
 	for _, c := range change {
 		c(&o)

@@ -66,7 +66,7 @@ func TestAChangeIsFollowed(t *testing.T) {
 			InterpreterContextVersions: []string{"v1alpha1"},
 		}},
 	}
-	const soon = 10 * time.Second
+	const soon = time.Minute
 	g.Expect(api.Create(t.Context(), configuration)).To(Succeed())
 	g.Eventually(has(mill)).WithTimeout(soon).Should(BeTrue())
 	g.Expect(kinds.AsksOthers(mill, interpreter.InterpretHealth)).To(BeTrue())

@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	soon  = 30 * time.Second
-	often = 10 * time.Millisecond
+	soon  = time.Minute
+	often = 50 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }

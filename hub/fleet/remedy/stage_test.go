@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	soon  = 30 * time.Second
-	often = 10 * time.Millisecond
+	soon  = time.Minute
+	often = 50 * time.Millisecond
 	dns   = "ServiceDomainNameResolutionReady"
 )
 

@@ -43,8 +43,8 @@ import (
 )
 
 const (
-	soon  = 10 * time.Second
-	often = 10 * time.Millisecond
+	soon  = time.Minute
+	often = 50 * time.Millisecond
 	while = 300 * time.Millisecond
 )
 

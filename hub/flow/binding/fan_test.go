@@ -46,7 +46,7 @@ func TestTwoHundredClusters(t *testing.T) {
 			b.Spec.RescheduleTriggeredAt = new(metav1.NewTime(time.Unix(int64(i+1), 0)))
 		})
 	}
-	g.Eventually(func() int { return len(w.works(t, "good-")) }, "30s", "50ms").Should(Equal(many))
+	g.Eventually(func() int { return len(w.works(t, "good-")) }, "1m", "50ms").Should(Equal(many))
 	t.Logf("%d Works in %v", many, time.Since(began).Round(time.Millisecond))
 	g.Consistently(func() int { return len(w.works(t, "good-")) }, while, "50ms").Should(Equal(many))
 	wrote := w.wrote()
@@ -61,7 +61,7 @@ func TestTwoHundredClusters(t *testing.T) {
 		"data":     map[string]any{"k": strings.Repeat("\x01", 300_000)},
 	}}
 	w.create(t, bad, members...)
-	g.Eventually(func() []string { return w.told("bad") }, "30s", often).Should(ContainElement(
+	g.Eventually(func() []string { return w.told("bad") }, "1m", often).Should(ContainElement(
 		And(HavePrefix("Warning SyncWorkFailed: "), ContainSubstring("196 other clusters"), ContainSubstring("larger than the hub can store"))))
 	tried := len(w.wrote())
 	t.Logf("%d requests for a template that no cluster of %d can have", tried, many)

@@ -36,8 +36,8 @@ import (
 )
 
 const (
-	soon  = "10s"
-	often = "10ms"
+	soon  = "1m"
+	often = "50ms"
 	while = "300ms"
 )
 

@@ -125,13 +125,13 @@ func TestPoliciesThatWereThereAskForNothing(t *testing.T) {
 			g.Eventually(func() error {
 				_, err := r.Reconcile(t.Context(), policyRequest(p))
 				return err
-			}, "20s", "20ms").Should(Succeed())
+			}, "1m", "50ms").Should(Succeed())
 		}
 	}
 	look()
-	g.Eventually(queue.count, "20s", "20ms").Should(Equal(templates), "the first list of their kind brings them")
+	g.Eventually(queue.count, "1m", "50ms").Should(Equal(templates), "the first list of their kind brings them")
 	look()
-	g.Eventually(queue.count, "20s", "20ms").Should(Equal(templates+policies*templates), "a policy that changed asks for what it selects")
+	g.Eventually(queue.count, "1m", "50ms").Should(Equal(templates+policies*templates), "a policy that changed asks for what it selects")
 	r.initial.add(policyRequest(all[0]))
 	g.Expect(r.initial.take(policyRequest(all[0]))).To(BeTrue())
 	g.Expect(r.initial.take(policyRequest(all[0]))).To(BeFalse(), "it was looked at")

@@ -199,7 +199,7 @@ func (s *stage) create(t *testing.T, objects ...client.Object) {
 				g.Expect(ok).To(BeTrue())
 				g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(obj), live)).To(Succeed())
 				g.Expect(live.GetFinalizers()).To(ContainElement(finalizerOf(p)))
-			}, "20s", "5ms").Should(Succeed())
+			}, "1m", "50ms").Should(Succeed())
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (s *stage) eventually(t *testing.T, name string, holds func(Gomega, *workv1
 		b, err = s.binding(t.Context(), name)
 		g.Expect(err).NotTo(HaveOccurred())
 		holds(g, b)
-	}, 20*time.Second, 10*time.Millisecond).Should(Succeed())
+	}, time.Minute, 50*time.Millisecond).Should(Succeed())
 	return b
 }
 
@@ -311,7 +311,7 @@ func TestATemplateGetsItsBindingWithTwoWrites(t *testing.T) {
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
 		g.Expect(p.Labels).To(HaveKey(contract.PropagationPolicyPermanentIDLabel))
 		g.Expect(p.Finalizers).To(ConsistOf(contract.PropagationPolicyFinalizer))
-	}, "10s", "10ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 	g.Expect(s.writes.requests()).To(HaveLen(1), "id and finalizer are one write")
 
 	template := s.deployment("web", 3)
@@ -416,7 +416,7 @@ func TestARestartWritesNothing(t *testing.T) {
 	for _, write := range s.writes.requests() {
 		g.Expect(write).To(Or(ContainSubstring("canary"), HaveSuffix("/resourcebindings")), "only the canary is written")
 	}
-	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicySucceed) }, "10s", "10ms").Should(HaveLen(1), "it is told after it is written")
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicySucceed) }, "1m", "50ms").Should(HaveLen(1), "it is told after it is written")
 }
 
 func TestAPolicyThatNoLongerSelectsATemplateLetsItGo(t *testing.T) {
@@ -438,7 +438,7 @@ func TestAPolicyThatNoLongerSelectsATemplateLetsItGo(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		g.Expect(claimed(template)).To(BeFalse())
-	}, "10s", "10ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 	s.eventually(t, "b-configmap", func(g Gomega, b *workv1alpha2.ResourceBinding) {
 		g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf("edge-2"))
 	})
@@ -466,7 +466,7 @@ func TestAPolicyThatIsDeletedLeavesTheBindings(t *testing.T) {
 	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	}, "10s", "10ms").Should(BeTrue())
+	}, "1m", "50ms").Should(BeTrue())
 	b, err := s.binding(t.Context(), "a-configmap")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(claimed(b)).To(BeFalse())
@@ -502,8 +502,8 @@ func TestAPolicyOfTheNamespaceWinsOverAClusterPolicy(t *testing.T) {
 		g.Expect(b.Labels).To(HaveKey(contract.ClusterResourceBindingPermanentIDLabel))
 		c, _ := claim.On(b)
 		g.Expect(c.Name).To(Equal(s.namespace))
-	}, "10s", "10ms").Should(Succeed())
-	g.Eventually(func() []string { return s.writes.notes(reasonKindNotNamespaced) }, "10s", "10ms").Should(HaveLen(1))
+	}, "1m", "50ms").Should(Succeed())
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotNamespaced) }, "1m", "50ms").Should(HaveLen(1))
 }
 
 func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
@@ -512,7 +512,7 @@ func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
 	kind := "Gadget" + strings.ReplaceAll(s.namespace, "-", "")
 	plural := strings.ToLower(kind) + "s"
 	s.create(t, s.policy("gadgets", named("example.com/v1", kind, "")))
-	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "10s", "10ms").Should(HaveLen(1))
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "1m", "50ms").Should(HaveLen(1))
 
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + ".example.com"},
@@ -533,7 +533,7 @@ func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
 		"metadata": map[string]any{"name": "g", "namespace": s.namespace},
 	}}
 	g.Eventually(func() error { return client.IgnoreAlreadyExists(s.client.Create(t.Context(), gadget.DeepCopy())) },
-		"10s", "50ms").Should(Succeed())
+		"1m", "50ms").Should(Succeed())
 	s.eventually(t, contract.BindingName(kind, "g"), claimedBy("gadgets"))
 	g.Expect(s.writes.notes(reasonKindNotServed)).To(HaveLen(1), "people hear it once")
 }
@@ -542,7 +542,7 @@ func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
 	s.create(t, s.policy("web", named("apps/v1", "deployment", "web")), s.deployment("web", 2))
-	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "10s", "10ms").
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "1m", "50ms").
 		Should(ConsistOf("The hub has no kind deployment of apps/v1, but Deployment. Correct it in resourceSelectors."))
 	s.settle(t)
 	_, err := s.binding(t.Context(), "web-deployment")
@@ -564,7 +564,7 @@ func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
 	p.Spec.Priority = new(int32(1))
 	g.Expect(s.client.Update(t.Context(), p)).To(Succeed())
-	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "10s", "10ms").Should(HaveLen(2))
+	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "1m", "50ms").Should(HaveLen(2))
 }
 
 func TestATemplateWaitsForDependentOverrides(t *testing.T) {
@@ -573,7 +573,7 @@ func TestATemplateWaitsForDependentOverrides(t *testing.T) {
 	p := s.policy("web", named("v1", "ConfigMap", "a"))
 	p.Spec.DependentOverrides = []string{"later"}
 	s.create(t, p, s.configMap("a"))
-	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "10s", "10ms").
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "1m", "50ms").
 		Should(ConsistOf(ContainSubstring(`create OverridePolicy "later"`)))
 	_, err := s.binding(t.Context(), "a-configmap")
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
@@ -591,7 +591,7 @@ func TestATemplateThatCannotBeReadSaysSoOnce(t *testing.T) {
 	web := s.deployment("web", 2)
 	web.SetAnnotations(map[string]string{"fails": "the rule does not know"})
 	s.create(t, s.policy("web", named("apps/v1", "Deployment", "web")), web)
-	g.Eventually(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "10s", "10ms").
+	g.Eventually(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "1m", "50ms").
 		Should(ConsistOf(And(ContainSubstring(`Reading the replicas of Deployment "web"`), ContainSubstring("the rule does not know"))))
 	g.Expect(s.writes.notes(reasonApplyPolicyFailed)).To(ConsistOf(ContainSubstring("the rule does not know")))
 	g.Consistently(func() []string { return s.writes.notes(reasonGetReplicasFailed) }, "300ms", "50ms").Should(HaveLen(1), "it is tried again, and not told again")
@@ -641,7 +641,7 @@ func TestABindingOfAnEarlierTemplateIsNotTouched(t *testing.T) {
 		}},
 	}
 	s.create(t, old, s.policy("web", named("v1", "ConfigMap", "a")), s.configMap("a"))
-	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "10s", "10ms").
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "1m", "50ms").
 		Should(ConsistOf(ContainSubstring("with uid gone")))
 	b, err := s.binding(t.Context(), "a-configmap")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -697,7 +697,7 @@ func TestManyTemplatesAtOnceAreTwoWritesEach(t *testing.T) {
 		var list workv1alpha2.ResourceBindingList
 		g.Expect(s.client.List(t.Context(), &list, client.InNamespace(s.namespace))).To(Succeed())
 		g.Expect(list.Items).To(HaveLen(2 * many))
-	}, "30s", "50ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 	s.settle(t)
 	var templates, bindings int
 	for _, write := range s.writes.requests() {
@@ -730,7 +730,7 @@ func TestAKindIsWatchedOnlyWhileItIsNeeded(t *testing.T) {
 	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	}, "10s", "10ms").Should(BeTrue())
+	}, "1m", "50ms").Should(BeTrue())
 	s.settle(t)
 
 	// The watch begins anew with the next policy, so it had ended.
@@ -794,7 +794,7 @@ func TestAPolicyThatGoesReleasesWhatPoliciesNoLongerGet(t *testing.T) {
 	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	}, "10s", "10ms").Should(BeTrue(), "nothing is claimed by it any more")
+	}, "1m", "50ms").Should(BeTrue(), "nothing is claimed by it any more")
 	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 	g.Expect(claimed(template)).To(BeFalse())
 }

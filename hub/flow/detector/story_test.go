@@ -127,5 +127,5 @@ func (s *stage) expect(t *testing.T, template, policy, cluster string) {
 		onBinding, _ := claim.On(b)
 		g.Expect(onBinding.Name).To(Equal(policy), "on the binding")
 		g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf(cluster))
-	}, "20s", "10ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 }

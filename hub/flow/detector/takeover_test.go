@@ -32,7 +32,7 @@ func (s *stage) change(t *testing.T, p *policyv1alpha1.PropagationPolicy, edit f
 		}
 		edit(&p.Spec)
 		return s.client.Update(t.Context(), p)
-	}, "10s", "10ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 }
 
 func TestAPolicyThatPreemptsTakesTheTemplate(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAPolicyThatPreemptsTakesTheTemplate(t *testing.T) {
 	s.change(t, rival, func(spec *policyv1alpha1.PropagationSpec) { spec.Preemption = policyv1alpha1.PreemptAlways })
 	s.eventually(t, "a-configmap", claimedBy("rival"))
 	s.eventually(t, "a-configmap", goesTo("edge-2"))
-	g.Eventually(func() []string { return s.writes.notes(reasonPreemptPolicySucceed) }, "10s", "10ms").
+	g.Eventually(func() []string { return s.writes.notes(reasonPreemptPolicySucceed) }, "1m", "50ms").
 		Should(ConsistOf(And(ContainSubstring("/rival) has preemption Always"), ContainSubstring("/old)"))))
 
 	// Once the priority of the holder is below, the other may take it back.
@@ -82,7 +82,7 @@ func TestWhatTheClaimDidIsToldThoughTheBindingConflicts(t *testing.T) {
 	s.create(t, rival)
 	s.eventually(t, "a-configmap", claimedBy("rival"))
 	g.Expect(s.writes.pending()).To(BeZero(), "the binding was refused once")
-	g.Eventually(func() []string { return s.writes.notes(reasonPreemptPolicySucceed) }, "10s", "10ms").
+	g.Eventually(func() []string { return s.writes.notes(reasonPreemptPolicySucceed) }, "1m", "50ms").
 		Should(ConsistOf(ContainSubstring("took the template from policy(" + s.namespace + "/old)")))
 
 	s.writes.conflict()
@@ -91,7 +91,7 @@ func TestWhatTheClaimDidIsToldThoughTheBindingConflicts(t *testing.T) {
 	s.create(t, lazy)
 	s.eventually(t, "a-configmap", claimedBy("lazy"))
 	g.Expect(s.writes.pending()).To(BeZero(), "the binding was refused once")
-	g.Eventually(func() []string { return s.writes.notes(reasonWaitForEdit) }, "10s", "10ms").
+	g.Eventually(func() []string { return s.writes.notes(reasonWaitForEdit) }, "1m", "50ms").
 		Should(ConsistOf(ContainSubstring("with the next edit")))
 	g.Expect(s.writes.notes(reasonPreemptPolicyFailed)).To(BeEmpty())
 	g.Expect(s.writes.notes(reasonApplyPolicyFailed)).To(BeEmpty())
@@ -132,7 +132,7 @@ func TestALazyPolicyWaitsForAnEdit(t *testing.T) {
 				spec.ActivationPreference = policyv1alpha1.LazyActivation
 				spec.Placement.ClusterAffinity.ClusterNames = []string{"edge-2"}
 			})
-			g.Eventually(func() []string { return s.writes.notes(reasonWaitForEdit) }, "10s", "10ms").
+			g.Eventually(func() []string { return s.writes.notes(reasonWaitForEdit) }, "1m", "50ms").
 				Should(ConsistOf(ContainSubstring("with the next edit")))
 			s.settle(t)
 			s.eventually(t, binding, goesTo("edge-1"))
@@ -157,7 +157,7 @@ func TestALazyPolicyWaitsForAnEdit(t *testing.T) {
 			g.Eventually(func(g Gomega) {
 				g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 				g.Expect(obj.GetAnnotations()).NotTo(HaveKey(contract.TemplateEditAnnotation))
-			}, "10s", "10ms").Should(Succeed())
+			}, "1m", "50ms").Should(Succeed())
 		})
 	}
 }
@@ -173,7 +173,7 @@ func TestALazyPolicyClaimsWhatIsThereAndBindsWhatComes(t *testing.T) {
 		probe.Name, probe.GenerateName = "", "probe-"
 		s.create(t, probe)
 		return before.CreationTimestamp.Before(&probe.CreationTimestamp)
-	}, "5s", "50ms").Should(BeTrue())
+	}, "1m", "50ms").Should(BeTrue())
 	p := s.policy("web", named("v1", "ConfigMap", "before"), named("v1", "ConfigMap", "after"))
 	p.Spec.ActivationPreference = policyv1alpha1.LazyActivation
 	s.create(t, p)
@@ -181,7 +181,7 @@ func TestALazyPolicyClaimsWhatIsThereAndBindsWhatComes(t *testing.T) {
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(before), before)).To(Succeed())
 		c, _ := claim.On(before)
 		g.Expect(c.Name).To(Equal("web"))
-	}, "10s", "10ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 	s.create(t, s.configMap("after"))
 	s.eventually(t, "after-configmap", claimedBy("web"))
 	s.settle(t)
@@ -200,7 +200,7 @@ func TestAPriorityClassThatTheHubHasNot(t *testing.T) {
 	p := s.policy("web", named("v1", "ConfigMap", "a"))
 	p.Spec.SchedulePriority = &policyv1alpha1.SchedulePriority{PriorityClassSource: policyv1alpha1.KubePriorityClass, PriorityClassName: s.namespace}
 	s.create(t, p, s.configMap("a"))
-	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "10s", "10ms").
+	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "1m", "50ms").
 		Should(ConsistOf(ContainSubstring("the hub has no PriorityClass")))
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": s.namespace}, "value": int64(42),

@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	soon  = 10 * time.Second
-	often = 10 * time.Millisecond
+	soon  = time.Minute
+	often = 50 * time.Millisecond
 	while = 300 * time.Millisecond
 	// settle is for how long there must have been a better place.
 	settle = 500 * time.Millisecond

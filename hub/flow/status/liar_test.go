@@ -36,7 +36,7 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 			n, _, err := unstructured.NestedInt64(u.Object, "status", "readyReplicas")
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(n).To(Equal(want))
-		}, "20s", "20ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 	}
 	named := func(why string) {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 			g.Expect(status.AggregatedStatus[1].Status).To(BeNil())
 			g.Expect(status.AggregatedStatus[1].AppliedMessage).To(ContainSubstring(why))
 		})
-		g.Eventually(func() []string { return s.seen.events.Notes(reasonStatusLeftOut) }, "20s", "20ms").
+		g.Eventually(func() []string { return s.seen.events.Notes(reasonStatusLeftOut) }, "1m", "50ms").
 			Should(ContainElement(And(HavePrefix("Cluster edge-2: "), ContainSubstring(why))))
 		g.Eventually(func(g Gomega) {
 			work := &metav1.PartialObjectMetadata{}
@@ -57,7 +57,7 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 			c := meta.FindStatusCondition(read.Status.Conditions, workv1alpha1.WorkStatusLeftOut)
 			g.Expect(c).NotTo(BeNil())
 			g.Expect(c.Message).To(ContainSubstring(why))
-		}, "20s", "20ms").Should(Succeed())
+		}, "1m", "50ms").Should(Succeed())
 	}
 	again := func() {
 		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(liar), liar)).To(Succeed())
@@ -90,5 +90,5 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		again()
 		g.Expect(meta.FindStatusCondition(liar.Status.Conditions, workv1alpha1.WorkStatusLeftOut)).To(BeNil())
-	}, "20s", "20ms").Should(Succeed())
+	}, "1m", "50ms").Should(Succeed())
 }

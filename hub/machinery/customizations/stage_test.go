@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-const soon = 10 * time.Second
+const soon = time.Minute
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 

@@ -13,7 +13,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // open serves one page on a clock that stands still, and opens its stream with what the browser has.
 func open(t *testing.T, topics *Topics, p Page, have string) (http.Header, *bufio.Scanner) {
