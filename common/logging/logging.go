@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	ctrl "sigs.k8s.io/controller-runtime"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Formats of the log.
@@ -45,7 +45,7 @@ func New(w io.Writer, format string, verbosity int) (logr.Logger, error) {
 
 // Install makes a logger the one that controller-runtime and client-go use.
 func Install(log logr.Logger) {
-	ctrl.SetLogger(log)
+	ctrllog.SetLogger(log)
 	klog.SetLogger(log.WithName("client-go"))
 }
 

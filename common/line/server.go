@@ -1,0 +1,220 @@
+package line
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"fairlead.dev/common/logging"
+)
+
+const (
+	// DefaultServerPing is after how long without a frame the agent asks whether the hub is there: later than the hub asks.
+	DefaultServerPing = 15 * time.Second
+	// DefaultGrace is how long requests may go on after the goodbye. A machine that is busy must get it said meanwhile.
+	DefaultGrace = 2 * time.Second
+	// MaxStreams is how many requests a line carries at a time.
+	MaxStreams = 100
+	// MaxUploads is how many of these may have a body, of which serverWindow bytes each may wait: less than the window of the
+	// connection, so that the others flow when all of these stall.
+	MaxUploads = 30
+
+	serverWindow     = 128 << 10
+	connectionWindow = 4<<20 - 1 // the most that net/http allows
+	// openPatience is how long the hub may take to say its first word.
+	openPatience = 10 * time.Second
+	// answerMost is how long the answer to a ping may take at most.
+	answerMost = 10 * time.Second
+	// lostPing is how net/http calls a connection that answered no ping.
+	lostPing = "conn_close_lost_ping"
+)
+
+// ServerOptions are those of the agent's end. Zero values are the defaults.
+type ServerOptions struct {
+	// Ping is after how long without a frame the hub is asked whether it is there; the answer may take as long, and 10 s at most.
+	Ping time.Duration
+	// Grace is how long requests may go on after the goodbye when the context has ended.
+	Grace time.Duration
+	// Drain, once it is closed, makes the agent say goodbye; requests go on until they end, or the context does.
+	Drain <-chan struct{}
+	// Log gets what the server of net/http has to say, which is little.
+	Log logr.Logger
+}
+
+// Serve answers the requests that come over a connection to the hub, which has carried nothing since it was made a line, until the
+// line ends. It owns the connection. When the context ends, it says goodbye to the hub and gives requests a moment; it returns nil
+// then, and the reason otherwise. When it returns, no handler runs any more. A handler sees requests that upgrade as a server of
+// HTTP/1.1 would, and may hijack them.
+func Serve(ctx context.Context, conn net.Conn, h http.Handler, o ServerOptions) error {
+	s := &server{handler: h, uploads: make(chan struct{}, MaxUploads), idle: make(chan struct{})}
+	l := &listener{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
+	under := &served{Conn: conn}
+	l.conn <- under
+
+	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	protocols := &http.Protocols{}
+	protocols.SetUnencryptedHTTP2(true)
+	ping := or(o.Ping, DefaultServerPing)
+	begun, gone := make(chan struct{}), make(chan struct{})
+	closeBegun, closeGone := sync.OnceFunc(func() { close(begun) }), sync.OnceFunc(func() { close(gone) })
+	srv := &http.Server{
+		Handler:           s,
+		Protocols:         protocols,
+		ReadHeaderTimeout: openPatience,
+		MaxHeaderBytes:    headersMost,
+		ErrorLog:          logging.Standard(o.Log.V(1)),
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateActive, http.StateIdle:
+				closeBegun()
+			case http.StateClosed:
+				closeGone()
+			case http.StateNew, http.StateHijacked:
+			}
+		},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          MaxStreams,
+			MaxReadFrameSize:              frameMost,
+			MaxReceiveBufferPerStream:     serverWindow,
+			MaxReceiveBufferPerConnection: connectionWindow,
+			SendPingTimeout:               ping,
+			PingTimeout:                   min(ping, answerMost),
+			WriteByteTimeout:              writePatience,
+			CountError:                    under.count,
+		},
+	}
+	accepting := make(chan struct{})
+	go func() {
+		defer close(accepting)
+		_ = srv.Serve(l) // that it was closed: it accepts one connection, and that does not fail
+	}()
+	planned := s.until(ctx, srv, begun, gone, o)
+	_ = srv.Close() // the connection has ended; this ends the listener
+	<-accepting
+	select {
+	case <-l.conn: // the context ended before it was accepted
+		_ = conn.Close() // nothing was said on it
+	default:
+		<-gone
+	}
+	cancel()
+	s.wait()
+	if planned {
+		return nil
+	}
+	return under.reason()
+}
+
+// until waits for the end of the line, and says goodbye when it is planned. It says whether it was.
+func (s *server) until(ctx context.Context, srv *http.Server, begun, gone <-chan struct{}, o ServerOptions) (planned bool) {
+	select {
+	case <-gone:
+		return false
+	case <-o.Drain:
+		goodbye(ctx, srv)
+		planned = true
+		select {
+		case <-gone:
+			return true
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), or(o.Grace, DefaultGrace))
+	defer cancel()
+	select {
+	case <-begun: // before that there is nothing that could say goodbye
+		goodbye(ctx, srv)
+	case <-gone:
+	case <-grace.Done():
+	}
+	select {
+	case <-gone:
+	case <-grace.Done():
+	}
+	return true
+}
+
+// goodbye tells the hub that this end goes, and does not wait for anything.
+func goodbye(ctx context.Context, srv *http.Server) {
+	ended, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	cancel()
+	_ = srv.Shutdown(ended) // that it did not wait
+}
+
+// listener is one of a single connection.
+type listener struct {
+	conn   chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conn:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "line", Net: "line"} }
+
+// served is the connection under a server, which remembers why it ended.
+type served struct {
+	net.Conn
+
+	mu    sync.Mutex
+	cause error
+	fault string
+}
+
+// Read implements net.Conn.
+func (c *served) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.cause == nil {
+			c.cause = err
+		}
+	}
+	return n, err
+}
+
+func (c *served) count(kind string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = kind
+}
+
+// reason says why the line ended.
+func (c *served) reason() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.fault == lostPing:
+		return errors.New("the hub did not answer")
+	case c.cause != nil:
+		return fmt.Errorf("the connection ended: %w", c.cause)
+	case c.fault != "":
+		return fmt.Errorf("the hub does not keep to HTTP/2 (%s)", c.fault)
+	}
+	return errors.New("what answered does not speak HTTP/2")
+}
