@@ -78,7 +78,7 @@ func (f *installFlags) options(account string) manifest.Options {
 }
 
 // print prints an agent that joins by itself.
-func (f *installFlags) print(out io.Writer, join joinFlags, hub string) error {
+func (f *installFlags) print(out io.Writer, join joinFlags, operators operatorFlags, hub string) error {
 	// What is wrong with the arguments is found here rather than in a pod.
 	if _, err := join.parsed(hub); err != nil {
 		return err
@@ -91,6 +91,11 @@ func (f *installFlags) print(out io.Writer, join joinFlags, hub string) error {
 		return err
 	}
 	o := f.options(join.account)
+	who, err := operators.rules()
+	if err != nil {
+		return err
+	}
+	o.Operators = operatorOptions(who, false)
 	o.Join = &manifest.Join{
 		Addresses: strings.Split(hub, ","), Hashes: join.hashes, SkipCA: join.skipCA,
 		Cluster: join.clusterName, Token: token, OnRetire: join.onRetire,
@@ -127,7 +132,7 @@ func prepare(ctx context.Context, installer *install.Installer) (dir string, rem
 
 // run joins, hands what the agent gets to the member, and waits until the agent in there is
 // Ready.
-func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, account string, timeout time.Duration, tell func(string)) error {
+func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, account string, operators operatorFlags, timeout time.Duration, tell func(string)) error {
 	if _, err := registration.Join(ctx, options); err != nil {
 		return err
 	}
@@ -146,6 +151,9 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 		if why != "" {
 			tell(why)
 		}
+	}
+	if o.Operators, err = operators.wanted(ctx, installer); err != nil {
+		return err
 	}
 	if o.State, err = registration.Files(options.StateDir); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,9 +36,11 @@ type joinCommand struct {
 	member  memberFlags
 	join    joinFlags
 	install installFlags
-	check   bool
-	print   string
-	timeout time.Duration
+	// operators say what operators of the hub may do in the member.
+	operators operatorFlags
+	check     bool
+	print     string
+	timeout   time.Duration
 }
 
 func newJoin(env Environment) *cobra.Command {
@@ -65,6 +68,8 @@ func (f *joinCommand) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.print, "print", "", "only print how to run the agent: systemd (a unit) or manifests (for this cluster)")
 	flags.DurationVar(&f.timeout, "ready-timeout", 2*time.Minute, "how long the hub may take to report the cluster Ready")
 	f.install.add(flags)
+	flags.StringSliceVar(&f.operators.who, "operators", nil, "whom of the hub to let into this cluster through the agent, each user:NAME or group:NAME, to get, list and watch objects and to read logs; off is nobody (default: as it is, at first off; `agent operators` changes it later)")
+	f.operators.add(flags, "operators-")
 }
 
 // oneHub accepts one argument at most.
@@ -87,7 +92,7 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 		hub = args[0]
 	}
 	if f.print == printManifests {
-		return f.install.print(out, f.join, hub)
+		return f.install.print(out, f.join, f.operators, hub)
 	}
 	config, err := f.member.config()
 	if err != nil {
@@ -133,7 +138,7 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 		}
 	}
 	if f.install.wanted {
-		return f.install.run(ctx, installer, options, f.join.account, f.timeout, tell)
+		return f.install.run(ctx, installer, options, f.join.account, f.operators, f.timeout, tell)
 	}
 	return f.joinHere(ctx, options, tell)
 }
@@ -151,6 +156,12 @@ func (f *joinCommand) validate(args []string) error {
 	}
 	if err := setup.CheckAccount(f.join.account); err != nil {
 		return err
+	}
+	if _, err := f.operators.rules(); err != nil {
+		return err
+	}
+	if f.operators.given() && f.print == printSystemd {
+		return errors.New("--operators says something of this cluster and not of a unit: leave it out here, and run `agent operators`")
 	}
 	return f.install.validate(f.print == printManifests)
 }
@@ -206,7 +217,25 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}
+	if f.operators.given() {
+		if err := f.letIn(ctx, options.Member, tell); err != nil {
+			return err
+		}
+	}
 	tell(fmt.Sprintf("Now run the agent, and keep it running:\n\n  agent run%s --state-dir %s%s\n\n`agent join --print systemd` prints a unit that does.",
 		f.member.typed(), options.StateDir, f.join.typed()))
 	return nil
+}
+
+// letIn lets operators in, for an agent that runs as a process.
+func (f *joinCommand) letIn(ctx context.Context, member *rest.Config, tell func(string)) error {
+	wanted, err := f.operators.rules()
+	if err != nil {
+		return err
+	}
+	installer, err := newInstaller(member)
+	if err != nil {
+		return err
+	}
+	return letIn(ctx, installer, wanted, tell)
 }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/agent/install/manifest"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -136,7 +138,11 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	for _, left := range swept.Left {
 		tell("%s", left)
 	}
-	// 4. What made this cluster one of the hub's.
+	// 4. What let operators of the hub in.
+	if err := f.shutOut(ctx, o.Member, tell); err != nil {
+		return err
+	}
+	// 5. What made this cluster one of the hub's.
 	if err := credentials.Forget(); err != nil {
 		return err
 	}
@@ -157,4 +163,25 @@ func (f *leaveFlags) ask(ctx context.Context, credentials *registration.Credenti
 		return unknown
 	}
 	return credentials.Leave(ctx)
+}
+
+// shutOut removes what let operators of the hub in.
+func (f *leaveFlags) shutOut(ctx context.Context, member *rest.Config, tell func(string, ...any)) error {
+	installer, err := newInstaller(member)
+	if err != nil {
+		return err
+	}
+	settings, err := installer.Operators(ctx)
+	if err != nil {
+		tell("It was not looked whether operators of the hub were let in (%v); `agent operators off` takes it back", err)
+		return nil
+	}
+	if settings == nil {
+		return nil
+	}
+	if err := installer.LetIn(ctx, manifest.Operators{}, func(string) {}); err != nil {
+		return fmt.Errorf("%w; run the same command again", err)
+	}
+	tell("What let operators of the hub in is removed")
+	return nil
 }

@@ -139,6 +139,9 @@ func (s statusReport) print(out io.Writer, now time.Time) error {
 			[2]string{"Drift", fmt.Sprintf("%d put back since the start", r.Drift)},
 			[2]string{"Unclaimed", fmt.Sprintf("%d objects", r.Unclaimed)},
 		)
+		if r.Line != nil {
+			lines = append(lines, [2]string{"Line", lineOf(*r.Line, ago)})
+		}
 		if r.Held != "" {
 			lines = append(lines, [2]string{"Deletions", "held: " + r.Held})
 		}
@@ -152,4 +155,19 @@ func (s statusReport) print(out io.Writer, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// lineOf says how the line to the hub is, which operators need and nothing else does.
+func lineOf(r setup.LineReport, ago func(time.Time) string) string {
+	out := "none yet"
+	switch {
+	case r.Up:
+		return "up, opened " + ago(r.Since)
+	case !r.Since.IsZero():
+		out = "lost " + ago(r.Since)
+	}
+	if r.Reason != "" {
+		out += ": " + r.Reason
+	}
+	return out
 }

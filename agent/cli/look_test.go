@@ -40,10 +40,15 @@ func TestStatusSaysWhatIsNotAsItShouldBe(t *testing.T) {
 		"a Work fails": {report(func(r *setup.Report) {
 			r.Works.Failing, r.Works.Failures = 1, []status.Failure{{Work: "web", Message: "the member refuses it"}}
 		}), false, []string{"1 failing", "Failing      web: the member refuses it"}},
-		"a status waits":      {report(func(r *setup.Report) { r.Works.Unsent, r.Works.Oldest = 2, now.Add(-time.Minute) }), true, []string{"2, the oldest 1m0s ago"}},
-		"deletions are held":  {report(func(r *setup.Report) { r.Held = "too many" }), false, []string{"held: too many"}},
-		"the member is down":  {report(func(r *setup.Report) { r.Ready, r.Member = false, "cluster is not reachable" }), false, []string{"cluster is not reachable"}},
-		"the certificate end": {statusReport{Cluster: "edge-1", Running: true, Report: report(nil).Report, Expires: now.Add(-time.Hour)}, false, []string{"ended 2026-01-01T11:00:00Z; join again"}},
+		"there is a line": {report(func(r *setup.Report) { r.Line = &setup.LineReport{Up: true, Since: now.Add(-time.Minute)} }), true, []string{"Line         up, opened 1m0s ago"}},
+		"the line was lost": {report(func(r *setup.Report) {
+			r.Line = &setup.LineReport{Since: now.Add(-time.Minute), Reason: "connection refused"}
+		}), true, []string{"Line         lost 1m0s ago: connection refused"}},
+		"there is no line yet": {report(func(r *setup.Report) { r.Line = &setup.LineReport{} }), true, []string{"Line         none yet"}},
+		"a status waits":       {report(func(r *setup.Report) { r.Works.Unsent, r.Works.Oldest = 2, now.Add(-time.Minute) }), true, []string{"2, the oldest 1m0s ago"}},
+		"deletions are held":   {report(func(r *setup.Report) { r.Held = "too many" }), false, []string{"held: too many"}},
+		"the member is down":   {report(func(r *setup.Report) { r.Ready, r.Member = false, "cluster is not reachable" }), false, []string{"cluster is not reachable"}},
+		"the certificate end":  {statusReport{Cluster: "edge-1", Running: true, Report: report(nil).Report, Expires: now.Add(-time.Hour)}, false, []string{"ended 2026-01-01T11:00:00Z; join again"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

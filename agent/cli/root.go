@@ -50,6 +50,6 @@ func newRoot(env Environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newJoin(env), newRun(env), newGuard(env), newLeave(), newStatus(), newVersion())
+	root.AddCommand(newJoin(env), newRun(env), newGuard(env), newOperators(), newLeave(), newStatus(), newVersion())
 	return root
 }

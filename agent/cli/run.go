@@ -37,7 +37,8 @@ const (
 )
 
 // gcPercent makes the heap grow by half, not to the double, before garbage is collected:
-// the agent is mostly idle, and memory on a small box is dearer than its time.
+// the agent is mostly idle, and memory on a small box is dearer than its time. Who set $GOGC
+// knows better.
 const gcPercent = 50
 
 // podVariable is set by Kubernetes in every container.
@@ -60,6 +61,8 @@ type runFlags struct {
 	logFormat   string
 	verbosity   int
 	deployment  string
+	// line says whether a line to the hub is kept open.
+	line bool
 }
 
 func (f *runFlags) add(flags *pflag.FlagSet) {
@@ -74,6 +77,8 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here; without it, none")
 	flags.StringVar(&f.journalKey, "journal-key-file", "", "file, such as a mounted Secret's, whose content seals the Works that are kept in the state directory; without it only the modes of the files protect them")
 	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "call the interpreter webhooks that the hub names, from here; an agent with --namespaces never does")
+	flags.BoolVar(&f.line, "line", true, "keep a line to the hub open, over which operators reach this cluster as far as its owner lets them (`agent join --operators`), and by which the hub notices at once that this agent is gone")
+	flags.DurationVar(&f.options.Line.Ping, "line-ping", 0, "after how long without a word the hub asks over the line whether this agent is there, up to 1m, which a metered network is glad of; 0 leaves that to the hub")
 	flags.StringVar(&f.events, "events", eventsSummary, "which events to emit on the hub: summary (warnings), or all that clients of the API know")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory to get along with, such as 128Mi, before the garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has)")
 	flags.StringVar(&f.deployment, "upgrade-deployment", "", "NAMESPACE/NAME of the Deployment that runs this agent in this cluster, if the hub may have it upgraded by NAME-guard; without it, the hub may not")
@@ -105,7 +110,9 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	}
 	env.SetLogger(log)
 	ctx = ctrl.LoggerInto(ctx, log)
-	debug.SetGCPercent(gcPercent)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 
 	o := f.options
 	o.NoWebhooks = !f.webhooks
@@ -150,6 +157,9 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		return err
 	}
 	o.Hub, o.Cluster, o.Trust, o.Traffic = credentials.Config(), credentials.Cluster(), credentials.Trust, credentials.Traffic
+	if f.line {
+		o.Line.Open, o.Line.Certificate = credentials.Attach, credentials.Certificate
+	}
 	err = credentials.Reinstated(ctx)
 	if err == nil && ctx.Err() == nil {
 		err = serve(ctx, credentials, o)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -29,11 +30,20 @@ func New(member *rest.Config) (*Installer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
-	return &Installer{memberClient: memberClient}, nil
+	asking := rest.CopyConfig(member)
+	asking.Timeout = versionPatience
+	memberVersion, err := discovery.NewDiscoveryClientForConfig(asking)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the member: %w", err)
+	}
+	return &Installer{memberClient: memberClient, memberVersion: memberVersion}, nil
 }
 
 // Installer runs an agent inside its member.
-type Installer struct{ memberClient client.Client }
+type Installer struct {
+	memberClient  client.Client
+	memberVersion discovery.ServerVersionInterface
+}
 
 // Apply makes what an agent consists of, or brings it to what is wished.
 func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(string)) error {
@@ -41,14 +51,24 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(str
 	if err != nil {
 		return err
 	}
-	for _, u := range objects {
-		if err := i.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(contract.FieldManagerInstall)); err != nil {
-			return fmt.Errorf("applying %s %s to the member: %w", u.GetKind(), u.GetName(), err)
-		}
-		tell(fmt.Sprintf("Applied %s %s", u.GetKind(), name(u)))
+	if err := i.apply(ctx, objects, tell); err != nil {
+		return err
+	}
+	if err := i.removeOperators(ctx, objects); err != nil {
+		return err
 	}
 	if len(o.UpgradeImages) == 0 {
 		return i.removeGuard(ctx)
+	}
+	return nil
+}
+
+func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, tell func(string)) error {
+	for _, u := range objects {
+		if err := i.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, client.FieldOwner(contract.FieldManagerInstall)); err != nil {
+			return fmt.Errorf("applying %s %s to the member: %w", u.GetKind(), name(u), err)
+		}
+		tell(fmt.Sprintf("Applied %s %s", u.GetKind(), name(u)))
 	}
 	return nil
 }
@@ -148,7 +168,7 @@ func (i *Installer) Remove(ctx context.Context) error {
 		}
 		for _, obj := range objects {
 			o, ok := obj.(client.Object)
-			if !ok || !strings.HasPrefix(o.GetName(), manifest.Name) {
+			if !ok || !strings.HasPrefix(o.GetName(), manifest.Name) && !manifest.IsOfOperators(o.GetName()) {
 				continue
 			}
 			if err := i.memberClient.Delete(ctx, o); client.IgnoreNotFound(err) != nil {

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -75,6 +76,12 @@ type leaseRenewer struct {
 	latest string
 	// renewed is told what came of each renewal; it may be nil.
 	renewed func(error)
+	// line tells of the line, and has a channel that is closed when that has changed.
+	line func() (Line, <-chan struct{})
+	// resting says that the line was the sign of life when the lease was to be renewed, which its duration tells.
+	resting bool
+	// heard is told now and then that the line is open which is the sign of life; it may be nil.
+	heard func()
 }
 
 // Start renews until the context ends, or the hub turns out to be restored.
@@ -86,9 +93,10 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 		backoff.WithMaxElapsedTime(0),
 		backoff.WithClockProvider(r.clock),
 	)
-	failing := false
-	for {
-		delay := r.interval
+	pace := pace{interval: r.interval, patience: wait.Jitter(lineLostPatience, 2)}
+	for r.wait(ctx, pace) {
+		line, _ := r.line()
+		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.rests()
 		err := r.renew(ctx)
 		restored := (*RestoredError)(nil)
 		if r.renewed != nil && ctx.Err() == nil {
@@ -100,33 +108,70 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // Told to stop: what the last renewal came to does not matter.
 		case err != nil:
-			delay = retries.NextBackOff()
-			if !failing {
+			if pace.retry == 0 {
 				log.Error(err, "Renewing the lease failed; it is tried until it succeeds", "Cluster", r.cluster)
 			}
-			failing = true
+			pace.retry = max(retries.NextBackOff(), time.Nanosecond)
 		default:
 			retries.Reset()
-			if failing {
+			if pace.retry > 0 {
 				log.Info("Renewing the lease again", "Cluster", r.cluster)
 			}
-			failing = false
+			pace.retry = 0
+		}
+	}
+	return nil
+}
+
+// wait waits until the lease is to be renewed, and says whether it is: it is not when the context ends. It looks at the
+// usual interval, however rarely the lease is renewed: whether there is something to tell, whether the API of the hub
+// answers, and to say that it is alive.
+func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
+	answered := pace.renewed
+	for ctx.Err() == nil {
+		line, changed := r.line()
+		left := pace.due(line).Sub(r.clock.Now())
+		if left <= 0 || line.rests() && pace.retry == 0 && len(r.news()) > 0 {
+			return true
+		}
+		if line.rests() && r.clock.Since(answered) >= askEvery {
+			if err := r.ask(ctx); err != nil {
+				return ctx.Err() == nil // and whether it can be renewed is told
+			}
+			answered = r.clock.Now()
+		}
+		if line.rests() && pace.retry == 0 && r.heard != nil {
+			r.heard()
 		}
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-r.clock.After(delay):
+		case <-changed:
+		case <-r.clock.After(min(left, r.interval)):
 		}
 	}
+	return false
+}
+
+// ask looks whether the API of the hub answers: that the line is open says nothing of the connection that Works come by.
+// What the API server has in memory will do.
+func (r *leaseRenewer) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.interval)
+	defer cancel()
+	key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: r.cluster}
+	return r.reader.Get(ctx, key, &coordinationv1.Lease{}, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
 }
 
 // renew renews once.
 func (r *leaseRenewer) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.interval)
 	defer cancel()
+	duration := r.duration
+	if r.resting {
+		duration += restEvery
+	}
 	patch := map[string]any{"spec": map[string]any{
 		"holderIdentity":       r.cluster,
-		"leaseDurationSeconds": int(math.Ceil(r.duration.Seconds())),
+		"leaseDurationSeconds": int(math.Ceil(duration.Seconds())),
 		"renewTime":            metav1.NewMicroTime(r.clock.Now()),
 	}}
 	metadata := map[string]any{}

@@ -21,6 +21,11 @@ type Deps struct {
 	// to have changed last.
 	Member client.Reader
 	Newest func() (Seen, bool)
+	// Line tells of the line to the hub, and has a channel that is closed when that has changed; nil if there is never one.
+	Line func() (Line, <-chan struct{})
+	// Heard is told every few seconds that the line is open which is the sign of life, so that the lease is not renewed; it
+	// may be nil.
+	Heard func()
 	// Renewed is told what came of each renewal of the Lease, nil if it was renewed; it may be nil.
 	Renewed func(err error)
 	// Clock tells the time.
@@ -56,6 +61,11 @@ func Register(mgr manager.Manager, deps Deps) error {
 		renewed:   deps.Renewed,
 		version:   deps.Version,
 		trust:     deps.Trust,
+		line:      deps.Line,
+		heard:     deps.Heard,
+	}
+	if r.line == nil {
+		r.line = func() (Line, <-chan struct{}) { return Line{}, nil }
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.Start)); err != nil {
 		return fmt.Errorf("adding the lease: %w", err)

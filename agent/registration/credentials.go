@@ -43,6 +43,7 @@ type Credentials struct {
 	random      func() float64
 	connection  *rest.Config
 	dial        dialFunc
+	lineDial    dialFunc // for lines, which come and go by themselves
 	traffic     traffic
 	secretStore *SecretStore
 
@@ -64,6 +65,7 @@ type credentialSet struct {
 	ca        []byte
 	cert      *x509.Certificate
 	key       *ecdsa.PrivateKey
+	config    *rest.Config
 	transport http.RoundTripper
 	// trusts are the hashes of the authorities, and issuer that of the one of the certificate;
 	// empty if it is of none of them.
@@ -92,6 +94,7 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	if o.Connection != nil {
 		dial = o.Connection.Dial
 	}
+	c.lineDial = c.servers.bounded(c.traffic.counted(dialer(dial)))
 	c.dial = c.servers.bounded(c.traffic.counted(redialed(dial, func() { tell(c.interrupted) })))
 	if err := c.take(config); err != nil {
 		return nil, err
@@ -139,7 +142,7 @@ func (c *Credentials) take(config *rest.Config) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.current = credentialSet{ca: config.CAData, cert: cert, key: key, transport: transport, trusts: trusts, issuer: issuer}
+	c.current = credentialSet{ca: config.CAData, cert: cert, key: key, config: whole, transport: transport, trusts: trusts, issuer: issuer}
 	if c.secretStore == nil {
 		c.persisted = c.current
 	}

@@ -15,9 +15,7 @@ type dialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 // connection, which lasts for as long as the server does. So whoever connects again found a
 // server that was started anew, even if nothing was asked of it in the moment it was away.
 func redialed(dial dialFunc, again func()) dialFunc {
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	}
+	dial = dialer(dial)
 	var connected atomic.Bool
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		// Requests that come first at the same time connect at the same time.
@@ -32,4 +30,12 @@ func redialed(dial dialFunc, again func()) dialFunc {
 		}
 		return conn, nil
 	}
+}
+
+// dialer returns a function to connect with, as clients of Kubernetes do if there is none.
+func dialer(dial dialFunc) dialFunc {
+	if dial != nil {
+		return dial
+	}
+	return (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 }

@@ -30,4 +30,13 @@ func TestProbesTellTheTruth(t *testing.T) {
 	s.Renewed(nil)
 	g.Expect(s.alive()).To(Succeed())
 	g.Expect(s.ready()).To(Succeed())
+
+	clk.Step(10 * time.Minute)
+	s.Heard()
+	g.Expect(s.alive()).To(Succeed(), "the lease rests while the line is open")
+	g.Expect(s.heard).To(Equal(clk.Now()))
+	s.Renewed(errors.New("connection refused"))
+	clk.Step(time.Minute)
+	s.Heard()
+	g.Expect(s.ready()).To(MatchError(ContainSubstring("not heard for 1m0s")), "the line is not all that the agent needs")
 }

@@ -34,16 +34,18 @@ func TestTheHubLearnsHowTheMemberIs(t *testing.T) {
 		g.Expect(status.NodeSummary).NotTo(BeNil())
 	}).WithTimeout(patience).Should(Succeed())
 
-	// Nothing changes, so nothing is written but the lease.
-	before := clusterWrites(w)
-	renewals := len(w.writes.about("/leases/"))
-	g.Eventually(func() []string { return w.writes.about("/leases/") }).WithTimeout(patience).Should(HaveLen(renewals + 3))
-	g.Expect(clusterWrites(w)).To(Equal(before))
+	// Nothing changes, so nothing is written but the lease; but for the nodes that other tests make now and then.
+	g.Eventually(func(g Gomega) {
+		before := clusterWrites(w)
+		renewals := len(w.writes.about("/leases/"))
+		g.Eventually(func() int { return len(w.writes.about("/leases/")) }).WithTimeout(patience).Should(BeNumerically(">=", renewals+3))
+		g.Expect(clusterWrites(w)).To(Equal(before))
+	}).WithTimeout(patience).Should(Succeed())
 	lease := &coordinationv1.Lease{}
 	g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: contract.ClusterNamespace, Name: w.name}, lease)).To(Succeed())
 	g.Expect(*lease.Spec.HolderIdentity).To(Equal(w.name))
 	g.Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(4)))
-	g.Expect(lease.Spec.RenewTime.Time).To(BeTemporally("~", time.Now(), 5*time.Second))
+	g.Expect(lease.Spec.RenewTime.Time).To(BeTemporally("~", time.Now(), patience))
 	g.Expect(lease.ManagedFields).To(BeEmpty(), "nobody needs them, and they would travel with each renewal")
 }
 
@@ -96,7 +98,7 @@ func TestAnAgentThatIsAliveTakesBackWhatTheHubConcluded(t *testing.T) {
 		Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionUnknown, Reason: clusterv1alpha1.ReasonClusterStatusUnknown,
 	})
 	g.Expect(w.client.Status().Patch(t.Context(), c, client.MergeFrom(before))).To(Succeed())
-	g.Eventually(ready).WithTimeout(5 * time.Second).Should(Succeed())
+	g.Eventually(ready).WithTimeout(time.Minute).Should(Succeed())
 }
 
 func TestNodesAndPodsAreSummedUp(t *testing.T) {

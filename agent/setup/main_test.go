@@ -35,7 +35,7 @@ import (
 func TestMain(m *testing.M) { cluster.Main(m) }
 
 // patience bounds waiting; nothing here takes that long.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // world is a hub, a member and an agent between them. Both are one API server, which
 // runs no controllers of workloads: the tests play their part.

@@ -41,9 +41,9 @@ type member struct {
 	workload client.WithWatch
 }
 
-// connect makes the clients and caches of the member. It asks the member nothing, which
+// connectMember makes the clients and caches of the member. It asks the member nothing, which
 // may be down.
-func connect(o Options, scheme *runtime.Scheme) (*member, error) {
+func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	config := tuned(o.Member)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -1,7 +1,10 @@
 package setup
 
 import (
+	"context"
 	"errors"
+	"net"
+	"net/http"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -63,6 +66,8 @@ type Options struct {
 	// Traffic returns how many bytes went to the hub and came from it since the process started;
 	// nil if nobody counts them.
 	Traffic func() (sent, received int64)
+	// Line is how a line to the hub is opened, over which operators reach the member.
+	Line LineOptions
 	// Self is how the agent runs, by which it is upgraded.
 	Self upgrade.Self
 	// StatusFrequency is how often the member is asked how it is.
@@ -71,6 +76,16 @@ type Options struct {
 	LeaseDuration time.Duration
 	// LeaseRenewFraction is after which part of that the lease is renewed.
 	LeaseRenewFraction float64
+}
+
+// LineOptions say how a line to the hub is opened.
+type LineOptions struct {
+	// Open asks the hub for the connection that becomes a line, which is nil if the answer is another than 101; nil opens none.
+	Open func(ctx context.Context, path string, header http.Header) (net.Conn, *http.Response, error)
+	// Certificate names the certificate of the moment, and says when it ends.
+	Certificate func() (serial string, notAfter time.Time)
+	// Ping is after how long without a word the hub is asked to look whether the agent is there; 0 leaves that to the hub.
+	Ping time.Duration
 }
 
 // trust is what the lease says of the authorities.
@@ -95,6 +110,8 @@ func (o Options) Validate() error {
 		return errors.New("--cluster-lease-duration must be at least 1s")
 	case o.LeaseRenewFraction <= 0 || o.LeaseRenewFraction >= 1:
 		return errors.New("--cluster-lease-renew-interval-fraction must be between 0 and 1")
+	case o.Line.Ping != 0 && o.Line.Ping < time.Second:
+		return errors.New("--line-ping must be at least 1s, or 0")
 	}
 	return CheckAccount(o.Account)
 }

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"fairlead.dev/agent/connect"
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/journal"
 	"fairlead.dev/agent/status"
@@ -44,6 +45,17 @@ type Report struct {
 	Unclaimed int `json:"unclaimed"`
 	// Held is why nothing is deleted; empty if it is.
 	Held string `json:"held,omitempty"`
+	// Line is that to the hub, over which operators reach the member; nil if none is to be kept.
+	Line *LineReport `json:"line,omitempty"`
+}
+
+// LineReport says how the line to the hub is.
+type LineReport struct {
+	// Up says that it is open, Since when that became so, or stopped to be so; zero if it never was.
+	Up    bool      `json:"up"`
+	Since time.Time `json:"since,omitzero"`
+	// Reason is why none could be opened when that was last tried.
+	Reason string `json:"reason,omitempty"`
 }
 
 // hubContact is what is known for a Report.
@@ -53,6 +65,7 @@ type hubContact struct {
 	started  time.Time
 	reporter *status.Reporter
 	executor *execution.Reconciler
+	line     *connect.State // nil if there is never one
 
 	mu      sync.Mutex
 	tried   time.Time
@@ -75,6 +88,17 @@ func (s *hubContact) Renewed(err error) {
 		return
 	}
 	s.heard, s.silence = s.tried, ""
+}
+
+// Heard takes over that the hub hears the agent by the line, so that the lease need not be renewed now. If the last
+// renewal failed, that remains to be told.
+func (s *hubContact) Heard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried = s.clock.Now()
+	if s.silence == "" {
+		s.heard = s.tried
+	}
 }
 
 // addTo serves what is known: at the socket, and to probes.
@@ -149,6 +173,13 @@ func (s *hubContact) Report() Report {
 	}
 	if held, ok := s.executor.Held(); ok && held.Status == metav1.ConditionTrue {
 		out.Held = held.Message
+	}
+	if s.line != nil {
+		now, _ := s.line.Now()
+		out.Line = &LineReport{Up: now.Up, Since: now.Opened, Reason: s.line.Reason()}
+		if !now.Up {
+			out.Line.Since = now.Lost
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

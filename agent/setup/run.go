@@ -80,7 +80,7 @@ func serve(ctx context.Context, o Options) error {
 	}
 	ctrl.LoggerFrom(ctx).Info("Serving the cluster", "Cluster", o.Cluster, "namespace", namespace, "journaled", len(known.works))
 
-	m, err := connect(o, scheme)
+	m, err := connectMember(o, scheme)
 	if err != nil {
 		return err
 	}
@@ -150,6 +150,9 @@ func serve(ctx context.Context, o Options) error {
 	if err := me.addTo(mgr); err != nil {
 		return err
 	}
+	if me.line, err = addLine(ctx, mgr, o, me); err != nil {
+		return err
+	}
 	requester, err := upgrade.NewRequester(o.Member, o.Self, me.isHeard, o.Clock)
 	if err != nil {
 		return err
@@ -180,7 +183,9 @@ func serve(ctx context.Context, o Options) error {
 			object, resourceVersion := executor.Newest()
 			return presence.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
 		},
+		Line:               lineOf(me.line),
 		Renewed:            me.Renewed,
+		Heard:              me.Heard,
 		Clock:              o.Clock,
 		Frequency:          o.StatusFrequency,
 		LeaseDuration:      o.LeaseDuration,

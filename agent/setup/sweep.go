@@ -94,7 +94,7 @@ func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, e
 	if err != nil {
 		return execution.Swept{}, err
 	}
-	m, err := connect(o, scheme)
+	m, err := connectMember(o, scheme)
 	if err != nil {
 		return execution.Swept{}, err
 	}

@@ -128,6 +128,8 @@ func parse(ordinal int, raw []byte, work types.NamespacedName) Manifest {
 		m.Problem = errors.New("the manifest has no kind")
 	case obj.GetName() == "":
 		m.Problem = errors.New("the manifest has no metadata.name; generateName cannot be used, as each try would make another object")
+	default:
+		m.Problem = reserved(obj)
 	}
 	if m.Problem != nil {
 		return m

@@ -70,6 +70,8 @@ type Options struct {
 	Volume string
 	// PriorityClass of the pod; nil is the chart's, empty is none.
 	PriorityClass *string
+	// Operators say what operators of the hub may do in the member.
+	Operators Operators
 }
 
 // Join is how an agent joins by itself.
@@ -146,6 +148,9 @@ func Values(o Options) map[string]any {
 	}
 	if o.Account != "" {
 		out["asServiceAccount"] = o.Account
+	}
+	if len(o.Operators.Who) > 0 {
+		out["operators"] = o.Operators.values()
 	}
 	if len(o.Proxy) > 0 {
 		env := make(map[string]any, len(o.Proxy))

@@ -277,6 +277,8 @@ const (
 	ReasonClusterStatusNeverUpdated = "ClusterStatusNeverUpdated"
 	// ReasonClusterStatusUnknown : the hub no longer hears from the agent.
 	ReasonClusterStatusUnknown = "ClusterStatusUnknown"
+	// ReasonAgentDisconnected : the line of the agent was lost, and it has not come back within seconds.
+	ReasonAgentDisconnected = "AgentDisconnected"
 	// ReasonReportedCapacityDoubled : it is more than twice that of the day before.
 	ReasonReportedCapacityDoubled = "ReportedCapacityDoubled"
 	// ReasonCapacityUsual : it is not, or not any more.

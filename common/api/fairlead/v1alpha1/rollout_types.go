@@ -386,7 +386,7 @@ const (
 	ClusterReasonUnhealthy = "Unhealthy"
 	// ClusterReasonUnchanged : the revision changes nothing there.
 	ClusterReasonUnchanged = "Unchanged"
-	// ClusterReasonLeft : it was lost and is no target any more; it still counts.
+	// ClusterReasonLeft : it is no target any more, and was lost, or is InFlight until its silence is believed; it still counts.
 	ClusterReasonLeft = "Left"
 	// ClusterReasonSettling : it is heard from again, but not for long.
 	ClusterReasonSettling = "Settling"

@@ -74,7 +74,125 @@ make or bind without bind and escalate. An agent that is confined to namespaces 
 {{- fail "state.storageClass is set, and state.volume is not claim: set state.volume=claim, or unset state.storageClass" }}
 {{- end }}
 {{- end }}
+{{- with .Values.operators }}
+{{- if and (not .who) (or .may .in .apiGroups) }}
+{{- fail "operators.may, .in and .apiGroups say what operators of the hub may do, and operators.who lets nobody in: set it, or unset these" }}
+{{- end }}
+{{- if and .in (has "nodes/proxy" .may) }}
+{{- fail "operators.may has nodes/proxy, which reaches into all namespaces, and operators.in names some: unset one of the two" }}
+{{- end }}
+{{- if and .legacyImpersonation $.Values.namespaces (eq (include "connect.anyUser" $) "yes") }}
+{{- fail "operators.who has a group: before Kubernetes 1.36 the agent would have to be able to impersonate all users, and it is confined to namespaces: name each user" }}
+{{- end }}
+{{- end }}
 {{- if ne .Release.Namespace "karmada-system" }}
 {{- fail "the agent runs in the namespace karmada-system, where `agent leave` and upgrades look for it: add --namespace karmada-system" }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether operators come with names that are not listed: a group is, and RBAC knows no prefix of names. */}}
+{{- define "connect.anyUser" -}}
+{{- $any := "no" }}
+{{- range .Values.operators.who }}
+{{- $who := splitn ":" 2 . }}
+{{- if eq $who._0 "group" }}{{ $any = "yes" }}{{ end }}
+{{- end }}
+{{- $any }}
+{{- end }}
+
+{{- /* Verbs of RBAC by which operators do something: in the mode for users, and in that for ServiceAccounts, of which there may be none. */}}
+{{- define "connect.get" }}"impersonate-on:user-info:get", "impersonate-on:serviceaccount:get"{{ end }}
+{{- define "connect.create" }}"impersonate-on:user-info:create", "impersonate-on:serviceaccount:create"{{ end }}
+{{- define "connect.read" }}{{ include "connect.get" . }}, "impersonate-on:user-info:list", "impersonate-on:user-info:watch", "impersonate-on:serviceaccount:list", "impersonate-on:serviceaccount:watch"{{ end }}
+{{- define "connect.change" }}"impersonate-on:user-info:update", "impersonate-on:user-info:patch", "impersonate-on:user-info:delete", "impersonate-on:serviceaccount:update", "impersonate-on:serviceaccount:patch", "impersonate-on:serviceaccount:delete"{{ end }}
+{{- define "connect.write" }}{{ include "connect.create" . }}, {{ include "connect.change" . }}, "impersonate-on:user-info:deletecollection", "impersonate-on:serviceaccount:deletecollection"{{ end }}
+
+{{- /* What operators may do, wherever that is. In the API group of pods and Secrets each resource is named, since exec and proxies are
+subresources that reading with "*" would open. */}}
+{{- define "connect.rules" -}}
+{{- with .Values.operators }}
+- apiGroups: [""]
+  resources:
+  - componentstatuses
+  - configmaps
+  - endpoints
+  - events
+  - limitranges
+  - namespaces
+  - namespaces/status
+  - nodes
+  - nodes/status
+  - persistentvolumeclaims
+  - persistentvolumeclaims/status
+  - persistentvolumes
+  - persistentvolumes/status
+  - pods
+  - pods/log
+  - pods/status
+  - podtemplates
+  - replicationcontrollers
+  - replicationcontrollers/scale
+  - replicationcontrollers/status
+  - resourcequotas
+  - resourcequotas/status
+  - serviceaccounts
+  - services
+  - services/status
+  {{- if has "write" .may }}
+  - pods/eviction
+  - pods/resize
+  {{- end }}
+  {{- if and (has "write" .may) (has "exec" .may) }}
+  - pods/ephemeralcontainers
+  {{- end }}
+  {{- if has "secrets" .may }}
+  - secrets
+  {{- end }}
+  verbs: [{{ include "connect.read" . }}{{ if has "write" .may }}, {{ include "connect.write" . }}{{ end }}]
+- apiGroups:
+  - admissionregistration.k8s.io
+  - apiextensions.k8s.io
+  - apiregistration.k8s.io
+  - apps
+  - autoscaling
+  - batch
+  - certificates.k8s.io
+  - coordination.k8s.io
+  - discovery.k8s.io
+  - events.k8s.io
+  - flowcontrol.apiserver.k8s.io
+  - gateway.networking.k8s.io
+  - metrics.k8s.io
+  - networking.k8s.io
+  - node.k8s.io
+  - policy
+  - rbac.authorization.k8s.io
+  - resource.k8s.io
+  - scheduling.k8s.io
+  - storage.k8s.io
+  {{- range .apiGroups }}
+  - {{ quote . }}
+  {{- end }}
+  resources: ["*"]
+  verbs: [{{ include "connect.read" . }}{{ if has "write" .may }}, {{ include "connect.write" . }}{{ end }}]
+{{- if has "exec" .may }}
+# A WebSocket is opened by GET.
+- {apiGroups: [""], resources: [pods/exec, pods/attach], verbs: [{{ include "connect.get" . }}, {{ include "connect.create" . }}]}
+{{- end }}
+{{- if has "port-forward" .may }}
+- {apiGroups: [""], resources: [pods/portforward], verbs: [{{ include "connect.get" . }}, {{ include "connect.create" . }}]}
+{{- end }}
+{{- if has "secrets" .may }}
+- {apiGroups: [""], resources: [serviceaccounts/token], verbs: [{{ include "connect.create" . }}]}
+{{- end }}
+{{- if has "pods/proxy" .may }}
+- {apiGroups: [""], resources: [pods/proxy], verbs: [{{ include "connect.get" . }}, {{ include "connect.create" . }}, {{ include "connect.change" . }}]}
+{{- end }}
+{{- if has "services/proxy" .may }}
+- {apiGroups: [""], resources: [services/proxy], verbs: [{{ include "connect.get" . }}, {{ include "connect.create" . }}, {{ include "connect.change" . }}]}
+{{- end }}
+{{- if has "nodes/proxy" .may }}
+- {apiGroups: [""], resources: [nodes/proxy], verbs: [{{ include "connect.get" . }}, {{ include "connect.create" . }}, {{ include "connect.change" . }}]}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -1,0 +1,122 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"fairlead.dev/common/contract"
+)
+
+// askPatience is how long the member may take to answer what the agent itself asks.
+const askPatience = 5 * time.Second
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 1 << 20
+
+// memberAPI asks the member with the agent's own rights, for what it takes to let operators in and no more.
+type memberAPI struct {
+	http *http.Client
+	base *url.URL
+}
+
+func newMemberAPI(config *rest.Config) (memberAPI, error) {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return memberAPI{}, fmt.Errorf("connecting to the member: %w", err)
+	}
+	base, err := serverOf(config)
+	if err != nil {
+		return memberAPI{}, err
+	}
+	return memberAPI{http: httpClient, base: base}, nil
+}
+
+// serverOf returns where the member's API is, without a slash at the end.
+func serverOf(config *rest.Config) (*url.URL, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the member: %w", err)
+	}
+	base.Path = strings.TrimSuffix(base.Path, "/")
+	return base, nil
+}
+
+// statusError is an answer of the member that is none of success.
+type statusError struct {
+	code    int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }
+
+// hasCode says whether an error is an answer with a code.
+func hasCode(err error, code int) bool {
+	answer, ok := errors.AsType[*statusError](err)
+	return ok && answer.code == code
+}
+
+// settings returns the data of the ConfigMap with the owner's rules.
+func (m memberAPI) settings(ctx context.Context) (map[string]string, error) {
+	var out corev1.ConfigMap
+	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/configmaps/" + contract.ConnectName
+	if err := m.do(ctx, http.MethodGet, path, nil, &out); err != nil {
+		return nil, err
+	}
+	return out.Data, nil
+}
+
+// do makes a request and decodes its answer.
+func (m memberAPI) do(ctx context.Context, method, path string, body, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	var sent io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("encoding a request: %w", err)
+		}
+		sent = bytes.NewReader(raw)
+	}
+	target := *m.base
+	target.Path += path
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), sent)
+	if err != nil {
+		return fmt.Errorf("making a request: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := m.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("asking the member: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the member's answer: %w", err)
+	}
+	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices {
+		var status metav1.Status
+		if json.Unmarshal(raw, &status) != nil || status.Message == "" {
+			status.Message = answer.Status
+		}
+		return &statusError{code: answer.StatusCode, message: status.Message}
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("decoding the member's answer: %w", err)
+	}
+	return nil
+}

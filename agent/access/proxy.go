@@ -1,0 +1,192 @@
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/access/headers"
+	"fairlead.dev/agent/access/rules"
+	"fairlead.dev/common/logging"
+)
+
+const (
+	// headerPatience is how long the member's API may take to begin an answer.
+	headerPatience = 10 * time.Second
+	// writePatience is the same for changes, which wait for webhooks, each up to half a minute.
+	writePatience = 35 * time.Second
+	// idleConnections are kept to the member for the next requests, for idlePatience.
+	idleConnections = 10
+	idlePatience    = 90 * time.Second
+)
+
+// passing is what a request takes on its way through the proxy.
+type passing struct {
+	request rules.Request
+	as      rules.Operator
+	token   string
+	path    string // encoded
+	timeout time.Duration
+	refused bool // the member did not accept the token
+}
+
+type passingKey struct{}
+
+func passingOf(ctx context.Context) *passing {
+	p, _ := ctx.Value(passingKey{}).(*passing)
+	return p
+}
+
+// proxy makes requests at the member's API.
+type proxy struct {
+	cluster string
+	base    *url.URL
+	forward httputil.ReverseProxy
+	// reading, writing and following keep connections; streaming makes one for each stream. A request on a new connection
+	// is never made twice, whatever becomes of it.
+	reading, writing, following, streaming http.RoundTripper
+}
+
+func newProxy(ctx context.Context, cluster string, config *rest.Config) (*proxy, error) {
+	base, err := serverOf(config)
+	if err != nil {
+		return nil, err
+	}
+	// No credential of the agent is in what reaches the member for operators.
+	tlsConfig, err := rest.TLSConfigFor(rest.AnonymousClientConfig(config))
+	if err != nil {
+		return nil, fmt.Errorf("reading how to trust the member: %w", err)
+	}
+	p := &proxy{
+		cluster: cluster, base: base,
+		reading: transport(config, tlsConfig, headerPatience), writing: transport(config, tlsConfig, writePatience), following: transport(config, tlsConfig, 0),
+	}
+	streaming := transport(config, tlsConfig, headerPatience)
+	streaming.DisableKeepAlives = true
+	p.streaming = streaming
+	p.forward = httputil.ReverseProxy{
+		Rewrite: p.rewrite, Transport: p, FlushInterval: -1, BufferPool: &buffers{}, ModifyResponse: p.answered, ErrorHandler: p.failed,
+		ErrorLog: logging.Standard(ctrl.LoggerFrom(ctx).V(1)),
+	}
+	return p, nil
+}
+
+// transport speaks HTTP/1.1 only: protocols can be changed in no other, and a reader that is slow stalls nobody else.
+func transport(config *rest.Config, tlsConfig *tls.Config, patience time.Duration) *http.Transport {
+	if tlsConfig != nil {
+		tlsConfig = tlsConfig.Clone()
+		tlsConfig.NextProtos = []string{"http/1.1"}
+	}
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: headerPatience, KeepAlive: 30 * time.Second}).DialContext
+	}
+	through := config.Proxy
+	if through == nil {
+		through = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
+	}
+	return &http.Transport{
+		Proxy: through, DialContext: dial, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: headerPatience, ResponseHeaderTimeout: patience,
+		DisableCompression: true, MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idlePatience,
+		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, ReadBufferSize: copyBuffer / 4, WriteBufferSize: copyBuffer / 4,
+	}
+}
+
+// serve makes a request.
+func (p *proxy) serve(w http.ResponseWriter, r *http.Request, of *passing) {
+	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passingKey{}, of)))
+}
+
+// rewrite turns a request of the hub into one of the operator. The path goes on as it came.
+func (p *proxy) rewrite(r *httputil.ProxyRequest) {
+	of := passingOf(r.In.Context())
+	target := *p.base
+	target.RawPath = p.base.EscapedPath() + of.path
+	target.Path, _ = url.PathUnescape(target.RawPath) // it was understood before
+	target.RawQuery = r.In.URL.RawQuery
+	r.Out.URL, r.Out.Host, r.Out.RequestURI, r.Out.Trailer = &target, "", "", nil
+	headers.ToMember(r.Out.Header, of.as.User, of.as.Groups)
+	r.Out.Header.Set("Authorization", "Bearer "+of.token)
+}
+
+// RoundTrip implements http.RoundTripper with the transport for a request; none follows redirects.
+func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	of := passingOf(r.Context())
+	switch {
+	case of.request.Upgrade:
+		of.timeout = headerPatience
+		return p.streaming.RoundTrip(r)
+	case of.request.Follows():
+		of.timeout = headerPatience // for a connection
+		return p.following.RoundTrip(r)
+	case of.request.Reads():
+		of.timeout = headerPatience
+		return p.reading.RoundTrip(r)
+	default:
+		of.timeout = writePatience
+		return p.writing.RoundTrip(r)
+	}
+}
+
+var (
+	errTokenRefused = errors.New("the member does not accept the token of its ServiceAccount fairlead-connect")
+	errRedirect     = errors.New("the member sent a redirect, which is not followed")
+)
+
+// answered looks at an answer before it goes back.
+func (p *proxy) answered(answer *http.Response) error {
+	headers.FromMember(answer.Header)
+	switch code := answer.StatusCode; {
+	case code == http.StatusUnauthorized:
+		passingOf(answer.Request.Context()).refused = true
+		return errTokenRefused
+	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest && code != http.StatusNotModified:
+		return errRedirect
+	default:
+		return nil
+	}
+}
+
+// failed answers a request that the member did not.
+func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	ctx := r.Context()
+	cause := context.Cause(ctx)
+	timeout, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(cause, errTakenBack), errors.Is(cause, errUnknown):
+		refuse(w, http.StatusForbidden, p.cluster+": "+cause.Error())
+	case errors.Is(err, errTokenRefused), errors.Is(err, errRedirect):
+		refuse(w, http.StatusBadGateway, p.cluster+": "+err.Error())
+	case isNet && timeout.Timeout():
+		refuse(w, http.StatusGatewayTimeout, fmt.Sprintf("the API of %s did not answer in %.0fs", p.cluster, passingOf(ctx).timeout.Seconds()))
+	default:
+		ctrl.LoggerFrom(ctx).V(1).Info("The member did not answer an operator", "reason", err.Error())
+		refuse(w, http.StatusGatewayTimeout, "the API of "+p.cluster+" did not answer: its agent cannot reach it, or the connection broke")
+	}
+}
+
+// buffers are those in which answers are copied.
+type buffers struct{ pool sync.Pool }
+
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[]byte); ok {
+		return *buffer
+	}
+	return make([]byte, copyBuffer)
+}
+
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }

@@ -1,0 +1,147 @@
+package access
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// recordDir is the directory of the records in the state directory.
+	recordDir = "access"
+	// changesFile has what more than reads: programs run, ports, changes, Secrets. readsFile has the rest, and what was
+	// refused, so that nobody can crowd out the record of what they did.
+	changesFile = "changes"
+	readsFile   = "reads"
+	recordEnd   = ".jsonl"
+	// maxRecord is how large a file gets, in bytes, and keptRecords how many older ones are kept.
+	maxRecord   = 4 << 20
+	keptRecords = 4
+)
+
+// errNoRecord says that there is nowhere to record anything.
+var errNoRecord = errors.New("the agent runs without a state directory")
+
+// entry is a line of a record.
+type entry struct {
+	Time time.Time `json:"time"`
+	// Phase is begun or ended; what only reads has a line at its end.
+	Phase string `json:"phase"`
+	// Request is the hub's name of the request, AuditID the one under which both API servers log it.
+	Request string   `json:"request,omitempty"`
+	AuditID string   `json:"auditID,omitempty"`
+	User    string   `json:"user"`
+	Groups  []string `json:"groups,omitempty"`
+	// As is who that is in the member.
+	As      string `json:"as,omitempty"`
+	Verb    string `json:"verb,omitempty"`
+	Upgrade bool   `json:"upgrade,omitempty"`
+	Object  string `json:"object"`
+	// Query is that of what runs a program, which says which.
+	Query    string `json:"query,omitempty"`
+	Status   int    `json:"status,omitempty"`
+	Sent     int64  `json:"bytesToMember,omitempty"`
+	Received int64  `json:"bytesFromMember,omitempty"`
+	Seconds  string `json:"seconds,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// record is a file of lines that is replaced when it is full.
+type record struct {
+	dir, name string
+	limit     int64
+
+	mu   sync.Mutex
+	file *os.File
+	size int64
+}
+
+// write adds an entry; if it returns without an error the line is with the system, and with synced on the disk.
+func (r *record) write(l entry, synced bool) error {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("encoding a record: %w", err)
+	}
+	raw = append(raw, '\n')
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dir == "" {
+		return errNoRecord
+	}
+	if err := r.open(int64(len(raw))); err != nil {
+		return fmt.Errorf("opening the record of what operators do: %w", err)
+	}
+	n, err := r.file.Write(raw)
+	if err == nil && synced {
+		err = r.file.Sync()
+	}
+	if err != nil {
+		if n > 0 {
+			err = errors.Join(err, r.file.Truncate(r.size)) // half a line would spoil the next
+		}
+		return fmt.Errorf("recording what operators do: %w", errors.Join(err, r.close()))
+	}
+	r.size += int64(n)
+	return nil
+}
+
+// open has a file with room for more.
+func (r *record) open(more int64) error {
+	if r.file != nil && r.size+more <= r.limit {
+		return nil
+	}
+	if err := r.close(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return err
+	}
+	if info, err := os.Stat(r.path(0)); err == nil && info.Size()+more > r.limit {
+		for i := keptRecords; i > 0; i-- {
+			if err := os.Rename(r.path(i-1), r.path(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	file, err := os.OpenFile(r.path(0), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	r.file, r.size = file, info.Size()
+	return nil
+}
+
+// path is that of the current file, or of the older one of a number.
+func (r *record) path(age int) string {
+	name := r.name + recordEnd
+	if age > 0 {
+		name = r.name + "." + strconv.Itoa(age) + recordEnd
+	}
+	return filepath.Join(r.dir, name)
+}
+
+func (r *record) close() error {
+	if r.file == nil {
+		return nil
+	}
+	file := r.file
+	r.file = nil
+	return file.Close()
+}
+
+// stop closes the file; a line that comes later opens it again.
+func (r *record) stop() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.close()
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fairlead.dev/agent/access/rules"
+	"fairlead.dev/agent/install"
+	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/common/contract"
+)
+
+// operatorFlags say what operators of the hub may do in this cluster.
+type operatorFlags struct {
+	who, may, in, groups []string
+	identity             string
+}
+
+// add adds the flags, each with something before its name.
+func (f *operatorFlags) add(flags *pflag.FlagSet, before string) {
+	flags.StringSliceVar(&f.may, before+"may", nil, "what they may do besides: exec (attach too), port-forward, write, secrets (tokens of ServiceAccounts too; with write, changes of Secrets), pods/proxy, services/proxy, nodes/proxy")
+	flags.StringSliceVar(&f.in, before+"in", nil, "namespaces into which they are let, which must exist; without it, all, and what is in none")
+	flags.StringVar(&f.identity, before+"identity", string(rules.Prefixed), "who they are here: prefixed (alice of the hub is fairlead:alice) or same (alice)")
+	flags.StringSliceVar(&f.groups, before+"api-groups", nil, "API groups of which they may see objects beside those of Kubernetes, such as cert-manager.io")
+}
+
+// given says whether anything is said of who is let in.
+func (f *operatorFlags) given() bool { return len(f.who) > 0 }
+
+// rules understands the flags.
+func (f *operatorFlags) rules() (rules.Rules, error) {
+	return rules.New(rules.Lists{Operators: f.who, May: f.may, In: f.in, APIGroups: f.groups, Identity: f.identity})
+}
+
+// operatorOptions are rules as the chart takes them.
+func operatorOptions(r rules.Rules, legacy bool) manifest.Operators {
+	l := r.Lists()
+	return manifest.Operators{Who: l.Operators, May: l.May, In: l.In, APIGroups: l.APIGroups, Identity: l.Identity, Legacy: legacy}
+}
+
+// wanted returns what operators may do: as the flags say, or, if they say nothing, as it is.
+func (f *operatorFlags) wanted(ctx context.Context, installer *install.Installer) (manifest.Operators, error) {
+	r, err := f.rules()
+	if err != nil {
+		return manifest.Operators{}, err
+	}
+	if !f.given() {
+		data, err := installer.Operators(ctx)
+		if err != nil {
+			return manifest.Operators{}, err
+		}
+		if r, err = rules.Of(data); err != nil {
+			return manifest.Operators{}, fmt.Errorf("reading what operators may do: %w; say it anew with --operators", err)
+		}
+	}
+	if r.IsOff() {
+		return manifest.Operators{}, nil
+	}
+	legacy, err := installer.IsLegacy(ctx)
+	if err != nil {
+		return manifest.Operators{}, err
+	}
+	return operatorOptions(r, legacy), nil
+}
+
+// operatorsCommand is what `agent operators` was told.
+type operatorsCommand struct {
+	member    memberFlags
+	operators operatorFlags
+	output    string
+}
+
+func newOperators() *cobra.Command {
+	var f operatorsCommand
+	cmd := &cobra.Command{
+		Use:   "operators [off | WHO[,WHO…]]",
+		Short: "Say what operators of the hub may do in this cluster, or look",
+		Long: "Say what operators of the hub may do in this cluster through the agent: WHO, each user:NAME or group:NAME of the hub, may get,\n" +
+			"list and watch objects and read logs, and what --may names besides. All of it is said at once: what is not said is taken back, and\n" +
+			"what is under way by it ends within seconds. off lets nobody in. Without arguments it says what holds.\n\n" +
+			"This cluster's RBAC has the last word: it must allow it to who they are here, which is fairlead:NAME if nothing else is said.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.member.add(cmd.Flags())
+	f.operators.add(cmd.Flags(), "")
+	cmd.Flags().StringVarP(&f.output, "output", "o", outputText, "how to print what holds: text or json")
+	return cmd
+}
+
+func (f *operatorsCommand) run(cmd *cobra.Command, args []string) error {
+	if f.output != outputText && f.output != outputJSON {
+		return fmt.Errorf("--output is %q; it is %s or %s", f.output, outputText, outputJSON)
+	}
+	if len(args) > 0 {
+		f.operators.who = strings.Split(args[0], ",")
+	}
+	wanted, err := f.operators.rules()
+	if err != nil {
+		return err
+	}
+	config, err := f.member.config()
+	if err != nil {
+		return err
+	}
+	installer, err := newInstaller(config)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if !f.operators.given() {
+		return f.look(cmd.Context(), installer, out)
+	}
+	return letIn(cmd.Context(), installer, wanted, func(step string) { _, _ = fmt.Fprintln(out, step) })
+}
+
+// letIn lets operators in, and says what is still to do.
+func letIn(ctx context.Context, installer *install.Installer, wanted rules.Rules, tell func(string)) error {
+	legacy := false
+	if !wanted.IsOff() {
+		var err error
+		if legacy, err = installer.IsLegacy(ctx); err != nil {
+			return err
+		}
+	}
+	if err := installer.LetIn(ctx, operatorOptions(wanted, legacy), tell); err != nil {
+		return err
+	}
+	tell("Operators of the hub: " + wanted.Summary())
+	if wanted.IsOff() {
+		return nil
+	}
+	if legacy {
+		tell("This cluster is older than Kubernetes 1.36, so the agent alone holds namespaces and what they may do; run this again once it is newer")
+	}
+	tell("RBAC here must allow it as well, such as by:\n\n  " + grant(wanted))
+	return nil
+}
+
+// grant is a command that lets the first of those who are let in see what is here.
+func grant(r rules.Rules) string {
+	prefix := contract.ConnectUserPrefix
+	if r.Identity == rules.Same {
+		prefix = ""
+	}
+	subject := ""
+	if len(r.Groups) > 0 {
+		subject = fmt.Sprintf("--group=%q", prefix+r.Groups[0])
+	} else {
+		subject = fmt.Sprintf("--user=%q", prefix+r.Users[0])
+	}
+	if len(r.Namespaces) > 0 {
+		return "kubectl create rolebinding fairlead-operators -n " + r.Namespaces[0] + " --clusterrole=view " + subject
+	}
+	return "kubectl create clusterrolebinding fairlead-operators --clusterrole=view " + subject
+}
+
+// look prints what holds.
+func (f *operatorsCommand) look(ctx context.Context, installer *install.Installer, out io.Writer) error {
+	if len(f.operators.may)+len(f.operators.in)+len(f.operators.groups) > 0 {
+		return errors.New("it is said what operators may do, but not who: name some, such as group:ops or user:alice")
+	}
+	data, err := installer.Operators(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := rules.Of(data)
+	if err != nil {
+		return fmt.Errorf("reading what operators may do: %w; say it anew with `agent operators WHO`", err)
+	}
+	if f.output == outputJSON {
+		l := r.Lists()
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(map[string]any{"operators": l.Operators, "may": l.May, "in": l.In, "identity": l.Identity, "apiGroups": l.APIGroups, "summary": r.Summary()})
+	}
+	if _, err = fmt.Fprintln(out, "Operators of the hub: "+r.Summary()); err != nil || r.IsOff() {
+		return err
+	}
+	is := "They are " + contract.ConnectUserPrefix + "NAME here"
+	if r.Identity == rules.Same {
+		is = "They have the same names here"
+	}
+	_, err = fmt.Fprintln(out, is+", and RBAC of this cluster must allow it as well")
+	return err
+}

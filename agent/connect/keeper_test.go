@@ -1,0 +1,264 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/line"
+)
+
+func TestALineIsKeptAndServed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		h, registry := newHub(t), prometheus.NewRegistry()
+		h.said.Set(contract.LinePresenceHeader, contract.LineIsPresence)
+		var sick error
+		k, stop := h.keep(func(d *Deps) {
+			d.Registry, d.Ping = registry, time.Minute
+			d.Well = func() error { return sick }
+			d.Allowed = func(context.Context) string { return "read" }
+			d.Operators = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "pods of "+r.URL.Path) })
+		})
+		now, changed := k.State().Now()
+		g.Expect(now).To(BeZero())
+		c := h.newest()
+		g.Expect(changed).To(BeClosed())
+		now, changed = k.State().Now()
+		g.Expect(now).To(Equal(Line{Up: true, IsPresence: true, Opened: time.Now()}))
+		sent := h.headers[0]
+		g.Expect(sent.Get(contract.LineOperatorsHeader)).To(Equal("read"))
+		g.Expect(sent.Get(contract.LinePingHeader)).To(Equal("1m0s"))
+		g.Expect(sent.Get(contract.LineSessionHeader)).To(HaveLen(sessionLength))
+		until, err := time.Parse(time.RFC3339, sent.Get(contract.LineNotAfterHeader))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(until).To(BeTemporally("~", h.notAfter, time.Second))
+
+		code, text := ask(t, c, http.MethodGet, "/proxy/api/v1/pods", "")
+		g.Expect([]any{code, text}).To(Equal([]any{200, "pods of /proxy/api/v1/pods"}))
+		code, _ = ask(t, c, http.MethodGet, "/self", "")
+		g.Expect(code).To(Equal(http.StatusOK))
+		sick = errors.New("the hub was not heard for 50s: connection refused")
+		code, text = ask(t, c, http.MethodGet, "/self", "")
+		g.Expect([]any{code, strings.TrimSpace(text)}).To(Equal([]any{http.StatusServiceUnavailable, sick.Error()}))
+		for _, path := range []string{"/", "/proxyx", "/../proxy", "/metrics"} {
+			code, _ = ask(t, c, http.MethodGet, path, "")
+			g.Expect(code).To(Equal(http.StatusNotFound), path)
+		}
+		code, _ = ask(t, c, http.MethodPut, "/presence", "never")
+		g.Expect(code).To(Equal(http.StatusBadRequest))
+		g.Expect(changed).NotTo(BeClosed())
+		code, _ = ask(t, c, http.MethodPut, "/presence", contract.LeaseIsPresence)
+		g.Expect(code).To(Equal(http.StatusNoContent))
+		g.Expect(changed).To(BeClosed())
+		now, _ = k.State().Now()
+		g.Expect([]bool{now.Up, now.IsPresence}).To(Equal([]bool{true, false}))
+		time.Sleep(time.Minute)
+		g.Expect(value(t, k.metrics.up)).To(BeEquivalentTo(1))
+
+		stop()
+		g.Expect(c.Err()).To(MatchError(line.ErrGoodbye), "the hub is told that this is planned")
+		was := now.Opened
+		now, _ = k.State().Now()
+		g.Expect(now).To(Equal(Line{Opened: was, Lost: time.Now()}))
+		g.Expect(value(t, k.metrics.up)).To(BeZero())
+		g.Expect(value(t, k.metrics.opens.WithLabelValues(resultOpened))).To(BeEquivalentTo(1))
+	})
+}
+
+func TestNobodyIsLetInWithoutAHandler(t *testing.T) {
+	t.Parallel()
+	k, err := New(Deps{Cluster: "edge-1", Open: newHub(t).open, Certificate: newHub(t).certificate, Clock: clock.RealClock{}})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	answer := httptest.NewRecorder()
+	k.handler(&held{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/proxy/api", nil))
+	NewWithT(t).Expect(answer.Code).To(Equal(http.StatusForbidden))
+}
+
+func TestALineThatWasCutIsSoonBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		h := newHub(t)
+		_, stop := h.keep(nil)
+		defer stop()
+		for n := range 20 {
+			time.Sleep(time.Minute)
+			g.Expect(h.count()).To(Equal(n+1), "a line that holds is not opened again")
+			h.cut()
+			time.Sleep(3 * time.Second)
+			g.Expect(h.count()).To(Equal(n + 2))
+		}
+	})
+}
+
+func TestAHubThatIsAwayIsNotRunOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		h := newHub(t)
+		h.answer = func() (*http.Response, error) { return nil, errors.New("dial tcp: connection refused") }
+		_, stop := h.keep(nil)
+		defer stop()
+		time.Sleep(time.Hour)
+		g.Expect(h.count()).To(BeNumerically("~", 240, 100), "every 15 s on average")
+		for i, at := range h.asked[1:] {
+			g.Expect(at.Sub(h.asked[i])).To(BeNumerically("<=", 2*mostPause))
+		}
+		g.Expect(h.log).To(HaveLen(1), "the log says so once")
+	})
+}
+
+func refusing(status int, header http.Header, body string) func() (*http.Response, error) {
+	if header == nil {
+		header = http.Header{}
+	}
+	return func() (*http.Response, error) {
+		return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
+	}
+}
+
+func TestAHubSaysWhenToAskAgain(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		answer  func() (*http.Response, error)
+		atLeast time.Duration // between two tries, once it is known
+		most    int           // tries in six hours
+		says    string
+	}{
+		"it is busy":        {refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"20"}}, ""), 20 * time.Second, 1080, "did not open a line (Service Unavailable)"},          //nolint:bodyclose // it is in memory
+		"for a year":        {refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"99999999999"}}, ""), 10 * time.Minute, 36, "did not open"},                                //nolint:bodyclose // it is in memory
+		"it has no lines":   {refusing(http.StatusNotFound, nil, "404 page not found\n"), 5 * time.Minute, 60, "Not Found: 404 page not found"},                                              //nolint:bodyclose // it is in memory
+		"it allows none":    {refusing(http.StatusForbidden, nil, `{"kind":"Status","message":"cannot create lines/attach"}`), 5 * time.Minute, 60, "Forbidden: cannot create lines/attach"}, //nolint:bodyclose // it is in memory
+		"there are several": {refusing(http.StatusConflict, nil, "another agent"), 5 * time.Minute, 60, "stop it"},                                                                           //nolint:bodyclose // it is in memory
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				h := newHub(t)
+				h.answer = tc.answer
+				_, stop := h.keep(nil)
+				defer stop()
+				time.Sleep(6 * time.Hour)
+				g.Expect(h.count()).To(BeNumerically("<=", tc.most))
+				g.Expect(h.count()).To(BeNumerically(">", 20))
+				last := h.asked[len(h.asked)-10:]
+				for i, at := range last[1:] {
+					g.Expect(at.Sub(last[i])).To(BeNumerically(">=", tc.atLeast))
+				}
+				g.Expect(h.log).To(ConsistOf(ContainSubstring(tc.says)))
+				h.mu.Lock()
+				h.answer = nil
+				h.mu.Unlock()
+				time.Sleep(20 * time.Minute)
+				synctest.Wait()
+				g.Expect(h.lines).To(HaveLen(1))
+			})
+		})
+	}
+}
+
+func TestAHubThatCameBackIsAskedSoon(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p, none := newPace(clock.RealClock{}), &refusal{status: http.StatusNotFound}
+	for range 20 {
+		p.after(none)
+	}
+	g.Expect(p.after(none)).To(BeNumerically(">=", mostSeldom/2))
+	p.after(nil)
+	g.Expect(p.after(none)).To(BeNumerically("<=", 2*firstSeldom))
+}
+
+func TestALineIsRenewedBeforeTheOldOneEnds(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		why    func(*hub, *Keeper)
+		within time.Duration
+	}{
+		"the certificate was renewed": {func(h *hub, _ *Keeper) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.serial = "2"
+		}, 2 * time.Minute},
+		"it is old": {func(*hub, *Keeper) {}, 2 * time.Hour},
+		"the hub drains": {func(h *hub, _ *Keeper) {
+			if code, _ := ask(h.t, h.newest(), http.MethodPost, contract.LineRenewPath, ""); code != http.StatusOK {
+				h.t.Error(code)
+			}
+		}, 2 * time.Second},
+		"its owner allows other things": {func(_ *hub, k *Keeper) { k.Renew() }, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				h := newHub(t)
+				h.said.Set(contract.LineMaxAgeHeader, "2h")
+				k, stop := h.keep(func(d *Deps) {
+					d.Operators = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						_ = http.NewResponseController(w).Flush()
+						<-r.Context().Done()
+					})
+				})
+				defer stop()
+				old := h.newest()
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://agent/proxy/logs", http.NoBody)
+				g.Expect(err).NotTo(HaveOccurred())
+				logs, err := old.RoundTrip(req)
+				g.Expect(err).NotTo(HaveOccurred())
+				defer logs.Body.Close() //nolint:errcheck // a test
+				first, _ := k.State().Now()
+				tc.why(h, k)
+				time.Sleep(tc.within)
+				g.Expect(h.newest()).NotTo(BeIdenticalTo(old))
+				g.Expect(h.count()).To(Equal(2))
+				g.Expect(old.Leaving()).To(BeClosed())
+				g.Expect(old.Done()).NotTo(BeClosed(), "what goes on there goes on")
+				second, _ := k.State().Now()
+				g.Expect(second.Up).To(BeTrue())
+				g.Expect(second.Opened).To(BeTemporally(">=", first.Opened))
+				g.Expect(second.Lost).To(BeZero(), "there was a line all the time")
+				if tc.within > time.Second {
+					return
+				}
+				time.Sleep(lingers + time.Minute)
+				g.Expect(old.Done()).To(BeClosed(), "but not for ever")
+				g.Expect(h.newest().Done()).NotTo(BeClosed())
+			})
+		})
+	}
+}
+
+func TestALineEndsWithItsCertificate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		h := newHub(t)
+		h.notAfter = time.Now().Add(time.Hour)
+		_, stop := h.keep(nil)
+		defer stop()
+		c := h.newest()
+		h.mu.Lock()
+		h.answer = func() (*http.Response, error) { return nil, errors.New("tls: expired certificate") }
+		h.mu.Unlock()
+		time.Sleep(time.Hour - time.Second)
+		g.Expect(c.Done()).NotTo(BeClosed())
+		time.Sleep(3 * time.Second)
+		g.Expect(c.Done()).To(BeClosed())
+	})
+}

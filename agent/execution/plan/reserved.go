@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"fairlead.dev/common/contract"
+)
+
+// accountPrefix begins the name that a ServiceAccount has as a user, and the names of its groups.
+const (
+	accountPrefix      = "system:serviceaccount:"
+	accountGroupPrefix = "system:serviceaccounts:"
+)
+
+// reserved says why a manifest is not the hub's to send: what operators of the hub may do in a member is its owner's
+// word, so no Work makes or changes the account by which they come, its rights, or the record of what the owner allows.
+func reserved(obj *unstructured.Unstructured) error {
+	what := ""
+	switch {
+	case isNamedForOperators(obj):
+		what = "it is what the owner of this cluster lets operators of the hub in by"
+	case isBinding(obj) && (bindsOperators(obj) || isOperatorName(text(obj.Object, "roleRef", "name"))):
+		what = "it binds the account by which operators of the hub come, or its rights"
+	case obj.GetNamespace() == contract.SystemNamespace && obj.GetKind() == "Secret" && obj.GetAnnotations()[corev1.ServiceAccountNameKey] == contract.ConnectName,
+		obj.GetNamespace() == contract.SystemNamespace && runsAs(obj.Object, contract.ConnectName):
+		what = "it would have the token of the account by which operators of the hub come"
+	default:
+		return nil
+	}
+	return fmt.Errorf("it is not applied, since %s; the owner changes that with `agent operators`", what)
+}
+
+// isNamedForOperators says whether an object is one of those by which operators come.
+func isNamedForOperators(obj *unstructured.Unstructured) bool {
+	if !isOperatorName(obj.GetName()) {
+		return false
+	}
+	switch obj.GroupVersionKind().Group {
+	case rbacv1.GroupName:
+		return true
+	case "":
+		return obj.GetNamespace() == contract.SystemNamespace
+	default:
+		return false
+	}
+}
+
+func isOperatorName(name string) bool {
+	return name == contract.ConnectName || strings.HasPrefix(name, contract.ConnectName+"-")
+}
+
+func isBinding(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind().Group == rbacv1.GroupName && strings.HasSuffix(obj.GetKind(), "RoleBinding")
+}
+
+// bindsOperators says whether a binding is, among others, of the account by which operators come.
+func bindsOperators(obj *unstructured.Unstructured) bool {
+	subjects, _ := obj.Object["subjects"].([]any)
+	return slices.ContainsFunc(subjects, func(one any) bool {
+		subject, _ := one.(map[string]any)
+		name := text(subject, "name")
+		switch text(subject, "kind") {
+		case rbacv1.ServiceAccountKind:
+			namespace := text(subject, "namespace")
+			return name == contract.ConnectName && (namespace == contract.SystemNamespace || namespace == "" && obj.GetNamespace() == contract.SystemNamespace)
+		case rbacv1.UserKind:
+			return name == accountPrefix+contract.SystemNamespace+":"+contract.ConnectName
+		case rbacv1.GroupKind:
+			return name == accountGroupPrefix+contract.SystemNamespace
+		default:
+			return false
+		}
+	})
+}
+
+// runsAs says whether there are pods in an object, however deep, that run as an account.
+func runsAs(value any, account string) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, below := range v {
+			if (key == "serviceAccountName" || key == "serviceAccount") && below == account || runsAs(below, account) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(below any) bool { return runsAs(below, account) })
+	}
+	return false
+}
+
+// text returns a text in nested maps; empty if there is none.
+func text(object map[string]any, path ...string) string {
+	out, _, _ := unstructured.NestedString(object, path...)
+	return out
+}

@@ -1,0 +1,109 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/common/contract"
+)
+
+const (
+	// versionPatience is how long the member may take to say of which version it is.
+	versionPatience = 10 * time.Second
+	// constrainedMinor is the minor version of Kubernetes 1 from which on API servers know constrained impersonation.
+	constrainedMinor = 36
+)
+
+// Operators returns what the member keeps of what operators may do; nil if nobody was ever let in.
+func (i *Installer) Operators(ctx context.Context) (map[string]string, error) {
+	settings := &corev1.ConfigMap{}
+	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: contract.ConnectName}, settings)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading what operators may do in the member: %w", err)
+	}
+	return settings.Data, nil
+}
+
+// LetIn lets operators into the member as is wished, and no others any more.
+func (i *Installer) LetIn(ctx context.Context, o manifest.Operators, tell func(string)) error {
+	var objects []*unstructured.Unstructured
+	if len(o.Who) > 0 {
+		var err error
+		if objects, err = manifest.OperatorObjects(o); err != nil {
+			return err
+		}
+	}
+	if err := i.apply(ctx, objects, tell); err != nil {
+		return err
+	}
+	return i.removeOperators(ctx, objects)
+}
+
+// IsLegacy says whether the member's API server knows no constrained impersonation, by its version.
+func (i *Installer) IsLegacy(context.Context) (bool, error) {
+	is, err := i.memberVersion.ServerVersion()
+	if err != nil {
+		return false, fmt.Errorf("asking the member for its version: %w", err)
+	}
+	minor, err := strconv.Atoi(strings.TrimRight(is.Minor, "+")) // some providers write one behind it
+	if err != nil {
+		return false, fmt.Errorf("reading the version of the member, which is %q: %w", is.GitVersion, err)
+	}
+	return is.Major == "1" && minor < constrainedMinor, nil
+}
+
+// removeOperators removes what let operators in, but for what is still to be there. The bindings go first.
+func (i *Installer) removeOperators(ctx context.Context, still []*unstructured.Unstructured) error {
+	stays := map[string]bool{}
+	for _, u := range still {
+		stays[u.GetKind()+" "+name(u)] = true
+	}
+	for kind, list := range map[string]client.ObjectList{"ClusterRoleBinding": &rbacv1.ClusterRoleBindingList{}, "RoleBinding": &rbacv1.RoleBindingList{}} {
+		if err := i.removeOthers(ctx, kind, list, stays); err != nil {
+			return err
+		}
+	}
+	for kind, list := range map[string]client.ObjectList{
+		"ClusterRole": &rbacv1.ClusterRoleList{}, "Role": &rbacv1.RoleList{}, "ServiceAccount": &corev1.ServiceAccountList{}, "ConfigMap": &corev1.ConfigMapList{},
+	} {
+		if err := i.removeOthers(ctx, kind, list, stays); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *Installer) removeOthers(ctx context.Context, kind string, list client.ObjectList, stays map[string]bool) error {
+	if err := i.memberClient.List(ctx, list, client.MatchingLabels{manifest.NameLabel: manifest.Name}); err != nil {
+		return fmt.Errorf("looking for what lets operators into the member: %w", err)
+	}
+	return meta.EachListItem(list, func(obj runtime.Object) error {
+		o, ok := obj.(client.Object)
+		if !ok || !manifest.IsOfOperators(o.GetName()) {
+			return nil
+		}
+		full := client.ObjectKeyFromObject(o).String()
+		if o.GetNamespace() == "" {
+			full = o.GetName()
+		}
+		if stays[kind+" "+full] {
+			return nil
+		}
+		if err := i.memberClient.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("removing %s %s, which lets operators into the member: %w", kind, full, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,71 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"fairlead.dev/agent/access"
+	"fairlead.dev/agent/connect"
+	"fairlead.dev/agent/presence"
+	"fairlead.dev/common/contract"
+)
+
+// addLine adds the line to the hub, and what serves the requests of operators that come over it. It returns whether there is
+// a line; nil if none is to be opened.
+func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact) (*connect.State, error) {
+	if o.Line.Open == nil {
+		return nil, nil
+	}
+	var keeper *connect.Keeper
+	operators, err := access.New(ctx, access.Options{
+		Cluster: o.Cluster, Member: o.Member, StateDir: o.StateDir, Clock: o.Clock,
+		Changed: func() { keeper.Renew() }, // the hub is told when a line is opened
+	})
+	if err != nil {
+		return nil, err
+	}
+	keeper, err = connect.New(connect.Deps{
+		Cluster:     o.Cluster,
+		Open:        o.Line.Open,
+		Certificate: o.Line.Certificate,
+		Operators:   operators,
+		Allowed:     operators.Summary,
+		Well:        me.well,
+		Ping:        o.Line.Ping,
+		Clock:       o.Clock,
+		Registry:    ctrlmetrics.Registry,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(manager.RunnableFunc(operators.Start)); err != nil {
+		return nil, fmt.Errorf("adding what serves operators: %w", err)
+	}
+	return keeper.State(), connect.Register(mgr, keeper)
+}
+
+// lineOf tells the stage that renews the lease of the line; nil if there is never one.
+func lineOf(state *connect.State) func() (presence.Line, <-chan struct{}) {
+	if state == nil {
+		return nil
+	}
+	return func() (presence.Line, <-chan struct{}) {
+		now, changed := state.Now()
+		out := presence.Line{Up: now.Up, Presence: contract.LeaseIsPresence, Opened: now.Opened, Lost: now.Lost}
+		if now.IsPresence {
+			out.Presence = contract.LineIsPresence
+		}
+		return out, changed
+	}
+}
+
+// well says what the hub cannot tell from a line that answers: that the agent hangs, or does not reach the hub's API.
+func (s *hubContact) well() error {
+	if err := s.alive(); err != nil {
+		return err
+	}
+	return s.ready()
+}
