@@ -1,0 +1,224 @@
+package connect
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/line"
+	"fairlead.dev/hub/fleet/connect/admit"
+	"fairlead.dev/hub/fleet/connect/lines"
+)
+
+// How long lines stay, and how they are looked after.
+const (
+	// maxAge is after how long an agent is to open a new line, and ageGrace how long it may take to do so.
+	maxAge   = 24 * time.Hour
+	ageGrace = 10 * time.Minute
+	// replacedMost is how long a line may go on with its streams after a newer one was opened.
+	replacedMost = 8 * time.Hour
+	// selfEvery is how often an agent is asked whether it is well, since a ping proves that the process is there and no more.
+	// selfMisses in a row end the line.
+	selfEvery   = time.Minute
+	selfTimeout = 10 * time.Second
+	selfMisses  = 2
+	// rightsEvery is how often the right of the agent to have a line is looked at, in selfEvery.
+	rightsEvery = 5
+	// handshakeTimeout bounds writing the answer that opens a line.
+	handshakeTimeout = 10 * time.Second
+	// maxTold bounds what an agent says in a header.
+	maxTold = 200
+	// linesKept is how many lines a cluster may have: the newest, and the one before until it ends. linesLeaving is that with those that
+	// say goodbye, which have streams of before.
+	linesKept    = 2
+	linesLeaving = 8
+)
+
+// attach opens the line of a cluster for its agent.
+func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who caller) {
+	refuse := func(reason metav1.StatusReason, retry time.Duration, format string, args ...any) {
+		why := refusal{reason: reason, message: fmt.Sprintf(format, args...), cluster: name, retry: retry}
+		s.Log.V(1).Info("Refusing a line", "Cluster", name, "user", who.name, "reason", why.message)
+		s.refuse(w, r, why)
+	}
+	if r.Method != http.MethodPost || !strings.EqualFold(upgradeOf(r.Header), contract.LineProtocol) {
+		refuse(metav1.StatusReasonBadRequest, 0, "a line is opened by a POST that upgrades to %s", contract.LineProtocol)
+		return
+	}
+	cluster, err := s.cluster(r.Context(), name)
+	if client.IgnoreNotFound(err) != nil {
+		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "reading the cluster %s: %v", name, err)
+		return
+	}
+	if no := admit.Open(name, admit.Agent{User: who.name, Groups: who.groups}, known(cluster)); no != nil {
+		refuse(no.Reason, 0, "%s", no.Message)
+		return
+	}
+	arrived, ok := s.arrivals.Acquire(name, s.Clock.Now())
+	if !ok {
+		refuse(metav1.StatusReasonTooManyRequests, retryAfter(5*time.Second), "the agent of %s opens lines too often, or two at a time: wait a moment", name)
+		return
+	}
+	defer arrived()
+	if s.draining.Load() || !s.handshakes.AllowN(s.Clock.Now(), 1) {
+		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub takes no line at the moment")
+		return
+	}
+	session := told(r.Header.Get(contract.LineSessionHeader))
+	if old := s.Lines.Newest(name); old != nil && (session == "" || old.Session != session) {
+		ctx, cancel := context.WithTimeout(r.Context(), selfTimeout)
+		err := ask(ctx, old.Client, http.MethodGet, contract.LineSelfPath, "")
+		cancel()
+		if err == nil || errors.Is(err, line.ErrFull) { // one that is busy is there
+			refuse(metav1.StatusReasonConflict, 0, "another agent of %s has a line and answers: stop one of them, or, if there should be only one, let the member join again with a new token", name)
+			return
+		}
+		_ = old.Client.Close() // it does not answer
+	}
+	ping, presence := pingOf(r.Header.Get(contract.LinePingHeader)), s.Presence()
+	conn, err := s.upgrade(w, ping, presence)
+	if err != nil {
+		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
+		return
+	}
+	lineClient, err := line.NewClient(conn, line.ClientOptions{Ping: ping})
+	if err != nil {
+		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
+		return
+	}
+	now := s.Clock.Now()
+	opened := s.Lines.Open(name, lineClient, lines.Info{
+		Session: session, Operators: told(r.Header.Get(contract.LineOperatorsHeader)), Presence: presence,
+	}, now)
+	arrived()
+	for _, old := range surplus(s.Lines.Lines(name)) {
+		_ = old.Client.Close() // then it is done
+	}
+	if later := s.Presence(); later != presence {
+		s.tellPresence(r.Context(), opened, later) // it changed after the agent was told, and before the line was there to be told through
+	}
+	s.metrics.opened.Inc()
+	s.Log.Info("An agent has opened its line", "Cluster", name)
+	until := admit.End(admit.Lifetime{
+		Opened: now, MaxAge: maxAge + ageGrace, Credential: who.credential(), Said: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
+	})
+	// The request ends when this returns, which is when the line does; its context ends with it, not with the client's.
+	s.keepers.Add(1)
+	defer s.keepers.Done()
+	s.keep(context.WithoutCancel(r.Context()), opened, who, until)
+}
+
+// surplus are the lines of a cluster, of which the last is the newest, that no agent needs which keeps to its word.
+func surplus(all []*lines.Line) []*lines.Line {
+	var out []*lines.Line
+	kept := 0
+	for i, l := range slices.Backward(all) {
+		if leaving := isLeaving(l.Client); len(all)-i > linesLeaving || !leaving && kept == linesKept {
+			out = append(out, l)
+		} else if !leaving {
+			kept++
+		}
+	}
+	return out
+}
+
+// known is what a Cluster says of itself.
+func known(cluster *clusterv1alpha1.Cluster) admit.Cluster {
+	return admit.Cluster{Found: cluster.UID != "", Deleting: !cluster.DeletionTimestamp.IsZero(), Annotations: cluster.Annotations}
+}
+
+// pingOf is after how long without a word an agent wants to be asked whether it is there: not more often than usual, and not more
+// rarely than it is asked whether it is well.
+func pingOf(said string) time.Duration {
+	wanted, err := time.ParseDuration(said)
+	if err != nil {
+		return line.DefaultPing
+	}
+	return max(min(wanted, selfEvery), line.DefaultPing)
+}
+
+// told is what an agent says in a header, cut to a bearable length, without what is not for reading.
+func told(value string) string {
+	value = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, value)
+	return value[:min(len(value), maxTold)]
+}
+
+// upgrade answers that the line is open, and by what the agent is to show that the member is there, and returns its connection.
+func (s *Server) upgrade(w http.ResponseWriter, ping time.Duration, presence string) (net.Conn, error) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, fmt.Errorf("taking over the connection: %w", err)
+	}
+	if err = conn.SetDeadline(s.Clock.Now().Add(handshakeTimeout)); err == nil {
+		_, err = fmt.Fprintf(buffered, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n%s: %s\r\n%s: %s\r\n%s: %s\r\n\r\n",
+			contract.LineProtocol, contract.LineReplicaHeader, s.Replica, contract.LinePingHeader, ping,
+			contract.LinePresenceHeader, presence, contract.LineMaxAgeHeader, maxAge)
+	}
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err == nil && buffered.Reader.Buffered() > 0 {
+		conn = &readAhead{Conn: conn, reader: buffered.Reader}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("answering an agent that opens its line: %w", err), conn.Close())
+	}
+	return conn, nil
+}
+
+// readAhead is a connection of which something was read already.
+type readAhead struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (c *readAhead) Read(p []byte) (int, error) {
+	if c.reader == nil {
+		return c.Conn.Read(p)
+	}
+	if c.reader.Buffered() > 0 {
+		return c.reader.Read(p[:min(len(p), c.reader.Buffered())])
+	}
+	c.reader = nil
+	return c.Conn.Read(p)
+}
+
+// ask sends an agent a request of the hub's own, and says why it did not answer well.
+func ask(ctx context.Context, through http.RoundTripper, method, path, body string) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://line"+path, strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("asking the agent: %w", err)
+	}
+	resp, err := through.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("asking the agent: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // what is read is all that is needed
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxTold))
+	if resp.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("the agent says: %s (%d)", told(string(said)), resp.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/common/line"
+	"fairlead.dev/hub/fleet/connect/hygiene"
+)
+
+// Why a request was cut, or its answer not passed on.
+var (
+	errSlow      = errors.New("the answer did not begin in time")
+	errRightGone = errors.New("the right was taken away")
+	errRedirect  = errors.New("the answer is a redirection")
+	errUnknownTo = errors.New("the member does not know its agent")
+)
+
+// carrier is the transport of one request: it ends those that are not answered, and lets nothing out of an answer but its head
+// and its body.
+type carrier struct {
+	server  *Server
+	passage passage
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	m := c.server.metrics
+	sent, answered := make(chan struct{}), make(chan struct{})
+	defer close(answered)
+	if req.Body == nil || req.Body == http.NoBody {
+		close(sent)
+	} else {
+		req.Body = &counted{&ending{ReadCloser: req.Body, end: sync.OnceFunc(func() { close(sent) })}, m.bytes.WithLabelValues(toMember)}
+	}
+	patience := patienceOf(req, c.passage)
+	go func() {
+		select {
+		case <-sent:
+		case <-answered:
+			return
+		}
+		timer := c.server.Clock.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+			c.passage.cut(errSlow)
+		case <-answered:
+		}
+	}()
+	resp, err := c.passage.through.RoundTrip(req.WithContext(untraced{req.Context()}))
+	if err != nil {
+		return nil, err
+	}
+	out := &http.Response{
+		Status: resp.Status, StatusCode: resp.StatusCode, Proto: resp.Proto, ProtoMajor: 1, ProtoMinor: 1, Header: resp.Header,
+		ContentLength: resp.ContentLength, Uncompressed: resp.Uncompressed, Request: req,
+	}
+	from := counted{resp.Body, m.bytes.WithLabelValues(fromMember)}
+	if stream, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
+		out.Body = &countedStream{counted: from, stream: stream, written: m.bytes.WithLabelValues(toMember)}
+	} else {
+		out.Body = &from
+	}
+	return out, nil
+}
+
+// patienceOf is how long the answer to a request may take to begin.
+func patienceOf(r *http.Request, p passage) time.Duration {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/log") {
+		return logPatience
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && p.upgrade == "" {
+		return writePatience
+	}
+	return readPatience
+}
+
+// untraced is a context without values: what follows requests by them would pass on answers that come before the answer, headers
+// and all.
+type untraced struct{ context.Context } //nolint:containedctx // It is a context.
+
+// Value implements context.Context.
+func (untraced) Value(any) any { return nil }
+
+// ending is a body that says when it was read or closed.
+type ending struct {
+	io.ReadCloser
+	end func()
+}
+
+// Read implements io.Reader.
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	if err != nil {
+		e.end()
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (e *ending) Close() error {
+	e.end()
+	return e.ReadCloser.Close()
+}
+
+// checkAnswer refuses answers that are not for the operator, and cleans the others.
+func (s *Server) checkAnswer(resp *http.Response, p passage) error {
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized:
+		return errUnknownTo
+	case resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified:
+		return errRedirect
+	}
+	// A replica has cleaned it already, and says in Retry-After what it means.
+	hygiene.Answer(resp.Header, p.upgrade != "" && resp.StatusCode == http.StatusSwitchingProtocols)
+	return nil
+}
+
+// failed answers for a member that gave none. After something was sent nobody is told to try again: clients obey that even where
+// they write.
+func (s *Server) failed(w http.ResponseWriter, r *http.Request, p passage, err error) {
+	cluster := p.target.Cluster
+	if cause := context.Cause(r.Context()); cause != nil && (errors.Is(cause, errSlow) || errors.Is(cause, errRightGone)) {
+		err = cause
+	}
+	no := refusal{cluster: cluster}
+	switch {
+	case errors.Is(err, errSlow):
+		no.reason, no.message = metav1.StatusReasonTimeout, fmt.Sprintf("the API of %s did not answer in %s", cluster, patienceOf(r, p))
+	case errors.Is(err, errRightGone):
+		no.reason, no.message = metav1.StatusReasonForbidden, notAllowed(p.caller.User, verbOf(r.Method), cluster)
+	case errors.Is(err, errRedirect):
+		no.reason, no.message = reasonBadGateway, fmt.Sprintf("%s answered with a redirection, which is not followed: ask for the place itself", cluster)
+	case errors.Is(err, errUnknownTo):
+		no.reason, no.message = reasonBadGateway, fmt.Sprintf("the API of %s does not know its agent: look at the log of the agent there", cluster)
+	case errors.Is(err, line.ErrLeaving):
+		no.reason, no.retry = metav1.StatusReasonServiceUnavailable, tooMany
+		no.message = fmt.Sprintf("%s is not connected: its agent is opening a new line", cluster)
+	case errors.Is(err, line.ErrFull):
+		no.reason, no.retry = metav1.StatusReasonTooManyRequests, tooMany
+		no.message = fmt.Sprintf("the line of %s carries as many requests as it can: wait until one ends", cluster)
+	case p.line != nil && isDone(p.line.Client):
+		no.reason, no.message = metav1.StatusReasonServiceUnavailable, fmt.Sprintf("%s is not connected: the line was lost while it was asked; look whether the request took effect before you repeat it", cluster)
+	default:
+		no.reason, no.message = reasonBadGateway, fmt.Sprintf("%s did not answer as it should: %v", cluster, err)
+	}
+	s.refuse(w, r, no)
+}
+
+func isDone(c interface{ Done() <-chan struct{} }) bool {
+	select {
+	case <-c.Done():
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,117 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/line"
+	"fairlead.dev/hub/fleet/connect/admit"
+	"fairlead.dev/hub/fleet/connect/lines"
+)
+
+// keep looks after a line until it has ended.
+func (s *Server) keep(ctx context.Context, l *lines.Line, who caller, until time.Time) {
+	log := s.Log.WithValues("Cluster", l.Cluster)
+	changed, stop := s.open.watch(l.Cluster)
+	defer stop()
+	s.endUnlessAdmitted(ctx, l, who) // it may have been forgotten while it was let in
+	ticker := s.Clock.NewTicker(selfEvery)
+	defer ticker.Stop()
+	expiry := s.Clock.NewTimer(until.Sub(s.Clock.Now()))
+	defer expiry.Stop()
+	var replaced time.Time
+	var asking chan bool // answers whether the agent is well; nil while nobody asks
+	misses, ticks := 0, 0
+	for {
+		select {
+		case <-l.Client.Done():
+			goodbye := errors.Is(l.Client.Err(), line.ErrGoodbye)
+			s.Lines.Ended(l, goodbye, s.Clock.Now())
+			log.Info("The line of an agent has ended", "reason", reasonOf(l.Client.Err()))
+			return
+		case <-s.ending:
+			_ = l.Client.Close() // then it is done
+		case <-changed:
+			s.endUnlessAdmitted(ctx, l, who)
+		case <-expiry.C():
+			log.Info("Ending a line, the certificate of the agent or the line itself is too old")
+			_ = l.Client.Close() // as above
+		case <-ticker.C():
+			ticks++
+			now := s.Clock.Now()
+			if newest := s.Lines.Newest(l.Cluster); newest == l {
+				replaced = time.Time{}
+			} else if replaced.IsZero() {
+				replaced = now
+			}
+			if !replaced.IsZero() && (l.Client.Streams() == 0 || now.Sub(replaced) > replacedMost) {
+				_ = l.Client.Close() // as above
+				continue
+			}
+			if asking == nil && !isLeaving(l.Client) {
+				asking = make(chan bool, 1)
+				go func(to chan<- bool) { to <- s.isWell(ctx, l) }(asking)
+			}
+			if ticks%rightsEvery == 0 {
+				s.endWithoutRight(ctx, l, who)
+			}
+		case well := <-asking:
+			asking = nil
+			if misses++; well {
+				misses = 0
+			}
+			if misses >= selfMisses {
+				log.Info("Ending a line, the agent answers pings, but is not well")
+				_ = l.Client.Close() // as above
+			}
+		}
+	}
+}
+
+// isWell asks an agent whether it is well: that it does not hang, and reaches the hub's API. A line that takes no more requests
+// cannot be asked, and is well.
+func (s *Server) isWell(ctx context.Context, l *lines.Line) bool {
+	ctx, cancel := context.WithTimeout(ctx, selfTimeout)
+	defer cancel()
+	err := ask(ctx, l.Client, http.MethodGet, contract.LineSelfPath, "")
+	return err == nil || errors.Is(err, line.ErrLeaving) || errors.Is(err, line.ErrFull)
+}
+
+// endUnlessAdmitted ends a line whose cluster is no more, or whose agent has joined anew.
+func (s *Server) endUnlessAdmitted(ctx context.Context, l *lines.Line, who caller) {
+	cluster, err := s.cluster(ctx, l.Cluster)
+	if client.IgnoreNotFound(err) != nil {
+		return // the next look tells
+	}
+	no := admit.Open(l.Cluster, admit.Agent{User: who.name, Groups: who.groups}, known(cluster))
+	if no == nil {
+		return
+	}
+	s.Log.Info("Ending a line", "Cluster", l.Cluster, "reason", no.Message)
+	_ = l.Client.Close() // then it is done
+}
+
+// endWithoutRight ends a line whose agent may not open one any more.
+func (s *Server) endWithoutRight(ctx context.Context, l *lines.Line, who caller) {
+	s.endUnlessAdmitted(ctx, l, who)
+	ctx, cancel := context.WithTimeout(ctx, selfTimeout)
+	defer cancel()
+	may, err := s.Review(ctx, who.may("create", contract.LinesResource, contract.AttachSubresource, l.Cluster))
+	if err != nil || may {
+		return // an API server that does not answer takes no rights away
+	}
+	s.Log.Info("Ending a line, its agent has no right to one any more", "Cluster", l.Cluster)
+	_ = l.Client.Close() // then it is done
+}
+
+func reasonOf(err error) string {
+	if err == nil {
+		return "it was closed"
+	}
+	return err.Error()
+}

@@ -1,0 +1,66 @@
+package limit
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// How often the agent of one cluster may open a line: more often for a moment, as one does that is restarted or whose lines end.
+const (
+	arrivalsPerSecond = 1
+	arrivalsAtOnce    = 5
+	// restedEvery is how often clusters are forgotten that have opened none for a while.
+	restedEvery = time.Minute
+)
+
+// Arrivals bound how lines of each cluster are opened: one at a time, and not too often, so that one agent does not keep out the
+// others. They may be used from many goroutines.
+type Arrivals struct {
+	mu       sync.Mutex
+	clusters map[string]*arrival
+	swept    time.Time
+}
+
+type arrival struct {
+	pace *rate.Limiter
+	busy bool
+}
+
+// NewArrivals returns bounds of lines of which none was opened.
+func NewArrivals() *Arrivals { return &Arrivals{clusters: map[string]*arrival{}} }
+
+// Acquire says whether a line of a cluster may be opened now. It counts as being opened until release is called.
+func (a *Arrivals) Acquire(cluster string, now time.Time) (release func(), ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sweep(now)
+	c := a.clusters[cluster]
+	if c == nil {
+		c = &arrival{pace: rate.NewLimiter(arrivalsPerSecond, arrivalsAtOnce)}
+		a.clusters[cluster] = c
+	}
+	if c.busy || !c.pace.AllowN(now, 1) {
+		return nil, false
+	}
+	c.busy = true
+	return sync.OnceFunc(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		c.busy = false
+	}), true
+}
+
+// sweep forgets clusters of which nothing would be refused.
+func (a *Arrivals) sweep(now time.Time) {
+	if now.Sub(a.swept).Abs() < restedEvery {
+		return
+	}
+	a.swept = now
+	for name, c := range a.clusters {
+		if !c.busy && c.pace.TokensAt(now) >= arrivalsAtOnce {
+			delete(a.clusters, name)
+		}
+	}
+}

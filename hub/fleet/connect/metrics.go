@@ -1,0 +1,81 @@
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what Prometheus sees of lines.
+type metrics struct {
+	opened  prometheus.Counter
+	refused *prometheus.CounterVec
+	bytes   *prometheus.CounterVec
+}
+
+// newMetrics registers the metrics. Those of another hub of this process, if there is one, give way to none: each test has
+// a registry of its own.
+func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
+	m := &metrics{
+		opened:  prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_hub_lines_opened_total", Help: "Lines that agents have opened."}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_hub_lines_refused_total", Help: "Lines and requests through lines that the hub refused, by why."}, []string{"reason"}),
+		bytes:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_hub_lines_bytes_total", Help: "Bytes that went through lines, to members and from them."}, []string{"direction"}),
+	}
+	for _, direction := range []string{toMember, fromMember} {
+		m.bytes.WithLabelValues(direction)
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		m.opened, m.refused, m.bytes,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_hub_lines", Help: "Lines that are open to this replica of the hub."}, func() float64 { return float64(len(s.Lines.All())) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_hub_lines_streams", Help: "Requests that are open on lines, those that are answered at once included."}, func() float64 { return float64(s.streams.Open() + s.requests.Open()) }),
+	} {
+		if err := registry.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+			errs = append(errs, fmt.Errorf("registering the metrics of lines: %w", err))
+		}
+	}
+	return m, errors.Join(errs...)
+}
+
+// Directions of bytes.
+const (
+	toMember   = "to"
+	fromMember = "from"
+)
+
+// counted counts what is read from a body.
+type counted struct {
+	io.ReadCloser
+	read prometheus.Counter
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.read.Add(float64(n))
+	return n, err
+}
+
+// countedStream counts what goes through an upgraded connection.
+type countedStream struct {
+	counted
+	stream  io.ReadWriteCloser
+	written prometheus.Counter
+}
+
+// Write implements io.Writer.
+func (c *countedStream) Write(p []byte) (int, error) {
+	n, err := c.stream.Write(p)
+	c.written.Add(float64(n))
+	return n, err
+}
+
+// CloseWrite says that no more will be written.
+func (c *countedStream) CloseWrite() error {
+	if half, ok := c.stream.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package peers
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// identity is by what a replica is known to the others.
+type identity struct {
+	// id is its name: that of the machine and some random digits.
+	id   string
+	pin  string
+	cert tls.Certificate
+}
+
+// randomDigits tells two starts on one machine apart.
+const randomDigits = 5
+
+// newIdentity makes the key of a replica on a machine.
+func newIdentity(host string, now time.Time) (identity, error) {
+	var random [randomDigits]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return identity{}, fmt.Errorf("making the name of this replica: %w", err)
+	}
+	me := identity{id: replicaID(host, hex.EncodeToString(random[:]))}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return identity{}, fmt.Errorf("making the key of this replica: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: me.id},
+		// Nobody looks at these: what counts is whether the key is in a Lease.
+		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(10, 0, 0),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return identity{}, fmt.Errorf("making the certificate of this replica: %w", err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return identity{}, fmt.Errorf("reading the certificate of this replica: %w", err)
+	}
+	me.pin, me.cert = pinOf(leaf), tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+	return me, nil
+}
+
+// replicaID is the name of a machine, as far as it can be part of a Lease's, and what tells its starts apart.
+func replicaID(host, random string) string {
+	const most = validation.DNS1123LabelMaxLength - 2*randomDigits - len("-")
+	host = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
+			return r
+		default:
+			return -1
+		}
+	}, strings.ToLower(strings.SplitN(host, ".", 2)[0]))
+	host = strings.Trim(host[:min(len(host), most)], "-")
+	if host == "" {
+		host = "hub"
+	}
+	return host + "-" + random
+}
+
+// pinOf is the hash of the key of a certificate.
+func pinOf(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return hex.EncodeToString(sum[:])
+}
+
+// errStranger says that the other end of a connection is no replica that this one knows.
+var errStranger = errors.New("the other end shows no key of a replica of this hub")
+
+// tls returns how a replica speaks to another: verify is asked for the pin of the other end.
+func (i identity) tls(verify func(pin string) error) *tls.Config {
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{i.cert},
+		NextProtos:   []string{"http/1.1"},
+		ClientAuth:   tls.RequireAnyClientCert,
+		// Nobody signed the certificate of the other end; VerifyConnection knows it by its key, at every handshake.
+		InsecureSkipVerify:     true, //nolint:gosec // see above
+		SessionTicketsDisabled: true,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 {
+				return errStranger
+			}
+			return verify(pinOf(state.PeerCertificates[0]))
+		},
+	}
+}

@@ -1,0 +1,209 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"fairlead.dev/hub/fleet/connect/peers/view"
+	"fairlead.dev/hub/fleet/connect/peers/wire"
+)
+
+// How others are called.
+const (
+	dialTimeout = 3 * time.Second
+	// firstRedial and lastRedial are how long a replica is left alone that could not be called.
+	firstRedial = 500 * time.Millisecond
+	lastRedial  = 5 * time.Second
+	// idleConnections are kept for requests to come, for idleTimeout.
+	idleConnections = 32
+	idleTimeout     = time.Minute
+	// maxHeaderBytes are those of a request or an answer.
+	maxHeaderBytes = 256 << 10
+)
+
+// peer is another replica that has a record.
+type peer struct {
+	record    Record
+	transport *http.Transport
+	// upgrades is for requests that upgrade: each has a connection of its own, since one that is reused and breaks has a request
+	// without a body sent a second time.
+	upgrades *http.Transport
+	cancel   context.CancelFunc
+	done     sync.WaitGroup
+}
+
+// call begins to follow the lines of another replica, until it is dropped or the context ends.
+func (p *Peers) call(ctx context.Context, record Record) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // drop ends it
+	other := &peer{record: record, cancel: cancel, transport: &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSHandshakeTimeout: dialTimeout,
+		TLSClientConfig: p.me.tls(func(pin string) error {
+			if pin != record.Pin {
+				return fmt.Errorf("%s is not replica %s: %w", record.Address, record.ID, errStranger)
+			}
+			return nil
+		}),
+		DisableCompression: true, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHeaderBytes,
+	}}
+	other.upgrades = other.transport.Clone()
+	other.upgrades.DisableKeepAlives = true
+	p.mu.Lock()
+	p.known[record.ID] = other
+	if p.heard[record.ID] == nil {
+		p.heard[record.ID] = &view.Replica{ID: record.ID}
+	}
+	p.mu.Unlock()
+	other.done.Go(func() { p.keepFollowing(ctx, other) })
+}
+
+// drop ends what runs for other replicas.
+func (p *Peers) drop(ids ...string) {
+	var dropped []*peer
+	p.mu.Lock()
+	for _, id := range ids {
+		dropped = append(dropped, p.known[id])
+	}
+	p.mu.Unlock()
+	for _, other := range dropped {
+		other.cancel()
+	}
+	for _, other := range dropped {
+		other.done.Wait()
+		other.transport.CloseIdleConnections()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		delete(p.known, id) // what it said last is kept for a while
+	}
+}
+
+// keepFollowing follows the lines of another replica for as long as the context lasts.
+func (p *Peers) keepFollowing(ctx context.Context, other *peer) {
+	log := logr.FromContextOrDiscard(ctx).WithValues("replica", other.record.ID)
+	backoff := wait.Backoff{Duration: firstRedial, Factor: 2, Jitter: 0.2, Steps: 8, Cap: lastRedial}
+	next := backoff
+	for {
+		synced, err := p.follow(ctx, other)
+		p.lose(other.record.ID)
+		if ctx.Err() != nil {
+			return
+		}
+		if synced {
+			next = backoff
+			log.Info("Another replica of the hub is not heard any more", "reason", err.Error())
+		} else {
+			log.V(1).Info("Another replica of the hub cannot be followed", "reason", err.Error())
+		}
+		timer := p.o.Clock.NewTimer(next.Step())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+	}
+}
+
+// errSilent says that nothing came from another replica for too long.
+var errSilent = errors.New("it was silent for too long")
+
+// follow takes in what another replica says, until it ends or falls silent. It returns whether all lines of the other were known.
+func (p *Peers) follow(ctx context.Context, other *peer) (synced bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	silent := p.o.Clock.NewTimer(p.silence)
+	defer silent.Stop()
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	watching.Go(func() {
+		select {
+		case <-silent.C():
+			cancel(errSilent)
+		case <-ctx.Done():
+		}
+	})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+other.record.Address+linesPath, nil)
+	if err != nil {
+		return false, err
+	}
+	resp, err := other.transport.RoundTrip(req)
+	if err != nil {
+		return false, because(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return false, fmt.Errorf("it answered %s", resp.Status)
+	}
+	p.begin(other.record.ID)
+	reader := wire.NewReader(resp.Body)
+	for {
+		m, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return synced, errors.New("it ended the connection")
+		}
+		if err == nil {
+			err = p.take(other.record.ID, m)
+		}
+		if err != nil {
+			return synced, because(ctx, err)
+		}
+		synced = synced || m.Synced
+		silent.Reset(p.silence)
+	}
+}
+
+// because is why a request really ended.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// begin says that another replica tells all its lines from now on.
+func (p *Peers) begin(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard[id].Begin()
+}
+
+// take takes in what another replica says.
+func (p *Peers) take(id string, m wire.Message) error {
+	p.mu.Lock()
+	now := p.o.Clock.Now()
+	clusters, err := p.heard[id].Apply(m, now)
+	if m.Beat != nil && m.Beat.Elected && m.Beat.Hears {
+		p.leaderHeard = now
+	}
+	p.mu.Unlock()
+	p.changed(clusters)
+	return err
+}
+
+// lose says that another replica is not heard any more.
+func (p *Peers) lose(id string) {
+	p.mu.Lock()
+	clusters := p.heard[id].Lose(p.o.Clock.Now())
+	p.mu.Unlock()
+	p.changed(clusters)
+}
+
+// hears says whether all lines of another replica are known as they are now.
+func (p *Peers) hears(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.heard[id]
+	return r != nil && r.Synced()
+}

@@ -1,0 +1,277 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/fleet/connect/lines"
+	"fairlead.dev/hub/fleet/connect/peers/view"
+)
+
+// Lines are those that this replica holds, as lines.Registry has them. Methods may be called by several goroutines.
+type Lines interface {
+	// States returns what is known of the lines of all clusters.
+	States() []lines.State
+	// OnChange has f called whenever that has changed, until stop is called. F does not block.
+	OnChange(f func(cluster string)) (stop func())
+}
+
+// Options say how a replica works with others. All must be set but those that say otherwise.
+type Options struct {
+	// Host is the name of the machine, with which that of the replica begins.
+	Host string
+	// BindAddress is IP:PORT where other replicas call this one.
+	BindAddress string
+	// AdvertiseAddress is HOST or HOST:PORT by which they find it; a port that is missing is that of the listener, and nothing at all an
+	// address of this machine.
+	AdvertiseAddress string
+	// Directory has the Leases of all replicas.
+	Directory Directory
+	// Lines are those of this replica.
+	Lines Lines
+	// Handler takes the requests that other replicas forward. It may trust their headers.
+	Handler http.Handler
+	// Elected is closed when this replica becomes the one that works.
+	Elected <-chan struct{}
+	// PresenceChanged is told by what agents of this replica are to show that they are there, when that changes. It may take as long as the context
+	// lasts. May be nil.
+	PresenceChanged func(ctx context.Context, presence string)
+	// Clock is the hub's time.
+	Clock clock.WithTicker
+	// Log is told which replicas come and go; the zero value tells nobody.
+	Log logr.Logger
+}
+
+// How soon replicas know of each other.
+const (
+	// beatEvery is how often a replica has something to say at the least.
+	beatEvery = time.Second
+	// silence is how long another may say nothing, and take nothing.
+	silence = view.LeaderSilence
+)
+
+// Peers are the other replicas of this hub. Its methods may be called by several goroutines.
+type Peers struct {
+	o       Options
+	me      identity
+	silence time.Duration
+	// look asks for the records to be read soon.
+	look chan struct{}
+
+	mu sync.Mutex
+	// known are the replicas that have a record, by their names.
+	known map[string]*peer
+	// heard is what each replica said, also of those that have gone.
+	heard map[string]*view.Replica
+	// leaderHeard is when the leader last said that it has the lines of this replica.
+	leaderHeard time.Time
+	presence    string
+	// streams counts how many others are told of the lines of this one.
+	streams  map[string]int
+	watchers map[int]func(cluster string)
+	next     int
+}
+
+// New returns the other replicas of the hub, of which none is known before Start.
+func New(o Options) (*Peers, error) {
+	if o.BindAddress == "" || o.Directory == nil || o.Lines == nil || o.Handler == nil || o.Elected == nil || o.Clock == nil {
+		return nil, errors.New("setting up the replicas of the hub: an address, the directory, lines, the handler, the election and the clock must be given")
+	}
+	me, err := newIdentity(o.Host, o.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	return &Peers{
+		o: o, me: me, silence: silence, look: make(chan struct{}, 1), presence: contract.LeaseIsPresence,
+		known: map[string]*peer{}, heard: map[string]*view.Replica{}, streams: map[string]int{}, watchers: map[int]func(string){},
+	}, nil
+}
+
+// ID is the name of this replica.
+func (p *Peers) ID() string { return p.me.id }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: replicas that wait hold lines, too.
+func (*Peers) NeedLeaderElection() bool { return false }
+
+// Start lets other replicas call, and calls them, until the context ends. Then it deletes the record of this replica.
+func (p *Peers) Start(ctx context.Context) error {
+	log := p.o.Log
+	ctx = logr.NewContext(ctx, log)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.o.BindAddress)
+	if err != nil {
+		return fmt.Errorf("listening for the other replicas of the hub: %w", err)
+	}
+	own := Record{ID: p.me.id, Pin: p.me.pin, Address: advertised(ctx, p.o.AdvertiseAddress, listener.Addr())}
+	if err := own.validate(); err != nil {
+		return errors.Join(fmt.Errorf("telling other replicas of this one: %w", err), listener.Close())
+	}
+	running, cancel := context.WithCancel(ctx)
+	server := p.server(running, log)
+	var group sync.WaitGroup
+	var served error
+	group.Go(func() {
+		defer cancel()
+		served = server.serve(listener)
+	})
+	group.Go(func() { p.keepRoster(running, own) })
+	group.Go(func() { p.keepPresence(running) })
+	log.Info("Other replicas of the hub find this one", "replica", own.ID, "address", own.Address)
+	<-running.Done()
+	_ = server.Close()
+	group.Wait()
+	p.drop(p.all()...)
+	p.farewell(ctx, own)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // It was asked to end, and did.
+	}
+	return fmt.Errorf("listening for the other replicas of the hub: %w", served)
+}
+
+// farewell deletes the record of this replica.
+func (p *Peers) farewell(ctx context.Context, own Record) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTimeout)
+	defer cancel()
+	if err := p.o.Directory.Remove(ctx, Record{ID: own.ID}); err != nil {
+		logr.FromContextOrDiscard(ctx).Info("The Lease of this replica stays until another deletes it", "reason", err.Error())
+	}
+}
+
+const farewellTimeout = 2 * time.Second
+
+// keepPresence decides by what agents are to show that they are there, and says so when that changes.
+func (p *Peers) keepPresence(ctx context.Context) {
+	ticker := p.o.Clock.NewTicker(beatEvery)
+	defer ticker.Stop()
+	elected := p.o.Elected
+	for {
+		p.mu.Lock()
+		before := p.presence
+		p.presence = view.Presence(p.elected(), p.leaderHeard, p.o.Clock.Now())
+		now := p.presence
+		p.mu.Unlock()
+		if now != before {
+			logr.FromContextOrDiscard(ctx).Info("Agents are asked to show otherwise that they are there", "presence", now)
+			if p.o.PresenceChanged != nil {
+				p.o.PresenceChanged(ctx, now)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-elected:
+			elected = nil // it is read above
+		case <-ticker.C():
+			p.forget()
+		}
+	}
+}
+
+// elected says whether this replica is the one that works.
+func (p *Peers) elected() bool {
+	select {
+	case <-p.o.Elected:
+		return true
+	default:
+		return false
+	}
+}
+
+// Presence is by what the agents of this replica are to show that they are there: contract.LineIsPresence while the replica that works knows
+// their lines, or else contract.LeaseIsPresence.
+func (p *Peers) Presence() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.presence
+}
+
+// Line returns what other replicas say of the line of a cluster, and whether they said anything.
+func (p *Peers) Line(cluster string) (view.Line, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var said []view.Line
+	for id, r := range p.heard {
+		if state, known := r.Line(cluster); known {
+			said = append(said, view.Line{State: state, Replica: id})
+		}
+	}
+	return view.Merge(said...)
+}
+
+// Lines returns what other replicas say of the lines of all clusters, by replica.
+func (p *Peers) Lines() map[string][]lines.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make(map[string][]lines.State, len(p.heard))
+	for id, r := range p.heard {
+		out[id] = r.States()
+	}
+	return out
+}
+
+// Holder returns the other replica that holds the line of a cluster, if there is one.
+func (p *Peers) Holder(cluster string) (string, bool) {
+	l, _ := p.Line(cluster)
+	return l.Replica, l.Up
+}
+
+// forget drops what was heard of replicas long gone.
+func (p *Peers) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.o.Clock.Now()
+	for id, r := range p.heard {
+		if _, known := p.known[id]; !r.Forget(now) && !known {
+			delete(p.heard, id)
+		}
+	}
+}
+
+// OnChange has f called with the name of a cluster whenever what Line says of it has changed, until stop is called. F must not block.
+func (p *Peers) OnChange(f func(cluster string)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := p.next
+	p.next++
+	p.watchers[id] = f
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.watchers, id)
+	}
+}
+
+// changed tells of lines of other replicas.
+func (p *Peers) changed(clusters []string) {
+	p.mu.Lock()
+	watchers := slices.Collect(maps.Values(p.watchers))
+	p.mu.Unlock()
+	for _, name := range clusters {
+		for _, f := range watchers {
+			f(name)
+		}
+	}
+}
+
+// all are the replicas that have a record.
+func (p *Peers) all() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ids := make([]string, 0, len(p.known))
+	for id := range p.known {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,194 @@
+package peers
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// How the Leases are kept.
+const (
+	// listEvery is how often they are read, and lookEvery how often at the most when an unknown replica calls.
+	listEvery = 5 * time.Second
+	lookEvery = time.Second
+	// renewEvery is how often this replica renews its own.
+	renewEvery = 10 * time.Second
+	// LeaseDuration is after how long without a change a Lease is that of a replica which is gone.
+	LeaseDuration = 40 * time.Second
+	// directoryTimeout bounds a request.
+	directoryTimeout = 5 * time.Second
+	// maxPeers bounds how many other replicas are called.
+	maxPeers = 32
+)
+
+// roster is what one replica remembers of the Leases.
+type roster struct {
+	own     Record
+	renewed time.Time
+	// seen is since when each record has its version.
+	seen map[string]sighting
+	// failing is what went wrong last time, so that it is logged once.
+	failing string
+}
+
+type sighting struct {
+	version string
+	since   time.Time
+}
+
+// keepRoster keeps the record of this replica, and calls those of which there are records.
+func (p *Peers) keepRoster(ctx context.Context, own Record) {
+	r := &roster{own: own, seen: map[string]sighting{}}
+	ticker := p.o.Clock.NewTicker(listEvery)
+	defer ticker.Stop()
+	for {
+		err := p.turn(ctx, r)
+		if ctx.Err() != nil {
+			return
+		}
+		r.report(ctx, err)
+		rest := p.o.Clock.NewTimer(lookEvery)
+		select {
+		case <-ctx.Done():
+		case <-rest.C():
+		}
+		rest.Stop()
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.look:
+		case <-ticker.C():
+		}
+	}
+}
+
+// report logs when the Leases begin or cease to be out of reach.
+func (r *roster) report(ctx context.Context, err error) {
+	log := logr.FromContextOrDiscard(ctx)
+	switch {
+	case err != nil && r.failing == "":
+		r.failing = err.Error()
+		log.Error(err, "The Leases of the hub's replicas cannot be kept; replicas that know each other go on, and new ones are not found")
+	case err == nil && r.failing != "":
+		r.failing = ""
+		log.Info("The Leases of the hub's replicas are kept again")
+	}
+}
+
+// turn looks at the records once.
+func (p *Peers) turn(ctx context.Context, r *roster) error {
+	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
+	defer cancel()
+	if now := p.o.Clock.Now(); r.renewed.IsZero() || now.Sub(r.renewed) >= renewEvery {
+		if err := p.o.Directory.Renew(ctx, r.own); err != nil {
+			r.doubt(now)
+			return err
+		}
+		r.renewed = now
+	}
+	records, err := p.o.Directory.List(ctx)
+	if err != nil {
+		r.doubt(p.o.Clock.Now())
+		return err
+	}
+	p.meet(ctx, records)
+	return p.collect(ctx, r, records)
+}
+
+// doubt starts the time over after which a record counts as left behind: the others could not renew theirs, either.
+func (r *roster) doubt(now time.Time) {
+	for id, s := range r.seen {
+		s.since = now
+		r.seen[id] = s
+	}
+}
+
+// meet calls the replicas that are new, and drops those that have no record any more.
+func (p *Peers) meet(ctx context.Context, records []Record) {
+	slices.SortFunc(records, func(a, b Record) int { return cmp.Compare(a.ID, b.ID) })
+	listed := map[string]bool{}
+	var left []string
+	for _, record := range records {
+		if record.ID == p.me.id || record.validate() != nil || len(listed) == maxPeers {
+			continue
+		}
+		listed[record.ID] = true
+		p.mu.Lock()
+		old, is := p.known[record.ID]
+		p.mu.Unlock()
+		if is && old.record.Address == record.Address && old.record.Pin == record.Pin {
+			continue
+		}
+		if is {
+			p.drop(record.ID)
+		}
+		p.call(ctx, record)
+	}
+	for _, id := range p.all() {
+		if !listed[id] {
+			left = append(left, id)
+		}
+	}
+	p.drop(left...)
+}
+
+// collect deletes the records of replicas that are gone: they have not been renewed for long, and are not heard.
+func (p *Peers) collect(ctx context.Context, r *roster, records []Record) error {
+	now, seen := p.o.Clock.Now(), map[string]sighting{}
+	for _, record := range records {
+		before, is := r.seen[record.ID]
+		if !is || before.version != record.Version {
+			before = sighting{version: record.Version, since: now}
+		}
+		seen[record.ID] = before
+		if record.ID == p.me.id || now.Sub(before.since) < LeaseDuration || p.hears(record.ID) {
+			continue
+		}
+		if err := p.o.Directory.Remove(ctx, record); err != nil {
+			return err
+		}
+		logr.FromContextOrDiscard(ctx).Info("Another replica of the hub is gone", "replica", record.ID)
+	}
+	r.seen = seen
+	return nil
+}
+
+// advertised is by what address others find a listener.
+func advertised(ctx context.Context, told string, at net.Addr) string {
+	host, port, err := net.SplitHostPort(told)
+	if err != nil {
+		host, port = strings.Trim(told, "[]"), ""
+	}
+	if tcp, is := at.(*net.TCPAddr); is {
+		if port == "" {
+			port = strconv.Itoa(tcp.Port)
+		}
+		if host == "" && !tcp.IP.IsUnspecified() {
+			host = tcp.IP.String()
+		}
+	}
+	if host == "" {
+		host = outwardAddress(ctx)
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// outwardAddress is the address with which this machine would call others; nothing is sent to find out. Without a network it is the loopback
+// address.
+func outwardAddress(ctx context.Context) string {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "udp", "192.0.2.1:9")
+	if err == nil {
+		defer func() { _ = conn.Close() }()
+		if addr, is := conn.LocalAddr().(*net.UDPAddr); is && !addr.IP.IsUnspecified() {
+			return addr.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}

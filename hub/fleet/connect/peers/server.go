@@ -1,0 +1,262 @@
+package peers
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/logging"
+	"fairlead.dev/hub/fleet/connect/peers/view"
+	"fairlead.dev/hub/fleet/connect/peers/wire"
+)
+
+// linesPath is where a replica tells of its lines. All other paths are those of requests that are forwarded.
+const linesPath = "/lines"
+
+// How others are served.
+const (
+	headerTimeout = 10 * time.Second
+	// maxStrangers bounds connections that have not asked for anything yet.
+	maxStrangers = 64
+	// maxStrangersOfOne bounds those from one address. Known replicas are let in however many there are.
+	maxStrangersOfOne = 8
+	// maxStreams is how many streams of lines one replica may have: it may call again before the end of the last one is noticed.
+	maxStreams = 4
+	// lookRest is how long changes are collected, once one has been told.
+	lookRest = 50 * time.Millisecond
+)
+
+// server serves the other replicas.
+type server struct {
+	*http.Server
+
+	strangers strangers
+}
+
+// server returns what serves other replicas until the context ends.
+func (p *Peers) server(ctx context.Context, log logr.Logger) *server {
+	s := &server{strangers: strangers{isKnown: p.knows}}
+	s.Server = &http.Server{
+		Handler: http.HandlerFunc(p.serve), TLSConfig: p.me.tls(p.admit),
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: 2 * idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnState:   s.strangers.follow,
+		ErrorLog:    logging.Standard(log.V(1)),
+	}
+	return s
+}
+
+func (s *server) serve(l net.Listener) error { return s.Serve(tls.NewListener(l, s.TLSConfig)) }
+
+// admit says why the other end of a connection is no replica. It may be one that has just started.
+func (p *Peers) admit(pin string) error {
+	if _, known := p.replica(pin); known {
+		return nil
+	}
+	select {
+	case p.look <- struct{}{}:
+	default:
+	}
+	return errStranger
+}
+
+// replica is the name of the one that has a pin.
+func (p *Peers) replica(pin string) (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, other := range p.known {
+		if other.record.Pin == pin {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// knows says whether a replica has such an address, as far as their records have addresses and no names.
+func (p *Peers) knows(ip netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, other := range p.known {
+		host, _, _ := net.SplitHostPort(other.record.Address) // which was validated
+		if at, err := netip.ParseAddr(host); err == nil && at.Unmap() == ip {
+			return true
+		}
+	}
+	return false
+}
+
+// serve answers another replica.
+func (p *Peers) serve(w http.ResponseWriter, r *http.Request) {
+	// The connection may be older than the last look at the records.
+	id, known := p.replica(pinOf(r.TLS.PeerCertificates[0]))
+	switch {
+	case !known:
+		http.Error(w, "this hub has no such replica any more", http.StatusForbidden)
+	case r.URL.Path == linesPath && r.Method == http.MethodGet:
+		p.serveLines(w, r, id)
+	case r.Header.Get(contract.HopHeader) != contract.FirstHop:
+		http.Error(w, "a request of another replica must say that it is forwarded for the first time", http.StatusLoopDetected)
+	default:
+		p.o.Handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), forwarded{}, true)))
+	}
+}
+
+// serveLines tells another replica of the lines of this one, for as long as it takes what is said.
+func (p *Peers) serveLines(w http.ResponseWriter, r *http.Request, id string) {
+	if !p.acquire(id) {
+		http.Error(w, "this replica tells you of its lines already", http.StatusTooManyRequests)
+		return
+	}
+	defer p.release(id)
+	if err := p.tell(r.Context(), w, id); err != nil {
+		logr.FromContextOrDiscard(r.Context()).V(1).Info("Another replica of the hub takes nothing", "replica", id, "reason", err.Error())
+	}
+}
+
+func (p *Peers) acquire(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.streams[id] >= maxStreams {
+		return false
+	}
+	p.streams[id]++
+	return true
+}
+
+func (p *Peers) release(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.streams[id]--; p.streams[id] == 0 {
+		delete(p.streams, id)
+	}
+}
+
+// tell writes all lines, then what changes.
+func (p *Peers) tell(ctx context.Context, w http.ResponseWriter, id string) error {
+	out := http.NewResponseController(w)
+	write := func(messages ...wire.Message) error {
+		// A replica that takes nothing is as good as gone.
+		if err := out.SetWriteDeadline(p.o.Clock.Now().Add(silence)); err != nil {
+			return err
+		}
+		for _, m := range messages {
+			data, err := wire.Encode(m)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(data); err != nil {
+				return err
+			}
+		}
+		return out.Flush()
+	}
+	changes := make(chan struct{}, 1)
+	stop := p.o.Lines.OnChange(func(string) {
+		select {
+		case changes <- struct{}{}:
+		default: // it will be looked at all of them
+		}
+	})
+	defer stop()
+	var told view.Told
+	if err := write(append(told.Tell(p.o.Lines.States(), p.o.Clock.Now()), wire.Message{Synced: true, Beat: p.beat(id)})...); err != nil {
+		return err
+	}
+	ticker := p.o.Clock.NewTicker(beatEvery)
+	defer ticker.Stop()
+	changed, rest := (<-chan struct{})(changes), (<-chan time.Time)(nil)
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			err = write(wire.Message{Beat: p.beat(id)})
+		case <-changed:
+			err = write(told.Tell(p.o.Lines.States(), p.o.Clock.Now())...)
+			changed, rest = nil, p.o.Clock.After(lookRest)
+		case <-rest:
+			changed, rest = changes, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// beat is how this replica is, as another one is told.
+func (p *Peers) beat(id string) *wire.Beat {
+	return &wire.Beat{Elected: p.elected(), Hears: p.hears(id)}
+}
+
+// errCrowd says that too many connections wait.
+var errCrowd = errors.New("too many connections have asked for nothing yet")
+
+// strangers counts connections that have not asked for anything yet, and ends new ones when there are too many, of all or of one address. The
+// zero value has none.
+type strangers struct {
+	// isKnown says whether an address is that of a replica, whose connections are let in; nil knows none.
+	isKnown func(netip.Addr) bool
+
+	mu    sync.Mutex
+	conns map[net.Conn]netip.Addr
+	from  map[netip.Addr]int
+}
+
+// follow implements http.Server.ConnState.
+func (s *strangers) follow(conn net.Conn, state http.ConnState) {
+	if state != http.StateNew {
+		s.remove(conn)
+		return
+	}
+	if err := s.add(conn); err != nil {
+		_ = conn.Close()
+	}
+}
+
+func (s *strangers) add(conn net.Conn) error {
+	ip := addressOf(conn)
+	if s.isKnown != nil && s.isKnown(ip) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.conns) >= maxStrangers || s.from[ip] >= maxStrangersOfOne {
+		return errCrowd
+	}
+	if s.conns == nil {
+		s.conns, s.from = map[net.Conn]netip.Addr{}, map[netip.Addr]int{}
+	}
+	s.conns[conn] = ip
+	s.from[ip]++
+	return nil
+}
+
+func (s *strangers) remove(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ip, is := s.conns[conn]
+	if !is {
+		return
+	}
+	delete(s.conns, conn)
+	if s.from[ip]--; s.from[ip] == 0 {
+		delete(s.from, ip)
+	}
+}
+
+// addressOf is the address of the other end.
+func addressOf(conn net.Conn) netip.Addr {
+	if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+		return at.Addr().Unmap()
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,227 @@
+package peers
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/fleet/connect/peers/wire"
+)
+
+func TestStrangersAreRefused(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d := &registers{}
+	served := make(chan string, 10)
+	one := start(t, "hub-1", d, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { served <- r.URL.Path }))
+	two := start(t, "hub-2", d, nothing())
+	hears(t, one, two)
+	at := "https://" + d.record(one.ID()).Address
+
+	ask := func(config *tls.Config, header http.Header) (int, error) {
+		transport := &http.Transport{TLSClientConfig: config}
+		defer transport.CloseIdleConnections()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/apis", nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		req.Header = header
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	anybody := func(string) error { return nil }
+	stranger, err := newIdentity("hub-1", time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	once := http.Header{contract.HopHeader: {contract.FirstHop}}
+	_, err = ask(stranger.tls(anybody), once)
+	g.Expect(err).To(HaveOccurred(), "a key that stands in no Lease")
+	nobody := stranger.tls(anybody)
+	nobody.Certificates = nil
+	_, err = ask(nobody, once)
+	g.Expect(err).To(HaveOccurred(), "no key at all")
+	status, err := ask(two.me.tls(anybody), http.Header{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(Equal(http.StatusLoopDetected), "a replica that does not say how often a request was forwarded")
+	g.Expect(served).To(BeEmpty())
+	status, err = ask(two.me.tls(anybody), once)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(Equal(http.StatusOK))
+
+	// A replica that is not what the Lease says.
+	g.Expect(d.Renew(t.Context(), Record{ID: "hub-9", Address: d.record(one.ID()).Address, Pin: stranger.pin})).To(Succeed())
+	eventually(t, func(g Gomega) { g.Expect(two.Transport("hub-9")).NotTo(BeNil()) })
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://line/secret", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = two.Transport("hub-9").RoundTrip(req) //nolint:bodyclose // there is none
+	g.Expect(err).To(MatchError(errStranger))
+	g.Expect(served).To(Receive(Equal("/apis")))
+	g.Expect(served).To(BeEmpty())
+}
+
+// TestASilentReplicaIsLost has a replica that says something and then nothing, one that never stops saying nonsense, and one that never answers.
+func TestASilentReplicaIsLost(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d := &registers{}
+	fake := func(name string, h http.HandlerFunc) {
+		me, err := newIdentity(name, time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		server := httptest.NewUnstartedServer(h)
+		server.TLS = me.tls(func(string) error { return nil })
+		server.StartTLS()
+		t.Cleanup(func() {
+			server.CloseClientConnections()
+			server.Close()
+		})
+		g.Expect(d.Renew(t.Context(), Record{ID: name, Address: server.Listener.Addr().String(), Pin: me.pin})).To(Succeed())
+	}
+	var mu sync.Mutex
+	calls := map[string]int{}
+	called := func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls[name]++
+	}
+	fake("silent", func(w http.ResponseWriter, r *http.Request) {
+		called("silent")
+		data, err := wire.Encode(wire.Message{Synced: true, Lines: []wire.Line{{Cluster: "edge-1", Up: true}}, Beat: &wire.Beat{Elected: true, Hears: true}})
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if errors.Join(err, http.NewResponseController(w).Flush()) == nil {
+			<-r.Context().Done()
+		}
+	})
+	fake("endless", func(w http.ResponseWriter, _ *http.Request) {
+		called("endless")
+		for {
+			if _, err := w.Write(bytes.Repeat([]byte("a"), 4096)); err != nil {
+				return
+			}
+		}
+	})
+	fake("mute", func(_ http.ResponseWriter, r *http.Request) {
+		called("mute")
+		<-r.Context().Done()
+	})
+	one := start(t, "hub-1", d, nothing(), func(p *Peers) { p.silence = 500 * time.Millisecond })
+	// Each is called again and again: whatever it does, a call ends.
+	eventually(t, func(g Gomega) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, name := range []string{"silent", "endless", "mute"} {
+			g.Expect(calls[name]).To(BeNumerically(">", 1), name)
+		}
+	})
+	eventually(t, func(g Gomega) {
+		said, known := one.Line("edge-1")
+		g.Expect(known).To(BeTrue())
+		g.Expect(said.Up).To(BeFalse())
+		g.Expect(said.Goodbye).To(BeTrue())
+	})
+}
+
+// TestTheLeaseOfAReplicaThatIsGoneIsDeleted goes by what the others see, not by clocks.
+func TestTheLeaseOfAReplicaThatIsGoneIsDeleted(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d := &registers{}
+	g.Expect(d.Renew(t.Context(), Record{ID: "gone"})).To(Succeed())
+	g.Expect(d.Renew(t.Context(), Record{ID: "there"})).To(Succeed())
+	p := &Peers{o: Options{Directory: d, Clock: clock.RealClock{}}, me: identity{id: "hub-1"}}
+	roster := &roster{seen: map[string]sighting{}}
+	look := func(ago time.Duration) {
+		for id, s := range roster.seen {
+			s.since = s.since.Add(-ago)
+			roster.seen[id] = s
+		}
+		records, err := d.List(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(p.collect(t.Context(), roster, records)).To(Succeed())
+	}
+	look(0)
+	look(LeaseDuration / 2)
+	g.Expect(d.Renew(t.Context(), Record{ID: "there"})).To(Succeed())
+	look(0)
+	g.Expect(d.ids()).To(Equal([]string{"gone", "there"}))
+	look(LeaseDuration / 2)
+	g.Expect(d.ids()).To(Equal([]string{"there"}))
+	roster.doubt(time.Now())
+	look(LeaseDuration / 2)
+	g.Expect(d.ids()).To(Equal([]string{"there"}), "the Leases were out of reach: nobody could renew one")
+	look(LeaseDuration / 2)
+	g.Expect(d.ids()).To(BeEmpty())
+}
+
+func TestStrangersDoNotCrowd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d := &registers{}
+	one := start(t, "hub-1", d, nothing())
+	eventually(t, func(g Gomega) { g.Expect(d.ids()).To(ContainElement(one.ID())) })
+	at := d.record(one.ID()).Address
+	for range maxStrangers + 1 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = conn.Close() }()
+		if _, err := conn.Write([]byte{22}); err != nil {
+			return // that one was too many
+		}
+	}
+	eventually(t, func(g Gomega) {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = conn.Close() }()
+		g.Expect(conn.SetReadDeadline(time.Now().Add(time.Second))).To(Succeed())
+		_, err = conn.Read(make([]byte, 1))
+		timeout := net.Error(nil)
+		g.Expect(errors.As(err, &timeout) && timeout.Timeout()).To(BeFalse(), "it is ended at once")
+	})
+}
+
+// silentConn is a connection that says nothing.
+type silentConn struct {
+	net.Conn
+	from string
+}
+
+func (c *silentConn) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.from))
+}
+
+func TestOneAddressIsNoCrowd(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	known := netip.MustParseAddr("10.0.0.2")
+	s := strangers{isKnown: func(ip netip.Addr) bool { return ip == known }}
+	first := &silentConn{from: "192.0.2.1:1"}
+	g.Expect(s.add(first)).To(Succeed())
+	for range maxStrangersOfOne - 1 {
+		g.Expect(s.add(&silentConn{from: "192.0.2.1:1"})).To(Succeed())
+	}
+	g.Expect(s.add(&silentConn{from: "192.0.2.1:1"})).To(MatchError(errCrowd))
+	g.Expect(s.add(&silentConn{from: "192.0.2.2:1"})).To(Succeed(), "others are let in")
+	s.remove(first)
+	s.remove(first)
+	g.Expect(s.add(first)).To(Succeed())
+	g.Expect(s.add(first)).To(MatchError(errCrowd))
+	for i := range 2 * maxStrangers {
+		_ = s.add(&silentConn{from: fmt.Sprintf("198.51.100.%d:1", i)})
+	}
+	g.Expect(s.conns).To(HaveLen(maxStrangers))
+	g.Expect(s.add(&silentConn{from: "[::ffff:10.0.0.2]:1"})).To(Succeed(), "a replica is let in through any crowd")
+}

@@ -1,0 +1,39 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"fairlead.dev/hub/fleet/connect/lines"
+	"fairlead.dev/hub/fleet/connect/peers/wire"
+)
+
+// Told is what another replica was told of the lines of this one.
+type Told struct{ states map[string]lines.State }
+
+// Tell returns the messages by which the other knows all lines as they are now, and remembers that it does.
+func (t *Told) Tell(states []lines.State, now time.Time) []wire.Message {
+	ago := func(at time.Time) int64 { return max(now.Sub(at).Milliseconds(), 0) }
+	var news []wire.Line
+	is := make(map[string]lines.State, len(states))
+	for _, s := range states {
+		is[s.Cluster] = s
+		if before, told := t.states[s.Cluster]; told && before == s {
+			continue
+		}
+		l := wire.Line{Cluster: s.Cluster, Up: s.Up, SinceAgo: ago(s.Since), Goodbye: s.Goodbye, Presence: s.Presence, Operators: s.Operators}
+		if !s.Up {
+			l.LostAgo = ago(s.Lost)
+		}
+		news = append(news, l)
+	}
+	var gone []string
+	for name := range t.states {
+		if _, still := is[name]; !still {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	t.states = is
+	return wire.Split(news, gone)
+}

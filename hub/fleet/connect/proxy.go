@@ -1,0 +1,260 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/logging"
+	"fairlead.dev/hub/fleet/connect/hygiene"
+	"fairlead.dev/hub/fleet/connect/lines"
+	"fairlead.dev/hub/fleet/connect/route"
+)
+
+// How long an answer of a member may take to begin, after the whole request was sent: reads are answered at once, writes may wait
+// for what admits them, for as long as an API server gives them itself.
+const (
+	readPatience  = 10 * time.Second
+	writePatience = 60 * time.Second
+	// logPatience is the same for logs: one that is followed begins with its first line, and agents notice an API that is gone.
+	logPatience = 24 * time.Hour
+)
+
+// tooMany is after how long it is worth another try to somebody who has too much open.
+const tooMany = time.Second
+
+// hop is the value of contract.HopHeader on a request that another replica has forwarded.
+const hop = "1"
+
+// passage is one request on its way to a member.
+type passage struct {
+	target  route.Target
+	caller  hygiene.Caller
+	upgrade string
+	// forwarded says that another replica has sent it here.
+	forwarded bool
+	// through is the line, or the way to the replica that has it.
+	through http.RoundTripper
+	// line is the line, if it is one of ours.
+	line *lines.Line
+	// cut ends the request, for a reason.
+	cut context.CancelCauseFunc
+}
+
+// proxy sends a request of an operator to the API of a member. The API server has checked that the operator may.
+func (s *Server) proxy(w http.ResponseWriter, r *http.Request, target route.Target, who caller) {
+	p := passage{target: target, caller: hygiene.Caller{User: who.name, Groups: who.groups, Request: newName()}, upgrade: upgradeOf(r.Header)}
+	cluster, err := s.cluster(r.Context(), target.Cluster)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonServiceUnavailable, cluster: target.Cluster, message: fmt.Sprintf("reading the cluster %s: %v", target.Cluster, err), retry: tooMany})
+		return
+	case err != nil || cluster.UID == "":
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonNotFound, cluster: target.Cluster, message: fmt.Sprintf("there is no cluster %s", target.Cluster)})
+		return
+	}
+	verbs := []string{verbOf(r.Method)}
+	if p.upgrade != "" && verbs[0] != "create" {
+		// To read is not to run commands, which clients ask for by a GET as well.
+		verbs = append(verbs, "create")
+		may, err := s.Review(r.Context(), who.may("create", contract.ConnectClustersResource, contract.ProxySubresource, target.Cluster))
+		if err != nil {
+			s.refuse(w, r, refusal{reason: metav1.StatusReasonServiceUnavailable, cluster: target.Cluster, message: fmt.Sprintf("asking whether %s may create clusters/proxy of %s: %v", who.name, target.Cluster, err), retry: tooMany})
+			return
+		}
+		if !may {
+			s.refuse(w, r, refusal{reason: metav1.StatusReasonForbidden, cluster: target.Cluster, message: notAllowed(who.name, "create", target.Cluster)})
+			return
+		}
+	}
+	ctx, cut := context.WithCancelCause(r.Context())
+	defer cut(nil)
+	defer s.open.add(&openRequest{who: who, cluster: target.Cluster, verbs: verbs, began: s.Clock.Now(), cut: cut})()
+	p.cut = cut
+	s.pass(w, r.WithContext(ctx), p)
+}
+
+// ServePeer answers a request that another replica has forwarded, which has authenticated itself as such: the headers of
+// contract say who asks. It goes into a line of this replica, or nowhere.
+func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
+	target, err := route.Split(r.URL.EscapedPath())
+	if err != nil || target.Kind != route.Proxy {
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonNotFound, message: "replicas of a hub forward requests to members, and nothing else"})
+		return
+	}
+	p := passage{target: target, upgrade: upgradeOf(r.Header), forwarded: true, caller: hygiene.Caller{
+		User: r.Header.Get(contract.UserHeader), Groups: r.Header.Values(contract.GroupHeader), Request: r.Header.Get(contract.RequestHeader),
+	}}
+	if p.caller.User == "" || p.caller.Request == "" {
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonForbidden, message: "the other replica of the hub did not say who asks", cluster: target.Cluster})
+		return
+	}
+	if r.Header.Get(contract.HopHeader) != hop {
+		s.refuse(w, r, refusal{reason: reasonLoop, message: "a request is forwarded once", cluster: target.Cluster})
+		return
+	}
+	ctx, cut := context.WithCancelCause(r.Context())
+	defer cut(nil)
+	p.cut = cut
+	s.pass(w, r.WithContext(ctx), p)
+}
+
+// pass sends a request into the line of its cluster, here or at another replica.
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, p passage) {
+	if no := s.find(&p); no != nil {
+		s.refuse(w, r, *no)
+		return
+	}
+	counter := s.requests
+	if p.upgrade != "" || staysOpen(r) {
+		counter = s.streams
+	}
+	release, exceeded := counter.Acquire(p.target.Cluster, p.caller.User)
+	if exceeded != nil {
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonTooManyRequests, message: exceeded.Message, cluster: p.target.Cluster, retry: tooMany})
+		return
+	}
+	defer release()
+	log := s.Log.V(1)
+	if p.upgrade != "" {
+		log = s.Log
+	}
+	log.Info("Sending a request to a member", "Cluster", p.target.Cluster, "user", p.caller.User, "method", r.Method, "path", p.target.Rest,
+		"request", p.caller.Request, "auditID", r.Header.Get("Audit-Id"), "upgrade", p.upgrade)
+	w.Header().Set(contract.RequestHeader, p.caller.Request)
+	proxy := httputil.ReverseProxy{
+		Rewrite:        func(pr *httputil.ProxyRequest) { rewrite(pr, p) },
+		Transport:      &carrier{server: s, passage: p},
+		FlushInterval:  -1,
+		ModifyResponse: func(resp *http.Response) error { return s.checkAnswer(resp, p) },
+		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { s.failed(w, r, p, err) },
+		ErrorLog:       logging.Standard(s.Log.V(1)),
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// find finds the line of a cluster, or the replica that has it.
+func (s *Server) find(p *passage) *refusal {
+	cluster := p.target.Cluster
+	all := s.Lines.Lines(cluster)
+	for _, a := range slices.Backward(all) {
+		if !isLeaving(a.Client) {
+			p.line, p.through = a, a.Client
+			return nil
+		}
+	}
+	if s.Peers != nil {
+		replica, ok := s.Peers.Holder(cluster)
+		if ok && p.forwarded {
+			return &refusal{reason: reasonLoop, cluster: cluster, message: fmt.Sprintf("the line of %s is at replica %s by now: try again", cluster, replica)}
+		}
+		if ok {
+			if p.through = s.Peers.Transport(replica); p.through != nil {
+				return nil
+			}
+		}
+	}
+	return &refusal{reason: metav1.StatusReasonServiceUnavailable, cluster: cluster, message: s.notConnected(cluster), retry: tooMany}
+}
+
+// isLeaving says whether a line takes no more requests.
+func isLeaving(c lines.Client) bool {
+	if l, ok := c.(interface{ Leaving() <-chan struct{} }); ok {
+		select {
+		case <-l.Leaving():
+			return true
+		default:
+		}
+	}
+	return false
+}
+
+// notConnected says why nothing can be sent to a cluster.
+func (s *Server) notConnected(cluster string) string {
+	state, known := s.Lines.State(cluster)
+	switch {
+	case !known:
+		return fmt.Sprintf("%s is not connected: its agent has opened no line since this hub started; look at the agent there, one of a version without lines has none", cluster)
+	case state.Lost.IsZero():
+		return fmt.Sprintf("%s is not connected: its agent is opening a new line", cluster)
+	case state.Goodbye:
+		return fmt.Sprintf("%s is not connected: its agent was stopped %s ago", cluster, duration.HumanDuration(max(0, s.Clock.Now().Sub(state.Lost))))
+	default:
+		return fmt.Sprintf("%s is not connected: line lost %s ago", cluster, duration.HumanDuration(max(0, s.Clock.Now().Sub(state.Lost))))
+	}
+}
+
+// rewrite makes of a request what goes into a line, or to the replica that has it.
+func rewrite(pr *httputil.ProxyRequest, p passage) {
+	prefix := contract.LineProxyPrefix
+	if p.line == nil {
+		prefix = contract.ClusterProxyPath(p.target.Cluster)
+	}
+	raw := prefix + p.target.Rest
+	plain, err := url.PathUnescape(raw)
+	if err != nil { // route.Split has unescaped it before
+		plain = raw
+	}
+	pr.Out.URL = &url.URL{Scheme: "http", Host: "line", Path: plain, RawPath: raw, RawQuery: pr.Out.URL.RawQuery}
+	pr.Out.Host = ""
+	pr.Out.Trailer = nil
+	hygiene.Request(pr.Out.Header, p.caller, p.upgrade)
+	if p.line == nil {
+		pr.Out.Header.Set(contract.HopHeader, hop)
+	}
+}
+
+// upgradeOf is what a request upgrades to; empty if it does not.
+func upgradeOf(h http.Header) string {
+	for _, value := range h.Values("Connection") {
+		for token := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
+				return h.Get("Upgrade")
+			}
+		}
+	}
+	return ""
+}
+
+// staysOpen says whether a request is answered until somebody ends it.
+func staysOpen(r *http.Request) bool {
+	query := r.URL.Query()
+	is := func(name string) bool {
+		value := query.Get(name)
+		return query.Has(name) && value != "false" && value != "0"
+	}
+	return is("watch") || is("follow")
+}
+
+// verbOf is what a request does, as the rights are named.
+func verbOf(method string) string {
+	switch method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		return "delete"
+	case http.MethodGet, http.MethodHead:
+		return "get"
+	default:
+		return strings.ToLower(method)
+	}
+}
+
+func notAllowed(user, verb, cluster string) string {
+	return fmt.Sprintf("%s may not %s clusters/proxy of %s", user, verb, cluster)
+}
