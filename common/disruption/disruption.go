@@ -22,6 +22,9 @@ const (
 	Wait = 15 * time.Second
 )
 
+// DefaultSilence is after how much silence the hub gives up a member that has nothing but its lease.
+const DefaultSilence = 40 * time.Second
+
 // Respite is how long a member that fell silent with most others has, once the hub believes
 // again, to come back: they come one after the other.
 const Respite = 2 * time.Minute
@@ -134,6 +137,21 @@ func awaited(c *clusterv1alpha1.Cluster, now time.Time) (time.Time, bool) {
 		until = said.LastTransitionTime.Add(Respite)
 	}
 	return until, now.Before(until)
+}
+
+// Counts is from when on the silence of a cluster may be acted on, given after how much of it the hub gives up members
+// that have nothing but their lease; zero if it is not silent. That the line of an agent was lost is known within seconds,
+// long before leases tell whether the others are heard: whatever is hard to take back waits until they would.
+func Counts(c *clusterv1alpha1.Cluster, silence time.Duration) time.Time {
+	since := Since(c)
+	if since.IsZero() {
+		return since
+	}
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready.Reason == clusterv1alpha1.ReasonAgentDisconnected {
+		return since.Add(silence)
+	}
+	return since
 }
 
 // Since is when a cluster fell silent; zero if it did not.

@@ -40,6 +40,8 @@ type Deps struct {
 	Events kube.EventSink
 	// Clock is the hub's clock, by which silence is measured.
 	Clock clock.PassiveClock
+	// Lines are the lines that agents keep open to the hub; nil if the hub takes none.
+	Lines Lines
 	// Workers is how many Clusters are handled at once; 0 means the default.
 	Workers int
 	// MonitorPeriod is how late a look at a silent cluster may come and still be
@@ -62,6 +64,7 @@ type Reconciler struct {
 	clock     clock.PassiveClock
 	options   health.Options
 	states    *clusterStates
+	lines     *lineTracker
 	// warned has the warnings about Clusters, by name, and about policies, by UID.
 	warned kube.WarnOnce[string]
 }
@@ -72,6 +75,10 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 	if deps.ExecutionNamespacePrefix == "" || deps.Events == nil || deps.Clock == nil {
 		return nil, errors.New("making the cluster stage: prefix of execution namespaces, events and clock are needed")
 	}
+	grace, firstGrace := orDefault(deps.GracePeriod, DefaultGracePeriod), time.Duration(0)
+	if deps.Lines != nil {
+		firstGrace = grace * 3 / 2
+	}
 	return &Reconciler{
 		hubClient: hubClient,
 		hubReader: hubReader,
@@ -80,10 +87,13 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 		clock:     deps.Clock,
 		options: health.Options{
 			Period:       orDefault(deps.MonitorPeriod, DefaultMonitorPeriod),
-			Grace:        orDefault(deps.GracePeriod, DefaultGracePeriod),
+			Grace:        grace,
 			StartupGrace: orDefault(deps.StartupGracePeriod, DefaultStartupGracePeriod),
+			FirstGrace:   firstGrace,
+			LineGrace:    health.DefaultLineGrace,
 		},
 		states: newClusterStates(),
+		lines:  newLineTracker(deps.Lines, deps.Clock),
 	}, nil
 }
 
@@ -113,6 +123,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	result := ctrl.Result{RequeueAfter: decision.RecheckAfter}
+	if decision.Unstable > 0 {
+		ctrl.LoggerFrom(ctx).Info("Losing the line of the agent again and again", "losses", decision.Unstable)
+		r.events(lineUnstable(shared, decision.Unstable))
+	}
 	if r.onlyAlive(ctx, shared, decision) {
 		r.states.keep(shared, decision.Memory)
 		return result, nil
@@ -155,11 +169,14 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if err != nil {
 		return health.Decision{}, err
 	}
+	line, suspect := r.lines.of(cluster.Name)
 	in := health.Input{
 		Now:        r.clock.Now(),
 		Ready:      meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady),
 		Generation: cluster.Generation,
 		Renewed:    renewed,
+		Line:       line,
+		Suspect:    suspect,
 		Memory:     r.states.of(cluster),
 		Options:    r.options,
 	}
@@ -172,6 +189,7 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 		r.states.startOver(cluster, in.Now)
 		return health.Decision{}, err
 	}
+	in.Line, in.Suspect = r.lines.of(cluster.Name)
 	return health.Decide(in), nil
 }
 

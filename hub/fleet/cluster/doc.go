@@ -1,7 +1,8 @@
 // Package cluster keeps the hub's record of each member: where its Works are, whether
 // it is heard from, which taints follow, and its removal.
 //
-//	Reads:     Clusters; leases in karmada-cluster; ClusterTaintPolicies; namespaces, and
+//	Reads:     Clusters; leases in karmada-cluster; which agents have a line open to the hub, which is not
+//	           written anywhere; ClusterTaintPolicies; namespaces, and
 //	           when a Cluster is deleted, its Works and the targets of all bindings.
 //	Writes:    execution namespaces; the finalizer, the execution namespace and the usual
 //	           capacity of a Cluster (annotations).

@@ -24,6 +24,7 @@ const (
 	reasonTaintFailed      = "TaintClusterFailed"
 	reasonRemovalWaits     = "ClusterRemovalWaits"
 	reasonFlapping         = "ClusterFlapping"
+	reasonLineUnstable     = "LineUnstable"
 	reasonCapacityJumped   = "CapacityJumped"
 	reasonPolicyInvalid    = "ClusterTaintPolicyInvalid"
 )
@@ -34,6 +35,7 @@ const (
 	actionTainting  = "Tainting"
 	actionRemoving  = "Removing"
 	actionComparing = "Comparing"
+	actionHearing   = "Hearing"
 )
 
 func normal(cluster *clusterv1alpha1.Cluster, reason, action, note string) kube.Event {
@@ -71,6 +73,9 @@ func notReady(cluster *clusterv1alpha1.Cluster, ready *metav1.Condition) kube.Ev
 	switch {
 	case ready.Reason == clusterv1alpha1.ReasonClusterStatusNeverUpdated:
 		note = fmt.Sprintf("Cluster %s has not been heard from since it joined; look whether its agent runs and reaches the hub.", cluster.Name)
+	case ready.Reason == clusterv1alpha1.ReasonAgentDisconnected:
+		note = fmt.Sprintf("The line of cluster %s to the hub was lost and is not back: its agent was stopped, or its machine or network failed. "+
+			"What runs there goes on, nothing new is sent. Look whether the agent runs and reaches the hub.", cluster.Name)
 	case ready.Status == metav1.ConditionUnknown:
 		note = fmt.Sprintf("Cluster %s is no longer heard from; what runs there goes on, nothing new is sent. "+
 			"Look whether its agent runs and reaches the hub.", cluster.Name)
@@ -85,6 +90,13 @@ func settling(cluster *clusterv1alpha1.Cluster, silences int, until time.Time) k
 	return warning(cluster, reasonFlapping, actionTainting,
 		fmt.Sprintf("Cluster %s is back, but fell silent %d times of late: its taints stay until %s if it does not again. "+
 			"Look at the network between it and the hub.", cluster.Name, silences, until.UTC().Format(time.RFC3339)))
+}
+
+// lineUnstable tells of a line that is lost again and again, be the cluster Ready or not.
+func lineUnstable(cluster *clusterv1alpha1.Cluster, losses int) kube.Event {
+	return warning(cluster, reasonLineUnstable, actionHearing,
+		fmt.Sprintf("The line of cluster %s to the hub was lost %d times within ten minutes, and with it whatever operators had open. "+
+			"Look for a proxy or firewall between them that ends connections after a while or when they are idle.", cluster.Name, losses))
 }
 
 // warningOf tells a warning about a Cluster from one about an earlier Cluster of its name.

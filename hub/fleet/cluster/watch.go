@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -22,7 +23,7 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// register says what wakes the stage: Clusters, their leases, policies that taint them,
+// register says what wakes the stage: Clusters, their leases and lines, policies that taint them,
 // and execution namespaces that come or go.
 func (r *Reconciler) register(mgr manager.Manager, workers int) error {
 	err := kube.NewController(mgr, "cluster", workers).
@@ -30,6 +31,7 @@ func (r *Reconciler) register(mgr manager.Manager, workers int) error {
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOfLease), builder.WithPredicates(agentLeases())).
 		Watches(&policyv1alpha1.ClusterTaintPolicy{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfNamespace), builder.WithPredicates(comesOrGoes())).
+		WatchesRawSource(source.TypedFunc[ctrl.Request](r.lines.follow)).
 		Complete(kube.QuietConflicts(r))
 	if err != nil {
 		return fmt.Errorf("registering the cluster stage: %w", err)

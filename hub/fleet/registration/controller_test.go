@@ -174,7 +174,7 @@ func (h *hub) askAs(ctx context.Context, c client.Client, cluster, memberID, joi
 			ExpirationSeconds: new(int32(contract.CertificateLifetimeSeconds)),
 		},
 	}
-	h.g.Eventually(func() error { return c.Create(ctx, csr) }).WithTimeout(10 * time.Second).Should(Succeed())
+	h.g.Eventually(func() error { return c.Create(ctx, csr) }).WithTimeout(time.Minute).Should(Succeed())
 	return csr.Name
 }
 
@@ -238,7 +238,7 @@ func TestAMemberJoinsAndGetsItsRights(t *testing.T) {
 		csr := &certificatesv1.CertificateSigningRequest{}
 		g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
 		g.Expect(csr.Status.Certificate).NotTo(BeEmpty())
-	}).WithTimeout(20 * time.Second).Should(Succeed())
+	}).WithTimeout(time.Minute).Should(Succeed())
 }
 
 func TestAnAgentMayDoItsWorkAndNoMore(t *testing.T) {
@@ -263,7 +263,7 @@ func TestAnAgentMayDoItsWorkAndNoMore(t *testing.T) {
 	}
 	h.g.Eventually(func() error {
 		return agent.Get(ctx, client.ObjectKey{Name: "mine"}, &clusterv1alpha1.Cluster{})
-	}).WithTimeout(20 * time.Second).Should(Succeed())
+	}).WithTimeout(time.Minute).Should(Succeed())
 
 	tests := map[string]struct {
 		do   func() error
@@ -449,7 +449,7 @@ func TestAMemberComesBackAndAnAgentRenews(t *testing.T) {
 		}
 	}
 	h.g.Eventually(func() error { return former.Get(ctx, client.ObjectKey{Name: "back"}, &clusterv1alpha1.Cluster{}) }).
-		WithTimeout(20*time.Second).Should(MatchError(ContainSubstring("forbidden")), "rights belong to the last join")
+		WithTimeout(time.Minute).Should(MatchError(ContainSubstring("forbidden")), "rights belong to the last join")
 	join := record.JoinOf(h.cluster(ctx, "back").Annotations)
 	name := h.askAs(ctx, h.asAgent("back"), "back", "member-back", join)
 	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())

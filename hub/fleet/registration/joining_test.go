@@ -52,7 +52,7 @@ func TestTheCertificateOfAnAgentIsRecorded(t *testing.T) {
 		csr := &certificatesv1.CertificateSigningRequest{}
 		g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
 		g.Expect(csr.Status.Certificate).NotTo(BeEmpty())
-	}).WithTimeout(20 * time.Second).Should(Succeed())
+	}).WithTimeout(time.Minute).Should(Succeed())
 
 	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
 	cluster := h.cluster(ctx, "recorded")
@@ -135,7 +135,7 @@ func TestAClusterThatIsForgottenIsLockedOutAtOnce(t *testing.T) {
 	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
 	agent := h.asAgent("gone")
 	works := func() error { return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-gone")) }
-	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(Succeed())
+	h.g.Eventually(works).WithTimeout(time.Minute).Should(Succeed())
 	cluster := h.cluster(ctx, "gone")
 	cluster.Finalizers = []string{contract.ClusterFinalizer} // as the cluster stage does
 	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
@@ -150,9 +150,9 @@ func TestAClusterThatIsForgottenIsLockedOutAtOnce(t *testing.T) {
 	cluster = h.cluster(ctx, "gone")
 	h.g.Expect(cluster.DeletionTimestamp).NotTo(BeNil())
 	forbidden := MatchError(ContainSubstring("forbidden"))
-	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(forbidden)
+	h.g.Eventually(works).WithTimeout(time.Minute).Should(forbidden)
 	h.g.Eventually(func() error { return agent.Get(ctx, client.ObjectKey{Name: "gone"}, &clusterv1alpha1.Cluster{}) }).
-		WithTimeout(20 * time.Second).Should(forbidden)
+		WithTimeout(time.Minute).Should(forbidden)
 
 	t.Run("and stays so when somebody gives the rights back", func(t *testing.T) {
 		g := NewWithT(t)
@@ -161,14 +161,14 @@ func TestAClusterThatIsForgottenIsLockedOutAtOnce(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = r.Reconcile(ctx, h.cluster(ctx, "gone"))
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Eventually(works).WithTimeout(20 * time.Second).Should(forbidden)
+		g.Eventually(works).WithTimeout(time.Minute).Should(forbidden)
 	})
 	t.Run("its agent is told", func(t *testing.T) {
 		g := NewWithT(t)
 		told := &corev1.ConfigMap{}
 		g.Eventually(func() error {
 			return agent.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName("gone")}, told)
-		}).WithTimeout(20 * time.Second).Should(Succeed())
+		}).WithTimeout(time.Minute).Should(Succeed())
 		g.Expect(told.Data).To(HaveKeyWithValue(contract.RetiredMemberKey, "member-gone"))
 		g.Expect(agent.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(contract.ClusterNamespace))).To(forbidden)
 	})
@@ -212,7 +212,7 @@ func TestAClusterThatIsDeletedIsForgotten(t *testing.T) {
 	works := func() error {
 		return agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-erased"))
 	}
-	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(Succeed())
+	h.g.Eventually(works).WithTimeout(time.Minute).Should(Succeed())
 	cluster := h.cluster(ctx, "erased")
 	cluster.Finalizers = []string{contract.ClusterFinalizer} // as the cluster stage does
 	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
@@ -223,7 +223,7 @@ func TestAClusterThatIsDeletedIsForgotten(t *testing.T) {
 		_, err := leaving.Reconcile(ctx, h.cluster(ctx, "erased"))
 		h.g.Expect(err).NotTo(HaveOccurred())
 	}
-	h.g.Eventually(works).WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("forbidden")))
+	h.g.Eventually(works).WithTimeout(time.Minute).Should(MatchError(ContainSubstring("forbidden")))
 	kept := &corev1.ConfigMap{}
 	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName("erased")}, kept)).To(Succeed())
 	h.g.Expect(kept.Data).To(HaveKeyWithValue(contract.RetiredMemberKey, "member-erased"))
@@ -245,7 +245,7 @@ func TestATokenThatIsUsedUpFetchesTheCertificateAndIsClosed(t *testing.T) {
 		csr := &certificatesv1.CertificateSigningRequest{}
 		g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
 		g.Expect(csr.Status.Certificate).NotTo(BeEmpty())
-	}).WithTimeout(20 * time.Second).Should(Succeed())
+	}).WithTimeout(time.Minute).Should(Succeed())
 
 	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
 	h.g.Expect(bootstrap.IsClosed(h.secret(ctx, token))).To(BeFalse())
@@ -298,7 +298,7 @@ func TestTwoAgentsOfOneMemberAreNoticed(t *testing.T) {
 	h.g.Expect(condition("a", "b", "c")).To(BeNil(), "an agent was started again")
 	h.g.Expect(condition("a", "c").Status).To(Equal(metav1.ConditionTrue))
 	h.g.Expect(h.events).To(HaveLen(1))
-	h.clock.SetTime(h.clock.Now().Add(3 * time.Minute))
+	h.clock.SetTime(h.clock.Now().Add(calm + time.Minute))
 	h.g.Expect(condition().Status).To(Equal(metav1.ConditionFalse))
 	h.g.Expect(h.events).To(HaveLen(2))
 }

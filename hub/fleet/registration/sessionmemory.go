@@ -3,10 +3,13 @@ package registration
 import (
 	"slices"
 	"time"
+
+	"fairlead.dev/common/contract"
 )
 
-// calm is for how long one session alone must be heard before it counts as the only one.
-const calm = 2 * time.Minute
+// calm is for how long one session alone must be heard before it counts as the only one: longer than an agent rests that is heard
+// by its line.
+const calm = contract.RestingLease + 2*time.Minute
 
 // memorySize is how many sessions are remembered: more than that at once are told apart
 // no less.

@@ -21,9 +21,9 @@ func TestSeveralAgentsAreNoticed(t *testing.T) {
 		"two agents, of which one was started again":      {heard: "a b c a", want: true},
 		"an agent that says nothing of itself":            {heard: "a  a"},
 		"three agents":                                    {heard: "a b c a b c", want: true},
-		"two agents until one was stopped":                {heard: "a b a b a " + strings.Repeat("a ", 13)},
-		"two agents until one was stopped a moment ago":   {heard: "a b a b a " + strings.Repeat("a ", 5), want: true},
-		"two agents until both were stopped and replaced": {heard: "a b a b c " + strings.Repeat("c ", 13)},
+		"two agents until one was stopped":                {heard: "a b a b a " + strings.Repeat("a ", 73)},
+		"two agents until one was stopped a moment ago":   {heard: "a b a b a " + strings.Repeat("a ", 65), want: true},
+		"two agents until both were stopped and replaced": {heard: "a b a b c " + strings.Repeat("c ", 73)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
@@ -53,6 +55,8 @@ type Deps struct {
 	Clock clock.PassiveClock
 	// Registry gets the metrics.
 	Registry prometheus.Registerer
+	// Silence is after how much of it the hub gives up members that have nothing but their lease; 0 is the default.
+	Silence time.Duration
 	// Workers is how many rollouts are decided at a time; 0 is a sensible number.
 	Workers int
 }
@@ -76,7 +80,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, rollouts: kube.ClusterStagedRollouts(),
 			prefix: deps.ExecutionNamespacePrefix, interpreter: deps.Interpreter, renderer: deps.Renderer, events: deps.Events, clock: deps.Clock,
-			metrics: m, slots: places, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), memories: newMemories(),
+			silence: cmp.Or(deps.Silence, disruption.DefaultSilence), metrics: m, slots: places, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), memories: newMemories(),
 		}
 		if namespaced {
 			r.rollouts = kube.StagedRollouts()
@@ -113,6 +117,7 @@ type reconciler struct {
 	renderer    Renderer
 	events      kube.EventSink
 	clock       clock.PassiveClock
+	silence     time.Duration
 	metrics     *metrics
 	slots       *slots
 	// written are the rollouts as this process wrote them, until the cache shows it.
@@ -157,7 +162,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.report(ctx, s, &d)
 	}
 	err = errors.Join(r.dropKept(ctx, s), r.keepCondition(ctx, s, done.status))
-	return reconcile.Result{RequeueAfter: r.left(s.in.Now, sooner(d.RetryAfter, done.again))}, err
+	return reconcile.Result{RequeueAfter: r.left(s.in.Now, sooner(sooner(d.RetryAfter, done.again), s.again))}, err
 }
 
 // left is what is left to wait of a time that was decided on some time ago; 0 is not to.

@@ -40,7 +40,9 @@ type scope struct {
 	works map[string]*workv1alpha1.Work
 	in    admit.Input
 	// made says that a revision was made just now.
-	made   bool
+	made bool
+	// again is when the silence of a cluster is believed, if it is not yet; 0 is that there is none such.
+	again  time.Duration
 	memory *memory
 }
 
@@ -162,9 +164,17 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 	for _, target := range bindings.Targets(s.binding.BindingSpec()) {
 		names[target.Name] = true
 	}
-	for name := range s.works {
+	left := func(name string) {
 		if !names[name] {
 			names[name] = false
+		}
+	}
+	for name := range s.works {
+		left(name)
+	}
+	for _, group := range s.in.Status.Clusters {
+		for _, name := range group.Names {
+			left(name) // What it was sent may be what cut it off, though its Work is about to go.
 		}
 	}
 	for _, name := range sortedKeys(names) {
@@ -172,12 +182,16 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		if cluster == nil {
 			cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}
+		early := disruption.Counts(cluster, r.silence).Sub(s.in.Now)
+		if early > 0 {
+			s.again = sooner(s.again, early)
+		}
 		if names[name] {
 			s.targets = append(s.targets, cluster)
 		}
 		s.in.Clusters = append(s.in.Clusters, admit.Cluster{
 			Cluster: cluster, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: heardSince(cluster),
-			Doubted: doubt.Suspended(name), Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
+			Doubted: doubt.Suspended(name) || early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
 			Work: workOf(s.works[name], s.in.Status.Revisions),
 		})
 	}

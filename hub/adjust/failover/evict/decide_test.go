@@ -152,6 +152,7 @@ func unhealthySince(cluster string, at int) func(*Input) {
 
 func TestWhatIsLeft(t *testing.T) {
 	t.Parallel()
+	disconnected := func(in *Input) { in.Clusters["edge-1"].Status.Conditions[0].Reason = "AgentDisconnected" }
 	lostByCondition := func(in *Input) { in.ByCondition = sets.New("lost") }
 	bySilence := func(in *Input) { in.BySilence = sets.New("lost") }
 	nowhere := func(in *Input) { in.CouldPlaceWithout = func([]string) bool { return false } }
@@ -164,16 +165,34 @@ func TestWhatIsLeft(t *testing.T) {
 		wantReason  string
 		wantRecheck time.Duration
 	}{
-		"nothing without a cause":                         {in: given()},
-		"a tainted cluster, at once":                      {in: given(taint("edge-1")), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
-		"a cluster that is not a target, never":           {in: given(taint("edge-3"))},
-		"a tolerated cluster, later":                      {in: given(taint("edge-1"), tolerated, now(100)), wantRecheck: 200 * time.Second},
-		"a tolerated cluster, when its time is over":      {in: given(taint("edge-1"), tolerated, now(300)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
-		"a cluster that is being removed, at once":        {in: given(removed), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
-		"when it is its turn":                             {in: given(taint("edge-1"), func(in *Input) { in.RateLimit = func(string) time.Duration { return time.Second } }), wantRecheck: time.Second},
-		"a silent cluster, once the others would be too":  {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(5)), wantRecheck: 10 * time.Second},
-		"a silent cluster, after that":                    {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(15)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
-		"a silent cluster that a person tainted, at once": {in: given(taint("edge-1"), ready("edge-1", "Unknown"), now(5)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"nothing without a cause":                          {in: given()},
+		"a tainted cluster, at once":                       {in: given(taint("edge-1")), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a cluster that is not a target, never":            {in: given(taint("edge-3"))},
+		"a tolerated cluster, later":                       {in: given(taint("edge-1"), tolerated, now(100)), wantRecheck: 200 * time.Second},
+		"a tolerated cluster, when its time is over":       {in: given(taint("edge-1"), tolerated, now(300)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a cluster that is being removed, at once":         {in: given(removed), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"when it is its turn":                              {in: given(taint("edge-1"), func(in *Input) { in.RateLimit = func(string) time.Duration { return time.Second } }), wantRecheck: time.Second},
+		"a silent cluster, once the others would be too":   {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(5)), wantRecheck: 10 * time.Second},
+		"a lost line, once the others would be silent too": {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), disconnected, now(5)), wantRecheck: 50 * time.Second},
+		"a lost line, after that":                          {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), disconnected, now(55)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a silent cluster, after that":                     {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(15)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a silent cluster that a person tainted, at once":  {in: given(taint("edge-1"), ready("edge-1", "Unknown"), now(5)), want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute},
+		"a lost line that is tolerated for a while, later": {in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), disconnected, tolerated, now(300)), wantRecheck: 40 * time.Second},
+		"a lost line that is tolerated for a while, when it and the silence are over": {
+			in:   given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), disconnected, tolerated, now(340)),
+			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
+		},
+		"a lost line of which nothing is said, later": {in: given(taint("edge-1"), lostByCondition, bySilence, ready("edge-1", "Unknown"), disconnected, now(339)), wantRecheck: time.Second},
+		"a cluster that was tainted before its line was lost, in its time": {
+			in: given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), disconnected, tolerated, now(300), func(in *Input) {
+				in.Clusters["edge-1"].Status.Conditions[0].LastTransitionTime = metav1.NewTime(second(100))
+			}),
+			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
+		},
+		"a lost line of a cluster that a person tainted, in its time": {
+			in:   given(taint("edge-1"), ready("edge-1", "Unknown"), disconnected, tolerated, now(300)),
+			want: []string{"edge-1"}, wantReason: "WaitingForReplacement", wantRecheck: 10 * time.Minute,
+		},
 		"not if the hub suspects itself": {
 			in:         given(taint("edge-1"), lostByCondition, ready("edge-1", "Unknown"), now(60), suspended),
 			wantReason: "HubSuspectsItself",

@@ -77,6 +77,8 @@ type Options struct {
 	Grace time.Duration
 	// PurgeMode is that of taints where the policy says nothing.
 	PurgeMode policyv1alpha1.PurgeMode
+	// Silence is after how much of it the hub gives up members that have nothing but their lease; 0 is the default.
+	Silence time.Duration
 }
 
 // Work is what matters of a Work.

@@ -95,7 +95,7 @@ func (d *Decision) drivenOut(in *Input, cond *conditionBuilder, c *clusterv1alph
 		case !in.ByCondition.Has(t.Key):
 			fromPeople = append(fromPeople, t)
 		case !in.Expiring[c.Name].Has(t.Key):
-			fromPolicy = append(fromPolicy, t)
+			fromPolicy = append(fromPolicy, in.ofSilence(c, t))
 		}
 	}
 	people, policy := tolerate(fromPeople, in.Tolerations, in.BySilence), tolerate(fromPolicy, in.Tolerations, in.BySilence)
@@ -110,18 +110,30 @@ func (d *Decision) drivenOut(in *Input, cond *conditionBuilder, c *clusterv1alph
 	return people, false
 }
 
+// ofSilence has a taint of a cluster whose silence is known early be as young as if it had been known by its lease: policies say
+// from then on for how long they tolerate it. What was there before the silence is as old as it says.
+func (in *Input) ofSilence(c *clusterv1alpha1.Cluster, t corev1.Taint) corev1.Taint {
+	since := disruption.Since(c)
+	if since.IsZero() || t.TimeAdded == nil || t.TimeAdded.Time.Before(since) {
+		return t
+	}
+	early := disruption.Counts(c, cmp.Or(in.Options.Silence, disruption.DefaultSilence)).Sub(since)
+	t.TimeAdded = &metav1.Time{Time: t.TimeAdded.Add(early)}
+	return t
+}
+
 // suspended says whether the taints of policies do not count, or not yet: the cluster is
 // silent, and it may be the hub that is cut off.
 func (d *Decision) suspended(in *Input, cond *conditionBuilder, c *clusterv1alpha1.Cluster, verdict Tolerance) bool {
-	silent := disruption.Since(c)
-	if silent.IsZero() {
+	counts := disruption.Counts(c, cmp.Or(in.Options.Silence, disruption.DefaultSilence))
+	if counts.IsZero() {
 		return false
 	}
 	if why, ok := in.Suspended[c.Name]; ok {
 		cond.add(why.Reason, metav1.ConditionFalse, verdict.Why(c.Name)+" "+why.Message)
 		return true
 	}
-	if known := silent.Add(disruption.Wait); in.Now.Before(known) {
+	if known := counts.Add(disruption.Wait); in.Now.Before(known) {
 		d.recheck(in.Now, known)
 		return true
 	}

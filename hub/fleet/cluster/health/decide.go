@@ -14,6 +14,9 @@ const (
 	MessageNeverUpdated = "Cluster status controller never posted cluster status."
 	// MessageStopped is the message of ReasonClusterStatusUnknown.
 	MessageStopped = "Cluster status controller stopped posting cluster status."
+	// MessageDisconnected is the message of ReasonAgentDisconnected.
+	MessageDisconnected = "The agent's line to the hub was lost, and the agent has not come back: it was stopped, or its machine or its network failed. " +
+		"What runs in the cluster goes on; look whether the agent runs and reaches the hub."
 )
 
 // Options are how long the hub bears silence.
@@ -25,6 +28,11 @@ type Options struct {
 	Grace time.Duration
 	// StartupGrace is how long a member may take until its first report.
 	StartupGrace time.Duration
+	// FirstGrace is how long members may take to be heard from again by a hub that starts, if that is longer than
+	// Grace: those that keep a line open renew their lease rarely.
+	FirstGrace time.Duration
+	// LineGrace is how long a member that has reported may take to open its line again.
+	LineGrace time.Duration
 }
 
 // How a member that comes and goes is told from one that was away once.
@@ -51,8 +59,14 @@ type Memory struct {
 	Silences []time.Time
 	// Settled is from when on a member that comes and goes is believed again.
 	Settled time.Time
+	// Started is when the hub began to look, or began anew after it had been stopped.
+	Started time.Time
+	// Losses are when the line was lost of late without a goodbye, the oldest first.
+	Losses []time.Time
 
 	ready report
+	// lost is when the line had been lost last, and complained when people were last told that it is unstable.
+	lost, complained time.Time
 }
 
 // report is what makes one Ready condition another one.
@@ -72,6 +86,10 @@ type Input struct {
 	Generation int64
 	// Renewed is the renewTime of the lease; zero if it was never renewed.
 	Renewed time.Time
+	// Line is what is known of the line of the agent.
+	Line Line
+	// Suspect says that the line was lost together with most others: see Suspicion.
+	Suspect bool
 	// Memory is what the last decision left; nil at the first look of this process.
 	Memory *Memory
 	// Options say how long silence is borne.
@@ -87,27 +105,33 @@ type Decision struct {
 	// Settling says that the member is heard from again, but fell silent too often of
 	// late to be believed yet: what its silence brought about is to stay.
 	Settling bool
+	// Unstable is how often the line was lost of late, if that is too often and people are to be told; else 0.
+	Unstable int
 	// RecheckAfter is when to look again if nothing happens until then; zero if there
 	// is no need.
 	RecheckAfter time.Duration
 }
 
 // Decide says whether a member is still heard from. A sign of life is a Ready
-// condition that somebody changed, or a renewed lease. It sets Ready to Unknown and to
+// condition that somebody changed, a renewed lease, or a line that is open. It sets Ready to Unknown and to
 // nothing else: the agent alone knows whether its member is ready.
 func Decide(in Input) Decision {
-	memory := Memory{Heard: in.Now, Renewed: in.Renewed, ready: reportOf(in.Ready)}
-	if silent(in, memory) {
-		memory.Heard = in.Memory.Heard
+	memory := Memory{Heard: in.Now, Renewed: in.Renewed, Started: in.Now, ready: reportOf(in.Ready)}
+	if in.Memory != nil && !in.late() {
+		memory.Started = in.Memory.Started
+		if !in.Line.Up && quiet(in, memory) {
+			memory.Heard = in.heardBefore()
+		}
 	}
 	settle(in, &memory)
+	unstable := countLosses(in, &memory)
 	if in.Ready != nil && in.Ready.Status == metav1.ConditionUnknown {
-		return Decision{Memory: memory} // only a sign of life changes that, and it wakes us
+		return Decision{Memory: memory, Unstable: unstable} // only a sign of life changes that, and it wakes us
 	}
-	deadline := memory.Heard.Add(in.grace())
+	deadline, disconnected := in.deadline(memory)
 	if in.Now.Before(deadline) {
 		memory.Due = deadline
-		out := Decision{Memory: memory, RecheckAfter: deadline.Sub(in.Now)}
+		out := Decision{Memory: memory, RecheckAfter: deadline.Sub(in.Now), Unstable: unstable}
 		if left := memory.Settled.Sub(in.Now); left > 0 {
 			out.Settling = true
 			out.Memory.Due = in.Now.Add(min(left, out.RecheckAfter))
@@ -115,40 +139,66 @@ func Decide(in Input) Decision {
 		}
 		return out
 	}
-	unknown := unknown(in)
+	unknown := unknown(in, disconnected)
 	memory.ready = reportOf(unknown) // our own word is no sign of life
-	memory.Silences = append(memory.Silences, in.Now)
+	if !disconnected {               // how long that lasts is known when it has ended, see settle
+		memory.Silences = append(memory.Silences, in.Now)
+	}
 	memory.Settled = time.Time{}
-	return Decision{Memory: memory, Ready: unknown}
+	return Decision{Memory: memory, Ready: unknown, Unstable: unstable}
 }
 
 // settle carries over what is remembered of silences, and says from when on a member
-// that was just heard from again is believed: at once the first time.
+// that was just heard from again is believed: at once the first time. That a line was lost for a moment, as when an agent is
+// started anew, is no silence: it would not be one without lines.
 func settle(in Input, memory *Memory) {
 	if in.Memory == nil {
 		return
 	}
-	for _, at := range in.Memory.Silences {
-		if in.Now.Sub(at) < flapWindow {
-			memory.Silences = append(memory.Silences, at)
-		}
-	}
+	memory.Silences = recent(in.Memory.Silences, in.Now, flapWindow)
 	memory.Settled = in.Memory.Settled
 	returned := in.Memory.ready.status == metav1.ConditionUnknown && memory.ready.status != metav1.ConditionUnknown
+	if returned && in.Memory.ready.reason == clusterv1alpha1.ReasonAgentDisconnected && in.Now.Sub(in.Memory.Heard) >= in.Options.Grace {
+		memory.Silences = append(memory.Silences, in.Now)
+	}
 	if again := len(memory.Silences) - 2; returned && again >= 0 {
 		memory.Settled = in.Now.Add(min(firstSettle<<min(again, 8), lastSettle))
 	}
 }
 
-// silent says that nothing happened since the last look, and that the hub looked when
-// it was to.
-func silent(in Input, now Memory) bool {
-	before := in.Memory
-	if before == nil || now.ready != before.ready || !now.Renewed.Equal(before.Renewed) {
-		return false
+// late says that the hub did not look when it was to: it had been stopped, and what it did not see proves nothing.
+func (in Input) late() bool {
+	return !in.Memory.Due.IsZero() && in.Now.After(in.Memory.Due.Add(in.Options.Period))
+}
+
+// quiet says that nothing was written since the last look.
+func quiet(in Input, now Memory) bool {
+	return now.ready == in.Memory.ready && now.Renewed.Equal(in.Memory.Renewed)
+}
+
+// heardBefore is when a member was heard from last that is not now.
+func (in Input) heardBefore() time.Time {
+	if in.Line.down() && in.Line.Lost.After(in.Memory.Heard) {
+		return in.Line.Lost // until then the line was open
 	}
-	late := !before.Due.IsZero() && in.Now.After(before.Due.Add(in.Options.Period))
-	return !late
+	return in.Memory.Heard
+}
+
+// deadline is when the member is to become unknown if nothing is heard until then, and whether that is because its line
+// was lost. Of one whose line is open it is when to look again: that tells when the hub itself was stopped.
+func (in Input) deadline(memory Memory) (at time.Time, disconnected bool) {
+	grace := in.grace()
+	if in.Line.Up {
+		return in.Now.Add(grace / 2), false
+	}
+	if in.disconnected(memory) {
+		return in.Line.Lost.Add(min(in.Options.LineGrace, grace)), true
+	}
+	at = memory.Heard.Add(grace)
+	if first := memory.Started.Add(in.Options.FirstGrace); first.After(at) {
+		at = first
+	}
+	return at, false
 }
 
 func (in Input) grace() time.Duration {
@@ -158,7 +208,7 @@ func (in Input) grace() time.Duration {
 	return in.Options.Grace
 }
 
-func unknown(in Input) *metav1.Condition {
+func unknown(in Input, disconnected bool) *metav1.Condition {
 	out := &metav1.Condition{
 		Type:               clusterv1alpha1.ClusterReady,
 		Status:             metav1.ConditionUnknown,
@@ -167,9 +217,11 @@ func unknown(in Input) *metav1.Condition {
 		ObservedGeneration: in.Generation,
 		LastTransitionTime: metav1.NewTime(in.Now),
 	}
-	if in.Ready == nil {
-		out.Reason = clusterv1alpha1.ReasonClusterStatusNeverUpdated
-		out.Message = MessageNeverUpdated
+	switch {
+	case in.Ready == nil:
+		out.Reason, out.Message = clusterv1alpha1.ReasonClusterStatusNeverUpdated, MessageNeverUpdated
+	case disconnected:
+		out.Reason, out.Message = clusterv1alpha1.ReasonAgentDisconnected, MessageDisconnected
 	}
 	return out
 }

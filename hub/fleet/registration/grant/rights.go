@@ -117,6 +117,11 @@ func clusterRules(cluster string) []rbacv1.PolicyRule {
 			ResourceNames: []string{contract.RenewalRequest(cluster)}, Verbs: []string{"get", "delete"},
 		},
 		{
+			// Its own line, through which the hub sends requests back.
+			APIGroups: []string{contract.ConnectGroup}, Resources: []string{contract.LinesResource + "/" + contract.AttachSubresource},
+			ResourceNames: []string{cluster}, Verbs: []string{"create"},
+		},
+		{
 			APIGroups: []string{"config.karmada.io"}, Resources: []string{"resourceinterpretercustomizations", "resourceinterpreterwebhookconfigurations"},
 			Verbs: []string{"get", "list", "watch"},
 		},

@@ -170,9 +170,13 @@ func (r *rollout) gather() {
 			skipped.Insert(s.Cluster)
 		}
 	}
-	targets := sets.Set[string]{}
+	targets, others := sets.Set[string]{}, map[string]Cluster{}
 	for _, c := range r.in.Clusters {
-		if !c.Target || targets.Has(c.Cluster.Name) {
+		if !c.Target {
+			others[c.Cluster.Name] = c
+			continue
+		}
+		if targets.Has(c.Cluster.Name) {
 			continue
 		}
 		name := c.Cluster.Name
@@ -189,23 +193,34 @@ func (r *rollout) gather() {
 		if targets.Has(name) {
 			continue
 		}
+		m := &member{Cluster: others[name], name: name, before: at, left: true, wave: r.waves[len(r.waves)-1]}
+		if i, frozen := place[name]; frozen {
+			m.wave = r.waves[i>>32]
+		} else if m.Cluster.Cluster != nil {
+			m.wave = r.waves[plan.Place(&r.spec, m.Cluster.Cluster)]
+		}
 		switch {
 		case at.state == fairleadv1alpha1.ClusterFailed:
 			r.lifted = true // Somebody took it out of the application: that is a way to mend it.
 		case at.state == fairleadv1alpha1.ClusterLost && skipped.Has(name):
 			r.lifted = true
-		case at.state == fairleadv1alpha1.ClusterLost && !r.completed:
+		case !r.completed && !skipped.Has(name) && (at.state == fairleadv1alpha1.ClusterLost || r.cutOff(m)):
 			// What was sent may be what cut it off, and that is why it was moved away: it still counts.
-			m := &member{name: name, before: at, left: true, wave: r.waves[len(r.waves)-1]}
-			if i, frozen := place[name]; frozen {
-				m.wave = r.waves[i>>32]
-			}
 			r.join(m)
 		}
 	}
 	slices.SortFunc(r.members, byMemberName)
 	for _, w := range r.waves {
 		slices.SortFunc(w.members, byMemberName)
+		r.soakAnew(w)
+	}
+}
+
+// soakAnew ends the soak of a wave whose members have all come too late for it: those have left who were to prove something.
+func (r *rollout) soakAnew(w *wave) {
+	stays := func(m *member) bool { return !m.late || r.wasSent(m) }
+	if w.soaking && w.status.PassedAt == nil && len(w.members) > 0 && !slices.ContainsFunc(w.members, stays) {
+		w.soaking, w.status.WellSince = false, nil
 	}
 }
 

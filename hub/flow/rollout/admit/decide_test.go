@@ -145,6 +145,78 @@ func TestEditsSettleFromWhenOnTheyAreToldOf(t *testing.T) {
 	g.Expect(Decide(in).RetryAfter).To(Equal(20 * time.Second))
 }
 
+// Failover and the scheduler move an application away from a cluster that its revision may have cut off. What the rollout finds
+// in between depends on who is first.
+func TestNothingIsProvenByLeaving(t *testing.T) {
+	t.Parallel()
+	const (
+		held, flying, healthy = fairleadv1alpha1.ClusterHeld, fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterHealthy
+		lost, left            = fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterReasonLeft
+	)
+	r1, r2 := revision.ID{Number: 1, Hash: "o"}, revision.ID{Number: 2, Hash: "a"}
+	canary, rest := fairleadv1alpha1.Wave{Name: "canary", Size: new(intstr.FromInt32(1)), Soak: &metav1.Duration{Duration: time.Hour}}, fairleadv1alpha1.Wave{Name: "rest"}
+	one := fairleadv1alpha1.Wave{Name: "canary", Soak: canary.Soak}
+	// The rollout is in the middle of its first wave, which has edge-1.
+	given := func(state fairleadv1alpha1.ClusterState, waves []fairleadv1alpha1.Wave, clusters ...Cluster) Input {
+		in := Input{Now: noon(), Live: &Live{Hash: "a"}, Clusters: clusters, Frozen: &Frozen{Waves: []revision.Wave{{Name: "canary", Clusters: []string{"edge-1"}}}}}
+		in.Frozen.Strategy.Waves = waves
+		in.Status = fairleadv1alpha1.StagedRolloutStatus{
+			Revision: 2, Stable: 1, Phase: fairleadv1alpha1.RolloutSoaking, Wave: "canary",
+			Revisions: []fairleadv1alpha1.RevisionStatus{{Number: 1, Hash: "o"}, {Number: 2, Hash: "a", Cause: fairleadv1alpha1.CauseEdited}},
+			Clusters:  []fairleadv1alpha1.ClusterGroup{{State: state, Revision: 2, Names: []string{"edge-1"}}},
+			Waves:     []fairleadv1alpha1.WaveStatus{{Name: "canary", StartedAt: &metav1.Time{Time: noon().Add(-time.Minute)}}},
+		}
+		if state == healthy {
+			in.Status.Waves[0].WellSince = in.Status.Waves[0].StartedAt
+		}
+		return in
+	}
+	cluster := func(name string, target bool, silent time.Duration, has ...revision.ID) Cluster {
+		c := Cluster{Cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, Target: target}
+		if silent > 0 {
+			c.SilentSince = noon().Add(-silent)
+		}
+		if len(has) > 0 {
+			c.Work = judge.Work{Exists: true, Revision: has[0], Report: judge.Report{Current: true, Applied: true, Health: judge.Healthy}}
+		}
+		return c
+	}
+	doubted := func(c Cluster) Cluster { c.Doubted = true; return c }
+	passed := func(in Input) Input { in.Status.Waves[0].PassedAt = in.Status.Waves[0].StartedAt; return in }
+	two, single := []fairleadv1alpha1.Wave{canary, rest}, []fairleadv1alpha1.Wave{one}
+	for name, tc := range map[string]struct {
+		in Input
+		// edge1 and edge2 are how these are then; empty if nothing is said of them.
+		edge1, edge2 position
+		wantPhase    fairleadv1alpha1.RolloutPhase
+	}{
+		"silent, and nobody else yet":                      {in: given(healthy, two, cluster("edge-1", false, time.Minute, r2)), edge1: position{lost, left, 0}, wantPhase: "Halted"},
+		"silent, and its Work is going":                    {in: given(healthy, two, cluster("edge-1", false, time.Minute)), edge1: position{lost, left, 0}, wantPhase: "Halted"},
+		"silent, and another is there":                     {in: given(healthy, two, cluster("edge-1", false, time.Minute, r2), cluster("edge-2", true, 0)), edge1: position{lost, left, 0}, wantPhase: "Halted"},
+		"silent on its way":                                {in: given(flying, two, cluster("edge-1", false, time.Minute, r2)), edge1: position{lost, left, 0}, wantPhase: "Halted"},
+		"silent before it was sent anything":               {in: given(flying, two, cluster("edge-1", false, time.Minute, r1)), wantPhase: "Progressing"},
+		"silent, which is not believed yet":                {in: given(healthy, two, doubted(cluster("edge-1", false, time.Minute, r2))), edge1: position{flying, left, 2}, wantPhase: "Progressing"},
+		"silent, which is not believed, of one on its way": {in: given(flying, two, doubted(cluster("edge-1", false, time.Minute, r2)), cluster("edge-2", true, 0)), edge1: position{flying, left, 2}, wantPhase: "Progressing"},
+		"silent after its wave has passed":                 {in: passed(given(healthy, two, cluster("edge-1", false, time.Minute, r2), cluster("edge-2", true, 0, r1))), edge2: position{flying, "", 2}, wantPhase: "Progressing"},
+		"heard, and nobody else yet":                       {in: given(healthy, two, cluster("edge-1", false, 0, r2)), wantPhase: "Progressing"},
+		"heard and gone, and nobody else yet":              {in: given(healthy, two), wantPhase: "Progressing"},
+		"heard, and another is there":                      {in: given(healthy, two, cluster("edge-1", false, 0, r2), cluster("edge-2", true, 0, r1)), edge2: position{flying, "", 2}, wantPhase: "Progressing"},
+		"heard, and another is in its wave, which soaked":  {in: given(healthy, single, cluster("edge-1", false, 0, r2), cluster("edge-2", true, 0, r1)), edge2: position{flying, "", 2}, wantPhase: "Progressing"},
+		"not sent anything, and nobody else yet":           {in: given(held, two, cluster("edge-1", false, time.Minute, r1)), wantPhase: "Progressing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d := Decide(tc.in)
+			g.Expect(d.Status.Stable).To(BeEquivalentTo(1))
+			g.Expect(d.Status.Phase).To(Equal(tc.wantPhase))
+			got := positions(&d.Status)
+			g.Expect(got["edge-1"]).To(Equal(tc.edge1))
+			g.Expect(got["edge-2"]).To(Equal(tc.edge2))
+		})
+	}
+}
+
 func fleet(n int) Input {
 	in := Input{Now: noon(), Live: &Live{Hash: "a"}}
 	in.Status = Begin(fairleadv1alpha1.StagedRolloutStatus{Stable: 1, Revisions: []fairleadv1alpha1.RevisionStatus{{Number: 1, Hash: "o"}}},

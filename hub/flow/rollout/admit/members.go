@@ -70,6 +70,19 @@ func (r *rollout) wasSent(m *member) bool {
 		m.was(fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost)
 }
 
+// cutOff says of one that is no target any more whether it may be what it was sent that has made it silent. Of a wave that has
+// passed nobody is to prove anything any more.
+func (r *rollout) cutOff(m *member) bool {
+	switch {
+	case !m.silent() || !r.wasSent(m):
+		return false
+	case m.was(fairleadv1alpha1.ClusterHealthy):
+		return m.before.reason != fairleadv1alpha1.ClusterReasonUnchanged && !r.passed(m)
+	default:
+		return m.was(fairleadv1alpha1.ClusterInFlight) && (!m.Work.Exists || judge.Has(m.Work, r.newest))
+	}
+}
+
 // passed says whether its wave has gone by.
 func (r *rollout) passed(m *member) bool { return r.completed || m.wave.status.PassedAt != nil }
 
@@ -122,6 +135,8 @@ func (r *rollout) judgeAll() {
 
 func (r *rollout) judge(m *member) {
 	switch {
+	case m.left && !m.was(fairleadv1alpha1.ClusterLost) && r.doubted(m): // It is lost once its silence is believed.
+		m.is(fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterReasonLeft, r.newest.Number)
 	case m.left:
 		m.is(fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterReasonLeft, 0)
 	case m.skipped && (!r.completed || !judge.Has(m.Work, r.newest) || !m.Work.Report.Well()):

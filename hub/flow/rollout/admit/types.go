@@ -26,7 +26,7 @@ type Input struct {
 	// Live is the content as it is now; nil if it cannot be read, is too large, or the strategy is
 	// gone: then no revision is made of it.
 	Live *Live
-	// Clusters are the targets, and those that are left and still have a Work.
+	// Clusters are the targets, and those that are left and still have a Work, or are named by Status.
 	Clusters []Cluster
 	// Slots are the clusters that may catch up, as package catchup says of all rollouts of the
 	// strategy.
@@ -65,7 +65,7 @@ type Live struct {
 type Cluster struct {
 	// Cluster is the object; of one that is no more only the name is set.
 	Cluster *clusterv1alpha1.Cluster
-	// Target says that the application is to run there. Others only have a Work still.
+	// Target says that the application is to run there. Others were left.
 	Target bool
 	// SilentSince is since when nothing is heard; zero if it is heard from.
 	SilentSince time.Time
