@@ -44,6 +44,9 @@ type Options struct {
 	Name string
 	// Nodes is the number of nodes of a member; 1 if zero.
 	Nodes int
+	// UnsafeExec has the pods of a member answer logs, exec, attach and port-forward; exec runs
+	// programs of this machine.
+	UnsafeExec bool
 	// AuthenticationConfig is the file by which a hub knows people; empty for none.
 	AuthenticationConfig string
 }
@@ -65,7 +68,8 @@ type Cluster struct {
 
 // How long things may take on a machine that does other work too.
 const (
-	startTimeout = 2 * time.Minute
+	startTimeout = 5 * time.Minute
+	patience     = time.Minute
 	startPoll    = 100 * time.Millisecond // an API server that is asked whether it is ready looks at all of itself
 	poll         = 20 * time.Millisecond
 )
@@ -139,8 +143,10 @@ func startShared(o Options) (*Cluster, error) {
 // the process. It is all that TestMain does.
 func Main(m *testing.M) {
 	// Often enough for what people would notice; each look at an API costs it a millisecond, and at gomega's hundred a
-	// second a few tests that wait keep a core busy.
-	gomega.SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	// second a few tests that wait keep a core busy. Only what fails waits to the end: on a machine that is busy for
+	// others the rest may take much longer than gomega's second.
+	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	gomega.SetDefaultEventuallyTimeout(patience)
 	code := m.Run()
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -226,6 +232,9 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Profile == Member {
 		args = append(args, "--nodes", strconv.Itoa(o.Nodes))
 	}
+	if o.UnsafeExec {
+		args = append(args, "--unsafe-exec")
+	}
 	if o.AuthenticationConfig != "" {
 		args = append(args, "--authentication-config", o.AuthenticationConfig)
 	}
@@ -283,6 +292,11 @@ func (c *Cluster) ready(ctx context.Context, o Options) error {
 	}
 	if n := countReady(nodes.Items); n < o.Nodes {
 		return fmt.Errorf("%d of %d nodes are ready", n, o.Nodes)
+	}
+	for _, node := range nodes.Items {
+		if o.UnsafeExec && node.Status.DaemonEndpoints.KubeletEndpoint.Port == 0 {
+			return fmt.Errorf("node %q does not say where its kubelet is", node.Name)
+		}
 	}
 	// Without it no pod is admitted to the default namespace.
 	if err := api.Get().AbsPath("/api/v1/namespaces/default/serviceaccounts/default").Do(ctx).Error(); err != nil {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const crdTimeout = time.Minute
+const crdTimeout = 2 * time.Minute
 
 // restClient returns a client for paths, which decodes the kinds of Kubernetes.
 func restClient(config *rest.Config) (rest.Interface, error) {

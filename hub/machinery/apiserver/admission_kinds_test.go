@@ -32,7 +32,7 @@ func TestWhatOtherKindsMaySay(t *testing.T) {
 	} {
 		NewWithT(t).Eventually(func() error {
 			return a.try(t, map[string]string{scaler: scaling, quota: policy, taint: policy}[kind], kind, spec)
-		}, "30s", "50ms").ShouldNot(Succeed())
+		}, "1m", "50ms").ShouldNot(Succeed())
 	}
 	tests := map[string]struct{ apiVersion, kind, spec, want string }{
 		"a quota":                             {policy, quota, "overall: {cpu: 300m, requests.memory: 2Gi}\nstaticAssignments: [{clusterName: a, hard: {cpu: 100m}}, {clusterName: b, hard: {cpu: 200m, requests.memory: 2Gi}}]\n", ""},
@@ -133,7 +133,7 @@ func TestTheNameOfAQuotaBecomesALabel(t *testing.T) {
 	u := a.object(t, "policy.karmada.io/v1alpha1", "FederatedResourceQuota", "overall: {cpu: 1}\n")
 	u.SetGenerateName("")
 	u.SetName(strings.Repeat("a", 64))
-	NewWithT(t).Eventually(func() error { return a.client.Create(t.Context(), u, client.DryRunAll) }, "30s", "50ms").
+	NewWithT(t).Eventually(func() error { return a.client.Create(t.Context(), u, client.DryRunAll) }, "1m", "50ms").
 		Should(MatchError(ContainSubstring("metadata.name: must be no longer than 63 characters")))
 }
 
@@ -241,7 +241,7 @@ func TestABindingKeepsItsPermanentID(t *testing.T) {
 			for _, labels := range []map[string]string{nil, {label: "two"}} {
 				changed := b.DeepCopy()
 				changed.SetLabels(labels)
-				g.Eventually(func() error { return a.client.Update(t.Context(), changed, client.DryRunAll) }, "30s", "50ms").
+				g.Eventually(func() error { return a.client.Update(t.Context(), changed, client.DryRunAll) }, "1m", "50ms").
 					Should(MatchError(ContainSubstring("permanent-id]: is given once and cannot be changed or removed")))
 			}
 			b.SetAnnotations(map[string]string{"a": "b"})

@@ -123,7 +123,7 @@ func awaitRolloutPolicies(t *testing.T, a admission) {
 	t.Helper()
 	NewWithT(t).Eventually(func() error {
 		return a.try(t, rolloutAPI, "RolloutStrategy", "settle: 31s\n")
-	}, "30s", "50ms").ShouldNot(Succeed())
+	}, "1m", "50ms").ShouldNot(Succeed())
 }
 
 // rollout makes a StagedRollout as the hub leaves it: at revision 5, of which 4 and 2 are kept.
@@ -235,14 +235,14 @@ func TestApprovalsNeedARightOfTheirOwn(t *testing.T) {
 	}
 	pause := func(s *fairleadv1alpha1.StagedRolloutSpec) { s.Paused = !s.Paused }
 
-	g.Eventually(func() error { return change(author, pause) }, "30s", "50ms").Should(Succeed(), "the authorizer reads roles a moment later")
+	g.Eventually(func() error { return change(author, pause) }, "1m", "50ms").Should(Succeed(), "the authorizer reads roles a moment later")
 	g.Expect(change(author, approve)).To(And(Satisfy(apierrors.IsForbidden),
 		MatchError(ContainSubstring("spec.approvals: author may change this rollout, and not approve its waves; that needs the verb approve on stagedrollouts.fairlead.dev in namespace "+a.namespace))))
 	g.Expect(author.Create(t.Context(), &fairleadv1alpha1.StagedRollout{
 		ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: a.namespace},
 		Spec:       fairleadv1alpha1.StagedRolloutSpec{Approvals: []fairleadv1alpha1.WaveApproval{{Revision: 1, Wave: "rest"}}},
 	})).To(Satisfy(apierrors.IsForbidden), "nor in advance")
-	g.Eventually(func() error { return change(ada, approve) }, "30s", "50ms").Should(Succeed())
+	g.Eventually(func() error { return change(ada, approve) }, "1m", "50ms").Should(Succeed())
 	g.Expect(change(author, pause)).To(Succeed(), "what is approved does not keep others from the rest")
 	g.Expect(change(author, func(s *fairleadv1alpha1.StagedRolloutSpec) { s.Approvals = nil })).To(Satisfy(apierrors.IsForbidden), "nor does it go without the right")
 
@@ -259,7 +259,7 @@ func TestApprovalsNeedARightOfTheirOwn(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "rollout-author"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "rollout-author"},
 		Subjects: subject("author"),
 	})).To(Succeed())
-	g.Eventually(func() error { return author.Create(t.Context(), global.DeepCopy(), client.DryRunAll) }, "30s", "50ms").
+	g.Eventually(func() error { return author.Create(t.Context(), global.DeepCopy(), client.DryRunAll) }, "1m", "50ms").
 		Should(MatchError(ContainSubstring("that needs the verb approve on clusterstagedrollouts.fairlead.dev, which")))
 }
 

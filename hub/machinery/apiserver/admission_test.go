@@ -256,7 +256,7 @@ func TestWhatIsProtectedCannotBeDeleted(t *testing.T) {
 	obj.SetGenerateName("c-")
 	obj.SetLabels(map[string]string{contract.DeletionProtectedLabel: "Always"})
 	g.Expect(a.client.Create(t.Context(), obj)).To(Succeed())
-	g.Eventually(func() error { return a.client.Delete(t.Context(), obj, client.DryRunAll) }, "30s", "50ms").
+	g.Eventually(func() error { return a.client.Delete(t.Context(), obj, client.DryRunAll) }, "1m", "50ms").
 		Should(And(Satisfy(apierrors.IsForbidden), MatchError(ContainSubstring("This resource is protected, so ConfigMap "+obj.GetName()+" cannot be deleted; remove the label first"))))
 	g.Expect(a.client.DeleteAllOf(t.Context(), obj, client.InNamespace(a.namespace), client.DryRunAll)).NotTo(Succeed())
 	obj.SetLabels(map[string]string{contract.DeletionProtectedLabel: "never"})

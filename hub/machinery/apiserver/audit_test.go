@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -24,6 +25,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/builder"
 )
@@ -70,6 +72,22 @@ func asAdministrator(t *testing.T, e Embedded) client.Client {
 	return c
 }
 
+// reach asks for the pods of a cluster through its line, which it does not have.
+func reach(t *testing.T, e Embedded, cluster string) {
+	t.Helper()
+	g := NewWithT(t)
+	config, err := clientcmd.BuildConfigFromFlags("", e.Kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	asked, err := rest.HTTPClientFor(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+contract.ClusterProxyPath(cluster)+"/api/v1/pods", http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	resp, err := asked.Do(req)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(resp.Body.Close()).To(Succeed())
+	g.Expect(resp.StatusCode).NotTo(Equal(http.StatusOK))
+}
+
 // isAudited checks that the audit log tells who changed what, and nothing that is secret.
 func isAudited(t *testing.T, e Embedded, p *Process) {
 	t.Helper()
@@ -85,6 +103,7 @@ func isAudited(t *testing.T, e Embedded, p *Process) {
 	policy := builder.MakePolicy("default", "audited").Select("v1", "ConfigMap", "audited").Obj()
 	g.Expect(person.Create(t.Context(), policy)).To(Succeed())
 	g.Expect(person.List(t.Context(), &policyv1alpha1.PropagationPolicyList{})).To(Succeed())
+	reach(t, e, "audited")
 	g.Expect(person.Delete(t.Context(), policy)).To(Succeed())
 
 	path := filepath.Join(e.DataDir, "audit", "audit.log")
@@ -97,8 +116,8 @@ func isAudited(t *testing.T, e Embedded, p *Process) {
 		}
 		return out
 	}
-	g.Eventually(func() []audited { return told("delete", "propagationpolicies") }).WithTimeout(10 * time.Second).Should(HaveLen(1))
-	for _, change := range [][2]string{{"create", "secrets"}, {"get", "secrets"}, {"create", "configmaps"}, {"create", "works"}, {"create", "propagationpolicies"}} {
+	g.Eventually(func() []audited { return told("delete", "propagationpolicies") }).WithTimeout(time.Minute).Should(HaveLen(1))
+	for _, change := range [][2]string{{"create", "secrets"}, {"get", "secrets"}, {"create", "configmaps"}, {"create", "works"}, {"create", "propagationpolicies"}, {"get", "clusters"}} {
 		events := told(change[0], change[1])
 		g.Expect(events).To(HaveLen(1), "%s %s", change[0], change[1])
 		g.Expect(events[0].User.Username).To(Equal("admin"))

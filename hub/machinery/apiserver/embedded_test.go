@@ -68,7 +68,7 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	isKept("before-the-kill")
 	keep("before-the-stop")
 	g.Eventually(func() string { return text(filepath.Join(e.DataDir, "logs", "kube-apiserver.log")) }).
-		WithTimeout(20 * time.Second).Should(ContainSubstring("no space left on device"))
+		WithTimeout(time.Minute).Should(ContainSubstring("no space left on device"))
 	_, err = e.Start(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("is in use by another hub")))
 
@@ -79,7 +79,7 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	free, err := flock(filepath.Join(e.DataDir, childLock))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(free.Close()).To(Succeed())
-	g.Eventually(func() string { return text(first.log.Name()) }).WithTimeout(time.Second).Should(ContainSubstring("stopped"))
+	g.Eventually(func() string { return text(first.log.Name()) }).WithTimeout(time.Minute).Should(ContainSubstring("stopped"))
 
 	e.Flags = nil
 	second, err := e.Start(t.Context())
@@ -88,7 +88,7 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	g.Expect(second.ServerURL(t.Context())).To(Equal(url))
 	isKept("before-the-stop")
 	g.Expect(second.cmd.Process.Signal(syscall.SIGKILL)).To(Succeed())
-	g.Eventually(second.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
+	g.Eventually(second.Done()).WithTimeout(time.Minute).Should(BeClosed())
 	g.Expect(second.Err()).To(MatchError(ContainSubstring("the embedded API stopped by itself")))
 }
 

@@ -83,6 +83,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 		f.authentication[name] = fs.StringArray(name, nil, "flag of the kube-apiserver of a hub")
 	}
 	fs.BoolVar(&c.UnsafeNoFsync, "unsafe-no-fsync", false, "let etcd not wait for the disk; for throwaway clusters")
+	fs.BoolVar(&c.UnsafeExec, "unsafe-exec", false, "answer logs, exec, attach and port-forward for the pods of a cluster; exec runs programs of this machine: for tests and the demo")
 	fs.BoolVar(&c.Profiling, "profiling", false, "let administrators ask kube-apiserver for its profiles, below /debug/pprof")
 
 	fs.IntVar(&c.Nodes.Count, "nodes", 3, "number of KWOK nodes of a cluster")

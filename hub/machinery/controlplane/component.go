@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	_ "time/tzdata" // time zones of CronJobs
 
 	"go.etcd.io/etcd/server/v3/etcdmain"
 
+	"k8s.io/client-go/kubernetes"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins in kubectl
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
@@ -20,7 +24,10 @@ import (
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/utils/clock"
 
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/kubelet"
 	"fairlead.dev/hub/machinery/controlplane/kwok"
 )
 
@@ -37,6 +44,8 @@ func component(name string) func() int {
 	case "kube-scheduler":
 		return func() int { return cli.Run(scheduler.NewSchedulerCommand()) }
 	case "kwok":
+		return nodes
+	case args.KubeletName:
 		return kubelets
 	case "kubectl":
 		return kubectl
@@ -50,7 +59,7 @@ func etcd() int {
 	return 0
 }
 
-func kubelets() int {
+func nodes() int {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: controlplane kwok KUBECONFIG")
 		return 2
@@ -62,6 +71,38 @@ func kubelets() int {
 		return 1
 	}
 	return 0
+}
+
+// kubelets answers what users ask of pods.
+func kubelets() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := runKubelets(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "kubelet: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func runKubelets(ctx context.Context, line []string) error {
+	if len(line) != 5 {
+		return errors.New("usage: controlplane kubelet KUBECONFIG CERTIFICATE KEY CLIENT-CA DIR")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", line[0])
+	if err != nil {
+		return fmt.Errorf("reading kubeconfig %q: %w", line[0], err)
+	}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	dir, err := filepath.Abs(line[4])
+	if err != nil {
+		return fmt.Errorf("resolving %q: %w", line[4], err)
+	}
+	return kubelet.Run(ctx, kubelet.Options{
+		CertFile: line[1], KeyFile: line[2], ClientCAFile: line[3], Dir: dir, API: api, Clock: clock.RealClock{}, Logs: os.Stderr,
+	})
 }
 
 func kubectl() int {

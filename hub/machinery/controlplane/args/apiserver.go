@@ -80,6 +80,14 @@ func APIServer(in Input) []string {
 	if in.EncryptionConfig != "" {
 		out = append(out, "--encryption-provider-config="+in.EncryptionConfig)
 	}
+	if in.UnsafeExec {
+		out = append(out,
+			"--kubelet-certificate-authority="+p.CAFile(),
+			"--kubelet-client-certificate="+p.KubeletClientCertFile(),
+			"--kubelet-client-key="+p.KubeletClientKeyFile(),
+			"--kubelet-preferred-address-types=InternalIP",
+		)
+	}
 	if in.Profile == Hub {
 		out = append(out,
 			"--disable-admission-plugins="+strings.Join(hubDisabledAdmission(), ","),

@@ -152,6 +152,18 @@ func TestProfiles(t *testing.T) {
 		}
 	})
 
+	t.Run("kube-apiserver reaches kubelets only when programs may be run", func(t *testing.T) {
+		t.Parallel()
+		in := input(args.Cluster)
+		if line := strings.Join(args.APIServer(in), " "); strings.Contains(line, "--kubelet-") {
+			t.Errorf("kubelets are configured by default: %s", line)
+		}
+		in.UnsafeExec = true
+		if got := value(t, args.APIServer(in), "kubelet-preferred-address-types"); got != "InternalIP" {
+			t.Errorf("--kubelet-preferred-address-types = %q", got)
+		}
+	})
+
 	t.Run("etcd gives up durability only when asked", func(t *testing.T) {
 		t.Parallel()
 		in := input(args.Hub)

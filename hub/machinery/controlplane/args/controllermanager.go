@@ -92,3 +92,12 @@ func Scheduler(in Input) []string {
 func KWOK(in Input) []string {
 	return []string{"kwok", in.Kubeconfig("kwok")}
 }
+
+// KubeletName is the component that answers what kube-apiserver asks kubelets.
+const KubeletName = "kubelet"
+
+// Kubelet renders the command line of that component, whose files are below the working directory.
+func Kubelet(in Input) []string {
+	p := in.PKI
+	return []string{KubeletName, in.Kubeconfig("kwok"), p.KubeletCertFile(), p.KubeletKeyFile(), p.CAFile(), "pods"}
+}

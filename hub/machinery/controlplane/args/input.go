@@ -62,6 +62,8 @@ type Input struct {
 	EtcdDir       string
 	ExternalEtcd  ExternalEtcd
 	UnsafeNoFsync bool
+	// UnsafeExec has kubelets answer logs, exec, attach and port-forward, by programs of this machine.
+	UnsafeExec bool
 	// Profiling lets administrators ask kube-apiserver for its profiles.
 	Profiling bool
 	PKI       *pki.Bundle

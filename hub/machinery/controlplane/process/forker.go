@@ -5,13 +5,14 @@ import (
 	"runtime"
 )
 
-// forker starts all processes from one operating system thread. The kernel sends a child its parent death signal when
+// Forker starts all processes from one operating system thread. The kernel sends a child its parent death signal when
 // the *thread* that forked it ends, and the Go runtime ends threads as it likes, except the one of a goroutine that is
 // locked to it and never returns.
-type forker chan func()
+type Forker chan func()
 
-func newForker() forker {
-	f := make(forker)
+// NewForker returns one whose thread lasts as long as this process.
+func NewForker() Forker {
+	f := make(Forker)
 	go func() {
 		runtime.LockOSThread()
 		for job := range f {
@@ -21,7 +22,8 @@ func newForker() forker {
 	return f
 }
 
-func (f forker) start(cmd *exec.Cmd) error {
+// Start starts a process as its Start would.
+func (f Forker) Start(cmd *exec.Cmd) error {
 	result := make(chan error, 1)
 	f <- func() { result <- cmd.Start() }
 	return <-result

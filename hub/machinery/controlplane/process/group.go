@@ -49,7 +49,7 @@ type Config struct {
 // Group is a set of components that live and die together. Its methods are for one goroutine.
 type Group struct {
 	cfg      Config
-	forker   forker
+	forker   Forker
 	children []*child
 	failed   chan error
 }
@@ -68,7 +68,7 @@ type child struct {
 
 // NewGroup returns an empty group.
 func NewGroup(cfg Config) *Group {
-	return &Group{cfg: cfg, forker: newForker(), failed: make(chan error, 1)}
+	return &Group{cfg: cfg, forker: NewForker(), failed: make(chan error, 1)}
 }
 
 // Failed yields the error when an essential component stopped by itself.
@@ -108,7 +108,7 @@ func (g *Group) launch(c *child) error {
 	cmd.Stdout, cmd.Stderr = c.log, c.log
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = attributes()
-	if err := g.forker.start(cmd); err != nil {
+	if err := g.forker.Start(cmd); err != nil {
 		return fmt.Errorf("starting %s: %w", c.Name, err)
 	}
 	c.cmd, c.started = cmd, g.cfg.Clock.Now()

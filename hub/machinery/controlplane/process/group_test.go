@@ -11,7 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func newTestGroup(t *testing.T, clk clock.Clock) (*Group, string) {
 	t.Helper()

@@ -35,6 +35,8 @@ type Config struct {
 	// Etcd is a database of somebody else's; without servers the control plane starts one of its own.
 	Etcd          args.ExternalEtcd
 	UnsafeNoFsync bool
+	// UnsafeExec lets whoever may exec into pods of a cluster run programs of this machine.
+	UnsafeExec bool
 	// HeapRoom is how many bytes the heap of kube-apiserver may fill for the sake of speed; 0 is as Go does by default.
 	HeapRoom  int64
 	Profiling bool
@@ -65,6 +67,14 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	bind, err := netip.ParseAddr(c.BindAddress)
 	if err != nil {
 		return c, none, fmt.Errorf("--bind-address %q is not an IP address", c.BindAddress)
+	}
+	if c.UnsafeExec {
+		switch {
+		case c.Profile != args.Cluster:
+			return c, none, errors.New("--unsafe-exec is for --profile cluster: a hub has no pods")
+		case !bind.IsLoopback():
+			return c, none, fmt.Errorf("--unsafe-exec lets users of the cluster run programs of this machine, so --bind-address %s must be a loopback address such as 127.0.0.1", c.BindAddress)
+		}
 	}
 	if c.SecurePort < 0 || c.SecurePort > 65535 {
 		return c, none, fmt.Errorf("--secure-port %d is not between 0 and 65535", c.SecurePort)

@@ -23,15 +23,19 @@ func TestComplete(t *testing.T) {
 	t.Parallel()
 
 	for name, edit := range map[string]func(*Config){
-		"an unknown profile":                       func(c *Config) { c.Profile = "spoke" },
-		"no data directory":                        func(c *Config) { c.DataDir = "" },
-		"a bind address that is a name":            func(c *Config) { c.BindAddress = "localhost" },
-		"a port out of range":                      func(c *Config) { c.SecurePort = 70000 },
-		"a service range that is none":             func(c *Config) { c.ServiceCIDR = "10.96.0.0" },
-		"a service range without room":             func(c *Config) { c.ServiceCIDR = "10.96.0.0/31" },
-		"a service range that kube would not take": func(c *Config) { c.ServiceCIDR = "10.0.0.0/8" },
-		"a negative number of nodes":               func(c *Config) { c.Nodes.Count = -1 },
-		"less than no memory":                      func(c *Config) { c.HeapRoom = -1 },
+		"an unknown profile":                          func(c *Config) { c.Profile = "spoke" },
+		"no data directory":                           func(c *Config) { c.DataDir = "" },
+		"a bind address that is a name":               func(c *Config) { c.BindAddress = "localhost" },
+		"a port out of range":                         func(c *Config) { c.SecurePort = 70000 },
+		"a service range that is none":                func(c *Config) { c.ServiceCIDR = "10.96.0.0" },
+		"a service range without room":                func(c *Config) { c.ServiceCIDR = "10.96.0.0/31" },
+		"a service range that kube would not take":    func(c *Config) { c.ServiceCIDR = "10.0.0.0/8" },
+		"a negative number of nodes":                  func(c *Config) { c.Nodes.Count = -1 },
+		"programs of this machine for users of a hub": func(c *Config) { c.UnsafeExec = true },
+		"programs of this machine for a network": func(c *Config) {
+			c.Profile, c.BindAddress, c.UnsafeExec = args.Cluster, "0.0.0.0", true
+		},
+		"less than no memory": func(c *Config) { c.HeapRoom = -1 },
 	} {
 		t.Run(name+" is refused", func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 	"fairlead.dev/hub/machinery/controlplane/kubeconfig"
+	"fairlead.dev/hub/machinery/controlplane/kubelet"
 	"fairlead.dev/hub/machinery/controlplane/pki"
 )
 
@@ -70,6 +71,11 @@ func writeCredentials(cfg Config, dir *datadir.Dir, in *args.Input, hosts []stri
 		return nil, err
 	}
 	in.PKI = bundle
+	if cfg.UnsafeExec {
+		if err := bundle.EnsureKubelet(kubelet.ClientName, kubelet.Address, now); err != nil {
+			return nil, err
+		}
+	}
 	var own []byte
 	for key, pair := range bundle.Clients {
 		data, err := kubeconfig.Render(kubeconfig.User{

@@ -61,6 +61,7 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 		EtcdDir:       dir.Etcd(),
 		ExternalEtcd:  cfg.Etcd,
 		UnsafeNoFsync: cfg.UnsafeNoFsync,
+		UnsafeExec:    cfg.UnsafeExec,
 		Profiling:     cfg.Profiling,
 		Kubeconfig:    dir.Kubeconfig,
 		BindAddress:   cfg.BindAddress,
@@ -226,6 +227,9 @@ func (r run) controllers() []process.Component {
 			process.Component{Name: "kube-scheduler", Args: args.Scheduler(r.in), Grace: controllerGrace},
 			process.Component{Name: "kwok", Args: args.KWOK(r.in), Grace: controllerGrace},
 		)
+	}
+	if r.UnsafeExec {
+		out = append(out, process.Component{Name: args.KubeletName, Args: args.Kubelet(r.in), Grace: controllerGrace})
 	}
 	return out
 }

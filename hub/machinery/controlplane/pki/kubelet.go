@@ -1,0 +1,35 @@
+package pki
+
+import "time"
+
+// EnsureKubelet issues the certificates by which kube-apiserver and the kubelets at an address know each other.
+func (b *Bundle) EnsureKubelet(client, address string, now time.Time) error {
+	ca, err := LoadOrCreate(b.CAFile(), b.CAKeyFile(), "", now)
+	if err != nil {
+		return err
+	}
+	serving, err := ca.Issue(Subject{Name: "system:node:kubelet", Groups: []string{"system:nodes"}, Hosts: []string{address}}, now)
+	if err != nil {
+		return err
+	}
+	if err := write(serving, b.KubeletCertFile(), b.KubeletKeyFile()); err != nil {
+		return err
+	}
+	caller, err := ca.Issue(Subject{Name: client}, now)
+	if err != nil {
+		return err
+	}
+	return write(caller, b.KubeletClientCertFile(), b.KubeletClientKeyFile())
+}
+
+// KubeletCertFile is the certificate of the kubelets.
+func (b *Bundle) KubeletCertFile() string { return b.path("kubelet.crt") }
+
+// KubeletKeyFile is the key that goes with KubeletCertFile.
+func (b *Bundle) KubeletKeyFile() string { return b.path("kubelet.key") }
+
+// KubeletClientCertFile is the certificate that kube-apiserver shows to kubelets.
+func (b *Bundle) KubeletClientCertFile() string { return b.path("kubelet-client.crt") }
+
+// KubeletClientKeyFile is the key that goes with KubeletClientCertFile.
+func (b *Bundle) KubeletClientKeyFile() string { return b.path("kubelet-client.key") }
