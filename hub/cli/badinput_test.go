@@ -50,6 +50,8 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"a number that is none":                  {[]string{"serve", "--secure-port", "https"}, "see `hub serve --help`"},
 		"a port beyond the last":                 {serveIn("--secure-port", "70000"), "--secure-port 70000"},
 		"an address that is none":                {serveIn("--bind-address", "here"), "--bind-address \"here\""},
+		"a peer address that is none":            {serveIn("--peer-bind-address", "here"), "--peer-bind-address \"here\" is not of the form IP:PORT"},
+		"a peer address with a path":             {serveIn("--peer-advertise-address", "https://hub"), "--peer-advertise-address"},
 		"a URL as a host":                        {serveIn("--advertise-host", "https://hub"), "--advertise-host"},
 		"a URL with a path":                      {serveIn("--advertise-url", "https://hub/path"), "--advertise-url"},
 		"a URL without TLS":                      {serveIn("--advertise-url", "http://hub"), "--advertise-url"},

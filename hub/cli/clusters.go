@@ -15,6 +15,7 @@ import (
 
 	"fairlead.dev/hub/cli/table"
 	"fairlead.dev/hub/people/operate"
+	"fairlead.dev/hub/people/pods"
 	"fairlead.dev/hub/people/view/clusters"
 )
 
@@ -30,7 +31,7 @@ func newClusters(env Environment) *cobra.Command {
 		Short: "Show the clusters: how they are, what they have free, how their Works stand, and who asks to join",
 		Long: "Show each cluster: how long ago its agent was heard from, the versions of its Kubernetes and of its agent, how much of\n" +
 			"its nodes pods have asked for, how many of its Works are applied and how many it refuses, and until when its agent's\n" +
-			"certificate holds.",
+			"certificate holds. Where agents keep lines open, also since when each has one, and what its owner lets operators do.",
 		Example: "  hub clusters\n  hub clusters --unready\n  hub clusters -o wide",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -58,6 +59,8 @@ type fleetReport struct {
 	items[clusters.Cluster]
 	// Asking are the members that wait to be accepted.
 	Asking []string `json:"asking,omitempty"`
+	// Lines are those by which operators reach into clusters, by cluster; of a cluster that never had one there is none.
+	Lines map[string]pods.Line `json:"lines,omitempty"`
 	// Hidden says what may not be read.
 	Hidden []string `json:"hidden,omitempty"`
 }
@@ -87,9 +90,10 @@ func printClusters(ctx context.Context, env Environment, hub *opened, output *ou
 	if unready {
 		all.Clusters = slices.DeleteFunc(all.Clusters, func(c clusters.Cluster) bool { return c.State == clusters.Ready && len(c.Remarks) == 0 })
 	}
-	report := fleetReport{items: listOf(all.Clusters), Hidden: all.Hidden}
+	report := fleetReport{items: listOf(all.Clusters), Hidden: all.Hidden, Lines: hub.lines(ctx)}
 	now := env.Clock.Now()
 	t := clusterTable(all.Clusters, now)
+	addLines(t, all.Clusters, report.Lines, now)
 	for _, asked := range waiting {
 		report.Asking = append(report.Asking, asked.Cluster)
 		row := make([]table.Cell, len(t.Columns))

@@ -249,6 +249,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 	t.Run("tenants see what is theirs", func(t *testing.T) { l.tenants(NewWithT(t)) })
 	t.Run("held deletions are seen at once", func(t *testing.T) { l.holding(NewWithT(t)) })
 	t.Run("what others wrote steers no terminal", func(t *testing.T) { l.steered(NewWithT(t)) })
+	t.Run("what goes into members", func(t *testing.T) { l.reach(NewWithT(t)) })
 	t.Run("rollout", func(t *testing.T) { l.rollout(t) })
 	t.Run("diff and wait", func(t *testing.T) { l.diffAndWait(NewWithT(t)) })
 	t.Run("what one may not read is said", func(t *testing.T) { l.withoutRights(NewWithT(t)) })

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/hub/people/pods"
 	"fairlead.dev/hub/people/view"
 )
 
@@ -20,6 +21,8 @@ type opened struct {
 	*view.Reader
 	client client.Client
 	mapper meta.RESTMapper
+	// members is the way into the clusters.
+	members *pods.Members
 }
 
 // open connects to the hub, to read what people see of it.
@@ -42,7 +45,11 @@ func (f hubFlags) open(env Environment) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{Reader: reader, client: hubClient, mapper: mapper}, nil
+	members, err := pods.NewMembers(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{Reader: reader, client: hubClient, mapper: mapper, members: members}, nil
 }
 
 // ref names the object that a person means.

@@ -26,11 +26,19 @@ const (
 )
 
 // output is how a command prints what it found.
-type outputFlag struct{ format string }
+type outputFlag struct {
+	format string
+	// also are formats that this command has beside those of all.
+	also []string
+}
+
+func (o *outputFlag) formats() []string {
+	return slices.Concat([]string{outputTable, outputWide, outputJSON, outputYAML}, o.also)
+}
 
 // add adds the flag to a command.
 func (o *outputFlag) add(cmd *cobra.Command) {
-	formats := []string{outputTable, outputWide, outputJSON, outputYAML}
+	formats := o.formats()
 	cmd.Flags().StringVarP(&o.format, "output", "o", outputTable, strings.Join(formats, ", "))
 	complete(cmd, "output", formats)
 }
@@ -44,10 +52,12 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 
 // check refuses what is no format.
 func (o *outputFlag) check() error {
-	if slices.Contains([]string{outputTable, outputWide, outputJSON, outputYAML}, o.format) {
+	formats := o.formats()
+	if slices.Contains(formats, o.format) {
 		return nil
 	}
-	return fmt.Errorf("--output %q is none of %s, %s, %s and %s", o.format, outputTable, outputWide, outputJSON, outputYAML)
+	last := len(formats) - 1
+	return fmt.Errorf("--output %q is none of %s and %s", o.format, strings.Join(formats[:last], ", "), formats[last])
 }
 
 // text says whether people are to read it.

@@ -74,7 +74,7 @@ func newRoot(env Environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServe(env), newToken(env), newClusters(env), newForget(env), newCA(env), newEncryption(env), newGet(env), newTree(env), newDiff(env), newEvents(env), newTop(env), newWait(env), newRollout(env), newExplain(env), newInterpret(env), newMigrate(env), newCordon(env), newUncordon(env), newUpgrade(env), newDashboard(env), newBackup(env), newRestore(env), newVersion(env))
+	root.AddCommand(newServe(env), newToken(env), newClusters(env), newForget(env), newCA(env), newEncryption(env), newGet(env), newTree(env), newDiff(env), newEvents(env), newTop(env), newWait(env), newRollout(env), newExplain(env), newInterpret(env), newMigrate(env), newCordon(env), newUncordon(env), newUpgrade(env), newDashboard(env), newKubeconfig(env), newPods(env), newLogs(env), newExec(env), newBackup(env), newRestore(env), newVersion(env))
 	group(root)
 	return root
 }

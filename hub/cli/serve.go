@@ -68,7 +68,14 @@ func serve(ctx context.Context, env Environment, f serveFlags) error {
 	}
 
 	// Better now than after the API is up.
-	for flag, address := range map[string]string{"metrics-bind-address": f.metricsAddress, "health-probe-bind-address": f.probeAddress, "dashboard-bind-address": f.dashboard.address} {
+	listens := map[string]string{"metrics-bind-address": f.metricsAddress, "health-probe-bind-address": f.probeAddress, "dashboard-bind-address": f.dashboard.address}
+	if f.connect.enabled {
+		listens["connect-bind-address"] = f.connect.address
+	}
+	if f.connect.peers.used {
+		listens["peer-bind-address"] = f.connect.peers.address
+	}
+	for flag, address := range listens {
 		if err := probe(ctx, address); err != nil {
 			return fmt.Errorf("--%s %s cannot be listened on: %w; choose another, or 0 for none", flag, address, err)
 		}

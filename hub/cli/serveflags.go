@@ -76,6 +76,7 @@ type serveFlags struct {
 	metricsAddress  string
 	probeAddress    string
 	dashboard       dashboardFlags
+	connect         connectFlags
 	backups         scheduleFlags
 	memoryLimit     string
 	profiling       bool
@@ -123,6 +124,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.metricsAddress, "metrics-bind-address", "127.0.0.1:8080", "address of the metrics; 0 for none")
 	fs.StringVar(&f.probeAddress, "health-probe-bind-address", "0", "address of /healthz and /readyz; 0 for none")
 	f.dashboard.add(fs)
+	f.connect.add(fs)
 	fs.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory the hub itself should get along with, such as 2Gi, before its garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has, of which an embedded API leaves it 40 %)")
 	fs.BoolVar(&f.profiling, "profiling", false, "let administrators ask the embedded API for its profiles (GET /debug/pprof/profile), and the owner of the data directory the hub itself, at the socket profiling.sock in there")
 	fs.StringVar(&f.logFormat, "log-format", logging.FormatText, "text or json")
@@ -166,6 +168,12 @@ func (f *serveFlags) complete(fs *pflag.FlagSet) error {
 		if err := check(); err != nil {
 			return err
 		}
+	}
+	if err := f.connect.complete(fs, f.kubeconfig == "", f.sharesEtcd); err != nil {
+		return err
+	}
+	if err := f.connect.peers.complete(f.leaderElect, f.connect.enabled); err != nil {
+		return err
 	}
 	dataDir := f.dataDir
 	if f.kubeconfig != "" {
@@ -313,6 +321,7 @@ func (f *serveFlags) options(env Environment) setup.Options {
 		MetricsBindAddress:        f.metricsAddress,
 		HealthProbeBindAddress:    f.probeAddress,
 		LeaderElection:            f.leaderElect,
+		Connect:                   f.connect.options(),
 		Clock:                     env.Clock,
 	}
 }

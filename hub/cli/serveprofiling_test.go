@@ -36,10 +36,10 @@ func TestTheOwnerAloneMayReadTheHubsProfiles(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(response.Body.Close()).To(Succeed())
 		g.Expect(response.StatusCode).To(Equal(http.StatusOK))
-	}).WithTimeout(10 * time.Second).Should(Succeed())
+	}).WithTimeout(time.Minute).Should(Succeed())
 	info, err := os.Stat(socket)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode()).To(Equal(fs.ModeSocket | 0o600))
 	cancel()
-	g.Eventually(done).WithTimeout(10 * time.Second).Should(Receive(BeNil()))
+	g.Eventually(done).WithTimeout(time.Minute).Should(Receive(BeNil()))
 }

@@ -60,6 +60,8 @@ type Options struct {
 	Registry metrics.RegistererGatherer
 	// LeaderElection lets one of several hubs of an API work at a time.
 	LeaderElection bool
+	// Connect says where the API of lines is served; nil serves none.
+	Connect *ConnectOptions
 	// Clock is the hub's time.
 	Clock clock.WithTicker
 	// Ready, if not nil, is called once when the stages run.
@@ -131,7 +133,14 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	if err := kube.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	if err := register(ctx, mgr, watches, o); err != nil {
+	open, err := newLines(mgr, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := register(ctx, mgr, watches, o, open); err != nil {
+		return nil, err
+	}
+	if err := serveLines(ctx, mgr, o, open); err != nil {
 		return nil, err
 	}
 	if err := monitoring.Register(mgr, monitoring.Deps{Registry: o.Registry, Clock: o.Clock}); err != nil {

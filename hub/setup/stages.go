@@ -41,7 +41,7 @@ type stage struct {
 }
 
 // stages lists the stages in the order in which data flows.
-func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known interpreters) []stage {
+func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, known interpreters, open *allLines) []stage {
 	exclusions := selector.NewExclusions(o.ExecutionNamespacePrefix, o.SkippedNamespaces, o.SkippedKinds)
 	var placing *scheduler.Scheduler
 	deferred := kube.NewDeferredStatus(o.Clock)
@@ -71,6 +71,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		{"rollout", func(mgr manager.Manager, events kube.EventSink) error {
 			return rollout.Register(mgr, rollout.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Interpreter: known.kinds, Events: events, Clock: o.Clock, Registry: o.Registry,
+				Silence:  o.ClusterMonitorGracePeriod,
 				Renderer: binding.NewRenderer(mgr.GetClient(), known.kinds, o.ExecutionNamespacePrefix),
 			})
 		}},
@@ -89,6 +90,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 			return cluster.Register(mgr, cluster.Deps{
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix, Events: events, Clock: o.Clock,
 				MonitorPeriod: o.ClusterMonitorPeriod, GracePeriod: o.ClusterMonitorGracePeriod, StartupGracePeriod: o.ClusterStartupGracePeriod,
+				Lines: open,
 			})
 		}},
 		{"failover", func(mgr manager.Manager, events kube.EventSink) error {
@@ -96,7 +98,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 				Events: events, Clock: o.Clock, Scheduler: placing, Rate: o.EvictionRate,
 				ExecutionNamespacePrefix: o.ExecutionNamespacePrefix,
 				HasHealthRule:            func(kind schema.GroupVersionKind) bool { return known.kinds.Has(kind, interpreter.InterpretHealth) },
-				Options:                  evict.Options{Grace: o.EvictionGrace, PurgeMode: o.EvictionPurgeMode},
+				Options:                  evict.Options{Grace: o.EvictionGrace, PurgeMode: o.EvictionPurgeMode, Silence: o.ClusterMonitorGracePeriod},
 			})
 		}},
 		{"rebalance", func(mgr manager.Manager, events kube.EventSink) error {
@@ -124,7 +126,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 
 // register registers all stages with the manager. Each tells its events under its own
 // name.
-func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchErrors, o Options) error {
+func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchErrors, o Options, open *allLines) error {
 	known, err := newInterpreters(ctx, mgr)
 	if err != nil {
 		return err
@@ -135,7 +137,7 @@ func register(ctx context.Context, mgr manager.Manager, watches *kube.WatchError
 	}
 	informers := kube.NewMetadataInformers(mgr.GetCache())
 	watches.OnRemoved(func(context.Context) { go dropUnserved(ctx, mgr, informers) })
-	for _, s := range stages(ctx, o, informers, known) {
+	for _, s := range stages(ctx, o, informers, known, open) {
 		events := kube.NewEventSink(recorder("fairlead-"+s.name), o.AllEvents)
 		if err := s.register(mgr, events); err != nil {
 			return fmt.Errorf("registering stage %q: %w", s.name, err)

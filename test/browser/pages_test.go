@@ -87,4 +87,5 @@ func TestPages(t *testing.T) {
 		b.is("not being offered what is not allowed", `![...document.querySelectorAll(".actions a")].length`)
 		b.clean()
 	})
+	t.Run("what is in members", func(t *testing.T) { b.tb = t; reach(t, b, admin) })
 }

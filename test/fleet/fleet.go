@@ -33,6 +33,9 @@ type Options struct {
 	Nodes int
 	// HubArgs and AgentArgs are further flags of `hub serve` and `agent run`.
 	HubArgs, AgentArgs []string
+	// UnsafeExec has the pods of members answer logs, exec, attach and port-forward; exec runs
+	// programs of this machine.
+	UnsafeExec bool
 	// Detached lets the processes outlive this one.
 	Detached bool
 	// Report prints one line for the person who watches; nil prints nothing. It may be
@@ -51,8 +54,8 @@ type Fleet struct {
 
 // How long things may take on a machine that does other work too.
 const (
-	startTimeout = 3 * time.Minute
-	joinTimeout  = 2 * time.Minute
+	startTimeout = 5 * time.Minute
+	joinTimeout  = 5 * time.Minute
 	poll         = 100 * time.Millisecond
 	stopGrace    = 30 * time.Second
 )
@@ -207,14 +210,17 @@ func (f *Fleet) upHub(ctx context.Context) error {
 }
 
 func (f *Fleet) upMember(ctx context.Context, member string) error {
+	args := []string{
+		"--profile", "cluster", "--data-dir", filepath.Join(f.Dir, member), "--secure-port", "0",
+		"--kubeconfig", f.Kubeconfig(member), "--context", member, "--unsafe-no-fsync",
+		"--nodes", strconv.Itoa(f.Nodes), "--region", "region-" + strings.TrimPrefix(member, "edge-"),
+		"--zones", "zone-a,zone-b,zone-c",
+	}
+	if f.UnsafeExec {
+		args = append(args, "--unsafe-exec")
+	}
 	return f.up(ctx, service{
-		name: member, program: "controlplane",
-		args: []string{
-			"--profile", "cluster", "--data-dir", filepath.Join(f.Dir, member), "--secure-port", "0",
-			"--kubeconfig", f.Kubeconfig(member), "--context", member, "--unsafe-no-fsync",
-			"--nodes", strconv.Itoa(f.Nodes), "--region", "region-" + strings.TrimPrefix(member, "edge-"),
-			"--zones", "zone-a,zone-b,zone-c",
-		},
+		name: member, program: "controlplane", args: args,
 		timeout: startTimeout,
 		ready:   func(ctx context.Context) error { return f.memberReady(ctx, member) },
 	})

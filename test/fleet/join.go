@@ -37,7 +37,7 @@ func (f *Fleet) agent(member string) service {
 	return service{
 		name: AgentName(member), program: "agent", timeout: joinTimeout,
 		args:  append([]string{"run", "--kubeconfig", f.Kubeconfig(member), "--state-dir", f.StateDir(member)}, f.AgentArgs...),
-		ready: func(ctx context.Context) error { return f.clusterReady(ctx, member) },
+		ready: func(ctx context.Context) error { return f.ClusterReady(ctx, member) },
 	}
 }
 

@@ -100,6 +100,9 @@ func (f *Fleet) memberReady(ctx context.Context, member string) error {
 				ready++
 			}
 		}
+		if f.UnsafeExec && node.Status.DaemonEndpoints.KubeletEndpoint.Port == 0 {
+			return fmt.Errorf("node %q does not say where its kubelet is", node.Name)
+		}
 	}
 	if ready < f.Nodes {
 		return fmt.Errorf("%d of %d nodes are ready", ready, f.Nodes)
@@ -111,8 +114,8 @@ func (f *Fleet) memberReady(ctx context.Context, member string) error {
 	return nil
 }
 
-// clusterReady says what the hub's record of a member lacks.
-func (f *Fleet) clusterReady(ctx context.Context, member string) error {
+// ClusterReady says what the hub's record of a member lacks.
+func (f *Fleet) ClusterReady(ctx context.Context, member string) error {
 	c, err := f.Client(HubName)
 	if err != nil {
 		return err

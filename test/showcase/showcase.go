@@ -87,6 +87,17 @@ func authority(tb testing.TB, cfg *rest.Config) []byte {
 // back to redirectURL, or to where they came from if that is empty.
 func (s *Showcase) Serve(tb testing.TB, i *issuer.Issuer, redirectURL string) (server *dashboard.Server, address string) {
 	tb.Helper()
+	return s.serve(tb, s.Hub.Config, i, redirectURL)
+}
+
+// ServeThrough serves a dashboard that reaches the hub's API, as those who have signed in, at another address.
+func (s *Showcase) ServeThrough(tb testing.TB, host string) (server *dashboard.Server, address string) {
+	tb.Helper()
+	return s.serve(tb, &rest.Config{Host: host}, nil, "")
+}
+
+func (s *Showcase) serve(tb testing.TB, cfg *rest.Config, i *issuer.Issuer, redirectURL string) (server *dashboard.Server, address string) {
+	tb.Helper()
 	httpClient, err := rest.HTTPClientFor(s.Hub.Config)
 	check(tb, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(s.Hub.Config, httpClient)
@@ -94,7 +105,7 @@ func (s *Showcase) Serve(tb testing.TB, i *issuer.Issuer, redirectURL string) (s
 	cached, err := dashboard.NewCache(s.Hub.Config, mapper, "")
 	check(tb, err)
 	server, err = dashboard.New(dashboard.Deps{
-		Config: s.Hub.Config, Mapper: mapper, Cache: cached, Clock: clock.RealClock{}, Log: logr.Discard(), Certificates: true,
+		Config: cfg, Mapper: mapper, Cache: cached, Clock: clock.RealClock{}, Log: logr.Discard(), Certificates: true,
 		Issuer: i, RedirectURL: redirectURL,
 	})
 	check(tb, err)

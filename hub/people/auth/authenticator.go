@@ -133,6 +133,7 @@ func (a *Authenticator) enter(ctx context.Context, cfg *rest.Config, u *User) (*
 		}
 		return nil, fmt.Errorf("asking the hub's API who this is: %w", err)
 	}
+	u.Config = cfg
 	u.Hub, u.Name, u.Groups = hub, review.Status.UserInfo.Username, review.Status.UserInfo.Groups
 	u.clock, u.rights = a.clock, map[Access]granted{}
 	if _, agent := contract.AgentCluster(u.Name); agent {

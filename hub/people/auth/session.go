@@ -93,6 +93,16 @@ func (s *Sessions) Alive(one *Session) bool {
 	return !one.over(s.clock.Now())
 }
 
+// Use says that somebody uses a session otherwise than by requests, as one does who types into a terminal. It brings no
+// session back that has ended.
+func (s *Sessions) Use(one *Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.clock.Now(); !one.over(now) {
+		one.used = now
+	}
+}
+
 // End ends the session of a secret.
 func (s *Sessions) End(secret string) {
 	s.mu.Lock()
@@ -169,13 +179,16 @@ func (s *Sessions) Kept(one *Session, key string) string {
 	return n.text
 }
 
-// Take takes a note of a session: it is there once.
+// Take takes a note of a session: it is there once, whoever takes it at the same time.
 func (s *Sessions) Take(one *Session, key string) string {
-	text := s.Kept(one, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n, ok := one.notes[key]
 	delete(one.notes, key)
-	return text
+	if !ok || !s.clock.Now().Before(n.until) {
+		return ""
+	}
+	return n.text
 }
 
 // newSecret returns what nobody guesses.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,9 @@ type User struct {
 	Via string
 	// Hub reaches the hub's API as this user.
 	Hub client.Client
+	// Config is the same way, for what a client.Client cannot do: logs, and commands in pods. It is nil for a user of
+	// NewUser.
+	Config *rest.Config
 	// until is when their credential ends; zero if that is not known.
 	until time.Time
 	// certificate is the hash of the one that they signed in with; the browser must go on

@@ -89,6 +89,9 @@ func (s *Server) application(ctx context.Context, v *visit) (*page, error) {
 	if _, staged := s.index.Rollout(index.Key{Namespace: a.Namespace, Name: a.Binding}); staged {
 		p.heading.Actions = append(p.heading.Actions, link{Text: "Rollout", To: rolloutPath(a.Namespace, a.Binding)})
 	}
+	if hasPods(a) {
+		p.heading.Actions = append(p.heading.Actions, link{Text: "Pods", To: reachPath(a, "pods", "", "", "")})
+	}
 	order := applications.States()
 	places := slices.Clone(a.Places)
 	slices.SortStableFunc(places, func(x, y applications.Place) int { return slices.Index(order, x.State) - slices.Index(order, y.State) })

@@ -2,7 +2,8 @@
 // the server from embedded templates, with one small script that replaces what changed.
 //
 //	Reads:     Clusters, bindings, policies and the agents' leases from the hub's cache, into
-//	           an index of short rows; everything else live, with the rights of the person.
+//	           an index of short rows; everything else live, with the rights of the person. Pods and
+//	           logs of members when somebody asks for them, likewise (people/pods).
 //	Writes:    what a person asks for and confirms, with that person's rights.
 //	Owns:      the index and the history of the last hour, in memory only; who has signed in is
 //	           known to people/auth, what is open to people/live.
@@ -17,6 +18,9 @@
 // token itself, or, since a certificate cannot be passed on, by impersonation of exactly the
 // user and the groups that the certificate names, after TLS has verified it. The token is
 // kept in memory while the session lasts and is never written or sent elsewhere.
+//
+// A terminal in a pod (people/terminal) is opened by a ticket, which is good once and soon, for the session that asked for it
+// by a form, and for pages of this origin only. Logs and terminals end with the session.
 //
 // Lists come from the index, which all share: ten thousand bindings cannot be listed anew for
 // every page. A row is shown only to whom the API server grants `list` on its kind in its

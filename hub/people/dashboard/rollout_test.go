@@ -111,7 +111,7 @@ func rolloutsAreSteered(t *testing.T, known func(*testing.T, string) *visitor, s
 		Message: "Wave north is well and is to be approved.", LastTransitionTime: metav1.Now(),
 	}}
 	showcase.Put(t, show.Client, ro)
-	g.Eventually(func() string { _, text := v.get(rolloutPage + "/approve"); return text }).WithTimeout(30 * time.Second).
+	g.Eventually(func() string { _, text := v.get(rolloutPage + "/approve"); return text }).WithTimeout(time.Minute).
 		Should(ContainSubstring("Approve wave north of r3 of web?"))
 	do("approve", "wave", "north", "revision", "3")
 	g.Expect(spec().Approvals).To(Equal([]fairleadv1alpha1.WaveApproval{{Revision: 3, Wave: "north"}}))

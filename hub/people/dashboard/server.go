@@ -78,6 +78,7 @@ type Server struct {
 	layout  *template.Template
 	assets  map[string]asset
 	handler http.Handler
+	reaches reaches
 	// tls is how it shows who it is, once it is served.
 	tls atomic.Pointer[TLS]
 	// filled is closed once the index knows what the cache knew.
@@ -143,6 +144,14 @@ func (s *Server) routes() *http.ServeMux {
 		mux.Handle("POST "+pattern, s.signedIn(s.act(do)))
 	}
 	mux.Handle("POST /join", s.signedIn(s.makeJoin))
+	// What goes into members is asked for when somebody looks, and is no stream of fragments.
+	const app = "/applications/{namespace}/{name}"
+	mux.Handle("GET "+app+"/pods", s.signedIn(s.show(s.podsPage)))
+	mux.Handle("GET "+app+"/logs", s.signedIn(s.show(s.logsPage)))
+	mux.Handle("GET "+app+"/logs/stream", s.signedIn(s.streamLogs))
+	mux.Handle("GET "+app+"/terminal", s.signedIn(s.show(s.terminalPage)))
+	mux.Handle("POST "+app+"/terminal", s.signedIn(s.giveTicket))
+	mux.Handle("GET /terminal/{ticket}", s.signedIn(s.openTerminal))
 	mux.Handle("/", s.signedIn(func(w http.ResponseWriter, r *http.Request, v *visit) {
 		s.fail(w, r, v, notFoundError{"There is no such page."})
 	}))

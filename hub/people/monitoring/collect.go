@@ -110,7 +110,7 @@ func (m *Monitor) addClusters(t *metricSet, state *snapshot, now time.Time) {
 		states[c.State]++
 		unclaimed += c.Unclaimed
 		if h, ok := m.heard[c.Name]; ok && c.State != clusters.Forgotten {
-			t.gauge(m.describe.heartbeat, now.Sub(h.seen).Seconds(), c.Name)
+			t.gauge(m.describe.heartbeat, h.age(c, now).Seconds(), c.Name)
 		}
 		if c.Certificate != nil && c.State != clusters.Forgotten {
 			t.gauge(m.describe.certificate, c.Certificate.Expires.Sub(now).Seconds(), c.Name)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -18,7 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/people/monitoring/series"
+	"fairlead.dev/hub/people/view/clusters"
 )
 
 // Deps is what the package needs.
@@ -46,7 +49,23 @@ type Monitor struct {
 }
 
 // heartbeat is a renewal of a lease, and when it was seen.
-type heartbeat struct{ renewed, seen time.Time }
+type heartbeat struct {
+	renewed, seen time.Time
+	// rests says that it is renewed rarely, because the agent is heard by its line.
+	rests bool
+}
+
+// age is how long ago the agent of a cluster was heard from.
+func (h heartbeat) age(c *clusters.Cluster, now time.Time) time.Duration {
+	switch {
+	case !h.rests:
+		return now.Sub(h.seen)
+	case c.Ready == string(metav1.ConditionUnknown) && c.Since != nil:
+		return now.Sub(*c.Since)
+	default:
+		return max(0, now.Sub(h.seen)-contract.RestingLease-time.Minute)
+	}
+}
 
 // Register adds the monitor to a manager.
 func Register(mgr manager.Manager, deps Deps) error {

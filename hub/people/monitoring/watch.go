@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/people/monitoring/series"
+	"fairlead.dev/hub/people/view/clusters"
 )
 
 // watch follows bindings and leases, until the function that it returns is called.
@@ -68,7 +69,7 @@ func (m *Monitor) see(obj any, initial bool) {
 			return
 		}
 		if !m.heard[o.Name].renewed.Equal(o.Spec.RenewTime.Time) {
-			m.heard[o.Name] = heartbeat{renewed: o.Spec.RenewTime.Time, seen: now}
+			m.heard[o.Name] = heartbeat{renewed: o.Spec.RenewTime.Time, seen: now, rests: clusters.Rests(o)}
 		}
 	}
 }

@@ -93,10 +93,12 @@ data: {a: "1"}
 `, name, target))
 }
 
-// AwaitReady waits until the hub reports a cluster as alive.
+// AwaitReady waits until the hub reports a cluster as alive, as people see it. To start a program is a tenth of a second of
+// processor time, so it is asked once there is something to see.
 func (w *World) AwaitReady(name string) {
 	w.T.Helper()
 	w.Eventually(func(g gomega.Gomega) {
+		g.Expect(w.ClusterReady(context.Background(), name)).To(gomega.Succeed())
 		out, err := w.Run(context.Background(), "hub", "clusters", "--kubeconfig", w.Kubeconfig(fleet.HubName))
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(out).To(gomega.MatchRegexp(name + ` +Ready `))

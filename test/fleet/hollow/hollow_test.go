@@ -45,7 +45,7 @@ func startHub(t *testing.T) *cluster.Cluster {
 		ExecutionNamespacePrefix:  contract.DefaultExecutionNamespacePrefix,
 		SkippedNamespaces:         []*regexp.Regexp{regexp.MustCompile("^kube-.*$")},
 		ClusterMonitorPeriod:      5 * time.Second,
-		ClusterMonitorGracePeriod: 6 * time.Second,
+		ClusterMonitorGracePeriod: 15 * time.Second, // more than the machine may be busy with something else
 		ClusterStartupGracePeriod: time.Minute,
 		Clock:                     clock.RealClock{},
 		Registry:                  prometheus.NewRegistry(),
@@ -79,7 +79,9 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 		return func(g Gomega) metav1.ConditionStatus {
 			var cluster clusterv1alpha1.Cluster
 			g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: name}, &cluster)).To(Succeed())
-			return meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady).Status
+			found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
+			g.Expect(found).NotTo(BeNil())
+			return found.Status
 		}
 	}
 	for _, name := range fleet.Names() {

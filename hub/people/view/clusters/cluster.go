@@ -44,8 +44,8 @@ type Cluster struct {
 	Ready string     `json:"ready,omitempty"`
 	Why   string     `json:"why,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
-	// Heartbeat is when the agent renewed its lease last, by its own clock; nil if it never
-	// did or if the lease may not be read. Lag is how long ago that is, in seconds, and 0 if
+	// Heartbeat is when the agent was heard from last: when it renewed its lease, by its own clock, or now if its line is
+	// open, by which it is heard all the time; nil if it never was or if the lease may not be read. Lag is how long ago that is, in seconds, and 0 if
 	// the agent's clock is ahead.
 	Heartbeat *time.Time `json:"heartbeat,omitempty"`
 	Lag       *float64   `json:"lagSeconds,omitempty"`

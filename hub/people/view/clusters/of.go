@@ -64,13 +64,13 @@ func Of(in Input) Cluster {
 	if last := record.Read[record.Certificate](c.Annotations, contract.CertificateAnnotation); last != nil {
 		out.Certificate = &Certificate{Expires: last.Expires, Serial: last.Serial}
 	}
-	out.heartbeat(in.Lease, in.Now)
 	if ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil {
 		out.Ready, out.Since = string(ready.Status), &ready.LastTransitionTime.Time
 		if ready.Status != metav1.ConditionTrue {
 			out.Why = ready.Message
 		}
 	}
+	out.heartbeat(in.Lease, in.Now)
 	if held := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterDeletionsHeld); held != nil && held.Status == metav1.ConditionTrue {
 		out.DeletionsHeld = cmp.Or(held.Message, "It does not say why.")
 	}
@@ -129,8 +129,23 @@ func (c *Cluster) heartbeat(lease *coordinationv1.Lease, now time.Time) {
 		return
 	}
 	c.Heartbeat = &lease.Spec.RenewTime.Time
+	switch {
+	case !Rests(lease):
+	case c.Ready == string(metav1.ConditionUnknown):
+		if c.Since.After(*c.Heartbeat) {
+			c.Heartbeat = c.Since
+		}
+	default:
+		c.Heartbeat = &now // the hub would say within seconds if its line were lost
+	}
 	lag := max(now.Sub(*c.Heartbeat), 0).Seconds()
 	c.Lag = &lag
+}
+
+// Rests says whether an agent renews its lease rarely, because it is heard by its line.
+func Rests(lease *coordinationv1.Lease) bool {
+	seconds := lease.Spec.LeaseDurationSeconds
+	return seconds != nil && time.Duration(*seconds)*time.Second >= contract.RestingLease
 }
 
 func state(c *clusterv1alpha1.Cluster, ready string) State {

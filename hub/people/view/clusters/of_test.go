@@ -166,6 +166,14 @@ func TestWhatIsShownOfACluster(t *testing.T) {
 	g.Expect(*row.Joined).To(Equal(now))
 	g.Expect((&Usage{}).Percent()).To(BeZero())
 	g.Expect(*Of(Input{Cluster: c, Lease: lease(time.Hour), Now: now}).Lag).To(BeZero())
+
+	resting := lease(-9 * time.Minute)
+	g.Expect(*Of(Input{Cluster: c, Lease: resting, Now: now}).Lag).To(Equal(540.0))
+	resting.Spec.LeaseDurationSeconds = new(int32(640))
+	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+	g.Expect(*Of(Input{Cluster: c, Lease: resting, Now: now}).Lag).To(BeZero(), "it is heard by its line")
+	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionUnknown, LastTransitionTime: metav1.NewTime(now.Add(-time.Minute))}}
+	g.Expect(*Of(Input{Cluster: c, Lease: resting, Now: now}).Lag).To(Equal(60.0), "its line was lost then")
 }
 
 func TestTally(t *testing.T) {

@@ -45,6 +45,9 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- if .external.advertiseURL }}
 {{- fail "external.advertiseURL is set, and mode is embedded: set mode=external, or embedded.advertiseHost instead" }}
 {{- end }}
+{{- if or .external.connect.enabled .external.connect.service }}
+{{- fail "external.connect is set, and mode is embedded, whose API finds the hub by itself: unset it" }}
+{{- end }}
 {{- if not .embedded.advertiseHost }}
 {{- fail "embedded.advertiseHost is empty: set it to the name or address under which members reach the Service fairlead-hub" }}
 {{- end }}
@@ -63,6 +66,9 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- if or .embedded.backup.every .embedded.backup.claim }}
 {{- fail "embedded.backup is set, and mode is external, whose API is not the hub's to back up: set mode=embedded, or unset it and back up the etcd of that API" }}
+{{- end }}
+{{- if and .external.connect.service (not .external.connect.enabled) }}
+{{- fail "external.connect.service is set, and nothing is served there: set external.connect.enabled=true" }}
 {{- end }}
 {{- if not .external.advertiseURL }}
 {{- fail "external.advertiseURL is empty: set it to the https://HOST:PORT under which members reach the API of the hub" }}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"fairlead.dev/hub/cli/table"
+	"fairlead.dev/hub/people/pods"
+	"fairlead.dev/hub/people/view/clusters"
+)
+
+// lines reads how the lines of clusters are. A hub that has none, or does not let the person see them, is as one of before
+// there were lines: everything else is shown.
+func (o *opened) lines(ctx context.Context) map[string]pods.Line {
+	lines, err := o.members.Lines(ctx)
+	if err != nil {
+		return nil
+	}
+	return lines
+}
+
+// Columns of lines, and behind which they are.
+const (
+	lineColumn      = "LINE"
+	operatorsColumn = "OPERATORS"
+	lagColumn       = "LAG"
+	remarkColumn    = "REMARK"
+)
+
+// addLines adds what is known of the lines of these clusters to their table; nothing if there are none. A cluster whose line
+// is up was heard from just now, however old its lease is.
+func addLines(t *table.Table, fleet []clusters.Cluster, lines map[string]pods.Line, now time.Time) {
+	if len(lines) == 0 {
+		return
+	}
+	named := func(name string) int {
+		return slices.IndexFunc(t.Columns, func(c table.Column) bool { return c.Name == name })
+	}
+	lag := named(lagColumn)
+	t.Columns = slices.Insert(t.Columns, lag+1, table.Column{Name: lineColumn})
+	operators := named(remarkColumn)
+	t.Columns = slices.Insert(t.Columns, operators, table.Column{Name: operatorsColumn})
+	for i := range t.Rows {
+		line, known := lines[fleet[i].Name]
+		cell := table.Cell{}
+		switch {
+		case known && line.Up:
+			cell = table.Cell{Text: "up " + ago(now, line.Since), Tone: table.Good}
+			if t.Rows[i][lag].Tone == table.Plain {
+				t.Rows[i][lag].Text = "0s"
+			}
+		case known:
+			cell = table.Cell{Text: "down " + ago(now, line.Lost), Tone: table.Bad}
+		}
+		t.Rows[i] = slices.Insert(t.Rows[i], lag+1, cell)
+		t.Rows[i] = slices.Insert(t.Rows[i], operators, table.Cell{Text: line.Operators})
+	}
+}
+
+// ago says how long ago a time is that the hub wrote; a dash if it wrote none.
+func ago(now time.Time, text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return "-"
+	}
+	return age(max(now.Sub(at), 0))
+}

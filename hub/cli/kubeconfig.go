@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/atomicfile"
+	"fairlead.dev/hub/people/pods"
+)
+
+// kubeconfigFlags say for what to write a kubeconfig, and where to.
+type kubeconfigFlags struct {
+	hub    hubFlags
+	output string
+	force  bool
+}
+
+func newKubeconfig(env Environment) *cobra.Command {
+	var f kubeconfigFlags
+	cmd := &cobra.Command{
+		Use:   "kubeconfig CLUSTER...",
+		Short: "Write a kubeconfig with which kubectl reaches into clusters, through the hub",
+		Long: "Write a kubeconfig whose server is the hub's way into a cluster, over the line that its agent keeps open. The\n" +
+			"credentials are your own, those of the kubeconfig that is in use: keep it as safe. Of several clusters each is a context\n" +
+			"of its own, and the first is the current one. That a cluster is not connected now, or that its owner lets no operators\n" +
+			"in, is said, and the kubeconfig is written all the same.",
+		Example: "  hub kubeconfig edge-1 -o edge-1.kubeconfig\n  kubectl --kubeconfig edge-1.kubeconfig get pods -A\n  hub kubeconfig edge-1 edge-2 > edges.kubeconfig",
+		Args:    someClusters,
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
+	}
+	flags := cmd.Flags()
+	f.hub.add(flags)
+	flags.StringVarP(&f.output, "output", "o", stdio, "file to write, readable by you only; - is the standard output")
+	flags.BoolVar(&f.force, "force", false, "replace the file if there is one")
+	cmd.ValidArgsFunction = completing(env, &f.hub, clusterNames)
+	return cmd
+}
+
+func (f *kubeconfigFlags) run(ctx context.Context, env Environment, names []string) error {
+	own, err := f.hub.raw(env)
+	if err != nil {
+		return err
+	}
+	cfg, err := f.hub.read(env)
+	if err != nil {
+		return err
+	}
+	hubClient, err := f.hub.connect(env)
+	if err != nil {
+		return err
+	}
+	members, err := pods.NewMembers(cfg)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := exists(ctx, hubClient, name); err != nil {
+			return err
+		}
+		if remark := lineRemark(ctx, members, name); remark != "" {
+			say(env.Err, "Warning: %s", remark)
+		}
+	}
+	content, err := clientcmd.Write(*through(own, names))
+	if err != nil {
+		return fmt.Errorf("encoding the kubeconfig: %w", err)
+	}
+	if f.output == stdio {
+		if _, err := env.exact.Write(content); err != nil {
+			return fmt.Errorf("printing the kubeconfig: %w", err)
+		}
+		return nil
+	}
+	if _, err := os.Stat(f.output); !f.force && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is a file %s already; name another, or replace it with --force", f.output)
+	}
+	if err := atomicfile.Write(f.output, content); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	say(env.Err, "Wrote %s; try `kubectl --kubeconfig %s get namespaces`", f.output, f.output)
+	return nil
+}
+
+// exists refuses names of clusters that the hub does not have. Who may not read clusters is believed.
+func exists(ctx context.Context, hubClient client.Client, name string) error {
+	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no cluster %s on the hub; `hub clusters` shows those that there are", name)
+	case err != nil && !apierrors.IsForbidden(err):
+		return fmt.Errorf("reading cluster %s: %w", name, err)
+	}
+	return nil
+}
+
+// lineRemark says what stands in the way of operators of a cluster now; empty if nothing does, or if that cannot be told.
+func lineRemark(ctx context.Context, members *pods.Members, name string) string {
+	line, err := members.Line(ctx, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "this hub has no way into clusters yet: it does not serve the API group of lines"
+	case apierrors.IsForbidden(err):
+		return ""
+	case err != nil:
+		return fmt.Sprintf("whether %s is connected could not be found out: %v", name, err)
+	case line == nil:
+		return name + " has no line to the hub yet; its agent opens one if it is of a version that does"
+	case !line.Up:
+		return name + " is not connected now: its line is down" + strings.TrimRight(" since "+line.Lost, " since")
+	case line.Operators == pods.OperatorsOff:
+		return "the owner of " + name + " lets no operators in; there, `agent join --operators` does"
+	}
+	return ""
+}
+
+// raw returns the kubeconfig that is in use, with what its files hold in it, and nothing but what its context needs.
+func (f hubFlags) raw(env Environment) (*clientcmdapi.Config, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: cmp.Or(f.kubeconfig, adminKubeconfig(f.dataDir))}
+	if list := env.Getenv(kubeconfigEnv); f.kubeconfig == "" && list != "" {
+		rules = &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(list)}
+	}
+	own, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	own.CurrentContext = cmp.Or(f.context, own.CurrentContext)
+	if err := clientcmdapi.MinifyConfig(own); err != nil {
+		return nil, fmt.Errorf("the kubeconfig cannot be used: %w", err)
+	}
+	if err := clientcmdapi.FlattenConfig(own); err != nil {
+		return nil, fmt.Errorf("reading the files that the kubeconfig names: %w", err)
+	}
+	return own, nil
+}
+
+// through returns a kubeconfig like the one of a hub, with its way into each of these clusters as its server.
+func through(own *clientcmdapi.Config, clusters []string) *clientcmdapi.Config {
+	current := own.Contexts[own.CurrentContext]
+	out := clientcmdapi.NewConfig()
+	out.CurrentContext = clusters[0]
+	out.AuthInfos[current.AuthInfo] = own.AuthInfos[current.AuthInfo]
+	for _, name := range clusters {
+		server := own.Clusters[current.Cluster].DeepCopy()
+		server.Server = pods.Server(server.Server, name)
+		out.Clusters[name] = server
+		there := current.DeepCopy()
+		there.Cluster = name
+		out.Contexts[name] = there
+	}
+	return out
+}

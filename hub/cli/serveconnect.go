@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/hub/fleet/connect"
+	"fairlead.dev/hub/setup"
+)
+
+// connectFlags say where the API of lines is served.
+type connectFlags struct {
+	enabled bool
+	address string
+	service string
+	place   connect.Place
+	peers   peerFlags
+}
+
+func (f *connectFlags) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.enabled, "connect", true, "let agents open lines, through which operators reach into members; with --kubeconfig only if --connect-service is given, with --etcd-servers only if --connect-bind-address has a port")
+	fs.StringVar(&f.address, "connect-bind-address", "127.0.0.1:0", "address on which the hub listens for what the API server forwards for members; with --etcd-servers the port is the same on all machines, with --connect-service the Service must lead here")
+	fs.StringVar(&f.service, "connect-service", "", "NAMESPACE/NAME:PORT of the Service by which the API server of --kubeconfig finds that address")
+	f.peers.add(fs)
+}
+
+// complete fills in what is not given, and says what is wrong.
+func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) error {
+	if embedded {
+		if f.service != "" {
+			return errors.New("--connect-service is for --kubeconfig: the embedded API finds the hub by itself")
+		}
+		// The APIs of all machines are told one port, and each looks for it on its own machine.
+		if _, port, err := net.SplitHostPort(f.address); sharesEtcd && f.enabled && (err != nil || port == "0") {
+			if fs.Changed("connect") {
+				return errors.New("--connect with --etcd-servers needs --connect-bind-address 127.0.0.1:PORT, with the same port on all machines")
+			}
+			f.enabled = false
+		}
+		f.place = connect.Place{Namespace: metav1.NamespaceSystem, Name: connect.EmbeddedService, Loopback: true}
+		return nil
+	}
+	if f.service == "" {
+		if f.enabled && fs.Changed("connect") {
+			return errors.New("--connect with --kubeconfig needs --connect-service, the Service by which that API server finds the hub")
+		}
+		f.enabled = false
+		return nil
+	}
+	if !fs.Changed("connect-bind-address") {
+		return errors.New("--connect-service needs --connect-bind-address, an address to which the Service leads, such as 0.0.0.0:9444")
+	}
+	name, port, err := net.SplitHostPort(f.service)
+	namespace, name, ok := strings.Cut(name, "/")
+	number, errPort := strconv.ParseUint(port, 10, 16)
+	if err != nil || errPort != nil || !ok || namespace == "" || name == "" || number == 0 {
+		return fmt.Errorf("--connect-service %q is not of the form NAMESPACE/NAME:PORT", f.service)
+	}
+	f.place = connect.Place{Namespace: namespace, Name: name, Port: int32(number)}
+	return nil
+}
+
+// options are those of the hub; nil serves no lines.
+func (f *connectFlags) options() *setup.ConnectOptions {
+	if !f.enabled {
+		return nil
+	}
+	replica, err := os.Hostname()
+	if err != nil {
+		replica = "hub" // it is for people
+	}
+	return &setup.ConnectOptions{BindAddress: f.address, Service: f.place, Replica: replica, Peers: f.peers.options()}
+}

@@ -1,0 +1,185 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"fairlead.dev/hub/people/pods"
+	"fairlead.dev/hub/people/pods/owned"
+	"fairlead.dev/hub/people/view/applications"
+)
+
+// reachTimeout bounds how long a page waits for the members that it asks.
+const reachTimeout = 40 * time.Second
+
+// podList is the pods of an application, by cluster.
+type podList struct {
+	Rows   []podRow
+	Paging paging
+	Again  string
+	// All leads to the logs of all clusters.
+	All string
+}
+
+// podRow is a pod, or why a cluster does not tell its pods.
+type podRow struct {
+	Cluster string
+	*owned.Pod
+	Why            string
+	Logs, Terminal string
+}
+
+// hasPods says whether an application is of a kind that has pods.
+func hasPods(a *applications.Application) bool {
+	return a.Namespace != "" && (a.Replicas > 0 || slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"}, a.Kind))
+}
+
+// workload names an application as its clusters have it.
+func (s *Server) workload(a *applications.Application) (pods.Application, error) {
+	gvk := schema.FromAPIVersionAndKind(a.APIVersion, a.Kind)
+	mapping, err := s.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return pods.Application{}, fmt.Errorf("looking up kind %q: %w", a.Kind, err)
+	}
+	return pods.Application{Resource: mapping.Resource, Kind: a.Kind, Namespace: a.Namespace, Name: a.Name}, nil
+}
+
+// membersOf is the way into members as the person who asks.
+func membersOf(v *visit) (*pods.Members, error) {
+	if v.user.Config == nil {
+		return nil, askedError{"There is no way into members for you here."}
+	}
+	return pods.NewMembers(v.user.Config)
+}
+
+// placesOf returns the clusters that are meant: the one that is named, or all that have the application.
+func placesOf(a *applications.Application, cluster string) ([]string, error) {
+	var all []string
+	for i := range a.Places {
+		all = append(all, a.Places[i].Cluster)
+	}
+	if cluster == "" {
+		return all, nil
+	}
+	if !slices.Contains(all, cluster) {
+		return nil, notFoundError{a.String() + " is not in this cluster."}
+	}
+	return []string{cluster}, nil
+}
+
+// podsPage shows the pods of an application. The members are asked for them when somebody loads it, and not again.
+func (s *Server) podsPage(ctx context.Context, v *visit) (*page, error) {
+	a, err := s.readApplication(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := placesOf(a, v.text("cluster"))
+	if err != nil {
+		return nil, err
+	}
+	app, err := s.workload(a)
+	if err != nil {
+		return nil, err
+	}
+	members, err := membersOf(v)
+	if err != nil {
+		return nil, err
+	}
+	shown, paging := pageOf(v, "page", "cluster", clusters, rowsPerPage)
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	found, err := members.Find(ctx, app, shown)
+	if err != nil {
+		return nil, err
+	}
+	list := podList{Paging: paging, Again: v.with(), All: reachPath(a, "logs", v.text("cluster"), "", "")}
+	for i := range found {
+		f := &found[i]
+		for j := range f.Pods {
+			p := &f.Pods[j]
+			list.Rows = append(list.Rows, podRow{
+				Cluster: f.Cluster, Pod: p,
+				Logs: reachPath(a, "logs", f.Cluster, p.Name, ""), Terminal: reachPath(a, "terminal", f.Cluster, p.Name, p.Default),
+			})
+		}
+		switch {
+		case f.Err() != nil:
+			list.Rows = append(list.Rows, podRow{Cluster: f.Cluster, Why: f.Error})
+		case len(f.Pods) == 0:
+			list.Rows = append(list.Rows, podRow{Cluster: f.Cluster, Why: "It has no pods of it."})
+		case f.More:
+			list.Rows = append(list.Rows, podRow{Cluster: f.Cluster, Why: "It has more pods than are shown."})
+		}
+	}
+	p := reachPage(a, "Pods")
+	p.fragments = []fragment{{id: "pods", template: "pods", data: list}}
+	return p, nil
+}
+
+// reachPage is the frame of a page about what an application does in its members.
+func reachPage(a *applications.Application, title string) *page {
+	return &page{
+		title: title + " of " + a.Name, nav: "applications",
+		heading: heading{Title: title, Trail: []link{
+			{Text: "Applications", To: "/applications"},
+			{Text: a.Namespace, To: "/applications?namespace=" + a.Namespace},
+			{Text: a.Name, To: appPath(a.Namespace, a.Binding)},
+		}},
+	}
+}
+
+// reachPath is the address of a page about what an application does in its members; what is empty is not said.
+func reachPath(a *applications.Application, part, cluster, pod, container string) string {
+	query := url.Values{}
+	for key, value := range map[string]string{"cluster": cluster, "pod": pod, "container": container} {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	path := appPath(a.Namespace, a.Binding) + "/" + part
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
+}
+
+// Bounds of how many logs and terminals are open.
+const (
+	maxReaches      = 200
+	maxReachesOfOne = 8
+)
+
+// reaches counts logs and terminals that are open, by session.
+type reaches struct {
+	mu   sync.Mutex
+	open map[any]int
+	all  int
+}
+
+// enter counts one more, and says whether there is room for it; then leave is called when it is over.
+func (r *reaches) enter(of any) (leave func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all >= maxReaches || r.open[of] >= maxReachesOfOne {
+		return nil, false
+	}
+	if r.open == nil {
+		r.open = map[any]int{}
+	}
+	r.all++
+	r.open[of]++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.all--
+		if r.open[of]--; r.open[of] == 0 {
+			delete(r.open, of)
+		}
+	}, true
+}

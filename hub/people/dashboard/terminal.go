@@ -1,0 +1,171 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"fairlead.dev/hub/people/pods"
+	"fairlead.dev/hub/people/terminal"
+)
+
+// terminalView is the page of a terminal.
+type terminalView struct {
+	CSRF, Path              string
+	Cluster, Pod, Container string
+	Command                 string
+	Back                    string
+}
+
+// commandByDefault is what is run if a person does not say otherwise, and maxCommand how long what they say may be.
+const (
+	commandByDefault = "sh"
+	maxCommand       = 2000
+)
+
+// terminalPage offers to run a command in a pod of an application. Nothing is run before the person says so.
+func (s *Server) terminalPage(ctx context.Context, v *visit) (*page, error) {
+	a, err := s.readApplication(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	cluster := v.text("cluster")
+	if _, err := placesOf(a, cluster); err != nil || cluster == "" || !isName(v.text("pod")) {
+		return nil, notFoundError{"This pod is not one of " + a.String() + "."}
+	}
+	p := reachPage(a, "Terminal")
+	back := reachPath(a, "pods", cluster, "", "")
+	p.heading.Actions = []link{{Text: "Pods", To: back}}
+	p.fragments = []fragment{{id: "terminal", template: "terminal", still: true, data: terminalView{
+		CSRF: v.session.CSRF, Path: appPath(a.Namespace, a.Binding) + "/terminal", Cluster: cluster, Pod: v.text("pod"),
+		Container: v.text("container"), Command: commandByDefault, Back: back,
+	}}}
+	return p, nil
+}
+
+// A ticket lets the session that asked for it open one terminal, once and soon: the request that opens one can carry no
+// form, and so no secret of the session.
+const (
+	ticketNote = "terminal/"
+	ticketLife = 30 * time.Second
+)
+
+// ticket is what it is good for.
+type ticket struct {
+	Cluster, Namespace, Pod, Container string
+	Words                              []string
+}
+
+// giveTicket gives a ticket for a terminal in a pod of an application.
+func (s *Server) giveTicket(w http.ResponseWriter, r *http.Request, v *visit) {
+	err := s.genuine(r, v)
+	var t ticket
+	if err == nil {
+		t, err = s.ticketFor(r.Context(), v)
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(t)
+	}
+	if err != nil {
+		f := s.explain(err, v.user)
+		http.Error(w, f.Text, f.Code)
+		return
+	}
+	secret := rand.Text()
+	s.signIn.Sessions.Keep(v.session, ticketNote+secret, string(raw), ticketLife)
+	s.log.Info("Letting a person run a command in a member", "user", v.user.Name, "Cluster", t.Cluster, "Pod", t.Namespace+"/"+t.Pod, "container", t.Container)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = fmt.Fprintf(w, "{\"path\":%q}\n", "/terminal/"+secret) // who is gone needs none
+}
+
+// ticketFor looks whether the pod is one of the application, as the person who asks.
+func (s *Server) ticketFor(ctx context.Context, v *visit) (ticket, error) {
+	form := v.request.PostForm
+	a, err := s.readApplication(ctx, v)
+	if err != nil {
+		return ticket{}, err
+	}
+	cluster, name, container := form.Get("cluster"), form.Get("pod"), form.Get("container")
+	words := strings.Fields(form.Get("command"))
+	if len(words) == 0 || len(form.Get("command")) > maxCommand {
+		return ticket{}, askedError{"Say which command to run, such as sh."}
+	}
+	if _, err := placesOf(a, cluster); err != nil || cluster == "" {
+		return ticket{}, notFoundError{a.String() + " is not in this cluster."}
+	}
+	app, err := s.workload(a)
+	if err != nil {
+		return ticket{}, err
+	}
+	members, err := membersOf(v)
+	if err != nil {
+		return ticket{}, err
+	}
+	found := members.FindIn(ctx, app, cluster)
+	if found.Err() != nil {
+		return ticket{}, found.Err()
+	}
+	for i := range found.Pods {
+		p := &found.Pods[i]
+		if p.Name != name {
+			continue
+		}
+		if container == "" {
+			container = p.Default
+		}
+		if _, ok := p.Container(container); !ok {
+			return ticket{}, notFoundError{fmt.Sprintf("Pod %s has no container %q.", name, container)}
+		}
+		return ticket{Cluster: cluster, Namespace: p.Namespace, Pod: name, Container: container, Words: words}, nil
+	}
+	return ticket{}, notFoundError{"This pod is not one of " + a.String() + " any more."}
+}
+
+// openTerminal runs what a ticket is for, with the terminal of the browser.
+func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) {
+	if !terminal.SameOrigin(r, !s.Plain) {
+		http.Error(w, "This request was made by another site, and is refused.", http.StatusForbidden)
+		return
+	}
+	var t ticket
+	raw := s.signIn.Sessions.Take(v.session, ticketNote+r.PathValue("ticket"))
+	if json.Unmarshal([]byte(raw), &t) != nil {
+		http.Error(w, "This terminal was opened already, or too late: begin again.", http.StatusForbidden)
+		return
+	}
+	leave, ok := s.reaches.enter(v.session)
+	if !ok {
+		http.Error(w, "Too many logs and terminals are open.", http.StatusTooManyRequests)
+		return
+	}
+	defer leave()
+	members, err := membersOf(v)
+	if err != nil {
+		s.fail(w, r, v, err)
+		return
+	}
+	terminal.Serve(w, r, terminal.Options{
+		Secure: !s.Plain, Clock: s.clock,
+		Alive: func() bool { return s.signIn.Sessions.Alive(v.session) },
+		Used:  func() { s.signIn.Sessions.Use(v.session) },
+		Run: func(ctx context.Context, e terminal.Ends) string {
+			err := members.Exec(ctx, pods.Command{
+				Cluster: t.Cluster, Namespace: t.Namespace, Pod: t.Pod, Container: t.Container, Words: t.Words,
+				In: e.In, Out: e.Out, TTY: true, Sizes: e.Sizes,
+			})
+			if status, ended := pods.ExitStatus(err); ended {
+				return fmt.Sprintf("The command ended with status %d.", status)
+			}
+			if err != nil {
+				return "It could not be run, or was cut off: " + pods.Sentence(err) + "."
+			}
+			return "The command ended."
+		},
+	})
+}

@@ -1,0 +1,112 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"fairlead.dev/hub/people/pods/owned"
+)
+
+// Command is what is run in a container.
+type Command struct {
+	Cluster, Namespace, Pod, Container string
+	// Words are the program and its arguments.
+	Words []string
+	// In is nil for a command that is given nothing. With TTY what it says on both outputs comes to Out.
+	In       io.Reader
+	Out, Err io.Writer
+	TTY      bool
+	// Sizes says how large the terminal is, again and again; nil if that is not known.
+	Sizes remotecommand.TerminalSizeQueue
+}
+
+// Exec runs a command in a container until it ends or the context does. An error of which ExitStatus says so is that of the
+// command itself.
+func (m *Members) Exec(ctx context.Context, c Command) error {
+	query := url.Values{
+		"command": c.Words, "container": {c.Container}, "stdout": {"true"},
+		"stdin": {strconv.FormatBool(c.In != nil)}, "stderr": {strconv.FormatBool(!c.TTY)}, "tty": {strconv.FormatBool(c.TTY)},
+	}
+	at := member{m, c.Cluster}.url("/api/v1/namespaces/"+c.Namespace+"/pods/"+c.Pod+"/exec", query)
+	cfg := rest.CopyConfig(m.config)
+	modern, err := remotecommand.NewWebSocketExecutor(cfg, http.MethodGet, at.String())
+	if err != nil {
+		return fmt.Errorf("preparing to run a command in %s: %w", c.Cluster, err)
+	}
+	old, err := remotecommand.NewSPDYExecutor(cfg, http.MethodPost, at)
+	if err != nil {
+		return fmt.Errorf("preparing to run a command in %s: %w", c.Cluster, err)
+	}
+	executor, err := remotecommand.NewFallbackExecutor(modern, old, speaksNoWebSocket)
+	if err != nil {
+		return fmt.Errorf("preparing to run a command in %s: %w", c.Cluster, err)
+	}
+	o := remotecommand.StreamOptions{Stdin: c.In, Stdout: c.Out, Tty: c.TTY, TerminalSizeQueue: c.Sizes}
+	if !c.TTY {
+		o.Stderr = c.Err
+	}
+	err = executor.StreamWithContext(ctx, o)
+	var upgrade *httpstream.UpgradeFailureError
+	if errors.As(err, &upgrade) && apierrors.ReasonForError(upgrade.Cause) != "" {
+		return upgrade.Cause // the words of whoever refused, without what it was that failed
+	}
+	return err
+}
+
+// speaksNoWebSocket says whether a command could not be run since somebody on the way knows only the older protocol.
+// Somebody who said no is not asked again.
+func speaksNoWebSocket(err error) bool {
+	var upgrade *httpstream.UpgradeFailureError
+	if !errors.As(err, &upgrade) {
+		return httpstream.IsHTTPSProxyError(err)
+	}
+	var said apierrors.APIStatus
+	if !errors.As(upgrade.Cause, &said) {
+		return true
+	}
+	switch said.Status().Code {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout, http.StatusBadGateway, http.StatusLoopDetected:
+		return false
+	}
+	return true
+}
+
+// ExitStatus returns that of a command which ended with one other than 0.
+func ExitStatus(err error) (int, bool) {
+	if ended, ok := errors.AsType[exec.CodeExitError](err); ok {
+		return ended.Code, true
+	}
+	return 0, false
+}
+
+// First returns the pod in which a command is run if none is named: the first that is whole and runs, or else one whose
+// container runs. It is nil if there is none.
+func First(found []Found, container string) (cluster string, pod *owned.Pod) {
+	for _, whole := range []bool{true, false} {
+		for i := range found {
+			for j := range found[i].Pods {
+				p := &found[i].Pods[j]
+				name := container
+				if name == "" {
+					name = p.Default
+				}
+				if c, ok := p.Container(name); ok && c.Running && (p.Whole || !whole) {
+					return found[i].Cluster, p
+				}
+			}
+		}
+	}
+	return "", nil
+}

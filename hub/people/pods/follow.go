@@ -1,0 +1,290 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"fairlead.dev/hub/people/pods/owned"
+)
+
+// How the pods of a cluster are followed.
+const (
+	// pause is the least time between two looks at the pods, and longestPause the time after which somebody who does not
+	// answer is asked again.
+	pause        = time.Second
+	longestPause = 30 * time.Second
+	// lookEvery is how often they are looked at even if nobody says that they changed.
+	lookEvery = time.Minute
+)
+
+// follower follows the logs of one cluster.
+type follower struct {
+	*Logs
+	cluster string
+	// seen are the containers whose logs are or were followed.
+	seen map[instance]*followed
+	// ended says that one of the logs ended.
+	ended chan struct{}
+	// first says that no pods were seen yet, down that the cluster did not answer when it was asked last.
+	first, down bool
+	// crowded says that it was told that there are too many.
+	crowded bool
+	group   sync.WaitGroup
+	stop    context.CancelCauseFunc
+}
+
+// instance is one run of a container.
+type instance struct {
+	pod, container string
+	restarts       int32
+}
+
+// followed is a log that is or was followed.
+type followed struct {
+	container
+	mu sync.Mutex
+	// active says that it is read now, broken that it ended before the container did.
+	active, broken bool
+	// failed is how often in a row it could not be read, said the last reason that was told, again when it is tried again.
+	failed int
+	said   string
+	again  time.Time
+}
+
+// follow follows the logs of one cluster until the context ends.
+func (l *Logs) follow(ctx context.Context, cluster string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	f := &follower{Logs: l, cluster: cluster, seen: map[instance]*followed{}, ended: make(chan struct{}, 1), first: true, stop: stop}
+	defer f.group.Wait()
+	defer stop(nil)
+	rest := pause
+	for ctx.Err() == nil {
+		found, err := l.find(ctx, cluster)
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			f.lost(err)
+			rest = min(2*rest, longestPause)
+			f.sleep(ctx, wait.Jitter(rest, 1))
+			continue
+		}
+		f.back(&found)
+		f.start(ctx, &found)
+		begun := l.Clock.Now()
+		changed := f.await(ctx, &found)
+		if changed || l.Clock.Since(begun) > longestPause {
+			rest = pause
+		} else {
+			rest = min(2*rest, longestPause)
+		}
+		f.sleep(ctx, rest)
+	}
+	var not takenError
+	if cause := context.Cause(ctx); errors.As(cause, &not) {
+		return cause
+	}
+	return nil
+}
+
+// lost says once that the cluster does not answer.
+func (f *follower) lost(err error) {
+	if !f.down {
+		f.say(f.cluster, Sentence(err)+"; trying again")
+	}
+	f.down = true
+}
+
+// back says once that the cluster answers again, and at first if there is nothing to follow.
+func (f *follower) back(found *Found) {
+	if f.down {
+		f.say(f.cluster, "it answers again")
+	}
+	f.down = false
+	if f.first && len(found.Pods) == 0 {
+		f.say(f.cluster, "it has no pods of it yet")
+	}
+}
+
+// start follows what is not followed and has a log.
+func (f *follower) start(ctx context.Context, found *Found) {
+	now := f.Clock.Now()
+	present := map[instance]bool{}
+	active, left := 0, 0
+	for _, one := range f.seen {
+		if one.isActive() {
+			active++
+		}
+	}
+	for i := range found.Pods {
+		p := &found.Pods[i]
+		chosen, why := f.chosen(p)
+		if why != "" && f.first {
+			f.say(f.cluster, why)
+		}
+		for _, c := range chosen {
+			key := instance{p.UID, c.Name, c.Restarts}
+			present[key] = true
+			one := f.seen[key]
+			if one == nil {
+				one = &followed{container: container{cluster: f.cluster, name: c.Name, late: !f.first}}
+			}
+			if !one.due(c, now) {
+				continue
+			}
+			if active >= maxStreams {
+				left++
+				continue
+			}
+			one.pod = p
+			f.seen[key] = one
+			active++
+			f.run(ctx, one)
+		}
+	}
+	for key, one := range f.seen {
+		if !present[key] && !one.isActive() {
+			delete(f.seen, key)
+		}
+	}
+	if left > 0 && !f.crowded {
+		f.say(f.cluster, fmt.Sprintf("%d more containers have logs; %d of a cluster are followed at once", left, maxStreams))
+	}
+	f.crowded, f.first = left > 0, false
+}
+
+func (o *followed) isActive() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.active
+}
+
+// due says whether it is time to follow a container that is like this.
+func (o *followed) due(c owned.Container, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.active && !now.Before(o.again) && (c.Running || c.Begun && !o.resumed || o.broken)
+}
+
+// run follows one log until it ends.
+func (f *follower) run(ctx context.Context, one *followed) {
+	one.mu.Lock()
+	one.active = true
+	one.mu.Unlock()
+	f.group.Go(func() {
+		before := one.last
+		err := f.read(ctx, &one.container)
+		if _, not := errors.AsType[takenError](err); not {
+			f.stop(err)
+		}
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		one.active, one.broken = false, err != nil
+		if err == nil || one.last.After(before) {
+			one.failed, one.said = 0, ""
+		}
+		rest := pause
+		if err != nil {
+			one.failed++
+			rest = min(pause<<min(one.failed, 5), longestPause)
+			// What breaks a line breaks all of its streams: that is said when the cluster is asked for its pods.
+			if text := Sentence(err); apierrors.ReasonForError(err) != "" && !f.lostAll(err) && text != one.said && ctx.Err() == nil {
+				one.said = text
+				f.say(f.cluster, nameOf(one.pod, one.name)+": "+text)
+			}
+		}
+		one.again = f.Clock.Now().Add(rest)
+		select {
+		case f.ended <- struct{}{}:
+		default: // it is known already that one ended
+		}
+	})
+}
+
+// lostAll says whether an error is one of the whole cluster.
+func (f *follower) lostAll(err error) bool {
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
+}
+
+// sleep waits, at most until the context ends.
+func (f *follower) sleep(ctx context.Context, span time.Duration) {
+	timer := f.Clock.NewTimer(span)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	}
+}
+
+// await waits until the pods of a cluster have changed or one of the logs ended, and says whether they did. It returns
+// early if that cannot be followed.
+func (f *follower) await(ctx context.Context, found *Found) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	changed := make(chan bool, 1)
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		if err := f.watch(ctx, found); err == nil || !isRefused(err) {
+			changed <- err == nil
+		}
+	}()
+	defer func() { cancel(); <-watching }()
+	timer := f.Clock.NewTimer(wait.Jitter(f.until(), 0.1))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+		return true
+	case <-f.ended:
+		return true
+	case yes := <-changed:
+		return yes
+	}
+	return false
+}
+
+// until is how long nothing is to be done unless something happens.
+func (f *follower) until() time.Duration {
+	out, now := lookEvery, f.Clock.Now()
+	for _, one := range f.seen {
+		one.mu.Lock()
+		if !one.active && one.again.After(now) {
+			out = min(out, one.again.Sub(now))
+		}
+		one.mu.Unlock()
+	}
+	return out
+}
+
+// isRefused says whether pods may not be followed there, only read.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
+}
+
+// watch returns nil once a pod has changed that may be of the application.
+func (f *follower) watch(ctx context.Context, found *Found) error {
+	query := url.Values{"watch": {"true"}, "resourceVersion": {found.version}}
+	if found.selector != "" {
+		query.Set("labelSelector", found.selector)
+	}
+	if f.App.Resource == podsResource {
+		query.Set("fieldSelector", "metadata.name="+f.App.Name)
+	}
+	path := "/api/v1/namespaces/" + f.App.Namespace + "/pods"
+	const asEvents = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	body, err := member{f.Members, f.cluster}.open(ctx, path, query, asEvents)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }() // what it says was heard
+	_, err = io.ReadFull(body, make([]byte, 1))
+	return err
+}

@@ -1,0 +1,256 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/hub/people/pods/loglines"
+	"fairlead.dev/hub/people/pods/owned"
+)
+
+// LogOptions say what of the logs is read.
+type LogOptions struct {
+	// Container is the one of each pod; empty for the one that is meant when none is named. All reads those of all.
+	Container string
+	All       bool
+	// Follow goes on until the context ends, with pods that come later too.
+	Follow bool
+	// Previous reads the log of the container that ran before the one that runs.
+	Previous bool
+	// Tail is how many lines of each container are read at first; nil for all.
+	Tail *int64
+	// Since leaves out what is older; 0 leaves out nothing.
+	Since time.Duration
+}
+
+// LogLine is a line of the log of one container.
+type LogLine struct {
+	Cluster, Pod, Container string
+	// Only says that the pod has no other container that could be meant.
+	Only bool
+	loglines.Line
+}
+
+// Logs are the logs of an application in several clusters. All of its functions are called by many goroutines, one at a
+// time.
+type Logs struct {
+	Members *Members
+	App     Application
+	Options LogOptions
+	Clock   clock.Clock
+	// Line takes a line, whose text holds during the call only; while it does not return, nothing more is read. An
+	// error of it ends all.
+	Line func(LogLine) error
+	// Say tells people about a cluster, such as that it does not answer.
+	Say func(cluster, text string)
+
+	mu sync.Mutex
+	// asking is held while a cluster is asked for its pods.
+	asking chan struct{}
+}
+
+// Bounds of what is read at once.
+const (
+	// maxStreams is how many logs of one cluster are followed at once: the hub allows one person little more on one line.
+	maxStreams = 16
+	// readAtOnce is how many logs of one cluster are read at once that are not followed.
+	readAtOnce = 4
+)
+
+// Run reads the logs in all these clusters, side by side. If it follows it returns when the context ends. It returns how
+// many clusters could not be asked, and an error only if a line could not be taken.
+func (l *Logs) Run(ctx context.Context, clusters []string) (failed int, err error) {
+	l.asking = make(chan struct{}, atOnce)
+	g, gctx := errgroup.WithContext(ctx)
+	if !l.Options.Follow {
+		g.SetLimit(atOnce)
+	}
+	for _, name := range clusters {
+		g.Go(func() error {
+			if l.Options.Follow {
+				return l.follow(gctx, name)
+			}
+			err := l.readOnce(gctx, name)
+			var not takenError
+			if err == nil || errors.As(err, &not) {
+				return err
+			}
+			l.say(name, Sentence(err))
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			failed++
+			return nil
+		})
+	}
+	err = g.Wait()
+	if ctx.Err() != nil {
+		err = nil // it was ended
+	}
+	return failed, err
+}
+
+// takenError says that whoever reads the lines does not take them any more.
+type takenError struct{ error }
+
+func (e takenError) Unwrap() error { return e.error }
+
+func (l *Logs) say(cluster, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Say(cluster, text)
+}
+
+// find asks a cluster for the pods, when it is its turn.
+func (l *Logs) find(ctx context.Context, cluster string) (Found, error) {
+	select {
+	case l.asking <- struct{}{}:
+	case <-ctx.Done():
+		return Found{}, ctx.Err()
+	}
+	defer func() { <-l.asking }()
+	found := l.Members.FindIn(ctx, l.App, cluster)
+	return found, found.err
+}
+
+// readOnce reads the logs of one cluster as they are.
+func (l *Logs) readOnce(ctx context.Context, cluster string) error {
+	found, err := l.find(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if len(found.Pods) == 0 {
+		l.say(cluster, "it has no pods of it")
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(readAtOnce)
+	for i := range found.Pods {
+		p := &found.Pods[i]
+		chosen, why := l.chosen(p)
+		if why != "" {
+			l.say(cluster, why)
+		}
+		for _, c := range chosen {
+			if !c.Begun {
+				l.say(cluster, fmt.Sprintf("%s has no log yet: it is %s", nameOf(p, c.Name), p.State))
+				continue
+			}
+			g.Go(func() error {
+				one := &container{cluster: cluster, pod: p, name: c.Name}
+				err := l.read(gctx, one)
+				var not takenError
+				if err != nil && !errors.As(err, &not) && gctx.Err() == nil {
+					l.say(cluster, nameOf(p, c.Name)+": "+Sentence(err))
+					return nil
+				}
+				return err
+			})
+		}
+	}
+	return g.Wait()
+}
+
+func nameOf(p *owned.Pod, container string) string {
+	if p.Main() <= 1 && container == p.Default {
+		return p.Name
+	}
+	return p.Name + "/" + container
+}
+
+// chosen returns the containers of a pod whose logs are meant, or why there are none.
+func (l *Logs) chosen(p *owned.Pod) ([]owned.Container, string) {
+	if l.Options.All {
+		return p.Containers, ""
+	}
+	name := l.Options.Container
+	if name == "" {
+		name = p.Default
+	}
+	c, ok := p.Container(name)
+	if !ok {
+		return nil, fmt.Sprintf("pod %s has no container %q; it has %s", p.Name, name, namesOf(p))
+	}
+	return []owned.Container{c}, ""
+}
+
+func namesOf(p *owned.Pod) string {
+	out := make([]string, 0, len(p.Containers))
+	for _, c := range p.Containers {
+		out = append(out, c.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// container is one whose log is read.
+type container struct {
+	cluster string
+	pod     *owned.Pod
+	name    string
+	// late says that it came while others were read: all of its log is.
+	late bool
+	// last is when the last line was written that was read, resumed that some were read before.
+	last    time.Time
+	resumed bool
+}
+
+// read reads the log of one container, from where it was left.
+func (l *Logs) read(ctx context.Context, c *container) error {
+	query := url.Values{"container": {c.name}, "timestamps": {"true"}}
+	if l.Options.Follow {
+		query.Set("follow", "true")
+	}
+	if l.Options.Previous {
+		query.Set("previous", "true")
+	}
+	switch {
+	case c.resumed && !c.last.IsZero():
+		query.Set("sinceTime", c.last.UTC().Format(time.RFC3339))
+	case c.late:
+	default:
+		if l.Options.Tail != nil {
+			query.Set("tailLines", strconv.FormatInt(*l.Options.Tail, 10))
+		}
+		if l.Options.Since > 0 {
+			query.Set("sinceSeconds", strconv.FormatInt(max(1, int64(l.Options.Since/time.Second)), 10))
+		}
+	}
+	path := "/api/v1/namespaces/" + c.pod.Namespace + "/pods/" + c.pod.Name + "/log"
+	body, err := member{l.Members, c.cluster}.open(ctx, path, query, "*/*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }() // it was read
+	c.resumed = true
+	lines := loglines.NewReader(body, c.last)
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.take(c, line); err != nil {
+			return takenError{err}
+		}
+		if !line.At.IsZero() {
+			c.last = line.At
+		}
+	}
+}
+
+func (l *Logs) take(c *container, line loglines.Line) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Line(LogLine{Cluster: c.cluster, Pod: c.pod.Name, Container: c.name, Only: nameOf(c.pod, c.name) == c.pod.Name, Line: line})
+}

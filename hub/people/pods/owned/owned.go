@@ -1,0 +1,77 @@
+package owned
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxBetween is how many objects may be between a pod and its workload, as a CronJob has a Job between.
+const maxBetween = 4
+
+// Tree knows which object is the controller of which.
+type Tree struct {
+	workload types.UID
+	above    map[types.UID]*metav1.OwnerReference
+}
+
+// NewTree returns one that knows of a workload alone.
+func NewTree(workload types.UID) *Tree {
+	return &Tree{workload: workload, above: map[types.UID]*metav1.OwnerReference{}}
+}
+
+// Add takes over what controls an object that may be between the workload and its pods.
+func (t *Tree) Add(of metav1.Object) { t.above[of.GetUID()] = metav1.GetControllerOfNoCopy(of) }
+
+// Owns says whether the controllers of a pod lead to the workload.
+func (t *Tree) Owns(pod *corev1.Pod) bool {
+	if pod.UID == t.workload {
+		return true
+	}
+	uid, _ := t.climb(pod)
+	return uid == t.workload
+}
+
+// Unknown returns the kinds of the controllers of pods of which it is not known what controls them, each once and in order.
+func (t *Tree) Unknown(pods []corev1.Pod) []schema.GroupKind {
+	var out []schema.GroupKind
+	for i := range pods {
+		uid, by := t.climb(&pods[i])
+		if by == nil || uid == t.workload {
+			continue
+		}
+		if _, known := t.above[uid]; known {
+			continue
+		}
+		kind := schema.FromAPIVersionAndKind(by.APIVersion, by.Kind).GroupKind()
+		if !slices.Contains(out, kind) {
+			out = append(out, kind)
+		}
+	}
+	slices.SortFunc(out, func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// climb returns the highest controller of a pod that is known, and how the one below it names it; nil if nothing controls
+// the pod. What controls itself in a circle is given up on.
+func (t *Tree) climb(pod *corev1.Pod) (types.UID, *metav1.OwnerReference) {
+	by := metav1.GetControllerOfNoCopy(pod)
+	for range maxBetween {
+		if by == nil || by.UID == t.workload {
+			break
+		}
+		next := t.above[by.UID]
+		if next == nil {
+			break
+		}
+		by = next
+	}
+	if by == nil {
+		return "", nil
+	}
+	return by.UID, by
+}

@@ -1,0 +1,186 @@
+package owned
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Pod is one pod as people see it.
+type Pod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	// Ready is how many of its Containers are ready; containers that run before the others do not count.
+	Ready int `json:"ready"`
+	// State is what kubectl shows as STATUS: a phase, or the reason why it is stuck.
+	State string `json:"state"`
+	// Whole says that all of its containers are ready, or that it has done its work.
+	Whole    bool   `json:"whole"`
+	Restarts int32  `json:"restarts"`
+	Node     string `json:"node,omitempty"`
+	IP       string `json:"ip,omitempty"`
+	// Created is when the member made it.
+	Created time.Time `json:"created"`
+	// Default is the container that is meant when none is named.
+	Default string `json:"defaultContainer,omitempty"`
+	// Containers are all of them in order, those first that run before the others.
+	Containers []Container `json:"containers"`
+}
+
+// Container is one container of a pod.
+type Container struct {
+	Name string `json:"name"`
+	// Init says that it runs before the others, or beside them as a sidecar.
+	Init bool `json:"init,omitempty"`
+	// Ephemeral says that somebody put it there to look around.
+	Ephemeral bool  `json:"ephemeral,omitempty"`
+	Restarts  int32 `json:"restarts,omitempty"`
+	Running   bool  `json:"running,omitempty"`
+	// Begun says that it has or had a process, and so a log.
+	Begun bool `json:"begun,omitempty"`
+}
+
+// defaultContainer is the annotation by which authors of pods say which container is meant.
+const defaultContainer = "kubectl.kubernetes.io/default-container"
+
+// Of returns a pod as people see it.
+func Of(p *corev1.Pod) Pod {
+	out := Pod{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName, IP: p.Status.PodIP,
+		Created: p.CreationTimestamp.Time, State: stateOf(p),
+	}
+	statuses := map[string]*corev1.ContainerStatus{}
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
+		for i := range list {
+			statuses[list[i].Name] = &list[i]
+		}
+	}
+	add := func(c Container) {
+		if s := statuses[c.Name]; s != nil {
+			c.Restarts, c.Running = s.RestartCount, s.State.Running != nil
+			c.Begun = c.Running || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+			out.Restarts += s.RestartCount
+		}
+		out.Containers = append(out.Containers, c)
+	}
+	for i := range p.Spec.InitContainers {
+		add(Container{Name: p.Spec.InitContainers[i].Name, Init: true})
+	}
+	for i := range p.Spec.Containers {
+		name := p.Spec.Containers[i].Name
+		add(Container{Name: name})
+		if out.Default == "" || name == p.Annotations[defaultContainer] {
+			out.Default = name
+		}
+		if s := statuses[name]; s != nil && s.Ready {
+			out.Ready++
+		}
+	}
+	for i := range p.Spec.EphemeralContainers {
+		add(Container{Name: p.Spec.EphemeralContainers[i].Name, Ephemeral: true})
+	}
+	out.Whole = p.Status.Phase == corev1.PodSucceeded || p.DeletionTimestamp == nil && out.Ready == len(p.Spec.Containers) && out.Ready > 0
+	return out
+}
+
+// Main is how many containers count as ready or not.
+func (p *Pod) Main() int {
+	n := 0
+	for _, c := range p.Containers {
+		if !c.Init && !c.Ephemeral {
+			n++
+		}
+	}
+	return n
+}
+
+// Container returns the one of a name.
+func (p *Pod) Container(name string) (Container, bool) {
+	for _, c := range p.Containers {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+// stateOf says in a word how a pod is, as kubectl does.
+func stateOf(p *corev1.Pod) string {
+	state := string(p.Status.Phase)
+	if p.Status.Reason != "" {
+		state = p.Status.Reason
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonSchedulingGated {
+			state = c.Reason
+		}
+	}
+	if early, beginning := beginningOf(p); beginning {
+		state = early
+	} else {
+		state = runningOf(p, state)
+	}
+	if p.DeletionTimestamp != nil && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded {
+		return "Terminating"
+	}
+	return state
+}
+
+// beginningOf says how far the containers are that run before the others, and whether one of them is not done.
+func beginningOf(p *corev1.Pod) (state string, beginning bool) {
+	always := map[string]bool{}
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		always[c.Name] = c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+	}
+	for i := range p.Status.InitContainerStatuses {
+		s := &p.Status.InitContainerStatuses[i]
+		switch {
+		case s.State.Terminated != nil && s.State.Terminated.ExitCode == 0:
+			continue
+		case always[s.Name] && s.Started != nil && *s.Started:
+			continue
+		case s.State.Terminated != nil:
+			return "Init:" + ended(s.State.Terminated), true
+		case s.State.Waiting != nil && s.State.Waiting.Reason != "" && s.State.Waiting.Reason != "PodInitializing":
+			return "Init:" + s.State.Waiting.Reason, true
+		default:
+			return fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers)), true
+		}
+	}
+	return "", false
+}
+
+// runningOf says how the containers are; state is what is said of a pod whose containers are all well.
+func runningOf(p *corev1.Pod, state string) string {
+	running := false
+	for i := len(p.Status.ContainerStatuses) - 1; i >= 0; i-- {
+		s := &p.Status.ContainerStatuses[i]
+		switch {
+		case s.State.Waiting != nil && s.State.Waiting.Reason != "":
+			state = s.State.Waiting.Reason
+		case s.State.Terminated != nil:
+			state = ended(s.State.Terminated)
+		case s.Ready && s.State.Running != nil:
+			running = true
+		}
+	}
+	if state == "Completed" && running {
+		return "Running"
+	}
+	return state
+}
+
+// ended says in a word how a container ended.
+func ended(t *corev1.ContainerStateTerminated) string {
+	switch {
+	case t.Reason != "":
+		return t.Reason
+	case t.Signal != 0:
+		return fmt.Sprintf("Signal:%d", t.Signal)
+	default:
+		return fmt.Sprintf("ExitCode:%d", t.ExitCode)
+	}
+}
