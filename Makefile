@@ -30,6 +30,8 @@ SILENT ?= 20
 # another's programs and for time to pass, four times as long as they calculate. A member cluster takes 500 MB.
 FLOW_PARALLEL ?= 4
 FLOW_TESTS    ?= 6
+# The chance of the round of chaos that is among the tests: they find tomorrow what they find today. `make chaos` draws its own.
+CHAOS_SEED    ?= 1
 
 # Tools come from the module proxy, each at its version. Go keeps them built in its cache, so that a fresh clone links none anew.
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
@@ -182,33 +184,41 @@ vulnerabilities = @out=$$(cd $(1) && $(GOVULNCHECK) ./... 2>&1) && status=0 || s
 # What is tested was vetted before: see verify-vet. Half of linking a test is what only debuggers read.
 gotest = go test -vet=off -ldflags '-s -w'
 # A quarter of an API server's processor time is the search for garbage. There are dozens of them, each for a minute, and
-# there is memory: they look for it more rarely.
-flowtest = GOGC=400 $(gotest) -parallel $(FLOW_TESTS)
+# there is memory: they look for it more rarely, as does all that is started with them.
+flowtest = GOGC=400 FAIRLEAD_CHAOS_SEED=$(CHAOS_SEED) $(gotest) -parallel $(FLOW_TESTS)
 # Packages with tests: those that start built programs, of the others those that start API servers (the slowest, those in
 # test/, first), and those that start neither.
-programs = ./test/chaos/... ./test/failover/... ./test/e2e/...
+programs = ./test/chaos/... ./test/connect/... ./test/failover/... ./test/e2e/...
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Deps}} {{.TestImports}} {{.XTestImports}}{{end}}' ./... | \
-	grep -v -e /test/e2e -e /test/failover -e /test/chaos -e /test/arch -e /test/network
+	grep -v -e /test/e2e -e /test/connect -e /test/failover -e /test/chaos -e /test/arch -e /test/network
 flow_packages = $(tested) | grep -F fairlead.dev/test/cluster | cut -d' ' -f1 | sort -r
 unit_packages = $(tested) | grep -vF fairlead.dev/test/cluster | cut -d' ' -f1
 # Fleets do not all start at once: a package that has one comes beside one that has none.
 mixed_packages = paste -d' ' <(go list $(programs)) <($(flow_packages))
 # Nothing can race where no goroutine is started, by a package, its tests, or a server or clock of theirs: a lock that only
-# one goroutine takes tells nothing. Scripts that are given a second of processor time are not looked at either: the race
-# detector multiplies it.
+# one goroutine takes tells nothing. Scripts that are given a second of processor time are not looked at either, nor stories
+# that are made up, each by a goroutine that shares nothing: the race detector multiplies what they calculate.
 starts_goroutines = \bgo func|^\s+go [A-Za-z_.]+\(|errgroup|\.Go\(|httptest|AfterFunc|NewManager|^var .*\b(sync|atomic)\.
-racing_packages = for p in $$($(unit_packages) | grep -v -e /interpreter/lua/vm -e /interpreter/thirdparty); do \
+racing_packages = for p in $$($(unit_packages) | grep -v -e /interpreter/lua/vm -e /interpreter/thirdparty -e /test/rollout); do \
 	! grep -qE '$(starts_goroutines)' $${p\#fairlead.dev/}/*.go || echo $$p; done
 
 # Shows what go test says, and at the end the packages that took longest.
 slowest = awk '{print; fflush()} $$1 == "ok" && $$3 ~ /^[0-9.]+s$$/ {printf "%8.1f s  %s\n", $$3, $$2 | "sort -rn | head -10"}'
 
+# The embedded API's module has tests of its own, which mostly link and wait: they run beside, and tell at the end.
 .PHONY: test
 test: build bin/helm test-unit ## Everything that is tested, on real API servers
 	$(call say,flow tests and end-to-end tests)
 	@$(without_browser)
-	@$(flowtest) -count=1 -timeout 20m -p $(FLOW_PARALLEL) $$($(mixed_packages)) | $(slowest)
-	@cd hub/machinery/controlplane && $(gotest) -timeout 10m ./...
+	@told=$$(mktemp); trap 'rm -f "$$told"' EXIT; \
+	$(MAKE) --no-print-directory test-embedded >"$$told" 2>&1 & embedded=$$!; \
+	status=0; $(flowtest) -count=1 -timeout 20m -p $(FLOW_PARALLEL) $$($(mixed_packages)) | $(slowest) || status=$$?; \
+	wait $$embedded || status=$$?; cat "$$told"; exit $$status
+
+.PHONY: test-embedded
+test-embedded: ## The module of the embedded API: etcd, kube-apiserver and what looks after them
+	$(call say,tests of the embedded API)
+	@cd hub/machinery/controlplane && GOGC=400 $(gotest) -timeout 15m ./...
 
 .PHONY: test-unit
 test-unit: ## The packages that need no API server, in under half a minute
@@ -285,6 +295,10 @@ bench-fleet: build ## Measure a hub with up to AGENTS (1000) hollow agents and B
 bench-rollout: CLUSTERS := $(if $(filter file,$(origin CLUSTERS)),1000,$(CLUSTERS))
 bench-rollout: build ## Measure a staged rollout to CLUSTERS (1000) hollow clusters, SILENT (20) percent of them silent, beside its bars
 	@go run ./test/bench/fleet --scenes rollout --sizes 1 --bindings 10 --agents $(CLUSTERS) --silent $(SILENT)
+
+.PHONY: bench-connect
+bench-connect: build ## Measure requests, logs, idle lines, streams and a restart of the hub with LINES (500) lines, beside their bars
+	@go run ./test/bench/connect --lines $(or $(LINES),500)
 
 .PHONY: bench-wan
 bench-wan: build ## Measure an agent on a ship's line: 600 ms, 128 kbit/s, 2 % loss (takes half an hour)

@@ -4,5 +4,6 @@
 //
 // A model says what is to be in the member; what happens is drawn by chance, from a seed
 // that is logged. FAIRLEAD_CHAOS_SEED repeats a run, FAIRLEAD_CHAOS_AWAY says how long the
-// hub is away, and `make chaos` runs all of it ten times with the hub away for a minute.
+// hub is away. `make test` runs the same round each time, `make chaos` ten that it draws,
+// with the hub away for a minute.
 package chaos

@@ -38,7 +38,13 @@ Everything is left running. Look around:
   %[2]s get works -A
   %[2]s scale deployment nginx --replicas 2
   %[2]s --kubeconfig %[3]s get deployments,pods -A
-`, strings.Join(d.kubeconfigs(f), ":"), d.relative(f.Program("kubectl")), d.relative(f.Kubeconfig(f.Members()[0])))
+Or through the hub, once the owner of the cluster lets you in (a shell there is one of this machine):
+  %[4]s operators user:admin --may exec --kubeconfig %[3]s
+  %[2]s --kubeconfig %[3]s create clusterrolebinding operators --clusterrole cluster-admin --user fairlead:admin
+  %[5]s kubeconfig edge-1 --kubeconfig %[6]s -o through.kubeconfig
+  %[2]s --kubeconfig through.kubeconfig get pods -A
+`, strings.Join(d.kubeconfigs(f), ":"), d.relative(f.Program("kubectl")), d.relative(f.Kubeconfig(f.Members()[0])),
+		d.relative(f.Program("agent")), d.relative(f.Program("hub")), d.relative(f.Kubeconfig(fleet.HubName)))
 	if !examples {
 		d.printf("  %s apply --recursive -f %s\n", d.relative(f.Program("kubectl")), d.examples)
 	}

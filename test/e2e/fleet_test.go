@@ -8,6 +8,12 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/fleet/fleettest"
 )
@@ -26,8 +32,12 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 func up(t *testing.T) *fleet.Fleet {
 	t.Helper()
 	f := shared.Up(t)
+	g := NewWithT(t)
+	hub, err := f.Client(fleet.HubName)
+	g.Expect(err).NotTo(HaveOccurred())
 	for _, member := range f.Members() {
-		kubectl(t, NewWithT(t), f, fleet.HubName, "patch", "cluster", member, "--type=merge", "-p", `{"spec":{"deletionBrake":{"objects":0,"percent":100}}}`)
+		off := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletionBrake":{"objects":0,"percent":100}}}`))
+		g.Expect(hub.Patch(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, off)).To(Succeed())
 	}
 	return f
 }

@@ -96,7 +96,7 @@ func TestTokensThatDoNotOpen(t *testing.T) {
 		g := NewWithT(t)
 		token, err := f.CreateToken(t.Context(), "edge-1")
 		g.Expect(err).NotTo(HaveOccurred())
-		_, err = f.Run(t.Context(), "agent", join(t, "edge-1", token)...)
+		_, err = f.Run(t.Context(), "agent", append(join(t, "edge-1", token), "--discovery-timeout", "2m")...)
 		g.Expect(err).NotTo(HaveOccurred(), "the same member may come back")
 		g.Expect(fails(t, f, "agent", join(t, "edge-2", token)...)).To(ContainSubstring("was used already"))
 		// The join that the agent of edge-1 runs with ended with the new one: it joins anew as well.

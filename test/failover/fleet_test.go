@@ -33,10 +33,10 @@ const (
 	poll     = 100 * time.Millisecond
 )
 
-// impatient gives its clusters up after seconds.
+// impatient gives its clusters up after seconds: more of them than an agent, or a hub that starts, may stand still on a busy machine.
 var impatient = fleettest.Of(fleet.Options{
-	Clusters: 2, Nodes: 1, AgentArgs: []string{"--cluster-lease-duration=2s"},
-	HubArgs: []string{"--cluster-monitor-period=2s", "--cluster-monitor-grace-period=4s", "--resource-eviction-rate=0"},
+	Clusters: 2, Nodes: 1, AgentArgs: []string{"--cluster-lease-duration=4s"},
+	HubArgs: []string{"--cluster-monitor-period=2s", "--cluster-monitor-grace-period=15s", "--resource-eviction-rate=0"},
 })
 
 func TestMain(m *testing.M) { os.Exit(impatient.Main(m)) }

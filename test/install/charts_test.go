@@ -69,6 +69,10 @@ func everythingOfAgents() values {
 		"asServiceAccount": "tenant", "metrics": true, "priorityClassName": "", "nodeSelector": values{"a": "b"}, "tolerations": []any{values{"key": "k", "operator": "Exists"}},
 		"affinity":         values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []any{values{"matchExpressions": []any{values{"key": "k", "operator": "Exists"}}}}}}},
 		"imagePullSecrets": []any{values{"name": "pull"}}, "extraArgs": []any{"--log-format", "json"}, "resources": values{"limits": values{"cpu": "1"}}, "createNamespace": true,
+		"operators": values{
+			"who": []any{"group:Domain Admins", "user:alice", "user:system:serviceaccount:a:argo"}, "in": []any{"a", agentNamespace}, "identity": "same",
+			"may": []any{"exec", "port-forward", "write", "secrets", "pods/proxy", "services/proxy"}, "apiGroups": []any{"cert-manager.io"},
+		},
 	})
 }
 
@@ -117,6 +121,8 @@ func TestTheAgentRendersItsChartAsHelmDoes(t *testing.T) {
 		"confined to kinds":            manifest.Values(manifest.Options{Join: &join, Kinds: kinds, Volume: manifest.VolumeNone}),
 		"confined to namespaces":       manifest.Values(manifest.Options{Namespaces: []string{"a", "b"}, Kinds: kinds, Volume: "/srv/agent", PriorityClass: new("high")}),
 		"with what Helm alone can say": everythingOfAgents(),
+		"lets operators in":            manifest.Values(manifest.Options{Operators: manifest.Operators{Who: []string{"group:ops"}, May: []string{"nodes/proxy"}}}),
+		"lets them in as of old":       manifest.Values(manifest.Options{Operators: manifest.Operators{Who: []string{"user:alice", "group:ops"}, In: []string{"a"}, Legacy: true}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,9 +166,14 @@ func TestValuesThatContradictOneAnotherAreRefused(t *testing.T) {
 		"backups for nobody":    {"hub", values{"embedded": merged(embedded, values{"backup": values{"every": "6h", "claim": "c"}})}, "hub backup keygen"},
 		"backups of another":    {"hub", values{"mode": "external", "external": external, "embedded": values{"backup": values{"every": "6h"}}}, "back up the etcd of that API"},
 		"backups at no time":    {"hub", values{"embedded": merged(embedded, values{"backup": values{"claim": "c"}})}, "set embedded.backup.every"},
+		"a Service for nothing": {"hub", values{"mode": "external", "external": merged(external, values{"connect": values{"service": "a/b:1"}})}, "set external.connect.enabled=true"},
+		"a Service of no use":   {"hub", values{"embedded": embedded, "external": values{"connect": values{"enabled": true}}}, "finds the hub by itself: unset it"},
 		"a value of no name":    {"agent", agentValues(values{"tolaretions": []any{}}), "tolaretions"},
 		"a mode of no name":     {"hub", values{"mode": "both"}, "'embedded', 'external'"},
 		"a word for a list":     {"agent", agentValues(values{"namespaces": "a,b"}), "/namespaces"},
+		"something for nobody":  {"agent", agentValues(values{"operators": values{"may": []any{"exec"}}}), "operators.who lets nobody in: set it"},
+		"operators of no kind":  {"agent", agentValues(values{"operators": values{"who": []any{"alice"}}}), "/operators/who/0"},
+		"masters":               {"agent", agentValues(values{"operators": values{"who": []any{"group:system:masters"}}}), "/operators/who/0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,12 +212,18 @@ func TestChartsAreAccepted(t *testing.T) {
 		values           values
 	}{
 		"an agent":                  {"agent", agentNamespace, everythingOfAgents()},
-		"an agent with a directory": {"agent", agentNamespace, agentValues(values{"namespaces": []any{}, "state": values{"volume": "none"}})},
+		"an agent with a directory": {"agent", agentNamespace, agentValues(values{"namespaces": []any{}, "state": values{"volume": "none"}, "operators": values{"who": []any{"group:ops"}, "legacyImpersonation": true}})},
 		"a hub with an API of its own": {"hub", hubNamespace, merged(common, values{"embedded": values{
 			"advertiseHost": "hub.example.com", "tlsSANs": []any{"10.0.0.1", "b"}, "storage": values{"class": "fast"},
 			"service": values{"type": "NodePort", "annotations": values{"a": "b"}},
 			"backup":  values{"every": "6h", "claim": "backup", "recipients": []any{"age1abc"}},
 		}})},
+		"a hub that an API finds by another Service": {"hub", hubNamespace, values{"mode": "external", "external": values{
+			"advertiseURL": "https://hub.example.com:6443", "connect": values{"enabled": true, "service": "kube-system/hub:9444"},
+		}}},
+		"a hub that the API of its cluster finds": {"hub", hubNamespace, values{"mode": "external", "external": values{
+			"advertiseURL": "https://hub.example.com:6443", "connect": values{"enabled": true},
+		}}},
 		"a hub against another API": {"hub", hubNamespace, merged(common, values{"mode": "external", "external": values{"advertiseURL": "https://hub.example.com:6443", "replicas": 3}})},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -42,9 +43,8 @@ func startEtcd(t *testing.T) *etcd {
 	g := NewWithT(t)
 	e := &etcd{dir: t.TempDir(), run: make([]*process.Process, members)}
 	e.certify(t)
-	for range members {
-		e.client, e.peer = append(e.client, freeURL(t)), append(e.peer, freeURL(t))
-	}
+	urls := freeURLs(t, 2*members)
+	e.client, e.peer = urls[:members], urls[members:]
 	for i := range members {
 		e.start(t, i)
 	}
@@ -75,6 +75,7 @@ func (e *etcd) start(t *testing.T, i int) {
 	name := fmt.Sprintf("etcd-%d", i)
 	args := []string{
 		"etcd", "--name=" + name, "--data-dir=" + filepath.Join(e.dir, name), "--log-level=warn",
+		"--unsafe-no-fsync", // what a process wrote is there when it was killed, and no machine loses its power
 		"--listen-client-urls=" + e.client[i], "--advertise-client-urls=" + e.client[i],
 		"--listen-peer-urls=" + e.peer[i], "--initial-advertise-peer-urls=" + e.peer[i],
 		"--initial-cluster=" + strings.Join(all, ","),
@@ -173,12 +174,20 @@ func issue(t *testing.T, dir, name string, signer *ecdsa.PrivateKey, issuer *x50
 	return key, cert
 }
 
-// freeURL names a port that is free now.
-func freeURL(t *testing.T) string {
+// freeURLs names ports that are free now. They are below those that Linux gives to others that ask for any, such as the tests of other
+// packages, and that a control plane takes: a member comes back to its port after a while.
+func freeURLs(t *testing.T, n int) []string {
 	t.Helper()
+	var urls []string
 	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = l.Close() }()
-	return "https://" + l.Addr().String()
+	for tries := 0; len(urls) < n; tries++ {
+		l, err := lc.Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", 10000+mathrand.IntN(10000)))
+		if err != nil && tries < 100 {
+			continue // somebody has it
+		}
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = l.Close() }() // when there are all: each is another
+		urls = append(urls, "https://"+l.Addr().String())
+	}
+	return urls
 }

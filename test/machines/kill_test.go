@@ -28,8 +28,9 @@ import (
 // changes is how many are made while machines are lost: a hub after a third of them, a member of the etcd after two thirds.
 const changes = 99
 
-// mostTakeover is how soon another hub must work. Twenty seconds are promised of a machine that has nothing else to do.
-const mostTakeover = 60 * time.Second
+// mostTakeover is how soon another hub must work. Twenty seconds are promised of a machine that has nothing else to do; this one runs
+// other tests beside.
+const mostTakeover = 2 * time.Minute
 
 // label is that of all that the test sends.
 const label = "machines"
@@ -143,9 +144,11 @@ func (w *world) aHubAndAMemberOfTheEtcdAreKilled() {
 	// The machine comes back, and waits for its turn.
 	g.Expect(w.StartHub(ctx)).To(Succeed())
 	w.etcd.start(t, 0)
-	now, err := w.works(ctx, fleet.HubName)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(now).NotTo(Equal(worked))
+	w.eventually(func(g Gomega) { // a member of the etcd that its API asks may have come back this moment
+		now, err := w.works(ctx, fleet.HubName)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(now).NotTo(Equal(worked))
+	})
 	insist(t, func() error { return client.IgnoreNotFound(hub.Delete(ctx, configMap(0))) })
 	w.eventually(func(g Gomega) { g.Expect(w.inMember(ctx, g)).To(HaveLen(changes - 1)) })
 	w.sent = changes

@@ -47,17 +47,19 @@ func TestAnotherReplicaGoesOnWhereOneWasKilled(t *testing.T) {
 	})
 	kubeconfig, err := os.ReadFile(api.Kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	serve := func(name string) {
+	serve := func(name string, flags ...string) {
 		t.Helper()
 		g.Expect(os.WriteFile(w.Kubeconfig(name), kubeconfig, 0o600)).To(Succeed())
-		p, err := process.Start(process.Spec{Executable: binary, Log: w.Log(name), Args: []string{
+		p, err := process.Start(process.Spec{Executable: binary, Log: w.Log(name), Args: append([]string{
 			"serve", "--kubeconfig", w.Kubeconfig(name), "--metrics-bind-address", "0", "--dashboard-bind-address", "0",
-		}})
+			"--peer-bind-address", "127.0.0.1:0",
+		}, flags...)})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(w.Adopt(name, p)).To(Succeed())
 	}
-	serve(fleet.HubName)
+	serve(fleet.HubName, forwarded(t, api)...)
 	g.Expect(w.Up(ctx)).To(Succeed())
+	w.reaches(t, api, "edge-1")
 	worked, err := w.works(ctx, fleet.HubName)
 	g.Expect(err).NotTo(HaveOccurred())
 

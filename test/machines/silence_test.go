@@ -14,8 +14,9 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// mostSilence is how soon an agent must talk to another hub. Twenty-five seconds are promised on a machine that has nothing else to do.
-const mostSilence = 75 * time.Second
+// mostSilence is how soon an agent must talk to another hub. Twenty-five seconds are promised on a machine that has nothing else to do;
+// this one runs other tests beside.
+const mostSilence = 2 * time.Minute
 
 // aMachineHangs stops all processes of the hub that works and to which the agent talks: the kernel goes on accepting connections, on which
 // nothing ever comes.

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 // pages are those with something to run, in the order in which an operator may do it.
 func pages() []string {
-	return []string{"machine.md", "backup.md", "login.md", "audit.md", "encryption.md", "rotation.md", "disaster.md", "upgrade.md", "leaving.md"}
+	return []string{"machine.md", "looking.md", "backup.md", "login.md", "audit.md", "encryption.md", "rotation.md", "disaster.md", "upgrade.md", "leaving.md"}
 }
 
 // exceptions are the pages with blocks that are not run, how many these are, and why.
@@ -33,6 +33,7 @@ func exceptions() map[string]exception {
 	return map[string]exception{
 		"README.md":   {1, "Helm and a Kubernetes cluster: test/install holds the charts against an API"},
 		"backup.md":   {1, "containers: test/network has them where there is a Docker engine"},
+		"looking.md":  {1, "an application with pods: test/connect has kubectl in one, and the tests of hub/people/pods the others"},
 		"machines.md": {2, "an etcd of three members: test/machines has one, and kills hubs and members"},
 		"rotation.md": {1, "agents take an hour to renew their certificates: test/e2e/exchange takes these steps with one that does not wait"},
 		"sizing.md":   {1, "a measurement takes its time"},

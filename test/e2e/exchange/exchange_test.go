@@ -8,7 +8,10 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/test/fleet"
@@ -115,9 +118,11 @@ func (w *world) joinsAndWorks(phase string, hashes []string) {
 // hashes are those that the hub tells of.
 func (w *world) hashes(g Gomega) []string {
 	w.T.Helper()
-	out, err := w.Kubectl(w.T.Context(), fleet.HubName, "get", "configmap", "-n", "kube-public", "cluster-info", "-o", `jsonpath={.data.kubeconfig}`)
+	hub, err := w.Client(fleet.HubName)
 	g.Expect(err).NotTo(HaveOccurred())
-	config, err := clientcmd.Load([]byte(out))
+	var info corev1.ConfigMap
+	g.Expect(hub.Get(w.T.Context(), client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, &info)).To(Succeed())
+	config, err := clientcmd.Load([]byte(info.Data["kubeconfig"]))
 	g.Expect(err).NotTo(HaveOccurred())
 	hashes, err := bootstrap.CAHash(config.Clusters[""].CertificateAuthorityData)
 	g.Expect(err).NotTo(HaveOccurred())

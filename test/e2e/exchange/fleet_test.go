@@ -9,10 +9,15 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/test/fleet"
@@ -140,9 +145,11 @@ func (w *world) send(name, target string) {
 	w.T.Helper()
 	w.ApplyConfigMap(name, target)
 	w.Eventually(func(g Gomega) {
-		out, err := w.Kubectl(w.T.Context(), fleet.HubName, "get", "works.work.karmada.io", "-n", "karmada-es-"+target, "-o",
-			`jsonpath={range .items[*]}{.spec.workload.manifests[0].metadata.name}={.status.conditions[?(@.type=="Applied")].status}{"\n"}{end}`)
+		hub, err := w.Client(fleet.HubName)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(out).To(ContainSubstring(name + "=True"))
+		work := &workv1alpha1.Work{}
+		key := client.ObjectKey{Namespace: "karmada-es-" + target, Name: contract.WorkName("ConfigMap", "default", name)}
+		g.Expect(hub.Get(w.T.Context(), key, work)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(work.Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
 	})
 }

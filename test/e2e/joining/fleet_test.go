@@ -9,6 +9,12 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/fleet/fleettest"
 )
@@ -82,11 +88,13 @@ func (w *world) send(name, target string) {
 
 // managed returns the managed label of a ConfigMap in the member; "gone" if there is none.
 func (w *world) managed(g Gomega, name string) string {
-	out, err := w.Kubectl(w.T.Context(), member, "get", "configmap", "-n", "default", "--ignore-not-found", name, "-o", `jsonpath={.metadata.name}={.metadata.labels.karmada\.io/managed}`)
+	c, err := w.Client(member)
 	g.Expect(err).NotTo(HaveOccurred())
-	label, found := strings.CutPrefix(out, name+"=")
-	if !found {
+	live := &corev1.ConfigMap{}
+	err = c.Get(w.T.Context(), client.ObjectKey{Namespace: "default", Name: name}, live)
+	if apierrors.IsNotFound(err) {
 		return "gone"
 	}
-	return label
+	g.Expect(err).NotTo(HaveOccurred())
+	return live.Labels[contract.ManagedLabel]
 }

@@ -19,9 +19,9 @@ import (
 func TestAMemberJoinsWhereOnlyAProxyMayGoOut(t *testing.T) {
 	w := up(t)
 	args := w.joinArguments("far")
-	way := newProxy(t, map[string]string{hubName + ":443": args[0]})
+	way := fleettest.NewProxy(t, map[string]string{hubName + ":443": args[0]})
 	state := filepath.Join(t.TempDir(), "state")
-	through := []string{"HTTPS_PROXY=" + way.address}
+	through := []string{"HTTPS_PROXY=" + way.Address}
 	args[0] = hubName + ":443"
 	join := append(append([]string{"join"}, args...), "--kubeconfig", w.Kubeconfig(member), "--state-dir", state)
 
@@ -48,7 +48,7 @@ func TestAMemberJoinsWhereOnlyAProxyMayGoOut(t *testing.T) {
 		w.G.Expect(out).To(ContainSubstring(step))
 	}
 	w.G.Expect(w.Operate("clusters")).To(MatchRegexp(`far +Ready +\S+ +v\S+ .*in (29|30)d`))
-	for _, request := range way.seen() {
+	for _, request := range way.Seen() {
 		w.G.Expect(request).To(Equal("CONNECT " + hubName + ":443"))
 	}
 
@@ -71,7 +71,7 @@ func TestAMemberJoinsWhereOnlyAProxyMayGoOut(t *testing.T) {
 		out, err := w.agent(through, "join", "--print", "systemd", "--kubeconfig", w.Kubeconfig(member), "--state-dir", state)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(out).To(And(ContainSubstring("ExecStart="+w.Program("agent")+" run --kubeconfig "+w.Kubeconfig(member)+" --state-dir "+state),
-			ContainSubstring(`Environment="HTTPS_PROXY=`+way.address)))
+			ContainSubstring(`Environment="HTTPS_PROXY=`+way.Address)))
 	})
 }
 

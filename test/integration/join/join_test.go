@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,7 +145,7 @@ func TestJoin(t *testing.T) {
 		g.Expect(agent.Get(ctx, client.ObjectKey{Name: "edge-1"}, record)).To(Succeed())
 		g.Expect(record.Annotations).To(HaveKeyWithValue(contract.ExecutionNamespaceAnnotation, "karmada-es-edge-1"))
 		g.Expect(agent.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-edge-1"))).To(Succeed())
-	}).WithTimeout(20 * time.Second).Should(Succeed())
+	}).WithTimeout(time.Minute).Should(Succeed())
 
 	t.Run("what is kept is for its owner only, and the key of the request is gone", func(t *testing.T) {
 		g := NewWithT(t)
@@ -276,10 +275,7 @@ func TestAJoinFailsWithOneClearReason(t *testing.T) {
 	ctx := t.Context()
 	token := h.token(ctx, "edge-5", time.Hour)
 	id, _, _ := strings.Cut(token, ".")
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	h.g.Expect(err).NotTo(HaveOccurred())
-	nobody := closed.Addr().String()
-	h.g.Expect(closed.Close()).To(Succeed())
+	const nobody = "127.0.0.1:1" // a port that was free a moment ago may be that of another test
 	file := filepath.Join(t.TempDir(), "file")
 	h.g.Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
 
@@ -328,7 +324,7 @@ func TestATokenThatExpiresBeforeTheRequestIsRejected(t *testing.T) {
 	h.g.Eventually(func() error {
 		_, err := registration.Join(ctx, h.short("late", token))
 		return err
-	}).WithTimeout(20 * time.Second).Should(Or(MatchError(registration.ErrTokenRejected), MatchError(discovery.ErrTokenUnknown)))
+	}).WithTimeout(time.Minute).Should(Or(MatchError(registration.ErrTokenRejected), MatchError(discovery.ErrTokenUnknown)))
 }
 
 func (h *hub) short(name, token string) registration.Options {

@@ -57,7 +57,7 @@ func TestTheHubIsToldOfWhatThePodAfterThisOneWillHave(t *testing.T) {
 	h.g.Expect(trusts(taken)()).To(BeEmpty(), "nobody looked yet")
 	keeping, cancel = context.WithCancel(ctx)
 	go func() { kept <- taken.Keep(keeping) }()
-	h.g.Eventually(trusts(taken), 20*time.Second, 50*time.Millisecond).Should(Equal(h.hashes))
+	h.g.Eventually(trusts(taken), time.Minute, 50*time.Millisecond).Should(Equal(h.hashes))
 	cancel()
 	h.g.Expect(<-kept).To(Succeed())
 

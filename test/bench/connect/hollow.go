@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/line"
+)
+
+// hollowLine is the line of an agent without a member. It redials as an agent does.
+type hollowLine struct {
+	cluster string
+	hub     *rest.Config
+
+	up     atomic.Bool
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+const (
+	leastRedial = 200 * time.Millisecond
+	mostRedial  = 30 * time.Second
+	dialTimeout = 10 * time.Second
+)
+
+// open keeps the line open until end.
+func (l *hollowLine) open(ctx context.Context) {
+	ctx, l.cancel = context.WithCancel(ctx)
+	l.ended.Go(func() {
+		back := leastRedial
+		for ctx.Err() == nil {
+			conn, err := l.dial(ctx)
+			if err == nil {
+				back = leastRedial
+				l.up.Store(true)
+				_ = line.Serve(ctx, conn, http.HandlerFunc(answer), line.ServerOptions{})
+				l.up.Store(false)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(leastRedial + rand.N(back)):
+			}
+			back = min(2*back, mostRedial)
+		}
+	})
+}
+
+func (l *hollowLine) end() {
+	if l.cancel != nil {
+		l.cancel()
+	}
+	l.ended.Wait()
+}
+
+// dial opens the line once, in the name of the agent.
+func (l *hollowLine) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	config, err := rest.TLSConfigFor(l.hub)
+	if err != nil {
+		return nil, err
+	}
+	config.NextProtos = []string{"http/1.1"}
+	hub, err := url.Parse(l.hub.Host)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", hub.Host)
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.hub.Host+contract.LineAttachPath(l.cluster), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header = http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {contract.LineProtocol}, "Impersonate-User": {contract.AgentUser(l.cluster)},
+		"Impersonate-Group": {contract.AgentGroup, contract.JoinGroup("join-of-" + l.cluster), "system:authenticated"},
+	}
+	if err := request.Write(conn); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, request) //nolint:bodyclose // What upgrades ends with its connection.
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+		_ = conn.Close()
+		return nil, fmt.Errorf("the hub answers %s: %s", response.Status, text)
+	}
+	return line.Buffered(conn, reader), nil
+}
+
+// answer is what a hollow member says: a line a second where it is followed, and nothing else.
+func answer(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, contract.LineProxyPrefix) || !r.URL.Query().Has("follow") {
+		_, _ = io.WriteString(w, "ok\n")
+		return
+	}
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		if _, err := io.WriteString(w, "a line of a log\n"); err != nil {
+			return
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}

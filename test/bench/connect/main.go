@@ -1,0 +1,98 @@
+// Command connect measures what the way of operators into members costs, beside what was promised of it: how long a request
+// takes through a line and without, how many bytes pass, what idle lines and open streams take of memory, and how soon lines
+// are back when their hub was restarted.
+//
+// One member is real, with an API server, a kubelet that answers logs, and an agent. The other lines are of hollow agents
+// in this process, which answer each request themselves. All share the machine.
+//
+//	connect --lines 500
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/common/logging"
+	"fairlead.dev/test/bench/meter"
+)
+
+// options are what the flags say.
+type options struct {
+	lines, requests, megabytes int
+	scenes                     []string
+	bin                        string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ok, err := run(ctx)
+	stop()
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "connect: %v\n", err)
+		os.Exit(1)
+	case !ok:
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context) (bool, error) {
+	var o options
+	f := pflag.CommandLine
+	f.IntVar(&o.lines, "lines", 500, "lines of hollow agents")
+	f.IntVar(&o.requests, "requests", 1000, "requests whose time is taken")
+	f.IntVar(&o.megabytes, "megabytes", 200, "size of the log that is read")
+	f.StringSliceVar(&o.scenes, "scenes", []string{"latency", "throughput", "idle", "streams", "restart"}, "what to measure; streams and restart need idle")
+	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
+	if err := f.Parse(os.Args[1:]); err != nil {
+		return false, err
+	}
+	if o.lines < streamLines || o.requests < 1 || o.megabytes < 1 {
+		return false, fmt.Errorf("--lines %d must be %d or more, --requests %d and --megabytes %d positive", o.lines, streamLines, o.requests, o.megabytes)
+	}
+	ctrl.SetLogger(logr.Discard())
+	logging.Quiet()
+	s, down, err := start(ctx, o)
+	defer down()
+	if err != nil {
+		return false, err
+	}
+	for _, scene := range []struct {
+		name string
+		play func(context.Context) error
+	}{
+		{"latency", s.latency},
+		{"throughput", s.throughput},
+		{"idle", s.idle},
+		{"streams", s.streams},
+		{"restart", s.restart},
+	} {
+		if !slices.Contains(o.scenes, scene.name) {
+			continue
+		}
+		progress("%s", scene.name)
+		if err := scene.play(ctx); err != nil {
+			fmt.Println(&s.bars)
+			return false, fmt.Errorf("%s: %w", scene.name, err)
+		}
+	}
+	fmt.Printf("\nOn %s; %s\n%s", meter.ThisMachine(), time.Now().Format(time.DateOnly), &s.bars)
+	return s.bars.held(), nil
+}
+
+// progress prints a line for the person who waits.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "connect: %s "+format+"\n", append([]any{time.Now().Format("15:04:05")}, args...)...)
+}

@@ -1,0 +1,168 @@
+package machines
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/process"
+)
+
+// TestALineOfAnotherReplica has an agent keep its line with one of two hubs, asks the other for the member, and kills the first.
+func TestALineOfAnotherReplica(t *testing.T) {
+	t.Parallel()
+	g, ctx := NewWithT(t), t.Context()
+	w, api, serve := newReplicas(t, "lines")
+	clientset, err := kubernetes.NewForConfig(api.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	rest, hub := clientset.RESTClient(), api.Client(t)
+
+	// The API finds the hubs on this machine, and the test says which.
+	insist(t, func() error {
+		return hub.Create(ctx, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "hub-lines"},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "127.0.0.1"},
+		})
+	})
+	ports, ids := map[string]string{}, map[string]string{}
+	for _, name := range []string{fleet.HubName, second} {
+		serve(name, "--connect-service=kube-system/hub-lines:1", "--connect-bind-address=127.0.0.1:0", "--peer-bind-address=127.0.0.1:0")
+		says := func(what string) (found string) {
+			t.Helper()
+			w.eventually(func(g Gomega) {
+				match := regexp.MustCompile(what).FindStringSubmatch(w.log(name))
+				g.Expect(match).To(HaveLen(2), "%s in the log of %s", what, name)
+				found = match[1]
+			})
+			return found
+		}
+		ports[name] = says(`Listening for what the API server forwards for members.*127\.0\.0\.1:(\d+)`)
+		ids[name] = says(`Other replicas of the hub find this one.*"replica": "([^"]+)"`)
+	}
+	callsGoTo := func(name string) {
+		t.Helper()
+		w.eventually(func(g Gomega) {
+			patch := fmt.Sprintf(`{"spec":{"service":{"port":%s}}}`, ports[name])
+			g.Expect(rest.Patch(types.MergePatchType).AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/" + contract.ConnectVersion + "." + contract.ConnectGroup).
+				Body([]byte(patch)).Do(ctx).Error()).To(Succeed())
+			g.Expect(rest.Get().AbsPath(contract.ConnectAPIPath).Do(ctx).Error()).To(Succeed())
+		})
+	}
+	callsGoTo(second)
+	g.Expect(w.Up(ctx)).To(Succeed())
+
+	w.eventually(func(g Gomega) { g.Expect(holder(ctx, g, clientset)).To(Equal(ids[second])) })
+	callsGoTo(fleet.HubName)
+	w.eventually(func(g Gomega) {
+		g.Expect(holder(ctx, g, clientset)).To(Equal(ids[second]), "as the other tells")
+		isAnswered(ctx, g, clientset)
+	})
+	var ready metav1.Condition
+	w.eventually(func(g Gomega) {
+		ready = isReady(ctx, g, hub)
+		// The one that works was told of the line, so the agent leaves its lease alone.
+		line := lineOf(ctx, g, clientset)
+		g.Expect(line.Status.Presence).To(Equal(contract.LineIsPresence))
+	})
+
+	g.Expect(w.Kill(ctx, second)).To(Succeed())
+	w.eventually(func(g Gomega) {
+		g.Expect(holder(ctx, g, clientset)).To(Equal(ids[fleet.HubName]), "the agent has come to the one that is left")
+		isAnswered(ctx, g, clientset)
+	})
+	w.eventually(func(g Gomega) {
+		g.Expect(isReady(ctx, g, hub).LastTransitionTime).To(Equal(ready.LastTransitionTime), "the cluster was never Unknown")
+	})
+}
+
+// newReplicas starts a Kubernetes API, and returns what starts a hub against it and a member.
+func newReplicas(t *testing.T, name string) (w *world, api *cluster.Cluster, serve func(hub string, more ...string)) {
+	t.Helper()
+	g := NewWithT(t)
+	api = cluster.Start(t, cluster.Options{Name: name})
+	dir, err := os.MkdirTemp("/tmp", "fairlead-"+name+"-") //nolint:usetesting // a short path
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(process.Remove(dir)).To(Succeed()) })
+	binary, err := cluster.Executable("hub")
+	g.Expect(err).NotTo(HaveOccurred())
+	w = &world{t: t}
+	w.Fleet, err = fleet.New(fleet.Options{Bin: filepath.Dir(binary), Dir: dir, Clusters: 1, Nodes: 1})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1"))))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		g.Expect(w.Down(ctx)).To(Succeed())
+	})
+	kubeconfig, err := os.ReadFile(api.Kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	return w, api, func(hub string, more ...string) {
+		t.Helper()
+		g.Expect(os.WriteFile(w.Kubeconfig(hub), kubeconfig, 0o600)).To(Succeed())
+		p, err := process.Start(process.Spec{Executable: binary, Log: w.Log(hub), Args: append([]string{
+			"serve", "--kubeconfig", w.Kubeconfig(hub), "--metrics-bind-address", "0", "--dashboard-bind-address", "0",
+		}, more...)})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(w.Adopt(hub, p)).To(Succeed())
+	}
+}
+
+// shownLine is a Line of the API of lines.
+type shownLine struct {
+	Status struct {
+		Up                bool
+		Replica, Presence string
+	}
+}
+
+func lineOf(ctx context.Context, g Gomega, c kubernetes.Interface) (l shownLine) {
+	data, err := c.Discovery().RESTClient().Get().AbsPath(contract.ConnectAPIPath, contract.LinesResource, "edge-1").DoRaw(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(json.Unmarshal(data, &l)).To(Succeed())
+	return l
+}
+
+// holder is the replica that has the line.
+func holder(ctx context.Context, g Gomega, c kubernetes.Interface) string {
+	l := lineOf(ctx, g, c)
+	g.Expect(l.Status.Up).To(BeTrue())
+	return l.Status.Replica
+}
+
+// isAnswered says that the agent answers. It lets no operators in by default, and says so itself.
+func isAnswered(ctx context.Context, g Gomega, c kubernetes.Interface) {
+	err := c.Discovery().RESTClient().Get().AbsPath(contract.ClusterProxyPath("edge-1"), "version").Do(ctx).Error()
+	g.Expect(err).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
+	g.Expect(err).To(MatchError(ContainSubstring("lets no operators in")))
+}
+
+// isReady is the condition of a cluster that is ready.
+func isReady(ctx context.Context, g Gomega, hub client.Reader) metav1.Condition {
+	live := &clusterv1alpha1.Cluster{}
+	g.Expect(hub.Get(ctx, client.ObjectKey{Name: "edge-1"}, live)).To(Succeed())
+	ready := meta.FindStatusCondition(live.Status.Conditions, clusterv1alpha1.ClusterReady)
+	g.Expect(ready).NotTo(BeNil())
+	g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
+	return *ready
+}
