@@ -139,6 +139,7 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 				return ctx.Err() == nil // and whether it can be renewed is told
 			}
 			answered = r.clock.Now()
+			continue // there may be news now
 		}
 		if line.rests() && pace.retry == 0 && r.heard != nil {
 			r.heard()
@@ -153,12 +154,20 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 }
 
 // ask looks whether the API of the hub answers: that the line is open says nothing of the connection that Works come by.
-// What the API server has in memory will do.
+// What the API server has in memory will do. What another agent wrote to the lease meanwhile is not what this one says of itself,
+// so that it has news: two that pass for one cluster take turns, though one of them has the line and rests.
 func (r *leaseRenewer) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.interval)
 	defer cancel()
+	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: r.cluster}
-	return r.reader.Get(ctx, key, &coordinationv1.Lease{}, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
+	if err := r.reader.Get(ctx, key, lease, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}); err != nil {
+		return err
+	}
+	if !contract.Older(lease.ResourceVersion, r.latest) {
+		r.seen = lease.Annotations
+	}
+	return nil
 }
 
 // renew renews once.

@@ -54,12 +54,14 @@ func TestWhenTheLeaseIsRenewed(t *testing.T) {
 type reads struct {
 	client.Reader
 
-	count int
-	err   error
+	count   int
+	err     error
+	session string // whose the lease is
 }
 
-func (r *reads) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (r *reads) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	r.count++
+	obj.SetAnnotations(map[string]string{contract.SessionAnnotation: r.session})
 	return r.err
 }
 
@@ -75,7 +77,7 @@ func TestTheLeaseRestsWhileTheLineIsOpen(t *testing.T) {
 		session: "s", seen: map[string]string{contract.SessionAnnotation: "s"}, clock: clk, interval: 10 * time.Second,
 		trust: func() Trust { return trust }, line: func() (Line, <-chan struct{}) { return line, nil }, heard: func() { heard++ },
 	}
-	hub := &reads{}
+	hub := &reads{session: "s"}
 	r.reader = hub
 	pace := pace{interval: r.interval, patience: time.Second, renewed: start, opened: start}
 	waited := func(step time.Duration) time.Duration {
@@ -99,6 +101,11 @@ func TestTheLeaseRestsWhileTheLineIsOpen(t *testing.T) {
 	pace.renewed = clk.Now()
 	hub.err = errors.New("connection refused")
 	g.Expect(waited(10*time.Second)).To(Equal(askEvery), "that is told by a renewal")
+
+	pace.renewed = clk.Now()
+	hub.err, hub.session = nil, "another"
+	g.Expect(waited(10*time.Second)).To(Equal(askEvery), "somebody else passes for this cluster: the hub hears from both")
+	r.seen[contract.SessionAnnotation], hub.session = "s", "s" // as the answer to the renewal says
 
 	pace.renewed = clk.Now()
 	trust = Trust{Authorities: []string{"a"}, Issuer: "a"}

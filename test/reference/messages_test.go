@@ -28,7 +28,7 @@ func TestTroubleshootingQuotesWhatAHubSays(t *testing.T) {
 		t.Fatal("the section is gone")
 	}
 	var said strings.Builder
-	for _, dir := range []string{"hub/machinery", "hub/cli"} {
+	for _, dir := range []string{"hub/machinery", "hub/cli", "hub/fleet/connect"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
