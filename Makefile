@@ -202,8 +202,9 @@ starts_goroutines = \bgo func|^\s+go [A-Za-z_.]+\(|errgroup|\.Go\(|httptest|Afte
 racing_packages = for p in $$($(unit_packages) | grep -v -e /interpreter/lua/vm -e /interpreter/thirdparty -e /test/rollout); do \
 	! grep -qE '$(starts_goroutines)' $${p\#fairlead.dev/}/*.go || echo $$p; done
 
-# Shows what go test says, and at the end the packages that took longest.
-slowest = awk '{print; fflush()} $$1 == "ok" && $$3 ~ /^[0-9.]+s$$/ {printf "%8.1f s  %s\n", $$3, $$2 | "sort -rn | head -10"}'
+# Shows what go test says when it says it, and at the end the packages that took longest. Some awks keep what they read.
+slowest = (seen=$$(mktemp); tee "$$seen"; \
+	awk '$$1 == "ok" && $$3 ~ /^[0-9.]+s$$/ {printf "%8.1f s  %s\n", $$3, $$2}' "$$seen" | sort -rn | head -10; rm -f "$$seen")
 
 # The embedded API's module has tests of its own, which mostly link and wait: they run beside, and tell at the end.
 .PHONY: test
