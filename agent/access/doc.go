@@ -5,6 +5,7 @@
 //	Writes:    files in the directory access of the state directory, which record who did what.
 //	Owns:      those files; tokens of the ServiceAccount fairlead-connect, in memory only.
 //	Invariant: no request runs with the agent's own rights, reaches another server than the member's API, or goes on
-//	           after the owner took back what allowed it. What more than reads is not done unrecorded.
+//	           after the owner took back what allowed it. What more than reads is not done unrecorded. Nothing is read for
+//	           a warning but in the operator's name, and of no answer more than a bounded head.
 //	Next:      the member's API, whose RBAC decides about the operator.
 package access

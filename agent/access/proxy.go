@@ -40,6 +40,7 @@ type passing struct {
 	path    string // encoded
 	timeout time.Duration
 	refused bool // the member did not accept the token
+	managed bool // the hub sends the object that is written to
 }
 
 type passingKey struct{}
@@ -136,6 +137,7 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		return p.reading.RoundTrip(r)
 	default:
 		of.timeout = writePatience
+		of.managed = isUndone(of.request, r.URL.RawQuery) && p.isManaged(r, of)
 		return p.writing.RoundTrip(r)
 	}
 }
@@ -148,15 +150,17 @@ var (
 // answered looks at an answer before it goes back.
 func (p *proxy) answered(answer *http.Response) error {
 	headers.FromMember(answer.Header)
+	of := passingOf(answer.Request.Context())
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized:
-		passingOf(answer.Request.Context()).refused = true
+		of.refused = true
 		return errTokenRefused
 	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest && code != http.StatusNotModified:
 		return errRedirect
-	default:
-		return nil
+	case isSuccess(answer) && (of.managed || isUndone(of.request, answer.Request.URL.RawQuery) && isMadeManaged(answer, of.request)):
+		p.warn(answer, of.request)
 	}
+	return nil
 }
 
 // failed answers a request that the member did not.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -46,6 +47,39 @@ func TestWhoIsRefusedIsToldByWhom(t *testing.T) {
 			p.G.Expect(out).NotTo(ContainSubstring("pod/web"))
 		})
 	}
+}
+
+func TestWhoChangesWhatTheHubSendsIsWarned(t *testing.T) {
+	w := up(t)
+	w.ApplyConfigMap("sent", open)
+	w.Eventually(func(g Gomega) {
+		out, err := w.does(open, "alice", "get", "configmap", "sent", "-o", `jsonpath={.metadata.labels.karmada\.io/managed}`)
+		g.Expect(err).NotTo(HaveOccurred(), out)
+		g.Expect(out).To(Equal("true"))
+	})
+	warning := "Warning: " + open + ": the hub sends configmaps default/sent, so what is changed of that here is undone"
+	for name, tc := range map[string]struct {
+		args []string
+		want types.GomegaMatcher
+	}{
+		"a change":                        {[]string{"patch", "configmap", "sent", "--type=merge", "-p", `{"data":{"a":"changed"}}`}, ContainSubstring(warning)},
+		"a trial run of it":               {[]string{"patch", "configmap", "sent", "--type=merge", "-p", `{"data":{"a":"tried"}}`, "--dry-run=server"}, Not(ContainSubstring("Warning"))},
+		"a change of what is no business": {[]string{"annotate", "configmap", "here", "seen=yes", "--overwrite"}, Not(ContainSubstring("Warning"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := w.does(open, "alice", tc.args...)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred(), out)
+			NewWithT(t).Expect(out).To(tc.want)
+		})
+	}
+	out, err := w.does(open, "alice", "delete", "configmap", "sent")
+	w.G.Expect(err).NotTo(HaveOccurred(), out)
+	w.G.Expect(out).To(ContainSubstring(warning), "what answers a deletion says nothing of the object")
+	w.Eventually(func(g Gomega) {
+		out, err := w.does(open, "alice", "get", "configmap", "sent", "-o", "jsonpath={.data}")
+		g.Expect(err).NotTo(HaveOccurred(), out)
+		g.Expect(out).To(Equal(`{"a":"1"}`), "and it is so")
+	})
 }
 
 // caller sends requests that kubectl would not.
