@@ -203,7 +203,8 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 		g.Expect(said.Goodbye).To(BeTrue())
 		g.Expect(d.ids()).To(ConsistOf(one.ID(), three.ID()), "its Lease went with it")
 	})
-	eventually(t, func(g Gomega) { g.Expect(one.Transport(two.ID())).To(BeNil()) })
+	// Of a connection that works only whether it is there is compared: to print it would be to read what it writes.
+	eventually(t, func(g Gomega) { g.Expect(one.Transport(two.ID()) == nil).To(BeTrue()) })
 }
 
 func TestAgentsRenewLeasesWhileTheLeaderDoesNotKnowTheirLines(t *testing.T) {
