@@ -5,32 +5,43 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"strconv"
+	"strings"
 	"time"
 )
 
 // followPeriod is how often a log that is followed is looked at.
 const followPeriod = 50 * time.Millisecond
 
-// serveLogs knows follow, tailLines and limitBytes; the other options it takes for unset.
+// timestampFormat has all digits of a second, so that times are ordered as their texts are.
+const timestampFormat = "2006-01-02T15:04:05.000000000Z07:00"
+
 func (p *pods) serveLogs(w http.ResponseWriter, r *http.Request) {
 	c, err := p.container(name(r), r.PathValue("container"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	log, err := os.Open(c.log)
+	options, err := parseLogOptions(r.URL.Query(), p.clock.Now())
+	if err == nil && options.previous {
+		err = fmt.Errorf("previous terminated container %q in pod %q not found", r.PathValue("container"), r.PathValue("pod"))
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	file, err := os.Open(c.log)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	defer func() { _ = log.Close() }()
-	query := r.URL.Query()
-	if tail, err := strconv.Atoi(query.Get("tailLines")); err == nil {
-		if err := skipTo(log, tail); err != nil {
+	defer func() { _ = file.Close() }()
+	log := &logReader{file: file, times: p.timesOf(c), options: options}
+	if options.tail != nil {
+		if log.offset, err = beforeLast(file, *options.tail); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
@@ -38,19 +49,14 @@ func (p *pods) serveLogs(w http.ResponseWriter, r *http.Request) {
 	out := &flushing{w: w, controller: http.NewResponseController(w)}
 	w.Header().Set("Content-Type", "text/plain")
 	out.flush()
-	source := io.Reader(log)
-	if limit, err := strconv.ParseInt(query.Get("limitBytes"), 10, 64); err == nil {
-		source = io.LimitReader(log, limit)
-	}
-	follow, _ := strconv.ParseBool(query.Get("follow")) //nolint:errcheck // what is no bool is not followed
-	if _, err := io.Copy(out, source); err != nil || !follow {
+	if err := log.copy(out); err != nil || !options.follow {
 		return
 	}
-	p.follow(r.Context(), out, source)
+	p.everySoOften(r.Context(), func() error { return log.copy(out) })
 }
 
-// follow copies what is written from now on, until the context or the reader ends.
-func (p *pods) follow(ctx context.Context, to io.Writer, log io.Reader) {
+// everySoOften calls f until it fails or the context ends.
+func (p *pods) everySoOften(ctx context.Context, f func() error) {
 	ticker := p.clock.NewTicker(followPeriod)
 	defer ticker.Stop()
 	for {
@@ -59,44 +65,130 @@ func (p *pods) follow(ctx context.Context, to io.Writer, log io.Reader) {
 			return
 		case <-ticker.C():
 		}
-		if _, err := io.Copy(to, log); err != nil {
+		if err := f(); err != nil {
 			return
 		}
 	}
 }
 
-// skipTo leaves so many lines of a file to be read.
-func skipTo(file io.ReadSeeker, lines int) error {
-	total := 0
-	scan := bufio.NewReader(file)
-	for {
-		chunk, err := scan.ReadSlice('\n')
-		if bytes.HasSuffix(chunk, []byte{'\n'}) {
-			total++
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return err
-		}
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+// follow copies what is written from now on, until the context or the reader ends.
+func (p *pods) follow(ctx context.Context, to io.Writer, log io.Reader) {
+	p.everySoOften(ctx, func() error {
+		_, err := io.Copy(to, log)
+		return err
+	})
+}
+
+// errLimit says that as much was sent as was asked for.
+var errLimit = errors.New("the limit of bytes is reached")
+
+// logReader reads a log line by line, from an offset on.
+type logReader struct {
+	file    *os.File
+	times   *times
+	options logOptions
+
+	offset int64
+	// within says that the offset is within a line, and shown whether that line is.
+	within, shown bool
+	sent          int64
+}
+
+// copy sends what the log has by now that was not sent yet.
+func (l *logReader) copy(to io.Writer) error {
+	end, err := l.times.catchUp()
+	if err != nil {
 		return err
 	}
-	offset := int64(0)
-	scan.Reset(file)
-	for total > lines {
-		chunk, err := scan.ReadSlice('\n')
-		offset += int64(len(chunk))
-		if err == nil {
-			total--
-		} else if !errors.Is(err, bufio.ErrBufferFull) {
+	if end < l.offset { // It was begun anew.
+		l.offset, l.within = 0, false
+	}
+	from := bufio.NewReader(io.NewSectionReader(l.file, l.offset, end-l.offset))
+	for {
+		chunk, err := from.ReadSlice('\n')
+		if len(chunk) > 0 {
+			if err := l.send(to, chunk); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
 			return err
 		}
 	}
-	_, err := file.Seek(offset, io.SeekStart)
-	return err
+}
+
+// send sends a line, or a part of one.
+func (l *logReader) send(to io.Writer, chunk []byte) error {
+	if !l.within {
+		at := l.times.at(l.offset)
+		l.shown = l.options.stdout && !at.Before(l.options.since)
+		if l.shown && l.options.timestamps {
+			if err := l.write(to, []byte(at.UTC().Format(timestampFormat)+" ")); err != nil {
+				return err
+			}
+		}
+	}
+	l.offset += int64(len(chunk))
+	l.within = !bytes.HasSuffix(chunk, []byte{'\n'})
+	if !l.shown {
+		return nil
+	}
+	return l.write(to, chunk)
+}
+
+// write sends as much as may be sent.
+func (l *logReader) write(to io.Writer, b []byte) error {
+	var over error
+	if limit := l.options.limit; limit != nil && int64(len(b)) >= *limit-l.sent {
+		b, over = b[:max(*limit-l.sent, 0)], errLimit
+	}
+	n, err := to.Write(b)
+	l.sent += int64(n)
+	return errors.Join(err, over)
+}
+
+// beforeLast is where so many lines of a file begin that are its last.
+func beforeLast(file io.ReadSeeker, lines int64) (int64, error) {
+	var total, offset int64
+	_, err := eachLine(file, func(int64) bool { total++; return true })
+	if err != nil || total <= lines {
+		return 0, err
+	}
+	end, err := eachLine(file, func(at int64) bool {
+		offset = at
+		total--
+		return total >= lines
+	})
+	if lines == 0 {
+		return end, err
+	}
+	return offset, err
+}
+
+// eachLine calls f with where each line begins, the last one that has no end too, until it says false. It returns where it
+// has come to.
+func eachLine(file io.ReadSeeker, f func(at int64) bool) (int64, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	scan, offset, within := bufio.NewReader(file), int64(0), false
+	for {
+		chunk, err := scan.ReadSlice('\n')
+		if len(chunk) > 0 && !within && !f(offset) {
+			return offset, nil
+		}
+		offset += int64(len(chunk))
+		within = len(chunk) > 0 && !strings.HasSuffix(string(chunk), "\n")
+		switch {
+		case errors.Is(err, io.EOF):
+			return offset, nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return offset, err
+		}
+	}
 }
 
 // flushing sends what is written at once.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -18,6 +19,8 @@ type pods struct {
 	api    kubernetes.Interface
 	clock  clock.WithTicker
 	forker process.Forker
+	// times are those of logs, by their paths.
+	times sync.Map
 }
 
 // container is what there is of a container: files.
@@ -50,6 +53,9 @@ func (p *pods) container(pod, name string) (container, error) {
 	}
 	if err != nil {
 		return c, fmt.Errorf("writing the log of container %q: %w", name, err)
+	}
+	if _, err := p.timesOf(c).catchUp(); err != nil {
+		return c, fmt.Errorf("noting when container %q started: %w", name, err)
 	}
 	return c, nil
 }

@@ -1,0 +1,74 @@
+package kubelet
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// logOptions are what is asked of a log, in the words of PodLogOptions.
+type logOptions struct {
+	follow, previous, timestamps bool
+	// stdout says that what containers write is wanted: they have no other stream.
+	stdout bool
+	// since is from when on lines are wanted.
+	since time.Time
+	// tail is how many of the last lines, and limit how many bytes; nil is all.
+	tail, limit *int64
+}
+
+// parseLogOptions refuses what a kubelet refuses.
+func parseLogOptions(query url.Values, now time.Time) (logOptions, error) {
+	out := logOptions{}
+	var err error
+	for name, to := range map[string]*bool{"follow": &out.follow, "previous": &out.previous, "timestamps": &out.timestamps} {
+		if text := query.Get(name); text != "" {
+			if *to, err = strconv.ParseBool(text); err != nil {
+				return out, fmt.Errorf("%s is %q, and is to be true or false", name, text)
+			}
+		}
+	}
+	if out.tail, err = number(query, "tailLines", 0); err != nil {
+		return out, err
+	}
+	if out.limit, err = number(query, "limitBytes", 1); err != nil {
+		return out, err
+	}
+	seconds, err := number(query, "sinceSeconds", 1)
+	if err != nil {
+		return out, err
+	}
+	at := query.Get("sinceTime")
+	switch {
+	case seconds != nil && at != "":
+		return out, fmt.Errorf("there are both sinceSeconds and sinceTime, and at most one may be")
+	case seconds != nil:
+		out.since = now.Add(-time.Duration(*seconds) * time.Second)
+	case at != "":
+		if out.since, err = time.Parse(time.RFC3339, at); err != nil {
+			return out, fmt.Errorf("sinceTime is %q, which is no time such as 2026-01-31T12:00:00Z", at)
+		}
+	}
+	switch stream := query.Get("stream"); stream {
+	case "", "All", "Stdout":
+		out.stdout = true
+	case "Stderr":
+	default:
+		return out, fmt.Errorf("stream is %q, and is to be All, Stdout or Stderr", stream)
+	}
+	return out, nil
+}
+
+// number reads a number that is not below another; nil if there is none.
+func number(query url.Values, name string, least int64) (*int64, error) {
+	text := query.Get(name)
+	if text == "" {
+		return nil, nil //nolint:nilnil // that nothing is said is an answer
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least {
+		return nil, fmt.Errorf("%s is %q, and is to be a number of at least %d", name, text, least)
+	}
+	return &n, nil
+}

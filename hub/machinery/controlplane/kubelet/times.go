@@ -1,0 +1,142 @@
+package kubelet
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// times are when the lines of a log were written. A log is a file that programs append to, and has no times; what was
+// appended since somebody looked last counts as written when the file was changed last. That is kept in a file beside the
+// log, so that a line has the same time for ever: whoever follows a log goes on after the last time that they have seen.
+type times struct {
+	log, path string
+
+	mu      sync.Mutex
+	loaded  bool
+	entries []entry
+}
+
+// entry is what was found at one look: the log up to an offset, from where the entry before ends.
+type entry struct {
+	end int64
+	at  time.Time
+}
+
+// timesOf are those of the log of a container, one for all who read it.
+func (p *pods) timesOf(c container) *times {
+	known, _ := p.times.LoadOrStore(c.log, &times{log: c.log, path: c.dir + ".times"})
+	return known.(*times) //nolint:forcetypeassert // nothing else is stored
+}
+
+// catchUp gives what was appended its time, and returns how long the log is.
+func (t *times) catchUp() (int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.load(); err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(t.log)
+	if err != nil {
+		return 0, err
+	}
+	size, at := info.Size(), info.ModTime()
+	var from int64
+	if n := len(t.entries); n > 0 {
+		last := t.entries[n-1]
+		switch {
+		case size == last.end:
+			return size, nil
+		case size < last.end: // It was begun anew.
+			t.entries = nil
+			if err := os.Truncate(t.path, 0); err != nil {
+				return 0, err
+			}
+		default:
+			from = last.end
+			if next := t.after(); at.Before(next) {
+				at = next
+			}
+		}
+	}
+	if size == from {
+		return size, nil
+	}
+	if err := t.keep(entry{end: size, at: at}); err != nil {
+		return 0, err
+	}
+	return size, nil
+}
+
+// after is a time after that of all lines so far: see at.
+func (t *times) after() time.Time {
+	n := len(t.entries)
+	begin := int64(0)
+	if n > 1 {
+		begin = t.entries[n-2].end
+	}
+	return t.entries[n-1].at.Add(time.Duration(t.entries[n-1].end - begin))
+}
+
+// at is when the line was written that begins at an offset. No two lines have the same time: who has seen the one goes on
+// with the other.
+func (t *times) at(offset int64) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(t.entries, offset+1, func(e entry, end int64) int { return int(e.end - end) })
+	if i == len(t.entries) {
+		return time.Time{} // it was begun anew just now
+	}
+	begin := int64(0)
+	if i > 0 {
+		begin = t.entries[i-1].end
+	}
+	return t.entries[i].at.Add(time.Duration(offset - begin))
+}
+
+// keep appends an entry, to the file first.
+func (t *times) keep(e entry) error {
+	file, err := os.OpenFile(t.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "%d %d\n", e.end, e.at.UnixNano())
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	t.entries = append(t.entries, e)
+	return nil
+}
+
+// load reads what an earlier process has kept. The end of the file may be missing, if that was killed.
+func (t *times) load() error {
+	if t.loaded {
+		return nil
+	}
+	data, err := os.ReadFile(t.path)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	valid := 0
+	for line := range strings.Lines(string(data)) {
+		var end, at int64
+		if n, err := fmt.Sscanf(line, "%d %d\n", &end, &at); n != 2 || err != nil || !strings.HasSuffix(line, "\n") {
+			break
+		}
+		t.entries = append(t.entries, entry{end: end, at: time.Unix(0, at)})
+		valid += len(line)
+	}
+	if valid < len(data) {
+		if err := os.Truncate(t.path, int64(valid)); err != nil {
+			return err
+		}
+	}
+	t.loaded = true
+	return nil
+}
