@@ -139,21 +139,6 @@ func awaited(c *clusterv1alpha1.Cluster, now time.Time) (time.Time, bool) {
 	return until, now.Before(until)
 }
 
-// Counts is from when on the silence of a cluster may be acted on, given after how much of it the hub gives up members
-// that have nothing but their lease; zero if it is not silent. That the line of an agent was lost is known within seconds,
-// long before leases tell whether the others are heard: whatever is hard to take back waits until they would.
-func Counts(c *clusterv1alpha1.Cluster, silence time.Duration) time.Time {
-	since := Since(c)
-	if since.IsZero() {
-		return since
-	}
-	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
-	if ready.Reason == clusterv1alpha1.ReasonAgentDisconnected {
-		return since.Add(silence)
-	}
-	return since
-}
-
 // Since is when a cluster fell silent; zero if it did not.
 func Since(c *clusterv1alpha1.Cluster) time.Time {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)

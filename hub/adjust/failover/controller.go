@@ -24,6 +24,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/adjust/failover/evict"
 )
@@ -108,6 +109,7 @@ type reconciler struct {
 	options       evict.Options
 	rateLimiter   *rateLimiter
 	verdicts      *verdicts
+	watch         disruption.Watch
 
 	mu       sync.Mutex
 	memories map[types.NamespacedName]evict.Memory

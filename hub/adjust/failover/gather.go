@@ -47,7 +47,7 @@ func concerns(b kube.Binding) bool {
 func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kube.Binding) (*scope, error) {
 	spec := b.BindingSpec()
 	s := &scope{Input: evict.Input{
-		Now: r.clock.Now(), Generation: b.GetGeneration(), Namespaced: b.GetNamespace() != "", Unscheduled: !bindings.IsScheduled(b),
+		Now: r.clock.Now(), Began: r.watch.Began(r.clock.Now()), Generation: b.GetGeneration(), Namespaced: b.GetNamespace() != "", Unscheduled: !bindings.IsScheduled(b),
 		Spec: spec, Status: b.BindingStatus(), Tolerations: tolerations(b), Past: workv1alpha2.EvictionsOf(b),
 		Clusters: map[string]*clusterv1alpha1.Cluster{}, Memory: r.memory(key), Options: r.options,
 		HasHealthRule: r.hasHealthRule(schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)),

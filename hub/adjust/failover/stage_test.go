@@ -86,6 +86,11 @@ func (s *stage) cluster(t *testing.T, name string) {
 
 func (s *stage) ready(t *testing.T, name string, status metav1.ConditionStatus, since time.Time) {
 	t.Helper()
+	s.readyBecause(t, name, status, "Reported", since)
+}
+
+func (s *stage) readyBecause(t *testing.T, name string, status metav1.ConditionStatus, reason string, since time.Time) {
+	t.Helper()
 	s.g.Eventually(func() error {
 		c := &clusterv1alpha1.Cluster{}
 		if err := s.Get(t.Context(), client.ObjectKey{Name: name}, c); err != nil {
@@ -93,7 +98,7 @@ func (s *stage) ready(t *testing.T, name string, status metav1.ConditionStatus, 
 		}
 		meta.RemoveStatusCondition(&c.Status.Conditions, "Ready")
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
-			Type: "Ready", Status: status, Reason: "Reported", Message: "so", LastTransitionTime: metav1.NewTime(since),
+			Type: "Ready", Status: status, Reason: reason, Message: "so", LastTransitionTime: metav1.NewTime(since),
 		})
 		return s.Status().Update(t.Context(), c)
 	}).WithTimeout(patience).Should(Succeed())
@@ -271,6 +276,35 @@ func TestTheHubThatSuspectsItselfMovesNothingUntilItKnowsBetter(t *testing.T) {
 		g.Expect(s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(c.Status.Conditions, "EvictionSuspended")).To(BeNil())
 	}).WithTimeout(patience).Should(Succeed())
+}
+
+// TestAHubThatStartsGivesSilentClustersTimeAnew: the one before it was killed when it had just found the line of edge-1 lost.
+func TestAHubThatStartsGivesSilentClustersTimeAnew(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	for _, name := range []string{"edge-1", "edge-2", "edge-3", "edge-4"} {
+		s.cluster(t, name)
+	}
+	s.g.Expect(s.Create(t.Context(), &policyv1alpha1.ClusterTaintPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "lost"},
+		Spec:       policyv1alpha1.ClusterTaintPolicySpec{Taints: []policyv1alpha1.ClusterTaint{{Key: "lost", Effect: corev1.TaintEffectNoExecute}}},
+	})).To(Succeed())
+	s.readyBecause(t, "edge-1", metav1.ConditionUnknown, clusterv1alpha1.ReasonAgentDisconnected, time.Now().Add(-time.Hour))
+	s.taint(t, lost)
+	b := s.binding(t, "web", "edge-1", "edge-2")
+	s.g.Eventually(func() error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := s.Get(t.Context(), client.ObjectKey{Name: "edge-2"}, c); err != nil {
+			return err
+		}
+		c.Spec.Taints = []corev1.Taint{{Key: "by-hand", Effect: corev1.TaintEffectNoExecute}}
+		return s.Update(t.Context(), c)
+	}).WithTimeout(patience).Should(Succeed())
+	s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(Equal("edge-1"), "one decision is about both") })
+
+	s.clock.by.Store(int64(disruption.AfterStart(disruption.DefaultSilence) + disruption.Wait + time.Second))
+	s.taint(t, lost, corev1.Taint{Key: "other", Effect: corev1.TaintEffectNoSchedule}) // wakes the stage
+	s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(BeEmpty()) })
 }
 
 // TestAWorkOfAnotherBindingKeepsNoTask: what leaves directly is held back until its Work is gone. A

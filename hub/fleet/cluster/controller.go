@@ -19,6 +19,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/fleet/cluster/health"
 	"fairlead.dev/hub/fleet/cluster/taint"
@@ -77,7 +78,7 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 	}
 	grace, firstGrace := orDefault(deps.GracePeriod, DefaultGracePeriod), time.Duration(0)
 	if deps.Lines != nil {
-		firstGrace = grace * 3 / 2
+		firstGrace = disruption.AfterStart(grace)
 	}
 	return &Reconciler{
 		hubClient: hubClient,

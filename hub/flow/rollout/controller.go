@@ -118,6 +118,7 @@ type reconciler struct {
 	events      kube.EventSink
 	clock       clock.PassiveClock
 	silence     time.Duration
+	watch       disruption.Watch
 	metrics     *metrics
 	slots       *slots
 	// written are the rollouts as this process wrote them, until the cache shows it.

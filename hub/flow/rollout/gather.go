@@ -182,7 +182,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		if cluster == nil {
 			cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}
-		early := disruption.Counts(cluster, r.silence).Sub(s.in.Now)
+		early := disruption.Counts(cluster, r.silence, r.watch.Began(s.in.Now)).Sub(s.in.Now)
 		if early > 0 {
 			s.again = sooner(s.again, early)
 		}

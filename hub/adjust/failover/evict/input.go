@@ -51,6 +51,8 @@ type Input struct {
 	Expiring map[string]sets.Set[string]
 	// Past is what the binding remembers of evictions.
 	Past []workv1alpha2.Eviction
+	// Began is since when this process follows the clusters: whose line was lost before gets time anew. The zero value is for ever.
+	Began time.Time
 	// Memory is what the last decision left.
 	Memory Memory
 	// CouldPlaceWithout says whether the scheduler would find a place if the application were

@@ -3,6 +3,7 @@ package evict
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,15 +118,20 @@ func (in *Input) ofSilence(c *clusterv1alpha1.Cluster, t corev1.Taint) corev1.Ta
 	if since.IsZero() || t.TimeAdded == nil || t.TimeAdded.Time.Before(since) {
 		return t
 	}
-	early := disruption.Counts(c, cmp.Or(in.Options.Silence, disruption.DefaultSilence)).Sub(since)
+	early := disruption.Counts(c, in.silence(), time.Time{}).Sub(since)
 	t.TimeAdded = &metav1.Time{Time: t.TimeAdded.Add(early)}
 	return t
+}
+
+// silence is after how much of it the hub gives up members that have nothing but their lease.
+func (in *Input) silence() time.Duration {
+	return cmp.Or(in.Options.Silence, disruption.DefaultSilence)
 }
 
 // suspended says whether the taints of policies do not count, or not yet: the cluster is
 // silent, and it may be the hub that is cut off.
 func (d *Decision) suspended(in *Input, cond *conditionBuilder, c *clusterv1alpha1.Cluster, verdict Tolerance) bool {
-	counts := disruption.Counts(c, cmp.Or(in.Options.Silence, disruption.DefaultSilence))
+	counts := disruption.Counts(c, in.silence(), in.Began)
 	if counts.IsZero() {
 		return false
 	}
