@@ -3,13 +3,31 @@ package disruption
 import (
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
 
-// Watch is what a stage has seen of the clusters since it began to follow them. It is in memory only, and safe for use by
-// many goroutines.
+// Watch is what a stage has seen of the clusters since it began to follow them. It is in memory only: a stage that starts
+// goes by what the clusters say. It is safe for use by many goroutines.
 type Watch struct {
-	mu    sync.Mutex
-	began time.Time
+	mu       sync.Mutex
+	began    time.Time
+	clusters map[string]heard
+}
+
+// heard is how a cluster was when it was heard from last.
+type heard struct {
+	uid types.UID
+	// status is that of its condition Ready, at when that says it became so, and since the same without the time for which
+	// lines were lost since.
+	status    metav1.ConditionStatus
+	at, since time.Time
+	// lost is when its line was seen to be lost, by the clock of who looks; zero if it is heard from.
+	lost time.Time
 }
 
 // Began returns since when the stage follows the clusters: since it was asked first.
@@ -20,4 +38,69 @@ func (w *Watch) Began(now time.Time) time.Time {
 		w.began = now
 	}
 	return w.began
+}
+
+// See takes over how a cluster is now, given after how much silence the hub gives up members that have nothing but their
+// lease. What is told of one cluster is told in the order in which it happened.
+func (w *Watch) See(c *clusterv1alpha1.Cluster, silence time.Duration, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.clusters == nil {
+		w.clusters = map[string]heard{}
+	}
+	next := w.clusters[c.Name].next(c, silence, now)
+	if next == (heard{}) {
+		delete(w.clusters, c.Name)
+		return
+	}
+	w.clusters[c.Name] = next
+}
+
+// Gone forgets a cluster.
+func (w *Watch) Gone(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.clusters, name)
+}
+
+// HeardSince says since when a cluster is as its condition Ready says, which is not Unknown. A line that was lost for less
+// than it takes to give up a member is no end of that, but that time does not count; zero if nothing is said.
+func (w *Watch) HeardSince(c *clusterv1alpha1.Cluster) time.Time {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready == nil || ready.Status == metav1.ConditionUnknown {
+		return time.Time{}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known, ok := w.clusters[c.Name]; ok && known.is(c.UID, ready) {
+		return known.since
+	}
+	return ready.LastTransitionTime.Time
+}
+
+func (h heard) is(uid types.UID, ready *metav1.Condition) bool {
+	return h.uid == uid && h.status == ready.Status && h.at.Equal(ready.LastTransitionTime.Time)
+}
+
+// next is what is known after another look.
+func (h heard) next(c *clusterv1alpha1.Cluster, silence time.Duration, now time.Time) heard {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	switch {
+	case ready == nil, ready.Status == metav1.ConditionUnknown && (!disconnected(c) || h.uid != c.UID):
+		return heard{}
+	case ready.Status == metav1.ConditionUnknown:
+		if h.lost.IsZero() {
+			h.lost = now
+		}
+		return h
+	}
+	out := heard{uid: c.UID, status: ready.Status, at: ready.LastTransitionTime.Time, since: ready.LastTransitionTime.Time}
+	switch gap := now.Sub(h.lost); {
+	case h.uid != c.UID || h.status != ready.Status:
+	case h.lost.IsZero() && h.at.Equal(out.at):
+		out.since = h.since
+	case !h.lost.IsZero() && gap < silence:
+		out.since = h.since.Add(max(gap, 0))
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -91,7 +92,7 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 	verdict := disruption.Decide(w.list(), w.now)
 	in := evict.Input{
 		Now: w.now, Generation: b.Generation, Namespaced: true, HasHealthRule: true, Spec: &b.Spec, Status: &b.Status, Tolerations: b.Spec.Placement.ClusterTolerations,
-		Clusters: w.clusters, Works: map[string]evict.Work{}, Suspended: map[string]evict.Suspension{}, ByCondition: sets.New("lost"), Expiring: map[string]sets.Set[string]{},
+		Clusters: w.clusters, Works: map[string]evict.Work{}, Suspended: map[string]evict.Suspension{}, HeardSince: map[string]time.Time{}, ByCondition: sets.New("lost"), Expiring: map[string]sets.Set[string]{},
 		Past: workv1alpha2.EvictionsOf(b), Memory: w.hub.evict[a.name],
 	}
 	for cluster, work := range w.worksOf(a) {
@@ -104,6 +105,11 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 		in.Expiring[name] = policies.Expiring(w.clusters[name])
 		if verdict.Suspended(name) {
 			in.Suspended[name] = evict.Suspension{Reason: verdict.Reason(name), Message: verdict.Message(name)}
+		}
+	}
+	for name, c := range w.clusters {
+		if ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil && ready.Status != metav1.ConditionUnknown {
+			in.HeardSince[name] = ready.LastTransitionTime.Time
 		}
 	}
 	in.RateLimit = func(cluster string) time.Duration {

@@ -49,7 +49,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 	s := &scope{Input: evict.Input{
 		Now: r.clock.Now(), Began: r.watch.Began(r.clock.Now()), Generation: b.GetGeneration(), Namespaced: b.GetNamespace() != "", Unscheduled: !bindings.IsScheduled(b),
 		Spec: spec, Status: b.BindingStatus(), Tolerations: tolerations(b), Past: workv1alpha2.EvictionsOf(b),
-		Clusters: map[string]*clusterv1alpha1.Cluster{}, Memory: r.memory(key), Options: r.options,
+		Clusters: map[string]*clusterv1alpha1.Cluster{}, HeardSince: map[string]time.Time{}, Memory: r.memory(key), Options: r.options,
 		HasHealthRule: r.hasHealthRule(schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)),
 	}, zones: map[string]string{}}
 	s.State = func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
@@ -73,12 +73,12 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName, b kub
 		return nil, err
 	}
 	for _, target := range spec.Clusters {
-		if err := r.readCluster(ctx, target.Name, s.Clusters); err != nil {
+		if err := r.readCluster(ctx, target.Name, s); err != nil {
 			return nil, err
 		}
 	}
 	for i := range spec.GracefulEvictionTasks {
-		if err := r.readCluster(ctx, spec.GracefulEvictionTasks[i].FromCluster, s.Clusters); err != nil {
+		if err := r.readCluster(ctx, spec.GracefulEvictionTasks[i].FromCluster, s); err != nil {
 			return nil, err
 		}
 	}
@@ -163,7 +163,7 @@ func observed(w *workv1alpha1.Work) bool {
 	return applied != nil && applied.ObservedGeneration >= w.Generation
 }
 
-func (r *reconciler) readCluster(ctx context.Context, name string, into map[string]*clusterv1alpha1.Cluster) error {
+func (r *reconciler) readCluster(ctx context.Context, name string, s *scope) error {
 	c := &clusterv1alpha1.Cluster{}
 	err := r.hubClient.Get(ctx, client.ObjectKey{Name: name}, c, client.UnsafeDisableDeepCopy)
 	switch {
@@ -172,7 +172,10 @@ func (r *reconciler) readCluster(ctx context.Context, name string, into map[stri
 	case err != nil:
 		return fmt.Errorf("reading cluster %q: %w", name, err)
 	}
-	into[name] = c
+	s.Clusters[name] = c
+	if since := r.watch.HeardSince(c); !since.IsZero() {
+		s.HeardSince[name] = since
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -20,6 +21,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
 )
 
@@ -95,13 +97,19 @@ func (r *reconciler) leaves(ctx context.Context, key types.NamespacedName) bool 
 // changes in a way that decides about that.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(context.Context, event.CreateEvent, requests) { r.verdicts.outdate() },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) {
+			r.verdicts.outdate()
+			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
+				r.watch.See(c, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
+			}
+		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
 			if !ok || !ok2 {
 				return
 			}
+			r.watch.See(after, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
 			// A little more than what decides: also when it was said.
 			if before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 				!equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions) {
@@ -113,6 +121,7 @@ func (r *reconciler) onCluster() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
 			r.verdicts.outdate()
+			r.watch.Gone(e.Object.GetName())
 			r.ask(ctx, e.Object, q)
 		},
 	}

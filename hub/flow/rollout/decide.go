@@ -129,7 +129,7 @@ func (r *reconciler) taken(ctx context.Context) (map[slotKey]slotsOf, error) {
 	since := func(name string) catchup.Waiting {
 		for _, c := range clusters {
 			if c.Name == name {
-				return catchup.Waiting{Cluster: name, Since: heardSince(c)}
+				return catchup.Waiting{Cluster: name, Since: r.heardSince(c)}
 			}
 		}
 		return catchup.Waiting{Cluster: name, Since: r.clock.Now()}

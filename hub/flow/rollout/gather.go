@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -190,8 +189,8 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 			s.targets = append(s.targets, cluster)
 		}
 		s.in.Clusters = append(s.in.Clusters, admit.Cluster{
-			Cluster: cluster, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: heardSince(cluster),
-			Doubted: doubt.Suspended(name) || early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
+			Cluster: cluster, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: r.heardSince(cluster),
+			Doubted: doubt.Suspended(name) || early > 0, Early: early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
 			Work: workOf(s.works[name], s.in.Status.Revisions),
 		})
 	}
@@ -199,12 +198,11 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 }
 
 // heardSince says since when a cluster is heard from; zero if nothing is said of that.
-func heardSince(c *clusterv1alpha1.Cluster) time.Time {
-	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
-	if ready == nil || !disruption.SilentSince(c).IsZero() {
+func (r *reconciler) heardSince(c *clusterv1alpha1.Cluster) time.Time {
+	if !disruption.SilentSince(c).IsZero() {
 		return time.Time{}
 	}
-	return ready.LastTransitionTime.Time
+	return r.watch.HeardSince(c)
 }
 
 // compare says whether the live content is an edit. Without a strategy no revision is made of it.

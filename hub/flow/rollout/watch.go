@@ -178,6 +178,9 @@ func (r *reconciler) onCluster() handler.EventHandler {
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
+				r.watch.See(c, r.silence, r.clock.Now())
+			}
 			if !e.IsInInitialList {
 				ask(ctx, e.Object.GetName(), q)
 			}
@@ -185,11 +188,18 @@ func (r *reconciler) onCluster() handler.EventHandler {
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			after, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && clusterDiffers(before, after) {
+			if !ok || !ok2 {
+				return
+			}
+			r.watch.See(after, r.silence, r.clock.Now())
+			if clusterDiffers(before, after) {
 				ask(ctx, after.Name, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { ask(ctx, e.Object.GetName(), q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			r.watch.Gone(e.Object.GetName())
+			ask(ctx, e.Object.GetName(), q)
+		},
 	}
 }
 

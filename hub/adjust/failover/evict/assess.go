@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -123,7 +122,7 @@ func (d *Decision) compelled(in *Input, task *workv1alpha2.GracefulEvictionTask,
 		return since, task.Producer != workv1alpha2.ProducerScheduler
 	}
 	// Nobody saw how it fared elsewhere, and there, while the cluster was silent.
-	since = later(since, meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady).LastTransitionTime.Time)
+	since = later(since, in.HeardSince[task.FromCluster])
 	if !c.DeletionTimestamp.IsZero() {
 		return later(since, c.DeletionTimestamp.Time), true
 	}

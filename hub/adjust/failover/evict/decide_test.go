@@ -52,6 +52,13 @@ func ready(name string, status metav1.ConditionStatus) func(*Input) {
 		if in.Clusters[name] == nil {
 			in.Clusters[name] = builder.MakeCluster(name).Obj()
 		}
+		if in.HeardSince == nil {
+			in.HeardSince = map[string]time.Time{}
+		}
+		delete(in.HeardSince, name)
+		if status != metav1.ConditionUnknown {
+			in.HeardSince[name] = start
+		}
 		in.Clusters[name].Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status, LastTransitionTime: metav1.NewTime(start)}}
 	}
 }
@@ -427,7 +434,7 @@ func TestWhenATaskEnds(t *testing.T) {
 		"not while the cluster is silent, though every target is healthy":               {in: given(lost, silent, task(), moved, healthy), wantReason: "WaitingForCluster"},
 		"not for its age while the cluster is silent":                                   {in: given(lost, silent, task(), moved, now(6000)), wantReason: "WaitingForCluster"},
 		"not for its age just when the cluster is heard from again": {in: given(lost, task(), moved, now(600), func(in *Input) {
-			in.Clusters["edge-1"].Status.Conditions[0].LastTransitionTime = metav1.NewTime(second(590))
+			in.HeardSince["edge-1"] = second(590)
 		}), wantReason: "WaitingForReplacement", wantRecheck: 590 * time.Second},
 		"not for its age when the taint is gone":                              {in: given(task(), moved, now(6000)), wantReason: "WaitingForReplacement"},
 		"not while the taint is about to go":                                  {in: given(lost, lapsed, task(), moved, healthy), wantReason: "WaitingForReplacement"},
@@ -596,6 +603,52 @@ func TestTheCopyInAClusterThatIsBackTakesItsPlaceAgain(t *testing.T) {
 			g.Expect(d.Ended[0].How).To(Equal(workv1alpha2.EvictionReturned))
 			g.Expect(tasks).To(BeEmpty())
 			g.Expect(clusters).To(BeComparableTo(tc.want))
+		})
+	}
+}
+
+// TestALineThatIsLostForAMomentKeepsTheTimeOfAnUnhealthyApplication: who is unhealthy for 60 s leaves edge-1, without the time
+// for which nobody knew.
+func TestALineThatIsLostForAMomentKeepsTheTimeOfAnUnhealthyApplication(t *testing.T) {
+	t.Parallel()
+	disconnected := func(at int) func(*Input) {
+		return func(in *Input) {
+			ready("edge-1", metav1.ConditionUnknown)(in)
+			c := &in.Clusters["edge-1"].Status.Conditions[0]
+			c.Reason, c.LastTransitionTime = clusterv1alpha1.ReasonAgentDisconnected, metav1.NewTime(second(at))
+		}
+	}
+	for name, tc := range map[string]struct {
+		// The line is lost at 50 s until back; at wants it has left, and a second earlier it has not.
+		back, wants int
+	}{
+		"a blip":                     {back: 53, wants: 63},
+		"almost given up":            {back: 89, wants: 99},
+		"given up, and told so":      {back: 91, wants: 151},
+		"not lost at all":            {back: 50, wants: 60},
+		"away for far longer":        {back: 500, wants: 560},
+		"away for as long as it has": {back: 90, wants: 150},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			look := func(memory Memory, at int, changes ...func(*Input)) Decision {
+				in := given(append([]func(*Input){failover(nil), func(in *Input) { report("edge-1", workv1alpha1.Unhealthy, 0)(in) }, now(at)}, changes...)...)
+				in.Memory = memory
+				return Decide(in)
+			}
+			d := look(Memory{}, 0)
+			if tc.back > 50 {
+				for _, at := range []int{50, min(51, tc.back)} {
+					d = look(d.Memory, at, disconnected(50))
+					g.Expect(d.Evictions).To(BeEmpty(), "at %d s", at)
+				}
+			}
+			for _, at := range []int{tc.back, tc.wants - 1} {
+				d = look(d.Memory, at)
+				g.Expect(d.Evictions).To(BeEmpty(), "at %d s", at)
+			}
+			g.Expect(look(d.Memory, tc.wants).Evictions).To(HaveLen(1))
 		})
 	}
 }

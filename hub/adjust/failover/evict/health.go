@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/disruption"
 )
 
 const (
@@ -33,6 +34,7 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 	failed := workv1alpha2.GivenUp(in.Past, in.Spec.Resource.ResourceVersion, in.Now)
 	for i := range in.Spec.Clusters {
 		target := &in.Spec.Clusters[i]
+		d.keepUnheard(in, target.Name)
 		if d.leaving(target.Name) || health(in, target.Name) != workv1alpha1.Unhealthy {
 			continue
 		}
@@ -67,15 +69,41 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 // unhealthySince remembers since when the application is not healthy in a cluster.
 func (d *Decision) unhealthySince(in *Input, cluster string) time.Time {
 	since, known := in.Memory.Unhealthy[cluster]
-	template := in.Spec.Resource.ResourceVersion
-	if !known || in.Memory.Template != template {
+	if at, unheard := in.Memory.Unheard[cluster]; unheard {
+		gap := max(in.Now.Sub(at), 0)
+		since, known = since.Add(gap), known && gap < in.silence()
+	}
+	if !known || in.Memory.Template != in.Spec.Resource.ResourceVersion {
 		since = in.Now
 	}
+	d.remember(in, cluster, since)
+	return since
+}
+
+// keepUnheard keeps what is remembered of an application that is not healthy in a cluster whose line was lost a moment ago:
+// lines that are lost again and again would be the reason for which it is never moved.
+func (d *Decision) keepUnheard(in *Input, cluster string) {
+	since, known := in.Memory.Unhealthy[cluster]
+	c := in.Clusters[cluster]
+	if !known || c == nil || in.Memory.Template != in.Spec.Resource.ResourceVersion || !in.Now.Before(disruption.Counts(c, in.silence(), in.Began)) {
+		return
+	}
+	at, unheard := in.Memory.Unheard[cluster]
+	if !unheard {
+		at = in.Now
+	}
+	d.remember(in, cluster, since)
+	if d.Memory.Unheard == nil {
+		d.Memory.Unheard = map[string]time.Time{}
+	}
+	d.Memory.Unheard[cluster] = at
+}
+
+func (d *Decision) remember(in *Input, cluster string, since time.Time) {
 	if d.Memory.Unhealthy == nil {
-		d.Memory.Unhealthy, d.Memory.Template = map[string]time.Time{}, template
+		d.Memory.Unhealthy, d.Memory.Template = map[string]time.Time{}, in.Spec.Resource.ResourceVersion
 	}
 	d.Memory.Unhealthy[cluster] = since
-	return since
 }
 
 func failureTask(in *Input, rule *policyv1alpha1.ApplicationFailoverBehavior, why string) workv1alpha2.GracefulEvictionTask {

@@ -53,6 +53,8 @@ type Input struct {
 	Past []workv1alpha2.Eviction
 	// Began is since when this process follows the clusters: whose line was lost before gets time anew. The zero value is for ever.
 	Began time.Time
+	// HeardSince is since when the clusters are heard from, by name, without moments for which their lines were lost.
+	HeardSince map[string]time.Time
 	// Memory is what the last decision left.
 	Memory Memory
 	// CouldPlaceWithout says whether the scheduler would find a place if the application were
@@ -102,6 +104,8 @@ type Memory struct {
 	// version of the template that this is about: another one begins anew.
 	Unhealthy map[string]time.Time
 	Template  string
+	// Unheard is since when nobody knows whether it still is so, by cluster: that time does not count.
+	Unheard map[string]time.Time
 }
 
 // Empty says that there is nothing to remember.

@@ -82,7 +82,7 @@ func odd(r *rand.Rand) Input {
 	for range r.IntN(9) {
 		in.Clusters = append(in.Clusters, Cluster{
 			Cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%d", r.IntN(8))}}, Target: r.IntN(5) > 0,
-			SilentSince: at(), HeardSince: at(), Doubted: r.IntN(4) == 0, Suspended: r.IntN(5) == 0,
+			SilentSince: at(), HeardSince: at(), Doubted: r.IntN(4) == 0, Early: r.IntN(8) == 0, Suspended: r.IntN(5) == 0,
 			Work: judge.Work{
 				Exists: r.IntN(4) > 0, Revision: revision.ID{Number: oneOf(8), Hash: text("a", "b", "")}, Unchanged: r.IntN(4) == 0,
 				Report: judge.Report{Current: r.IntN(3) > 0, Applied: r.IntN(3) > 0, Refused: r.IntN(4) == 0, Health: judge.Health(text("", "Healthy", "Unhealthy"))},

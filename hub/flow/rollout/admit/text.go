@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,14 +12,20 @@ const most = 5
 // list names clusters, with their reasons.
 func list(members []*member) string {
 	var out []string
-	for _, m := range members[:min(len(members), most)] {
+	for _, m := range members {
 		reason := m.now.reason
 		if reason == "" {
 			reason = string(m.now.state)
 		}
 		out = append(out, m.name+" ("+reason+")")
 	}
-	if n := len(members) - most; n > 0 {
+	return shortened(out)
+}
+
+// shortened is a list of some, and of how many more there are.
+func shortened(all []string) string {
+	out := slices.Clone(all[:min(len(all), most)])
+	if n := len(all) - most; n > 0 {
 		out = append(out, fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(out, ", ")

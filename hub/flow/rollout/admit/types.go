@@ -71,8 +71,11 @@ type Cluster struct {
 	SilentSince time.Time
 	// HeardSince is since when it is heard from; zero if it always was.
 	HeardSince time.Time
-	// Doubted says that its silence is not believed yet: it fell silent with most others.
+	// Doubted says that its silence is not believed yet: it fell silent with most others, or Early.
 	Doubted bool
+	// Early says that it is silent, but not for as long as it takes to give it up: its line was lost a moment ago, or the hub
+	// has only just started. Nobody takes that for proof of anything, and clocks stand still.
+	Early bool
 	// Suspended says that nothing is dispatched to it by the will of a person.
 	Suspended bool
 	// Work is what it has.
@@ -91,8 +94,20 @@ type Memory struct {
 	// not the newest revision.
 	LiveHash               string
 	LiveSince, EditedSince time.Time
+	// Soak is what is known of the soak of the wave that goes on.
+	Soak Soak
 	// Progress is that of clusters that are on their way, by name.
 	Progress map[string]judge.Progress
+}
+
+// Soak is what is remembered of a soak that stood still while nothing was heard of clusters that are to prove something.
+type Soak struct {
+	// Wave is its name.
+	Wave string
+	// Still is since when it stands still; zero if it does not.
+	Still time.Time
+	// WellSince is when the soak would have begun had it not stood still; the status may not say so yet.
+	WellSince time.Time
 }
 
 // Decision is what is to be done. If Cut is set, only Status and Memory are, beside it.

@@ -221,13 +221,18 @@ func (r *rollout) wellOrNot(w *wave) (time.Duration, bool) {
 	}
 	missing := r.lacking(w)
 	if missing != "" {
-		w.status.WellSince = nil
+		w.status.WellSince, r.out.Memory.Soak = nil, Soak{}
 		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutWave, missing}
 		if r.tooFew(w) {
 			r.waiting.Reason = fairleadv1alpha1.ReasonRolloutTooFewHeard
 		}
 		return 0, false
 	}
+	if unheard := r.unheard(w); len(unheard) > 0 {
+		r.standStill(w, unheard)
+		return 0, false
+	}
+	r.soakOn(w)
 	if w.status.WellSince == nil {
 		w.status.WellSince = r.now()
 	}
@@ -246,7 +251,7 @@ func (r *rollout) lacking(w *wave) string {
 			held++
 		case m.in(fairleadv1alpha1.ClusterInFlight):
 			flying++
-		case m.in(fairleadv1alpha1.ClusterHealthy) && m.silent() && m.now.reason == "":
+		case m.in(fairleadv1alpha1.ClusterHealthy) && m.silent() && m.now.reason == "" && !m.Early:
 			flying++ // The hub suspects itself: nobody knows.
 		}
 	}

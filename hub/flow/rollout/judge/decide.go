@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"time"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
@@ -64,6 +65,9 @@ func Decide(in Input) Verdict {
 	if in.Progress.Revision != in.Wanted.Number {
 		in.Progress = Progress{Revision: in.Wanted.Number}
 	}
+	if at := in.Progress.SilentAt; !in.Silent && !at.IsZero() {
+		in.Progress.UnhealthySince, in.Progress.SilentAt = in.Progress.UnhealthySince.Add(max(in.Now.Sub(at), 0)), time.Time{}
+	}
 	healthy := Has(in.Work, in.Wanted) && in.Work.Report.Well()
 	switch {
 	case Unchanged(in.Work, in.Wanted):
@@ -100,7 +104,11 @@ func (in Input) silent() Verdict {
 		sent && in.Before == fairleadv1alpha1.ClusterHealthy && (in.Proven || in.Doubted):
 		return in.is(in.Before, in.Reason)
 	case in.Doubted:
-		return in.is(fairleadv1alpha1.ClusterInFlight, in.Reason)
+		v := in.is(fairleadv1alpha1.ClusterInFlight, in.Reason)
+		if since := in.Progress.UnhealthySince; !since.IsZero() {
+			v.Progress.UnhealthySince, v.Progress.SilentAt = since, cmp.Or(in.Progress.SilentAt, in.Now)
+		}
+		return v
 	case sent, in.Before == fairleadv1alpha1.ClusterLost:
 		return in.is(fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterReasonSilent)
 	default:

@@ -99,3 +99,31 @@ func TestTimeRunsOnlyWhileAClusterIsHeardFrom(t *testing.T) {
 	g.Expect(v.State).NotTo(Equal(fairleadv1alpha1.ClusterFailed), "it was heard from for 9 of 18 minutes")
 	g.Expect(v.Progress.Spent).To(Equal(9 * time.Minute))
 }
+
+// A cluster that was healthy and is not has a minute. While nothing is heard of it, which is not believed, that stands still.
+func TestTheMinuteOfAnUnhealthyClusterStandsStillWhileItIsSilent(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	start := time.Date(2026, 5, 1, 21, 0, 0, 0, time.UTC)
+	in := Input{
+		Wanted: revision.ID{Number: 1, Hash: "a"}, Deadline: 10 * time.Minute, Before: fairleadv1alpha1.ClusterHealthy,
+		Work: Work{Exists: true, Revision: revision.ID{Number: 1, Hash: "a"}, Report: Report{Current: true, Applied: true, Health: Unhealthy}},
+	}
+	look := func(at int, silent bool) Verdict {
+		in.Now, in.Silent, in.Doubted = start.Add(time.Duration(at)*time.Second), silent, silent
+		v := Decide(in)
+		in.Before, in.Reason, in.Progress = v.State, v.Reason, v.Progress
+		return v
+	}
+	look(0, false)
+	for _, at := range []int{50, 51, 52} {
+		g.Expect(look(at, true).State).To(Equal(fairleadv1alpha1.ClusterInFlight))
+	}
+	v := look(53, false)
+	g.Expect(v.State).To(Equal(fairleadv1alpha1.ClusterInFlight))
+	g.Expect(v.Again).To(Equal(10*time.Second), "three of 53 seconds do not count")
+	g.Expect(look(62, false).State).To(Equal(fairleadv1alpha1.ClusterInFlight))
+	v = look(63, false)
+	g.Expect(v.State).To(Equal(fairleadv1alpha1.ClusterFailed))
+	g.Expect(v.Reason).To(Equal(fairleadv1alpha1.ClusterReasonUnhealthy))
+}

@@ -61,6 +61,8 @@ type Progress struct {
 	At    time.Time
 	// UnhealthySince is since when a cluster that was healthy is not.
 	UnhealthySince time.Time
+	// SilentAt is since when such a one is silent without that being believed: the time in between does not count.
+	SilentAt time.Time
 	// RetriedAt is when a person asked for another try.
 	RetriedAt time.Time
 }

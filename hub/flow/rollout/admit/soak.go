@@ -1,0 +1,69 @@
+package admit
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+)
+
+// unheard are those of a wave that are healthy as far as is known, and whose silence is too young to say anything.
+func (r *rollout) unheard(w *wave) []*member {
+	var out []*member
+	for _, m := range w.members {
+		if m.in(fairleadv1alpha1.ClusterHealthy) && m.now.reason == "" && m.silent() && m.Early {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// standStill has a wave wait for those that are not heard from. What it has soaked so far is kept: lines are lost for a moment
+// all the time, and a soak that began anew each time would never be over.
+func (r *rollout) standStill(w *wave, unheard []*member) {
+	soak := r.soak(w)
+	names := make([]string, len(unheard))
+	for i, m := range unheard {
+		names[i] = m.name
+		if soak.Still.IsZero() || m.SilentSince.Before(soak.Still) {
+			soak.Still = m.SilentSince
+		}
+	}
+	reason := fairleadv1alpha1.ReasonRolloutWave
+	if w.status.WellSince != nil {
+		reason = fairleadv1alpha1.ReasonRolloutSoaking
+	}
+	r.waiting = &Reason{reason, fmt.Sprintf("Wave %s waits for %s to be heard from again: %s. Its soak stands still until then, and goes on if that is soon.",
+		w.settings.Name, clusters(len(unheard)), shortened(names))}
+}
+
+// soakOn has a wave soak on in which everybody is heard from again: the time in between does not count.
+func (r *rollout) soakOn(w *wave) {
+	soak := r.soak(w)
+	if w.status.WellSince == nil {
+		soak.Still = time.Time{}
+		return
+	}
+	since := w.status.WellSince.Time
+	if since.Before(soak.WellSince) {
+		since = soak.WellSince // it could not be written
+	}
+	if still := soak.Still; !still.IsZero() {
+		if still.Before(since) {
+			still = since
+		}
+		since = since.Add((max(r.in.Now.Sub(still), 0) + time.Second - 1).Truncate(time.Second))
+		soak.Still, soak.WellSince = time.Time{}, since
+	}
+	w.status.WellSince = &metav1.Time{Time: since}
+}
+
+// soak is what is remembered of the soak of a wave.
+func (r *rollout) soak(w *wave) *Soak {
+	if r.out.Memory.Soak.Wave != w.settings.Name {
+		r.out.Memory.Soak = Soak{Wave: w.settings.Name}
+	}
+	return &r.out.Memory.Soak
+}
