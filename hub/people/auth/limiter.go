@@ -34,6 +34,8 @@ type limiter struct {
 	mu    sync.Mutex
 	all   *rate.Limiter
 	each  map[string]*rate.Limiter
+	// forgot is when addresses were last looked through for those that need not be remembered.
+	forgot time.Time
 }
 
 func newLimiter(c clock.PassiveClock, tries int, every time.Duration) *limiter {
@@ -59,8 +61,13 @@ func (l *limiter) allow(address string) bool {
 	return one.AllowN(now, 1) && l.all.AllowN(now, 1)
 }
 
-// forget drops the addresses that have all their tries again.
+// forget drops the addresses that have all their tries again. It looks through them no more often than one of them may have
+// gained a try: whoever calls from thousands of addresses does not have all of them looked at for each call.
 func (l *limiter) forget(now time.Time) {
+	if !l.forgot.IsZero() && now.Sub(l.forgot) < l.every {
+		return
+	}
+	l.forgot = now
 	for address, one := range l.each {
 		if one.TokensAt(now) >= float64(l.tries) {
 			delete(l.each, address)
