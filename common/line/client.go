@@ -19,6 +19,8 @@ var (
 	ErrGoodbye = errors.New("the agent said goodbye")
 	// ErrSilent is the end of a line whose agent answered no ping.
 	ErrSilent = errors.New("the agent did not answer")
+	// ErrReplaced is the end of a line whose agent has a newer one elsewhere.
+	ErrReplaced = errors.New("the agent has a newer line")
 	// ErrClosed is the end of a line that this end closed.
 	ErrClosed = errors.New("the hub closed the line")
 	// ErrFull answers requests beyond those that a line carries at a time.
@@ -63,9 +65,10 @@ type Client struct {
 	leaving chan struct{}
 	once    sync.Once // closes leaving
 
-	mu     sync.Mutex
-	closed bool // by Close
-	said   bool // the agent said goodbye
+	mu       sync.Mutex
+	closed   bool // by Close
+	said     bool // the agent said goodbye
+	replaced bool // by Retire
 }
 
 // NewClient makes a connection that an agent opened, and that has carried nothing since, a line. The Client owns the connection,
@@ -179,7 +182,7 @@ func (c *Client) Done() <-chan struct{} { return c.conn.ended }
 // carries go on.
 func (c *Client) Leaving() <-chan struct{} { return c.leaving }
 
-// Err says why the line ended; nil if it did not. It is ErrClosed, ErrGoodbye, ErrSilent or a sentence about a connection
+// Err says why the line ended; nil if it did not. It is ErrClosed, ErrGoodbye, ErrReplaced, ErrSilent or a sentence about a connection
 // that broke or an agent that does not keep to the protocol.
 func (c *Client) Err() error {
 	select {
@@ -193,6 +196,8 @@ func (c *Client) Err() error {
 	switch {
 	case c.said:
 		return ErrGoodbye
+	case c.replaced:
+		return ErrReplaced
 	case c.closed:
 		return ErrClosed
 	case c.conn.silent.Load():
@@ -220,6 +225,19 @@ func (c *Client) Drain(ctx context.Context) {
 			_ = resp.Body.Close() // an agent that does not open another line soon finds that this one has ended
 		}
 	}
+	c.endIdle(ctx)
+}
+
+// Retire ends a line whose agent has a newer one: like Drain, but the agent is asked for nothing.
+func (c *Client) Retire(ctx context.Context) {
+	c.mu.Lock()
+	c.replaced = true
+	c.mu.Unlock()
+	c.endIdle(ctx)
+}
+
+// endIdle takes no new requests, and closes the line once it carries none, or when the context ends.
+func (c *Client) endIdle(ctx context.Context) {
 	c.leave()
 	idle := make(chan struct{}, 1)
 	c.http.SetStateHook(func(*http.ClientConn) {

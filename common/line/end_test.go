@@ -146,6 +146,40 @@ func TestAHubDrainsOrClosesALine(t *testing.T) {
 	f.served <- nil
 }
 
+func TestALineThatAnotherReplicaReplacedEndsWithItsStreams(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	asked := atomic.Bool{}
+	e := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/renew" {
+			asked.Store(true)
+		}
+		echo(w, r)
+	}, line.ServerOptions{})
+	s := e.upgrade(t, "/")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.client.Retire(t.Context())
+	}()
+	g.Eventually(e.client.Leaving()).WithTimeout(patience).Should(BeClosed())
+	_, err := e.client.RoundTrip(e.request(t, http.MethodGet, "/", nil)) //nolint:bodyclose // There is no answer.
+	g.Expect(err).To(MatchError(line.ErrLeaving))
+	g.Expect(e.client.Done()).NotTo(BeClosed())
+	_, err = io.WriteString(s, "x")
+	g.Expect(err).NotTo(HaveOccurred())
+	closeWrite(t, s)
+	text, err := io.ReadAll(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(text)).To(Equal("xbye"))
+	g.Expect(s.Close()).To(Succeed())
+	g.Eventually(ended).WithTimeout(patience).Should(BeClosed())
+	g.Expect(e.client.Err()).To(MatchError(line.ErrReplaced))
+	g.Expect(<-e.served).To(HaveOccurred())
+	g.Expect(asked.Load()).To(BeFalse(), "it has a newer line")
+	e.served <- nil
+}
+
 // An agent that was taken over sends what it likes.
 func TestAHostileAgentEndsItsOwnLineOnly(t *testing.T) {
 	t.Parallel()
