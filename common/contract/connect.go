@@ -118,4 +118,7 @@ const (
 	PeerPinAnnotation = Prefix + "peer-pin"
 	// FirstHop is the value of HopHeader in a request that was forwarded. It is not forwarded again.
 	FirstHop = "1"
+	// LineOpenedHeader is how long ago a replica has opened a line, as a duration, where it asks another one whether that has a line
+	// of the same cluster, at LineAttachPath and with the hash of the session in LineSessionHeader. One that is still to be opened has none.
+	LineOpenedHeader = "Fairlead-Opened"
 )

@@ -77,16 +77,17 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub takes no line at the moment")
 		return
 	}
-	session := told(r.Header.Get(contract.LineSessionHeader))
-	if old := s.Lines.Newest(name); old != nil && (session == "" || old.Session != session) {
-		ctx, cancel := context.WithTimeout(r.Context(), selfTimeout)
-		err := ask(ctx, old.Client, http.MethodGet, contract.LineSelfPath, "")
-		cancel()
-		if err == nil || errors.Is(err, line.ErrFull) { // one that is busy is there
-			refuse(metav1.StatusReasonConflict, 0, "another agent of %s has a line and answers: stop one of them, or, if there should be only one, let the member join again with a new token", name)
-			return
-		}
-		_ = old.Client.Close() // it does not answer
+	session := sessionOf(r.Header)
+	taken, err := s.taken(r.Context(), name, session)
+	switch {
+	case r.Context().Err() != nil:
+		return // the agent has hung up
+	case taken:
+		refuse(metav1.StatusReasonConflict, 0, "another agent of %s has a line and answers: stop one of them, or, if there should be only one, let the member join again with a new token", name)
+		return
+	case err != nil:
+		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "another agent of %s has had a line a moment ago, and whether it still has one cannot be told: %v", name, err)
+		return
 	}
 	ping, presence := pingOf(r.Header.Get(contract.LinePingHeader)), s.Presence()
 	conn, err := s.upgrade(w, ping, presence)
@@ -205,6 +206,9 @@ func (c *readAhead) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
+// errUnwell says that an agent has answered, and not that all is well.
+var errUnwell = errors.New("the agent says")
+
 // ask sends an agent a request of the hub's own, and says why it did not answer well.
 func ask(ctx context.Context, through http.RoundTripper, method, path, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://line"+path, strings.NewReader(body))
@@ -218,7 +222,7 @@ func ask(ctx context.Context, through http.RoundTripper, method, path, body stri
 	defer func() { _ = resp.Body.Close() }() // what is read is all that is needed
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxTold))
 	if resp.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("the agent says: %s (%d)", told(string(said)), resp.StatusCode)
+		return fmt.Errorf("%w: %s (%d)", errUnwell, told(string(said)), resp.StatusCode)
 	}
 	return nil
 }

@@ -20,6 +20,9 @@ func (s *Server) keep(ctx context.Context, l *lines.Line, who caller, until time
 	changed, stop := s.open.watch(l.Cluster)
 	defer stop()
 	s.endUnlessAdmitted(ctx, l, who) // it may have been forgotten while it was let in
+	if s.Peers != nil {
+		go s.keepBesideOthers(ctx, l) // it ends with the line
+	}
 	ticker := s.Clock.NewTicker(selfEvery)
 	defer ticker.Stop()
 	expiry := s.Clock.NewTimer(until.Sub(s.Clock.Now()))
@@ -30,7 +33,8 @@ func (s *Server) keep(ctx context.Context, l *lines.Line, who caller, until time
 	for {
 		select {
 		case <-l.Client.Done():
-			goodbye := errors.Is(l.Client.Err(), line.ErrGoodbye)
+			// One that went to another replica is no more lost than one that said goodbye.
+			goodbye := errors.Is(l.Client.Err(), line.ErrGoodbye) || errors.Is(l.Client.Err(), line.ErrReplaced)
 			s.Lines.Ended(l, goodbye, s.Clock.Now())
 			log.Info("The line of an agent has ended", "reason", reasonOf(l.Client.Err()))
 			return

@@ -44,7 +44,7 @@ func (o *openRequests) add(r *openRequest) (remove func()) {
 	}
 }
 
-// watch returns a channel that is told when a Cluster has changed.
+// watch returns a channel that is told when a Cluster has changed, or a line of it at another replica.
 func (o *openRequests) watch(cluster string) (changed chan struct{}, stop func()) {
 	changed = make(chan struct{}, 1)
 	o.mu.Lock()
@@ -66,7 +66,7 @@ func (o *openRequests) watch(cluster string) (changed chan struct{}, stop func()
 	}
 }
 
-// changed tells who waits for changes of a Cluster.
+// changed tells who waits for changes of a Cluster and of its lines at other replicas.
 func (o *openRequests) changed(cluster string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -86,11 +86,15 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, target route.Targ
 }
 
 // ServePeer answers a request that another replica has forwarded, which has authenticated itself as such: the headers of
-// contract say who asks. It goes into a line of this replica, or nowhere.
+// contract say who asks. It goes into a line of this replica, or nowhere. Another replica that asks about a session is answered itself.
 func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
 	target, err := route.Split(r.URL.EscapedPath())
+	if err == nil && target.Kind == route.Attach {
+		s.serveSession(w, r, target.Cluster)
+		return
+	}
 	if err != nil || target.Kind != route.Proxy {
-		s.refuse(w, r, refusal{reason: metav1.StatusReasonNotFound, message: "replicas of a hub forward requests to members, and nothing else"})
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonNotFound, message: "replicas of a hub forward requests to members, and nothing else but sessions of agents"})
 		return
 	}
 	p := passage{target: target, upgrade: upgradeOf(r.Header), forwarded: true, caller: hygiene.Caller{

@@ -80,8 +80,13 @@ func New(d Deps) (*Server, error) {
 		open: &openRequests{all: map[*openRequest]struct{}{}}, ending: make(chan struct{}),
 	}
 	var err error
-	s.metrics, err = newMetrics(d.Registry, s)
-	return s, err
+	if s.metrics, err = newMetrics(d.Registry, s); err != nil {
+		return nil, err
+	}
+	if d.Peers != nil {
+		d.Peers.OnChange(s.open.changed) // for as long as the process runs
+	}
+	return s, nil
 }
 
 // ServeHTTP answers a request that an API server has authenticated, authorized and forwarded: nobody else may reach it.

@@ -23,7 +23,8 @@ type Client interface {
 
 // Info is what an agent said when it opened a line.
 type Info struct {
-	// Session tells the processes of agents apart that have the same certificate; empty is not told.
+	// Session tells the processes of agents apart that have the same certificate: it is a hash of what the agent said. Empty is not
+	// known, as of a replica of before this was told.
 	Session string
 	// Operators says in words what the owner of the member lets operators do; empty is not told.
 	Operators string

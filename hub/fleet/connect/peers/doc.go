@@ -24,6 +24,10 @@
 // clusters have the whole grace period to show up at another replica. A beat of the leader says to each other whether it has all of that one's lines. Who
 // has not been told so for five seconds has its agents renew their leases: see Presence.
 //
+// With each line goes a hash of its session, by which agents are told apart that have one certificate. Before a replica opens a line it asks the ones that
+// tell of another session (POST, to the path at which agents open theirs), and so does one of two replicas that have opened lines of two
+// sessions. Replicas of before sessions tell none, and are not asked.
+//
 // Forwarded requests are HTTP/1.1, each on a connection of its own while it lasts, so that an upgrade is what it is everywhere else and a reader that stalls
 // holds up nobody. They carry Fairlead-Hop, are answered with 508 where they would be forwarded again, and their Fairlead-User is believed because they come from a
 // replica, which has authorized them. Both replicas keep their own limits.

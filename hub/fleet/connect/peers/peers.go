@@ -226,6 +226,20 @@ func (p *Peers) Holder(cluster string) (string, bool) {
 	return l.Replica, l.Up
 }
 
+// Sessions returns, by replica, the session of the line that each other replica has of a cluster, or may have: a replica that is not heard is in doubt
+// for a moment. Those that do not tell sessions, and those that have gone, are left out.
+func (p *Peers) Sessions(cluster string) map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[string]string{}
+	for id := range p.known {
+		if session := p.heard[id].Session(cluster, p.o.Clock.Now()); session != "" {
+			out[id] = session
+		}
+	}
+	return out
+}
+
 // forget drops what was heard of replicas long gone.
 func (p *Peers) forget() {
 	p.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -164,9 +165,9 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 	one, two, three := start(t, "hub-1.example.com", d, nothing()), start(t, "hub-2", d, nothing()), start(t, "HUB_3", d, nothing())
 	g.Expect(one.ID()).To(MatchRegexp(`^hub-1-[0-9a-f]{10}$`))
 	g.Expect(three.ID()).To(MatchRegexp(`^hub3-[0-9a-f]{10}$`))
-	opened := time.Now().Add(-time.Hour)
+	opened, session := time.Now().Add(-time.Hour), strings.Repeat("0f", 32)
 	for i := range 300 {
-		two.lines.Open(fmt.Sprintf("edge-%d", i), line{}, lines.Info{Presence: contract.LeaseIsPresence, Operators: "read"}, opened)
+		two.lines.Open(fmt.Sprintf("edge-%d", i), line{}, lines.Info{Presence: contract.LeaseIsPresence, Operators: "read", Session: session}, opened)
 	}
 	hears(t, one, two, three)
 	eventually(t, func(g Gomega) { g.Expect(one.Lines()[two.ID()]).To(HaveLen(300)) })
@@ -176,7 +177,8 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 	eventually(t, func(g Gomega) { // what it heard first may be of before the lines were opened
 		said, _ := three.Line("edge-7")
 		g.Expect(said.Since).To(BeTemporally("~", opened, patience))
-		g.Expect(said.Info).To(Equal(lines.Info{Presence: contract.LeaseIsPresence, Operators: "read"}))
+		g.Expect(said.Info).To(Equal(lines.Info{Presence: contract.LeaseIsPresence, Operators: "read", Session: session}))
+		g.Expect(three.Sessions("edge-7")).To(Equal(map[string]string{two.ID(): session}))
 	})
 	_, holds = two.Holder("edge-7")
 	g.Expect(holds).To(BeFalse(), "it is asked for lines of others")
@@ -205,6 +207,7 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 	})
 	// Of a connection that works only whether it is there is compared: to print it would be to read what it writes.
 	eventually(t, func(g Gomega) { g.Expect(one.Transport(two.ID()) == nil).To(BeTrue()) })
+	g.Expect(one.Sessions("edge-9")).To(BeEmpty(), "the replica has gone, and is not in doubt")
 }
 
 func TestAgentsRenewLeasesWhileTheLeaderDoesNotKnowTheirLines(t *testing.T) {

@@ -12,6 +12,10 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
+// doubt is for how long a replica that is not heard may have the lines of which it told last: longer than it takes to call one again
+// that is there.
+const doubt = 15 * time.Second
+
 // keepLost is how long the end of a line is remembered: longer than anything depends on it.
 const keepLost = 10 * time.Minute
 
@@ -27,6 +31,8 @@ type Replica struct {
 	// arriving are the lines of a stream that has just begun; nil once they are complete.
 	arriving map[string]lines.State
 	synced   bool
+	// unheard is since when nothing is heard of the lines that were up then; their ends are of that moment.
+	unheard time.Time
 }
 
 // Begin says that a new stream begins, with which the other tells of all its lines.
@@ -74,7 +80,8 @@ const sameLine = 2 * time.Second
 func (r *Replica) read(l wire.Line, now time.Time) lines.State {
 	ago := func(ms int64) time.Time { return now.Add(-time.Duration(ms) * time.Millisecond) }
 	out := lines.State{
-		Cluster: l.Cluster, Up: l.Up, Since: ago(l.SinceAgo), Goodbye: l.Goodbye && !l.Up, Info: lines.Info{Presence: l.Presence, Operators: l.Operators},
+		Cluster: l.Cluster, Up: l.Up, Since: ago(l.SinceAgo), Goodbye: l.Goodbye && !l.Up,
+		Info: lines.Info{Presence: l.Presence, Operators: l.Operators, Session: l.Session},
 	}
 	if before, known := r.known[l.Cluster]; known && out.Since.Sub(before.Since).Abs() < sameLine {
 		out.Since = before.Since
@@ -101,7 +108,7 @@ func (r *Replica) replace(now time.Time) map[string]bool {
 		}
 		r.arriving[name] = end(old, now)
 	}
-	r.known, r.arriving, r.synced = r.arriving, nil, true
+	r.known, r.arriving, r.synced, r.unheard = r.arriving, nil, true, time.Time{}
 	return changed
 }
 
@@ -121,6 +128,7 @@ func (r *Replica) Lose(now time.Time) []string {
 	for name, l := range r.known {
 		if l.Up {
 			r.known[name] = end(l, now)
+			r.unheard = now
 			changed = append(changed, name)
 		}
 	}
@@ -138,6 +146,16 @@ func (r *Replica) Forget(now time.Time) bool {
 func (r *Replica) Line(cluster string) (lines.State, bool) {
 	l, is := r.known[cluster]
 	return l, is
+}
+
+// Session returns the session of the line that the other has of a cluster, or may have, since it had one when it was heard last, a moment ago. It is
+// empty if it has none, or does not tell sessions.
+func (r *Replica) Session(cluster string, now time.Time) string {
+	l := r.known[cluster]
+	if l.Up || !r.unheard.IsZero() && l.Lost.Equal(r.unheard) && now.Sub(r.unheard) < doubt {
+		return l.Session
+	}
+	return ""
 }
 
 // States returns what the other said of the lines of all clusters, by name.

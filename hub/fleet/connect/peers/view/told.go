@@ -21,7 +21,7 @@ func (t *Told) Tell(states []lines.State, now time.Time) []wire.Message {
 		if before, told := t.states[s.Cluster]; told && before == s {
 			continue
 		}
-		l := wire.Line{Cluster: s.Cluster, Up: s.Up, SinceAgo: ago(s.Since), Goodbye: s.Goodbye, Presence: s.Presence, Operators: s.Operators}
+		l := wire.Line{Cluster: s.Cluster, Up: s.Up, SinceAgo: ago(s.Since), Goodbye: s.Goodbye, Presence: s.Presence, Operators: s.Operators, Session: s.Session}
 		if !s.Up {
 			l.LostAgo = ago(s.Lost)
 		}

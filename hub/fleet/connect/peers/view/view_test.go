@@ -92,6 +92,37 @@ func TestALostReplicaIsNoLostMember(t *testing.T) {
 	g.Expect(r.Forget(second(10).Add(keepLost))).To(BeFalse(), "nothing is left of that replica")
 }
 
+func TestSessionsOfAnotherReplica(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	session := func(n int) string { return fmt.Sprintf("%064x", n) }
+	of := func(s lines.State, session string) lines.State { s.Session = session; return s }
+	r := &Replica{ID: "hub-1"}
+	r.Begin()
+	var told Told
+	states := []lines.State{of(up("edge-1", second(0)), session(1)), of(lost(up("edge-2", second(0)), second(1), false), session(2)), up("edge-3", second(0))}
+	hear(t, r, append(told.Tell(states, second(1)), wire.Message{Synced: true}), second(1))
+	g.Expect(r.States()).To(Equal(states))
+	g.Expect(r.Session("edge-1", second(1))).To(Equal(session(1)))
+	g.Expect(r.Session("edge-2", second(1))).To(BeEmpty(), "its line has ended")
+	g.Expect(r.Session("edge-3", second(1))).To(BeEmpty(), "a replica of before does not tell it")
+	g.Expect(r.Session("edge-4", second(1))).To(BeEmpty())
+
+	states[0].Session = session(4)
+	g.Expect(hear(t, r, told.Tell(states, second(2)), second(2))).To(Equal([]string{"edge-1"}))
+	g.Expect(r.Session("edge-1", second(2))).To(Equal(session(4)), "another agent has it")
+
+	r.Lose(second(6))
+	r.Lose(second(9)) // when it was called in vain
+	g.Expect(r.Session("edge-1", second(20))).To(Equal(session(4)), "it may be there")
+	g.Expect(r.Session("edge-1", second(21))).To(BeEmpty(), "but not for ever")
+	g.Expect(r.Session("edge-2", second(7))).To(BeEmpty())
+
+	r.Begin()
+	hear(t, r, []wire.Message{{Synced: true}}, second(8))
+	g.Expect(r.Session("edge-1", second(8))).To(BeEmpty(), "it has ended meanwhile")
+}
+
 func TestAReplicaHasNoMoreLinesThanItCan(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

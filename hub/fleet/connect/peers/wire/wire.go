@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -24,6 +25,8 @@ const (
 	linesPerMessage = 30
 	// maxOperators is how many bytes may say what the owner of a member lets operators do.
 	maxOperators = 256
+	// sessionLength is how many characters the hash of a session has.
+	sessionLength = 64
 )
 
 // ErrMalformed says that a replica sent what no replica sends.
@@ -64,6 +67,8 @@ type Line struct {
 	Presence string `json:"presence,omitempty"`
 	// Operators is what the owner of the member lets operators do, in words.
 	Operators string `json:"operators,omitempty"`
+	// Session is a hash of what tells the processes of agents apart that have the same certificate. Replicas of before do not tell it.
+	Session string `json:"session,omitempty"`
 }
 
 // Split makes messages of any number of lines and of clusters without one.
@@ -142,6 +147,8 @@ func (m Message) validate() error {
 			return fmt.Errorf("%w: what operators may do in %s has %d bytes", ErrMalformed, l.Cluster, len(l.Operators))
 		case l.Presence != "" && l.Presence != contract.LineIsPresence && l.Presence != contract.LeaseIsPresence:
 			return fmt.Errorf("%w: %q is no presence of %s", ErrMalformed, l.Presence, l.Cluster)
+		case l.Session != "" && !IsSession(l.Session):
+			return fmt.Errorf("%w: what should be the hash of a session of %s is none", ErrMalformed, l.Cluster)
 		}
 	}
 	return nil
@@ -149,6 +156,11 @@ func (m Message) validate() error {
 
 // maxAge is older than any hub, in milliseconds: ten years.
 const maxAge = int64(10 * 365 * 24 * time.Hour / time.Millisecond)
+
+// IsSession says whether a text is the hash of a session.
+func IsSession(s string) bool {
+	return len(s) == sessionLength && strings.Trim(s, "0123456789abcdef") == ""
+}
 
 // isName says whether a Cluster may be called so.
 func isName(s string) bool {

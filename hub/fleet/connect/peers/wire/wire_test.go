@@ -16,7 +16,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	g := NewWithT(t)
 	var many []Line
 	for i := range 250 {
-		many = append(many, Line{Cluster: fmt.Sprintf("%s-%03d", strings.Repeat("e", 44), i), Up: i%2 == 0, SinceAgo: maxAge, Presence: "line", Operators: strings.Repeat("é\"", 300)})
+		many = append(many, Line{Cluster: fmt.Sprintf("%s-%03d", strings.Repeat("e", 44), i), Up: i%2 == 0, SinceAgo: maxAge, Presence: "line", Operators: strings.Repeat("é\"", 300), Session: strings.Repeat("0f", 32)})
 	}
 	var stream bytes.Buffer
 	for _, m := range append(Split(many, []string{"gone-1", "gone-2"}), Message{Synced: true, Beat: &Beat{Elected: true}}) {
@@ -57,6 +57,7 @@ func TestWhatNoReplicaSendsIsRefused(t *testing.T) {
 		"a line of the future":        `{"lines":[{"cluster":"edge-1","sinceAgo":-1}]}` + "\n",
 		"a line older than all":       `{"lines":[{"cluster":"edge-1","lostAgo":9223372036854775807}]}` + "\n",
 		"a novel of what may be done": `{"lines":[{"cluster":"edge-1","operators":"` + strings.Repeat("a", 257) + `"}]}` + "\n",
+		"a session that is no hash":   `{"lines":[{"cluster":"edge-1","session":"s1"}]}` + "\n",
 		"a presence that is none":     `{"lines":[{"cluster":"edge-1","presence":"smoke"}]}` + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,290 @@
+package connect
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/line"
+	"fairlead.dev/hub/fleet/connect/lines"
+	"fairlead.dev/hub/fleet/connect/peers/wire"
+)
+
+// Of several agents with one certificate, which sessions tell apart, the first has the line for as long as it answers. Their lines may
+// come to different replicas of the hub, so each asks the others that tell of another session before it opens a line. Two that come at
+// once, or while the replicas do not hear each other, get a line each; as soon as one replica hears of the other's, one of them ends.
+const (
+	// otherTimeout is how long another replica may take to say whether its line stays: it asks the agent.
+	otherTimeout = selfTimeout + 3*time.Second
+	// replacedTimeout bounds telling another replica that its line was replaced, and replacedMargin is by how much that line must be the
+	// older one: longer than the message takes, by which the ages that are compared differ.
+	replacedTimeout = 5 * time.Second
+	replacedMargin  = 2 * replacedTimeout
+	// endTimeout is how long a line that broke may take to say so.
+	endTimeout = time.Second
+)
+
+// sessionOf is the hash of the session that an agent says. One that says none is taken for another than all that are known.
+func sessionOf(h http.Header) string {
+	said := told(h.Get(contract.LineSessionHeader))
+	if said == "" {
+		said = newName()
+	}
+	sum := sha256.Sum256([]byte(said))
+	return hex.EncodeToString(sum[:])
+}
+
+// isThere says whether an agent answers on its line, however it is: one that is not well is no less there, and only one that does not
+// answer gives way to another. Whoever wants to know may hang up meanwhile, which says nothing of the agent. (That the line of one that is
+// not well ends after a while is another matter: a line is the sign of life, see keep.)
+func (s *Server) isThere(ctx context.Context, l *lines.Line) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), selfTimeout)
+	defer cancel()
+	err := ask(ctx, l.Client, http.MethodGet, contract.LineSelfPath, "")
+	if err == nil || errors.Is(err, errUnwell) || errors.Is(err, line.ErrFull) { // one that is busy is there
+		return true
+	}
+	if errors.Is(err, line.ErrLeaving) {
+		return false
+	}
+	// What else fails at once was refused by the agent, unless the line has ended.
+	select {
+	case <-l.Client.Done():
+	case <-ctx.Done():
+	case <-s.Clock.After(endTimeout):
+		return true
+	}
+	return false
+}
+
+// taken says whether a line of another session stays, at whichever replica, so that none can be opened for this one. It fails if that
+// cannot be told now.
+func (s *Server) taken(ctx context.Context, cluster, session string) (bool, error) {
+	if s.takenHere(ctx, cluster, session, time.Time{}) {
+		return true, nil
+	}
+	return s.takenElsewhere(ctx, cluster, session, time.Time{}, func(other string) bool { return other != session })
+}
+
+// takenHere says whether a line of this replica stays before that of another session, and ends those that do not. The other was opened
+// at a time, and is still to be opened if that is zero. Lines that take no more requests end with those that they have, whoever comes.
+func (s *Server) takenHere(ctx context.Context, cluster, session string, opened time.Time) bool {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	taken := false
+	for _, l := range s.Lines.Lines(cluster) {
+		if l.Session == session || isLeaving(l.Client) {
+			continue
+		}
+		all.Go(func() {
+			why := "its agent does not answer, and another one of the cluster does"
+			switch {
+			case !opened.IsZero() && opened.Before(l.Opened):
+				why = "another agent of the cluster has had one at another replica of the hub for longer"
+			case s.isThere(ctx, l):
+				mu.Lock()
+				defer mu.Unlock()
+				taken = true
+				return
+			case isLeaving(l.Client):
+				return // since a moment ago
+			}
+			s.Log.Info("Ending a line", "Cluster", cluster, "reason", why)
+			_ = l.Client.Close() // then it is done
+		})
+	}
+	all.Wait()
+	return taken
+}
+
+// takenElsewhere says whether a line of another replica stays before that of a session, which was opened at a time, or is still to be
+// opened if that is zero. Those replicas are asked whose session is in the way, and a line that does not stay is ended there. It fails if
+// one cannot be asked.
+func (s *Server) takenElsewhere(ctx context.Context, cluster, session string, opened time.Time, inTheWay func(other string) bool) (bool, error) {
+	if s.Peers == nil {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, otherTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed []error
+	taken := false
+	for replica, other := range s.Peers.Sessions(cluster) {
+		if !inTheWay(other) {
+			continue
+		}
+		all.Go(func() {
+			stays, err := s.askReplica(ctx, replica, cluster, session, opened)
+			mu.Lock()
+			defer mu.Unlock()
+			taken = taken || stays
+			if err != nil {
+				failed = append(failed, err)
+			}
+		})
+	}
+	all.Wait()
+	if taken {
+		return true, nil
+	}
+	return false, errors.Join(failed...)
+}
+
+// askReplica asks another replica whether its line of a cluster stays before that of a session.
+func (s *Server) askReplica(ctx context.Context, replica, cluster, session string, opened time.Time) (stays bool, err error) {
+	through := s.Peers.Transport(replica)
+	if through == nil {
+		return false, nil // it has gone, and its lines have ended
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://line"+contract.LineAttachPath(cluster), http.NoBody)
+	if err != nil {
+		return false, fmt.Errorf("asking replica %s of the hub: %w", replica, err)
+	}
+	req.Header.Set(contract.LineSessionHeader, session)
+	if !opened.IsZero() {
+		req.Header.Set(contract.LineOpenedHeader, max(s.Clock.Now().Sub(opened), 0).String())
+	}
+	resp, err := through.RoundTrip(req)
+	if err != nil {
+		return false, fmt.Errorf("asking replica %s of the hub: %w", replica, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // the status is all that is needed
+	switch resp.StatusCode {
+	case http.StatusNoContent:
+		return false, nil
+	case http.StatusConflict:
+		return true, nil
+	default:
+		return false, fmt.Errorf("asking replica %s of the hub: it answered %d", replica, resp.StatusCode)
+	}
+}
+
+// serveSession answers another replica that has a line of a cluster, or is about to open one: with a conflict if a line of another
+// session stays here. A line of the same session is older, and ends when it has no streams any more.
+func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, cluster string) {
+	session, age := r.Header.Get(contract.LineSessionHeader), r.Header.Get(contract.LineOpenedHeader)
+	var opened time.Time
+	if age != "" {
+		ago, err := time.ParseDuration(age)
+		if err != nil || ago < 0 {
+			s.refuse(w, r, refusal{reason: metav1.StatusReasonBadRequest, cluster: cluster, message: fmt.Sprintf("%.70q is not how long ago a line was opened", age)})
+			return
+		}
+		opened = s.Clock.Now().Add(-ago)
+	}
+	if r.Method != http.MethodPost || !wire.IsSession(session) {
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonBadRequest, cluster: cluster, message: "a replica asks by a POST with the hash of a session"})
+		return
+	}
+	if other := func(l *lines.Line) bool { return l.Session != session }; s.draining.Load() && slices.ContainsFunc(s.Lines.Lines(cluster), other) {
+		s.refuse(w, r, refusal{
+			reason: metav1.StatusReasonServiceUnavailable, cluster: cluster, retry: tooMany,
+			message: "this replica of the hub ends, and the agent of " + cluster + " is opening its line elsewhere",
+		})
+		return
+	}
+	for _, l := range s.Lines.Lines(cluster) {
+		if l.Session == session && !isLeaving(l.Client) && l.Opened.Add(replacedMargin).Before(opened) {
+			s.retire(r.Context(), l)
+		}
+	}
+	if s.takenHere(r.Context(), cluster, session, opened) {
+		s.refuse(w, r, refusal{reason: metav1.StatusReasonConflict, cluster: cluster, message: "the line of another agent of " + cluster + " stays"})
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// retire has a line that was replaced at another replica end with its streams. Nothing is awaited.
+func (s *Server) retire(ctx context.Context, l *lines.Line) {
+	client, ok := l.Client.(interface{ Retire(context.Context) })
+	if !ok {
+		_ = l.Client.Close() // then it is done
+		return
+	}
+	s.Log.Info("Ending a line with its streams, its agent has opened one at another replica of the hub", "Cluster", l.Cluster)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replacedMost)
+	go func() { // it ends with the line
+		defer cancel()
+		client.Retire(ctx)
+	}()
+}
+
+// keepBesideOthers looks after a line beside those of other replicas, until it has ended.
+func (s *Server) keepBesideOthers(ctx context.Context, l *lines.Line) {
+	changed, stop := s.open.watch(l.Cluster)
+	defer stop()
+	ticker := s.Clock.NewTicker(selfEvery)
+	defer ticker.Stop()
+	s.replace(ctx, l)
+	// Of two replicas one asks, that whose session comes later in the order of their hashes, and the other decides, so that not both
+	// lines end, nor neither. After a while the other asks, too: it may be the only one that hears of both.
+	later := func(other string) bool { return other < l.Session }
+	asks := later
+	for {
+		s.settle(ctx, l, asks)
+		select {
+		case <-l.Client.Done():
+			return
+		case <-changed:
+			asks = later
+		case <-ticker.C():
+			asks = func(other string) bool { return other != l.Session }
+		}
+	}
+}
+
+// replace tells the other replicas that have lines of the same session that these were replaced by one of this replica, once that works.
+func (s *Server) replace(ctx context.Context, l *lines.Line) {
+	same := func(other string) bool { return other == l.Session }
+	if !anyOf(s.Peers.Sessions(l.Cluster), same) || !s.isThere(ctx, l) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, replacedTimeout)
+	defer cancel()
+	if _, err := s.takenElsewhere(ctx, l.Cluster, l.Session, l.Opened, same); err != nil {
+		// The agent takes its leave of that line itself, or does not answer there.
+		s.Log.V(1).Info("Could not tell another replica that its line was replaced", "Cluster", l.Cluster, "reason", err.Error())
+	}
+}
+
+// settle ends a line if an agent of another session has one at another replica that stays. Replicas are asked whose session is in the way.
+func (s *Server) settle(ctx context.Context, l *lines.Line, inTheWay func(other string) bool) {
+	if isLeaving(l.Client) || !anyOf(s.Peers.Sessions(l.Cluster), inTheWay) {
+		return
+	}
+	if !s.isThere(ctx, l) {
+		if !isLeaving(l.Client) {
+			s.Log.Info("Ending a line", "Cluster", l.Cluster, "reason", "its agent does not answer, and another one of the cluster has a line at another replica of the hub")
+			_ = l.Client.Close() // then it is done
+		}
+		return
+	}
+	taken, err := s.takenElsewhere(ctx, l.Cluster, l.Session, l.Opened, inTheWay)
+	switch {
+	case taken:
+		s.Log.Info("Ending a line", "Cluster", l.Cluster, "reason", "another agent of the cluster has one at another replica of the hub, and answers")
+		_ = l.Client.Close() // then it is done
+	case err != nil:
+		s.Log.V(1).Info("Could not ask whether another agent has a line at another replica of the hub", "Cluster", l.Cluster, "reason", err.Error())
+	}
+}
+
+func anyOf(sessions map[string]string, is func(string) bool) bool {
+	for _, session := range sessions {
+		if is(session) {
+			return true
+		}
+	}
+	return false
+}
