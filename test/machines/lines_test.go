@@ -84,6 +84,9 @@ func TestALineOfAnotherReplica(t *testing.T) {
 		g.Expect(line.Status.Presence).To(Equal(contract.LineIsPresence))
 	})
 
+	w.clonedAgent(ctx, hub)
+	g.Expect(holder(ctx, g, clientset)).To(Equal(ids[second]), "the first agent keeps its line")
+
 	g.Expect(w.Kill(ctx, second)).To(Succeed())
 	w.eventually(func(g Gomega) {
 		g.Expect(holder(ctx, g, clientset)).To(Equal(ids[fleet.HubName]), "the agent has come to the one that is left")
@@ -92,6 +95,38 @@ func TestALineOfAnotherReplica(t *testing.T) {
 	w.eventually(func(g Gomega) {
 		g.Expect(isReady(ctx, g, hub).LastTransitionTime).To(Equal(ready.LastTransitionTime), "the cluster was never Unknown")
 	})
+}
+
+// clone is the name of an agent whose state directory is a copy.
+const clone = "clone"
+
+// clonedAgent starts an agent with the identity of another, which finds that a hub has that one's line which it did not ask. The condition of
+// the cluster says that there are several. It ends then.
+func (w *world) clonedAgent(ctx context.Context, hub client.Reader) {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	state := filepath.Join(w.Dir, clone)
+	g.Expect(os.Mkdir(state, 0o700)).To(Succeed())
+	for _, file := range []string{"agent.json", "hub.kubeconfig"} {
+		raw, err := os.ReadFile(filepath.Join(w.StateDir("edge-1"), file))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(filepath.Join(state, file), raw, 0o600)).To(Succeed())
+	}
+	p, err := process.Start(process.Spec{Executable: w.Program("agent"), Log: w.Log(clone), Args: []string{
+		"run", "--kubeconfig", w.Kubeconfig("edge-1"), "--state-dir", state,
+	}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(w.Adopt(clone, p)).To(Succeed())
+	w.eventually(func(g Gomega) {
+		g.Expect(w.log(clone)).To(ContainSubstring("another agent has the line of this cluster"))
+	})
+	w.eventually(func(g Gomega) {
+		live := &clusterv1alpha1.Cluster{}
+		g.Expect(hub.Get(ctx, client.ObjectKey{Name: "edge-1"}, live)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(live.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents)).To(BeTrue())
+	})
+	g.Expect(w.log(clone)).NotTo(ContainSubstring("Opened a line to the hub"))
+	g.Expect(w.Kill(ctx, clone)).To(Succeed())
 }
 
 // newReplicas starts a Kubernetes API, and returns what starts a hub against it and a member.
@@ -109,7 +144,7 @@ func newReplicas(t *testing.T, name string) (w *world, api *cluster.Cluster, ser
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1"))))
+			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1")), w.Log(clone)))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
