@@ -24,7 +24,7 @@ var (
 	errUnknownTo = errors.New("the member does not know its agent")
 )
 
-// carrier is the transport of one request: it ends those that are not answered, and lets nothing out of an answer but its head
+// carrier is the transport of one request: it ends those that do not come whole or are not answered, and lets nothing out of an answer but its head
 // and its body.
 type carrier struct {
 	server  *Server
@@ -41,21 +41,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		req.Body = &counted{&ending{ReadCloser: req.Body, end: sync.OnceFunc(func() { close(sent) })}, m.bytes.WithLabelValues(toMember)}
 	}
-	patience := patienceOf(req, c.passage)
-	go func() {
-		select {
-		case <-sent:
-		case <-answered:
-			return
-		}
-		timer := c.server.Clock.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-timer.C():
-			c.passage.cut(errSlow)
-		case <-answered:
-		}
-	}()
+	go c.hurry(req.Context(), sent, answered, patienceOf(req, c.passage))
 	resp, err := c.passage.through.RoundTrip(req.WithContext(untraced{req.Context()}))
 	if err != nil {
 		return nil, err
@@ -129,13 +115,16 @@ func (s *Server) checkAnswer(resp *http.Response, p passage) error {
 // they write.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, p passage, err error) {
 	cluster := p.target.Cluster
-	if cause := context.Cause(r.Context()); cause != nil && (errors.Is(cause, errSlow) || errors.Is(cause, errRightGone)) {
+	if cause := context.Cause(r.Context()); cause != nil && (errors.Is(cause, errSlow) || errors.Is(cause, errRightGone) || errors.Is(cause, errUnsent)) {
 		err = cause
 	}
 	no := refusal{cluster: cluster}
 	switch {
 	case errors.Is(err, errSlow):
 		no.reason, no.message = metav1.StatusReasonTimeout, fmt.Sprintf("the API of %s did not answer in %s", cluster, patienceOf(r, p))
+	case errors.Is(err, errUnsent):
+		no.reason = reasonUnsent
+		no.message = fmt.Sprintf("the body of the request to %s did not come whole in %.0fs: send less at a time, or over a faster network", cluster, sendPatience.Seconds())
 	case errors.Is(err, errRightGone):
 		no.reason, no.message = metav1.StatusReasonForbidden, notAllowed(p.caller.User, verbOf(r.Method), cluster)
 	case errors.Is(err, errRedirect):

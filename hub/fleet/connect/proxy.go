@@ -48,6 +48,8 @@ type passage struct {
 	through http.RoundTripper
 	// line is the line, if it is one of ours.
 	line *lines.Line
+	// incoming is its body.
+	incoming *incoming
 	// cut ends the request, for a reason.
 	cut context.CancelCauseFunc
 }
@@ -120,16 +122,14 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, p passage) {
 		s.refuse(w, r, *no)
 		return
 	}
-	counter := s.requests
-	if p.upgrade != "" || staysOpen(r) {
-		counter = s.streams
-	}
-	release, exceeded := counter.Acquire(p.target.Cluster, p.caller.User)
+	release, exceeded := s.acquire(r, p)
 	if exceeded != nil {
 		s.refuse(w, r, refusal{reason: metav1.StatusReasonTooManyRequests, message: exceeded.Message, cluster: p.target.Cluster, retry: tooMany})
 		return
 	}
 	defer release()
+	p.incoming = &incoming{control: http.NewResponseController(w)}
+	defer p.incoming.end()
 	log := s.Log.V(1)
 	if p.upgrade != "" {
 		log = s.Log

@@ -48,6 +48,8 @@ func code(reason metav1.StatusReason) int {
 		return http.StatusServiceUnavailable
 	case metav1.StatusReasonTimeout:
 		return http.StatusGatewayTimeout
+	case reasonUnsent:
+		return http.StatusRequestTimeout
 	case reasonBadGateway:
 		return http.StatusBadGateway
 	case reasonLoop:
@@ -60,6 +62,7 @@ func code(reason metav1.StatusReason) int {
 // Reasons that Kubernetes has no names for.
 const (
 	reasonBadGateway metav1.StatusReason = "BadGateway"
+	reasonUnsent     metav1.StatusReason = "RequestTimeout"
 	reasonLoop       metav1.StatusReason = "LoopDetected"
 )
 

@@ -59,6 +59,7 @@ type Server struct {
 	arrivals   *limit.Arrivals
 	streams    *limit.Counter
 	requests   *limit.Counter
+	uploads    *limit.Counter
 	open       *openRequests
 	metrics    *metrics
 
@@ -77,7 +78,8 @@ func New(d Deps) (*Server, error) {
 	s := &Server{
 		Deps: d, handshakes: rate.NewLimiter(handshakesPerSecond, handshakesPerSecond), arrivals: limit.NewArrivals(),
 		streams: limit.New("streams", limit.Streams()), requests: limit.New("requests", limit.Requests()),
-		open: &openRequests{all: map[*openRequest]struct{}{}}, ending: make(chan struct{}),
+		uploads: limit.New("commands, port-forwards and uploads", limit.Uploads()),
+		open:    &openRequests{all: map[*openRequest]struct{}{}}, ending: make(chan struct{}),
 	}
 	var err error
 	if s.metrics, err = newMetrics(d.Registry, s); err != nil {

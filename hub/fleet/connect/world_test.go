@@ -176,13 +176,20 @@ func (p person) request(method, path string, header http.Header) *http.Request {
 // do sends a request and reads the answer.
 func (p person) do(method, path string, header http.Header) reply {
 	p.w.t.Helper()
-	transport, err := rest.TransportFor(p.w.api.Config)
-	p.w.g.Expect(err).NotTo(HaveOccurred())
-	resp, err := transport.RoundTrip(p.request(method, path, header))
-	p.w.g.Expect(err).NotTo(HaveOccurred())
+	resp := p.w.send(p.request(method, path, header))
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(resp.Body)
 	return reply{resp.StatusCode, resp.Header, string(body)}
+}
+
+// send sends a request to the API server.
+func (w *world) send(req *http.Request) *http.Response {
+	w.t.Helper()
+	transport, err := rest.TransportFor(w.api.Config)
+	w.g.Expect(err).NotTo(HaveOccurred())
+	resp, err := transport.RoundTrip(req)
+	w.g.Expect(err).NotTo(HaveOccurred())
+	return resp
 }
 
 // upgrade sends a request that upgrades over a connection of its own.
