@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httputil"
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -84,6 +86,10 @@ func TestServer(t *testing.T) {
 	g.Expect(resp.StatusCode).To(Equal(http.StatusForbidden), "nor does an administrator")
 	g.Expect(w.agent("edge-1").do(http.MethodPost, contract.LineAttachPath("edge-1"), nil).code).To(Equal(http.StatusBadRequest))
 	header, ended, _ := w.attach("edge-1", "s1", member())
+	// The audit log tells of it at once: the request ends when the line is open, and with it what the API server holds for one.
+	g.Eventually(func() ([]byte, error) { return os.ReadFile(filepath.Join(w.api.DataDir, "audit", "audit.log")) }, patience, "50ms").
+		Should(MatchRegexp(`"auditID":"line-of-edge-1-s1".*"subresource":"attach".*"code":101`))
+	g.Expect(ended).NotTo(Receive())
 	g.Expect(header.Get(contract.LineReplicaHeader)).To(Equal("hub-0"))
 	g.Expect(header.Get(contract.LinePresenceHeader)).To(Equal(contract.LineIsPresence))
 	_, _, resp = w.agent("edge-1").upgrade(http.MethodPost, contract.LineAttachPath("edge-1"), contract.LineProtocol, http.Header{contract.LineSessionHeader: {"s2"}}) //nolint:bodyclose // What upgrades ends with its connection.
@@ -102,10 +108,13 @@ func TestServer(t *testing.T) {
 		Verbs: []string{"get"}, APIGroups: []string{contract.ConnectGroup}, Resources: []string{"clusters/proxy"}, ResourceNames: []string{"edge-1"},
 	})
 	alice := w.as("alice", "ops")
-	got := alice.do(http.MethodGet, proxy+"/api/v1/pods?limit=5&labelSelector=a%3Db", http.Header{
-		"Fairlead-User": {"root"}, "Fairlead-Hop": {"1"}, "X-Remote-User": {"root"}, "Cookie": {"a=b"}, "Audit-Id": {"a-1"}, "X-Forwarded-For": {"6.6.6.6"},
-	})
-	g.Expect(got.code).To(Equal(http.StatusOK), got.body)
+	var got reply
+	g.Eventually(func() int { // the API server learns of rights a moment later
+		got = alice.do(http.MethodGet, proxy+"/api/v1/pods?limit=5&labelSelector=a%3Db", http.Header{
+			"Fairlead-User": {"root"}, "Fairlead-Hop": {"1"}, "X-Remote-User": {"root"}, "Cookie": {"a=b"}, "Audit-Id": {"a-1"}, "X-Forwarded-For": {"6.6.6.6"},
+		})
+		return got.code
+	}, patience, "50ms").Should(Equal(http.StatusOK))
 	seen := struct {
 		URI    string      `json:"uri"`
 		Header http.Header `json:"header"`

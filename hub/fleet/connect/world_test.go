@@ -218,7 +218,7 @@ func (p person) upgrade(method, path, protocol string, header http.Header) (net.
 func (w *world) attach(cluster, session string, handler http.Handler) (header http.Header, ended chan error, stop func()) {
 	w.t.Helper()
 	conn, reader, resp := w.agent(cluster).upgrade(http.MethodPost, contract.LineAttachPath(cluster), contract.LineProtocol, http.Header{ //nolint:bodyclose // What upgrades ends with its connection.
-		contract.LineSessionHeader: {session}, contract.LineOperatorsHeader: {"read"},
+		contract.LineSessionHeader: {session}, contract.LineOperatorsHeader: {"read"}, "Audit-Id": {"line-of-" + cluster + "-" + session},
 	})
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		body, _ := io.ReadAll(resp.Body)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
@@ -19,6 +20,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/authorizer"
 	"fairlead.dev/hub/machinery/controlplane/heap"
 	"fairlead.dev/hub/machinery/controlplane/revocation"
+	"fairlead.dev/hub/machinery/controlplane/upgrades"
 )
 
 // newAPIServer returns the command kube-apiserver, whose own takes no handlers of others.
@@ -72,6 +74,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
 	if err := endRevoked(config); err != nil {
 		return err
 	}
+	copySparingly(config)
 	completed, err := config.Complete()
 	if err != nil {
 		return fmt.Errorf("completing the configuration: %w", err)
@@ -112,4 +115,20 @@ func endRevoked(config *app.Config) error {
 		return build(requests.Watch(handler, c.LongRunningFunc, c.Authorization.Authorizer), c)
 	}
 	return nil
+}
+
+// copySparingly has upgraded connections take little while nothing passes, and lines of agents, of which each cluster has one, least.
+// All requests come through the aggregator's handlers.
+func copySparingly(config *app.Config) {
+	front := config.Aggregator.GenericConfig
+	build := front.BuildHandlerChainFunc
+	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
+		return build(upgrades.Handler(handler, opensLine), c)
+	}
+}
+
+// opensLine says whether an agent opens its line to the hub by a request, which the hub's audit policy names likewise.
+func opensLine(req *http.Request) bool {
+	info, known := request.RequestInfoFrom(req.Context())
+	return known && info.IsResourceRequest && info.APIGroup == "connect.fairlead.dev" && info.Resource == "lines" && info.Subresource == "attach"
 }

@@ -1,0 +1,89 @@
+package upgrades
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"runtime/debug"
+
+	"k8s.io/klog/v2"
+)
+
+// apart has next answer in a goroutine of its own, and returns when next has taken the connection over, or has answered. Next
+// must not look at the request or its context for anything once it has the connection, which is all that is left of them then.
+func apart(next http.Handler, w http.ResponseWriter, req *http.Request) {
+	ctx := newForgetting(req.Context())
+	own := &taking{to: w, forget: ctx.forget, taken: make(chan struct{})}
+	ended := make(chan any, 1)
+	go func() {
+		defer func() {
+			crash := recover()
+			if crash != nil && own.isTaken() { // nobody waits any more
+				klog.ErrorS(nil, "Panic while forwarding an upgraded connection", "panic", crash, "stack", string(debug.Stack()))
+			}
+			ended <- crash
+		}()
+		next.ServeHTTP(own, req.WithContext(ctx))
+	}()
+	select {
+	case <-own.taken:
+	case crash := <-ended:
+		if crash != nil && !own.isTaken() {
+			panic(crash) // the server answers, as if it had come from here
+		}
+	}
+}
+
+// taking is an answer that lets go of what it is written to when the connection is taken over. One goroutine may use it.
+type taking struct {
+	to     http.ResponseWriter
+	forget func()
+	taken  chan struct{} // closed when it is
+}
+
+func (t *taking) isTaken() bool {
+	select {
+	case <-t.taken:
+		return true
+	default:
+		return false
+	}
+}
+
+// Header implements http.ResponseWriter.
+func (t *taking) Header() http.Header {
+	if t.isTaken() {
+		return http.Header{}
+	}
+	return t.to.Header()
+}
+
+// Write implements http.ResponseWriter.
+func (t *taking) Write(p []byte) (int, error) {
+	if t.isTaken() {
+		return 0, http.ErrHijacked
+	}
+	return t.to.Write(p)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (t *taking) WriteHeader(code int) {
+	if !t.isTaken() {
+		t.to.WriteHeader(code)
+	}
+}
+
+// Hijack implements http.Hijacker.
+func (t *taking) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if t.isTaken() {
+		return nil, nil, http.ErrHijacked
+	}
+	c, buffered, err := writer{t.to}.Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	t.to = nil
+	t.forget()
+	close(t.taken)
+	return c, buffered, nil
+}

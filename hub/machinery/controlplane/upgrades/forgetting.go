@@ -1,0 +1,53 @@
+package upgrades
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// forgetting is a context that knows the values of another until it forgets them, and ends with it.
+type forgetting struct {
+	done <-chan struct{}
+	of   atomic.Pointer[context.Context]
+}
+
+func newForgetting(of context.Context) *forgetting {
+	f := &forgetting{done: of.Done()}
+	f.of.Store(&of)
+	return f
+}
+
+func (f *forgetting) forget() { f.of.Store(nil) }
+
+// Deadline implements context.Context.
+func (f *forgetting) Deadline() (time.Time, bool) {
+	if of := f.of.Load(); of != nil {
+		return (*of).Deadline()
+	}
+	return time.Time{}, false
+}
+
+// Done implements context.Context.
+func (f *forgetting) Done() <-chan struct{} { return f.done }
+
+// Err implements context.Context.
+func (f *forgetting) Err() error {
+	if of := f.of.Load(); of != nil {
+		return (*of).Err()
+	}
+	select {
+	case <-f.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// Value implements context.Context.
+func (f *forgetting) Value(key any) any {
+	if of := f.of.Load(); of != nil {
+		return (*of).Value(key)
+	}
+	return nil
+}
