@@ -116,10 +116,9 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	until := admit.End(admit.Lifetime{
 		Opened: now, MaxAge: maxAge + ageGrace, Credential: who.credential(), Said: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
 	})
-	// The request ends when this returns, which is when the line does; its context ends with it, not with the client's.
-	s.keepers.Add(1)
-	defer s.keepers.Done()
-	s.keep(context.WithoutCancel(r.Context()), opened, who, until)
+	// The request ends here, and with it goes what the server holds for one: buffers, headers and a stack. The line stays.
+	ctx := context.WithoutCancel(r.Context())
+	s.keepers.Go(func() { s.keep(ctx, opened, who, until) })
 }
 
 // surplus are the lines of a cluster, of which the last is the newest, that no agent needs which keeps to its word.
