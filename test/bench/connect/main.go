@@ -3,7 +3,8 @@
 // are back when their hub was restarted.
 //
 // One member is real, with an API server, a kubelet that answers logs, and an agent. The other lines are of hollow agents
-// in this process, which answer each request themselves. All share the machine.
+// in this process, which answer each request themselves. All share the machine. What idle lines take of the hub and its API server is
+// what lives in their heaps and stacks; what the two have of the machine besides depends on what they did before.
 //
 //	connect --lines 500
 package main
@@ -31,7 +32,7 @@ import (
 type options struct {
 	lines, requests, megabytes int
 	scenes                     []string
-	bin                        string
+	bin, profiles              string
 }
 
 func main() {
@@ -55,6 +56,7 @@ func run(ctx context.Context) (bool, error) {
 	f.IntVar(&o.requests, "requests", 1000, "requests whose time is taken")
 	f.IntVar(&o.megabytes, "megabytes", 200, "size of the log that is read")
 	f.StringSliceVar(&o.scenes, "scenes", []string{"latency", "throughput", "idle", "streams", "restart"}, "what to measure; streams and restart need idle")
+	f.StringVar(&o.profiles, "profiles", "", "directory to which the profiles of hub and API server are written, before idle lines are opened and after")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	if err := f.Parse(os.Args[1:]); err != nil {
 		return false, err

@@ -134,10 +134,14 @@ func ownMemory() float64 {
 
 // idle opens all lines and looks at the memory of everybody.
 func (s *system) idle(ctx context.Context) error {
-	if err := pause(ctx, settle); err != nil {
+	hubBefore, apiBefore, err := s.calm(ctx)
+	if err != nil {
 		return err
 	}
-	hubBefore, apiBefore, err := s.resident()
+	if err := s.profiles(ctx, "before"); err != nil {
+		return err
+	}
+	hubHad, apiHad, err := s.resident()
 	if err != nil {
 		return err
 	}
@@ -151,13 +155,21 @@ func (s *system) idle(ctx context.Context) error {
 	if err := pause(ctx, settle); err != nil {
 		return err
 	}
-	hub, api, err := s.resident()
+	hubHas, apiHas, err := s.resident()
 	if err != nil {
 		return err
 	}
+	hub, api, err := s.calm(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.profiles(ctx, "after"); err != nil {
+		return err
+	}
 	n := float64(len(s.lines))
-	progress("%d idle lines: %.1f kB each of the hub, %.1f kB of its API server", len(s.lines), float64(hub-hubBefore)/n/kB, float64(api-apiBefore)/n/kB)
-	s.bars.most("memory of hub and API server for an idle line", float64(hub-hubBefore+api-apiBefore)/n/kB, barLineHub, "kB")
+	progress("%d idle lines: %.1f kB each of the hub, %.1f kB of its API server; they have %.1f kB and %.1f kB more of the machine", len(s.lines),
+		(hub-hubBefore)/n/kB, (api-apiBefore)/n/kB, float64(hubHas-hubHad)/n/kB, float64(apiHas-apiHad)/n/kB)
+	s.bars.most("memory of hub and API server for an idle line", (hub-hubBefore+api-apiBefore)/n/kB, barLineHub, "kB")
 	s.bars.most("memory of the agent for it", (ownMemory()-own)/n/kB, barLineAgent, "kB")
 	return nil
 }

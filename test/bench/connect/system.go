@@ -52,7 +52,9 @@ func start(ctx context.Context, o options) (*system, func(), error) {
 	if err != nil {
 		return nil, down, fmt.Errorf("making a directory: %w", err)
 	}
-	f, err := fleet.New(fleet.Options{Bin: o.bin, Dir: dir, Clusters: 1, Nodes: 1, UnsafeExec: true, Report: progress})
+	f, err := fleet.New(fleet.Options{
+		Bin: o.bin, Dir: dir, Clusters: 1, Nodes: 1, UnsafeExec: true, HubArgs: []string{"--profiling"}, Report: progress,
+	})
 	if err != nil {
 		return nil, down, err
 	}
