@@ -31,7 +31,8 @@ func newLogs(env Environment) *cobra.Command {
 		Short: "Print the logs of an application from all of its clusters, side by side",
 		Long: "Read the logs of the pods of an application in its clusters, over the lines that their agents keep open, with your own\n" +
 			"rights, and print each line behind [CLUSTER/POD]. With --follow it goes on until you stop it: pods that come later are\n" +
-			"followed too, and a cluster that drops is named, and taken up where it was left as soon as it is back.",
+			"followed too, and so are clusters to which the application comes, unless --cluster names those that are meant. A cluster\n" +
+			"that drops is named, and taken up where it was left as soon as it is back.",
 		Example: "  hub logs deployment/web -n shop -f\n  hub logs deployment/web -n shop --cluster edge-1 --since 1h\n  hub logs pod/web-7d9-x -n shop --cluster edge-1 --previous --prefix=false",
 		Args:    cobra.MaximumNArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, cmd, args) },
@@ -40,7 +41,7 @@ func newLogs(env Environment) *cobra.Command {
 	f.reach.add(env, cmd)
 	fs.StringVarP(&f.options.Container, "container", "c", "", "container of each pod (default: the one that its author marked, or else the first)")
 	fs.BoolVar(&f.options.All, "all-containers", false, "all containers of each pod")
-	fs.BoolVarP(&f.options.Follow, "follow", "f", false, "go on until stopped, with pods that come later too")
+	fs.BoolVarP(&f.options.Follow, "follow", "f", false, "go on until stopped, with pods and clusters that come later too")
 	fs.BoolVarP(&f.options.Previous, "previous", "p", false, "of the container that ran before the one that runs")
 	fs.Int64Var(&f.tail, "tail", tailOfMany, "how many of the last lines of each container; -1 for all, which is also what --since and a single pod mean")
 	fs.DurationVar(&f.options.Since, "since", 0, "leave out what is older, such as 5m")
@@ -73,8 +74,9 @@ func (f *logFlags) run(ctx context.Context, env Environment, cmd *cobra.Command,
 	}
 	logs := pods.Logs{
 		Members: r.Members, App: r.app, Options: f.options, Clock: env.Clock,
-		Line: func(line pods.LogLine) error { return f.print(out, line) },
-		Say:  func(cluster, text string) { say(env.Err, "%s: %s", cluster, text) },
+		Line:   func(line pods.LogLine) error { return f.print(out, line) },
+		Say:    func(cluster, text string) { say(env.Err, "%s: %s", cluster, text) },
+		Places: r.places,
 	}
 	failed, err := logs.Run(ctx, r.clusters)
 	if err != nil {

@@ -44,6 +44,8 @@ type reached struct {
 	app      pods.Application
 	clusters []string
 	ref      view.Ref
+	// places says in which clusters the application is by now; nil if the person has named those that are meant.
+	places func(context.Context) ([]string, error)
 }
 
 // open finds out in which clusters an application is.
@@ -72,18 +74,21 @@ func (f *reachFlags) open(ctx context.Context, env Environment, args []string) (
 		}
 		return nil, err
 	}
-	var all []string
-	for i := range a.Places {
-		all = append(all, a.Places[i].Cluster)
-	}
+	all := a.Everywhere()
 	for _, name := range f.clusters {
 		if !slices.Contains(all, name) {
 			return nil, fmt.Errorf("%s is not in cluster %s; it is in %s", ref, name, cmp.Or(strings.Join(all, ", "), "none"))
 		}
 	}
-	out.clusters = all
+	out.clusters, out.places = all, func(ctx context.Context) ([]string, error) {
+		a, err := hub.Application(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		return a.Everywhere(), nil
+	}
 	if len(f.clusters) > 0 {
-		out.clusters = f.clusters
+		out.clusters, out.places = f.clusters, nil
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s is in no cluster; `hub explain` says why", ref)

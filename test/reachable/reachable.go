@@ -110,6 +110,11 @@ func (s *Hub) Run(name, replicaSet string) {
 	})
 }
 
+// Stop removes a pod; its log ends.
+func (s *Hub) Stop(name string) {
+	s.change(func() { s.pods = slices.DeleteFunc(s.pods, func(p corev1.Pod) bool { return p.Name == name }) })
+}
+
 // Write adds a line to the log of a pod.
 func (s *Hub) Write(pod, text string) {
 	s.change(func() {
@@ -261,12 +266,13 @@ func (s *Hub) log(ctx context.Context, w http.ResponseWriter, r *http.Request, p
 	for n := 0; ; {
 		s.mu.Lock()
 		lines, moved := s.logs[pod], s.moved
+		gone := !slices.ContainsFunc(s.pods, func(p corev1.Pod) bool { return p.Name == pod })
 		s.mu.Unlock()
 		for ; n < len(lines); n++ {
 			_, _ = io.WriteString(w, lines[n])
 		}
 		_ = http.NewResponseController(w).Flush()
-		if r.URL.Query().Get("follow") == "" {
+		if gone || r.URL.Query().Get("follow") == "" {
 			return
 		}
 		select {

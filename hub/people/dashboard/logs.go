@@ -157,8 +157,18 @@ func (s *Server) logsOf(ctx context.Context, v *visit) (*pods.Logs, []string, er
 		return nil, nil, err
 	}
 	tail := tailOf(v)
+	var places func(context.Context) ([]string, error)
+	if cluster == "" {
+		places = func(ctx context.Context) ([]string, error) {
+			now, err := s.readApplication(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			return now.Everywhere(), nil
+		}
+	}
 	return &pods.Logs{
-		Members: members, App: app, Clock: s.clock,
+		Members: members, App: app, Clock: s.clock, Places: places,
 		Options: pods.LogOptions{Container: v.text("container"), Follow: v.text("follow") == "yes", Tail: &tail},
 	}, slices.Clone(clusters), nil
 }

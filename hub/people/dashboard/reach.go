@@ -60,10 +60,7 @@ func membersOf(v *visit) (*pods.Members, error) {
 
 // placesOf returns the clusters that are meant: the one that is named, or all that have the application.
 func placesOf(a *applications.Application, cluster string) ([]string, error) {
-	var all []string
-	for i := range a.Places {
-		all = append(all, a.Places[i].Cluster)
-	}
+	all := a.Everywhere()
 	if cluster == "" {
 		return all, nil
 	}

@@ -33,8 +33,9 @@ type follower struct {
 	seen map[instance]*followed
 	// ended says that one of the logs ended.
 	ended chan struct{}
-	// first says that no pods were seen yet, down that the cluster did not answer when it was asked last.
-	first, down bool
+	// first says that no pods were seen yet, late that the application came to the cluster while others were followed: all of
+	// its logs are read. Down says that the cluster did not answer when it was asked last.
+	first, late, down bool
 	// crowded says that it was told that there are too many.
 	crowded bool
 	group   sync.WaitGroup
@@ -59,10 +60,10 @@ type followed struct {
 	again  time.Time
 }
 
-// follow follows the logs of one cluster until the context ends.
-func (l *Logs) follow(ctx context.Context, cluster string) error {
+// follow follows the logs of one cluster until the context ends, or the application has left it.
+func (l *Logs) follow(ctx context.Context, cluster string, late bool) error {
 	ctx, stop := context.WithCancelCause(ctx)
-	f := &follower{Logs: l, cluster: cluster, seen: map[instance]*followed{}, ended: make(chan struct{}, 1), first: true, stop: stop}
+	f := &follower{Logs: l, cluster: cluster, seen: map[instance]*followed{}, ended: make(chan struct{}, 1), first: true, late: late, stop: stop}
 	defer f.group.Wait()
 	defer stop(nil)
 	rest := pause
@@ -70,6 +71,9 @@ func (l *Logs) follow(ctx context.Context, cluster string) error {
 		found, err := l.find(ctx, cluster)
 		if ctx.Err() != nil {
 			break
+		}
+		if f.left(&found, err) {
+			return nil
 		}
 		if err != nil {
 			f.lost(err)
@@ -135,7 +139,7 @@ func (f *follower) start(ctx context.Context, found *Found) {
 			present[key] = true
 			one := f.seen[key]
 			if one == nil {
-				one = &followed{container: container{cluster: f.cluster, name: c.Name, late: !f.first}}
+				one = &followed{container: container{cluster: f.cluster, name: c.Name, late: f.late || !f.first}}
 			}
 			if !one.due(c, now) {
 				continue
@@ -215,8 +219,8 @@ func (f *follower) lostAll(err error) bool {
 }
 
 // sleep waits, at most until the context ends.
-func (f *follower) sleep(ctx context.Context, span time.Duration) {
-	timer := f.Clock.NewTimer(span)
+func (l *Logs) sleep(ctx context.Context, span time.Duration) {
+	timer := l.Clock.NewTimer(span)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -244,6 +248,8 @@ func (f *follower) await(ctx context.Context, found *Found) bool {
 	case <-timer.C():
 		return true
 	case <-f.ended:
+		return true
+	case <-f.places.leaves(f.cluster):
 		return true
 	case yes := <-changed:
 		return yes

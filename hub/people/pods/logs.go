@@ -24,7 +24,7 @@ type LogOptions struct {
 	// Container is the one of each pod; empty for the one that is meant when none is named. All reads those of all.
 	Container string
 	All       bool
-	// Follow goes on until the context ends, with pods that come later too.
+	// Follow goes on until the context ends, with pods that come later too, and clusters if Places tells them.
 	Follow bool
 	// Previous reads the log of the container that ran before the one that runs.
 	Previous bool
@@ -54,10 +54,14 @@ type Logs struct {
 	Line func(LogLine) error
 	// Say tells people about a cluster, such as that it does not answer.
 	Say func(cluster, text string)
+	// Places says in which clusters the application is now. While its logs are followed, clusters to which it comes are
+	// followed too, and those that it has left no longer than its pods are there. Nil if only those are meant that are given.
+	Places func(context.Context) ([]string, error)
 
 	mu sync.Mutex
 	// asking is held while a cluster is asked for its pods.
 	asking chan struct{}
+	places *places
 }
 
 // Bounds of what is read at once.
@@ -72,15 +76,17 @@ const (
 // many clusters could not be asked, and an error only if a line could not be taken.
 func (l *Logs) Run(ctx context.Context, clusters []string) (failed int, err error) {
 	l.asking = make(chan struct{}, atOnce)
-	g, gctx := errgroup.WithContext(ctx)
-	if !l.Options.Follow {
-		g.SetLimit(atOnce)
+	if l.Options.Follow {
+		err := l.followAll(ctx, clusters)
+		if ctx.Err() != nil {
+			err = nil // it was ended
+		}
+		return 0, err
 	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
 	for _, name := range clusters {
 		g.Go(func() error {
-			if l.Options.Follow {
-				return l.follow(gctx, name)
-			}
 			err := l.readOnce(gctx, name)
 			var not takenError
 			if err == nil || errors.As(err, &not) {

@@ -3,6 +3,7 @@ package pods_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -125,6 +126,74 @@ func TestFollowingLogs(t *testing.T) {
 	want = append(want, "edge-1/web-2 late")
 	g.Eventually(read(&lines), patience, poll).Should(Equal(want), "a pod that comes later is followed")
 
+	cancel()
+	g.Eventually(ended, patience, poll).Should(Receive(BeNil()))
+}
+
+// TestFollowingLogsWhereTheApplicationGoes: it is moved to edge-1, away again, and back.
+func TestFollowingLogsWhereTheApplicationGoes(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := hub(t)
+	s.Run("web-1", "rs-web")
+	s.Write("web-1", "first")
+	var mu sync.Mutex
+	var lines, said, now []string
+	var failure error
+	tail := int64(0)
+	logs := pods.Logs{
+		Members: membersOf(t, s), App: web(), Options: pods.LogOptions{Follow: true, Tail: &tail}, Clock: clock.RealClock{},
+		Line: func(l pods.LogLine) error {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, fmt.Sprintf("%s/%s %s", l.Cluster, l.Pod, l.Text))
+			return nil
+		},
+		Say: func(cluster, text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, cluster+": "+text)
+		},
+		Places: func(context.Context) ([]string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return append([]string(nil), now...), failure
+		},
+	}
+	is := func(err error, clusters ...string) {
+		mu.Lock()
+		defer mu.Unlock()
+		now, failure = clusters, err
+	}
+	read := func(from *[]string) func() []string {
+		return func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return append([]string(nil), *from...)
+		}
+	}
+	is(nil, "edge-2")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := logs.Run(ctx, []string{"edge-2"})
+		ended <- err
+	}()
+	g.Eventually(read(&said), patience, poll).Should(ContainElement(HavePrefix("edge-2: edge-2 is not connected")))
+	is(errors.New("the hub is away"))
+	g.Eventually(read(&said), patience, poll).Should(ContainElement("the hub: the hub is away; clusters to which the application comes are not followed until this is known again"))
+	is(nil, "edge-1")
+	g.Eventually(read(&lines), patience, poll).Should(Equal([]string{"edge-1/web-1 first"}), "all of a log that comes later")
+	g.Expect(read(&said)()).To(ContainElements("the hub: it is known again in which clusters the application is", "edge-1: the application has come to it; its logs are followed too"))
+
+	is(nil)
+	s.Stop("web-1")
+	g.Eventually(read(&said), patience, poll).Should(ContainElement("edge-1: the application has left it; its logs are not followed any more"))
+	s.Write("web-2", "again")
+	s.Run("web-2", "rs-web")
+	is(nil, "edge-1")
+	g.Eventually(read(&lines), patience, poll).Should(Equal([]string{"edge-1/web-1 first", "edge-1/web-2 again"}))
 	cancel()
 	g.Eventually(ended, patience, poll).Should(Receive(BeNil()))
 }

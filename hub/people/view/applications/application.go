@@ -119,6 +119,15 @@ type Place struct {
 	Leaving bool `json:"leaving,omitempty"`
 }
 
+// Everywhere returns the names of the clusters that have it, or are to, also of those that it is leaving.
+func (a *Application) Everywhere() []string {
+	out := make([]string, 0, len(a.Places))
+	for i := range a.Places {
+		out = append(out, a.Places[i].Cluster)
+	}
+	return out
+}
+
 // Clusters returns the names of those that are to have it.
 func (a *Application) Clusters() []string {
 	var out []string

@@ -1,0 +1,148 @@
+package pods
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// placesEvery is how often it is asked in which clusters an application is whose logs are followed.
+const placesEvery = 5 * time.Second
+
+// theHub is who says in which clusters an application is, in what is told to people.
+const theHub = "the hub"
+
+// places are the clusters of an application whose logs are followed. It is safe for use by many goroutines.
+type places struct {
+	mu sync.Mutex
+	// followed are the clusters that are followed.
+	followed map[string]*place
+}
+
+// place is a cluster that is followed.
+type place struct {
+	// there says whether the application is to be there still.
+	there bool
+	// left gets something when it is not any more.
+	left chan struct{}
+}
+
+// add says that a cluster is to be followed, and whether it was not.
+func (p *places) add(cluster string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.followed[cluster] != nil {
+		return false
+	}
+	p.followed[cluster] = &place{there: true, left: make(chan struct{}, 1)}
+	return true
+}
+
+// are says where the application is now.
+func (p *places) are(clusters []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, one := range p.followed {
+		was := one.there
+		one.there = slices.Contains(clusters, name)
+		if !was || one.there {
+			continue
+		}
+		select {
+		case one.left <- struct{}{}:
+		default: // it was told already
+		}
+	}
+}
+
+// leaves is told when the application is not to be in a cluster any more that is followed.
+func (p *places) leaves(cluster string) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.followed[cluster].left
+}
+
+// leave says whether the application has left a cluster, which is not followed any more then.
+func (p *places) leave(cluster string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.followed[cluster].there {
+		return false
+	}
+	delete(p.followed, cluster)
+	return true
+}
+
+// followAll follows the logs of these clusters, and of those to which the application comes later, until the context ends.
+func (l *Logs) followAll(ctx context.Context, clusters []string) error {
+	l.places = &places{followed: map[string]*place{}}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, name := range clusters {
+		l.places.add(name)
+		g.Go(func() error { return l.follow(gctx, name, false) })
+	}
+	if l.Places != nil {
+		g.Go(func() error {
+			l.followPlaces(gctx, func(name string) {
+				g.Go(func() error { return l.follow(gctx, name, true) })
+			})
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// followPlaces begins to follow the clusters to which the application comes.
+func (l *Logs) followPlaces(ctx context.Context, begin func(cluster string)) {
+	unknown := false
+	for {
+		l.sleep(ctx, placesEvery)
+		now, err := l.Places(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			if !unknown {
+				l.say(theHub, Sentence(err)+"; clusters to which the application comes are not followed until this is known again")
+			}
+			unknown = true
+			continue
+		}
+		if unknown {
+			l.say(theHub, "it is known again in which clusters the application is")
+		}
+		unknown = false
+		l.places.are(now)
+		for _, name := range now {
+			if l.places.add(name) {
+				l.say(name, "the application has come to it; its logs are followed too")
+				begin(name)
+			}
+		}
+	}
+}
+
+// left says whether a cluster has nothing of the application any more because that has left it, and tells people. As long as
+// there are pods they are followed, as are those of a cluster that does not answer: nobody knows what is there.
+func (f *follower) left(found *Found, err error) bool {
+	nothing := err == nil && len(found.Pods) == 0 || apierrors.IsNotFound(err)
+	if !nothing || f.anyActive() || !f.places.leave(f.cluster) {
+		return false
+	}
+	f.say(f.cluster, "the application has left it; its logs are not followed any more")
+	return true
+}
+
+func (f *follower) anyActive() bool {
+	for _, one := range f.seen {
+		if one.isActive() {
+			return true
+		}
+	}
+	return false
+}
