@@ -73,6 +73,7 @@ func describeCluster(ctx context.Context, env Environment, hub *opened, name str
 		}
 		refused = refusals
 		describeState(line, &row, env.Clock.Now())
+		describeLine(line, hub.members.LineState(ctx, name), env.Clock.Now())
 		describeJoined(line, cluster, env.Clock.Now())
 	}
 	if kept != nil {

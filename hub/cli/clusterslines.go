@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fairlead.dev/hub/cli/table"
@@ -65,4 +67,28 @@ func ago(now time.Time, text string) string {
 		return "-"
 	}
 	return age(max(now.Sub(at), 0))
+}
+
+// describeLine says how the line of one cluster is.
+func describeLine(line func(key, format string, args ...any), state pods.LineState, now time.Time) {
+	var parts []string
+	if state.Known {
+		word := "down"
+		if state.Up {
+			word = "up"
+		}
+		if !state.At.IsZero() {
+			word += fmt.Sprintf(" since %s (%s)", state.At.Format(time.RFC3339), age(max(now.Sub(state.At), 0)))
+		}
+		parts = append(parts, word)
+	}
+	if state.Remark != "" {
+		parts = append(parts, state.Remark)
+	}
+	if len(parts) > 0 {
+		line("Line", "%s", strings.Join(parts, "; "))
+	}
+	if state.Operators != "" {
+		line("Operators", "%s", state.Operators)
+	}
 }

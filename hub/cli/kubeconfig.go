@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,8 +71,8 @@ func (f *kubeconfigFlags) run(ctx context.Context, env Environment, names []stri
 		if err := exists(ctx, hubClient, name); err != nil {
 			return err
 		}
-		if remark := lineRemark(ctx, members, name); remark != "" {
-			say(env.Err, "Warning: %s", remark)
+		if warning := members.LineState(ctx, name).Warning(name); warning != "" {
+			say(env.Err, "Warning: %s", warning)
 		}
 	}
 	content, err := clientcmd.Write(*through(own, names))
@@ -106,26 +105,6 @@ func exists(ctx context.Context, hubClient client.Client, name string) error {
 		return fmt.Errorf("reading cluster %s: %w", name, err)
 	}
 	return nil
-}
-
-// lineRemark says what stands in the way of operators of a cluster now; empty if nothing does, or if that cannot be told.
-func lineRemark(ctx context.Context, members *pods.Members, name string) string {
-	line, err := members.Line(ctx, name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return "this hub has no way into clusters yet: it does not serve the API group of lines"
-	case apierrors.IsForbidden(err):
-		return ""
-	case err != nil:
-		return fmt.Sprintf("whether %s is connected could not be found out: %v", name, err)
-	case line == nil:
-		return name + " has no line to the hub yet; its agent opens one if it is of a version that does"
-	case !line.Up:
-		return name + " is not connected now: its line is down" + strings.TrimRight(" since "+line.Lost, " since")
-	case line.Operators == pods.OperatorsOff:
-		return "the owner of " + name + " lets no operators in; there, `agent join --operators` does"
-	}
-	return ""
 }
 
 // raw returns the kubeconfig that is in use, with what its files hold in it, and nothing but what its context needs.

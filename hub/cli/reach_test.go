@@ -32,7 +32,7 @@ func (l *lookout) reach(g *WithT) {
 	hub.Write("web-1", "hello\x1b[2J")
 
 	out, said := l.run(ExitDone, "kubeconfig", "edge-1", "edge-2")
-	g.Expect(said).To(Equal("Warning: edge-2 is not connected now: its line is down since 2026-11-23T08:00:00Z\n"))
+	g.Expect(said).To(Equal("Warning: edge-2 is not connected now: its line is down since 2026-11-23T08:00:00Z: it was lost, and the agent has not come back; look whether that runs and reaches the hub\n"))
 	written, err := clientcmd.Load([]byte(out))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(written.CurrentContext).To(Equal("edge-1"))
@@ -53,6 +53,11 @@ func (l *lookout) reach(g *WithT) {
 	g.Expect(out).To(MatchRegexp(`NAME +STATE +LAG +LINE +VERSION .* OPERATORS +REMARK`))
 	g.Expect(out).To(MatchRegexp(`edge-1 +Ready +0s +up \S+ .* read +-\n`))
 	g.Expect(out).To(MatchRegexp(`edge-2 +Silent +\S+ +down \S+ .* read +said so\n`))
+
+	out, _ = l.run(ExitDone, "clusters", "describe", "edge-1")
+	g.Expect(out).To(And(MatchRegexp(`Line: +up since 2026-11-23T08:00:00Z \(\S+\)\n`), MatchRegexp(`Operators: +read\n`)))
+	out, _ = l.run(ExitDone, "clusters", "describe", "edge-2")
+	g.Expect(out).To(MatchRegexp(`Line: +down since 2026-11-23T08:00:00Z \(\S+\); it was lost, and the agent has not come back; `))
 
 	out, _ = l.run(ExitDone, "pods", "deployment/web")
 	g.Expect(out).To(MatchRegexp(`edge-1 +web-1 +1/1 +Running +0 `))

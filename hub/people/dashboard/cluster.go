@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,6 +17,7 @@ import (
 	"fairlead.dev/hub/people/auth"
 	"fairlead.dev/hub/people/dashboard/chart"
 	"fairlead.dev/hub/people/live"
+	"fairlead.dev/hub/people/pods"
 	"fairlead.dev/hub/people/view/applications"
 	"fairlead.dev/hub/people/view/clusters"
 )
@@ -30,6 +32,8 @@ type clusterFacts struct {
 	// Ago is since when it is as it is.
 	CertificateAt any
 	MayJoin       bool
+	// Line is how the line of its agent is; nil if that is not to be shown.
+	Line *pods.LineState
 }
 
 // clusterCapacity is what a cluster has and had.
@@ -85,6 +89,7 @@ func (s *Server) cluster(ctx context.Context, v *visit) (*page, error) {
 	if row.Certificate != nil {
 		facts.CertificateAt = row.Certificate.Expires
 	}
+	facts.Line = lineOf(ctx, v, name)
 	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
 		facts.Tags = append(facts.Tags, key+"="+c.Labels[key])
 	}
@@ -113,6 +118,24 @@ func (s *Server) cluster(ctx context.Context, v *visit) (*page, error) {
 		fragment{id: "events", template: "events", data: events},
 	)
 	return p, nil
+}
+
+// lineTimeout bounds how long a page waits for what the hub says of a line.
+const lineTimeout = 2 * time.Second
+
+// lineOf asks as the person how the line of a cluster is; nil if there is nothing to say.
+func lineOf(ctx context.Context, v *visit, cluster string) *pods.LineState {
+	members, err := membersOf(v)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lineTimeout)
+	defer cancel()
+	out := members.LineState(ctx, cluster)
+	if out == (pods.LineState{}) {
+		return nil
+	}
+	return &out
 }
 
 func (s *Server) clusterHeading(ctx context.Context, v *visit, c *clusterv1alpha1.Cluster, row clusters.Cluster) (heading, error) {

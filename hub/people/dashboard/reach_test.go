@@ -36,7 +36,12 @@ func membersAreReached(t *testing.T, show *showcase.Showcase, admin string) {
 	v := browser()
 	const app = "/applications/shop/web-deployment"
 
-	_, text := v.get(app)
+	_, text := v.get("/clusters/hamburg")
+	g.Expect(text).To(And(ContainSubstring(`up</span> since <time datetime="2026-11-23T08:00:00Z"`), ContainSubstring("<dt>Operators</dt><dd>read</dd>")))
+	_, text = v.get("/clusters/bremen")
+	g.Expect(text).To(And(ContainSubstring(`down</span> since <time`), ContainSubstring("it was lost, and the agent has not come back")))
+	g.Expect(hub.Came()).To(BeEmpty(), "the hub says it, not the member")
+	_, text = v.get(app)
 	g.Expect(text).To(ContainSubstring(app + "/pods"))
 	g.Expect(hub.Came()).To(BeEmpty(), "nobody asks a member before a person does")
 	_, text = v.get(app + "/pods")

@@ -155,6 +155,8 @@ type Line struct {
 	// Since and Lost are times, as the hub writes them.
 	Since string `json:"since"`
 	Lost  string `json:"lost"`
+	// Goodbye says that the agent ended the last one on purpose.
+	Goodbye bool `json:"goodbye,omitempty"`
 	// Operators says in words what the owner lets operators do; empty if that is not known.
 	Operators string `json:"operators"`
 }
