@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"maps"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -13,15 +15,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	agentconnect "fairlead.dev/agent/connect"
 	"fairlead.dev/agent/journal"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	hubconnect "fairlead.dev/hub/fleet/connect"
+	"fairlead.dev/hub/fleet/connect/lines"
 	"fairlead.dev/hub/machinery/backup"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/monitoring"
@@ -52,6 +58,8 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	journal.Open(journal.Options{Directory: t.TempDir(), Cluster: "edge-1", Clock: clock.RealClock{}, Registry: s.registry})
 	// Nor does the hub of these tests make backups.
 	s.backUp(t)
+	// Nor has anybody a line.
+	s.openLine(t)
 	queries, err := monitoring.Queries()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 
@@ -83,6 +91,26 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	})
 }
 
+// openLine has the metrics of lines, and a line of edge-1 that nobody uses.
+func (s *system) openLine(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	hubClient, registry := s.hub.Client(t), lines.New()
+	_, err := hubconnect.New(hubconnect.Deps{
+		Clusters: hubClient, HubReader: hubClient, Lines: registry, Clock: clock.RealClock{}, Registry: s.registry,
+		Presence: func() string { return contract.LeaseIsPresence },
+		Review:   func(context.Context, authorizationv1.SubjectAccessReviewSpec) (bool, error) { return false, nil },
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	registry.Open("edge-1", nil, lines.Info{}, time.Now())
+	_, err = agentconnect.New(agentconnect.Deps{
+		Cluster: "edge-1", Clock: clock.RealClock{}, Registry: s.registry,
+		Open:        func(context.Context, string, http.Header) (net.Conn, *http.Response, error) { return nil, nil, io.EOF },
+		Certificate: func() (string, time.Time) { return "", time.Time{} },
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
 // backUp has the hub make backups, of nothing.
 func (s *system) backUp(t *testing.T) {
 	t.Helper()
@@ -112,7 +140,7 @@ func (s *system) backUp(t *testing.T) {
 func TestMetricsOfOursSayWhatTheyAreAndAreFew(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	allowed := []string{"state", "phase", "reason", "result", "cluster"}
+	allowed := []string{"state", "phase", "reason", "result", "cluster", "direction"}
 	eventually(t, func(g Gomega) {
 		ours := 0
 		for name, family := range s.scrape(g) {

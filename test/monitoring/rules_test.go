@@ -100,6 +100,17 @@ func TestEachAlertFires(t *testing.T) {
 		"FairleadUnclaimedObjects": {
 			fires: []series{metric("fairlead_hub_unclaimed_objects", always(3))}, quiet: []series{metric("fairlead_hub_unclaimed_objects", always(0))}, text: "3 objects",
 		},
+		"FairleadLineUnstable": {
+			fires: []series{metric("fairlead_hub_line_losses_total", growing(0.01), "cluster", "edge-1")},
+			quiet: []series{metric("fairlead_hub_line_losses_total", growing(0.004), "cluster", "edge-1"), metric("fairlead_hub_line_losses_total", growing(0.004), "cluster", "edge-2")},
+			text:  "The line of edge-1 is lost again and again",
+		},
+		"FairleadLinesOverLimit": {
+			fires: []series{metric("fairlead_hub_lines_refused_total", growing(1), "reason", "TooManyRequests")},
+			quiet: []series{
+				metric("fairlead_hub_lines_refused_total", growing(0.01), "reason", "TooManyRequests"), metric("fairlead_hub_lines_refused_total", growing(1), "reason", "NotFound"),
+			}, text: "600 requests",
+		},
 		"FairleadObjectsRefused": {
 			fires: []series{metric("fairlead_hub_refused_objects", always(2), "reason", "Denied")},
 			quiet: []series{metric("fairlead_hub_refused_objects", always(0), "reason", "Denied")}, text: "2 objects",

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"fairlead.dev/hub/fleet/connect/lines"
 )
 
 // metrics are what Prometheus sees of lines.
@@ -26,9 +28,12 @@ func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
 	for _, direction := range []string{toMember, fromMember} {
 		m.bytes.WithLabelValues(direction)
 	}
+	for _, reason := range reasons() {
+		m.refused.WithLabelValues(string(reason))
+	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.opened, m.refused, m.bytes,
+		m.opened, m.refused, m.bytes, newLosses(s.Lines),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_hub_lines", Help: "Lines that are open to this replica of the hub."}, func() float64 { return float64(len(s.Lines.All())) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fairlead_hub_lines_streams", Help: "Requests that are open on lines, those that are answered at once included."}, func() float64 { return float64(s.streams.Open() + s.requests.Open()) }),
 	} {
@@ -37,6 +42,27 @@ func newMetrics(registry prometheus.Registerer, s *Server) (*metrics, error) {
 		}
 	}
 	return m, errors.Join(errs...)
+}
+
+// losses tells how often the line of each cluster was lost, which the registry of lines counts: it forgets who is no more.
+type losses struct {
+	lines *lines.Registry
+	desc  *prometheus.Desc
+}
+
+func newLosses(of *lines.Registry) losses {
+	return losses{lines: of, desc: prometheus.NewDesc("fairlead_hub_line_losses_total",
+		"How often a cluster was left without its line, and without a goodbye of its agent, since this replica of the hub started.", []string{"cluster"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (l losses) Describe(to chan<- *prometheus.Desc) { to <- l.desc }
+
+// Collect implements prometheus.Collector.
+func (l losses) Collect(to chan<- prometheus.Metric) {
+	for _, state := range l.lines.States() {
+		to <- prometheus.MustNewConstMetric(l.desc, prometheus.CounterValue, float64(state.Losses), state.Cluster)
+	}
 }
 
 // Directions of bytes.

@@ -66,6 +66,16 @@ const (
 	reasonLoop       metav1.StatusReason = "LoopDetected"
 )
 
+// reasons are all for which something is refused.
+func reasons() []metav1.StatusReason {
+	return []metav1.StatusReason{
+		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonMethodNotAllowed,
+		metav1.StatusReasonNotAcceptable, metav1.StatusReasonBadRequest, metav1.StatusReasonConflict, metav1.StatusReasonGone,
+		metav1.StatusReasonTooManyRequests, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonTimeout, metav1.StatusReasonInternalError,
+		reasonBadGateway, reasonLoop,
+	}
+}
+
 // refuse answers with a refusal.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
 	status := metav1.Status{

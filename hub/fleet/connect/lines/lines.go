@@ -56,6 +56,8 @@ type State struct {
 	Lost time.Time
 	// Goodbye says that the agent ended the last line on purpose, as one does that is stopped.
 	Goodbye bool
+	// Losses is how often the cluster was left without a line and without a goodbye, since the hub started.
+	Losses int
 }
 
 // Registry has the lines of all clusters. It may be used from many goroutines; the zero value does not work, see New.
@@ -91,7 +93,7 @@ func (r *Registry) Open(cluster string, client Client, info Info, now time.Time)
 	if !e.state.Up {
 		since = now
 	}
-	e.state = State{Info: info, Cluster: cluster, Up: true, Since: since}
+	e.state = State{Info: info, Cluster: cluster, Up: true, Since: since, Losses: e.state.Losses}
 	r.mu.Unlock()
 	r.tell(cluster)
 	return l
@@ -111,6 +113,9 @@ func (r *Registry) Ended(l *Line, goodbye bool, now time.Time) {
 		e.state.Info = e.open[n-1].Info
 	} else {
 		e.state.Up, e.state.Lost, e.state.Goodbye = false, now, goodbye
+		if !goodbye {
+			e.state.Losses++
+		}
 	}
 	r.mu.Unlock()
 	r.tell(l.Cluster)

@@ -43,15 +43,16 @@ func TestRegistry(t *testing.T) {
 	r.Ended(second, false, at(9))
 	r.Ended(first, true, at(10)) // it is gone already
 	state, _ = r.State("edge-1")
-	g.Expect(state).To(Equal(State{Cluster: "edge-1", Since: at(0), Lost: at(9), Info: Info{Session: "a", Operators: "read"}}))
+	g.Expect(state).To(Equal(State{Cluster: "edge-1", Since: at(0), Lost: at(9), Losses: 1, Info: Info{Session: "a", Operators: "read"}}))
 	g.Expect(r.Newest("edge-1")).To(BeNil())
 
 	third := r.Open("edge-1", idle{}, Info{}, at(20))
 	state, _ = r.State("edge-1")
-	g.Expect(state).To(Equal(State{Cluster: "edge-1", Up: true, Since: at(20)}))
+	g.Expect(state).To(Equal(State{Cluster: "edge-1", Up: true, Since: at(20), Losses: 1}))
 	r.Ended(third, true, at(21))
 	state, _ = r.State("edge-1")
 	g.Expect(state.Goodbye).To(BeTrue())
+	g.Expect(state.Losses).To(Equal(1), "a goodbye is no loss")
 
 	other := r.Open("edge-2", idle{}, Info{}, at(30))
 	g.Expect(r.States()).To(HaveLen(2))
