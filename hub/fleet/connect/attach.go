@@ -86,7 +86,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		refuse(metav1.StatusReasonConflict, 0, "another agent of %s has a line and answers: stop one of them, or, if there should be only one, let the member join again with a new token", name)
 		return
 	case err != nil:
-		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "another agent of %s has had a line a moment ago, and whether it still has one cannot be told: %v", name, err)
+		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(10*time.Second), "another agent of %s has had a line a moment ago, and whether it still has one cannot be told: %v", name, err)
 		return
 	}
 	ping, presence := pingOf(r.Header.Get(contract.LinePingHeader)), s.Presence()

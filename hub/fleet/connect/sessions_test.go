@@ -212,38 +212,36 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	}, patience, "2s").Should(Equal(http.StatusSwitchingProtocols))
 }
 
-// fakeLine is a line whose agent answers as a test says.
+// fakeLine is a line whose agent answers with a status, or with what failed.
 type fakeLine struct {
 	lines.Client
-	answer func(*http.Request) (*http.Response, error)
+	status int
+	fails  error
 	done   chan struct{}
 }
 
-func (l fakeLine) RoundTrip(r *http.Request) (*http.Response, error) { return l.answer(r) }
-func (l fakeLine) Done() <-chan struct{}                             { return l.done }
+func (l fakeLine) Done() <-chan struct{} { return l.done }
+func (l fakeLine) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := errors.Join(l.fails, r.Context().Err()); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: l.status, Body: http.NoBody}, nil
+}
 
 func TestAnAnswerOfAnyKindMeansThatAnAgentIsThere(t *testing.T) {
 	t.Parallel()
 	open, ended := make(chan struct{}), make(chan struct{})
 	close(ended)
-	says := func(status int) func(*http.Request) (*http.Response, error) {
-		return func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: status, Body: io.NopCloser(http.NoBody)}, r.Context().Err()
-		}
-	}
-	fails := func(err error) func(*http.Request) (*http.Response, error) {
-		return func(*http.Request) (*http.Response, error) { return nil, err }
-	}
 	for name, test := range map[string]struct {
 		line fakeLine
 		want bool
 	}{
-		"well":                     {fakeLine{answer: says(http.StatusOK), done: open}, true},
-		"not well":                 {fakeLine{answer: says(http.StatusServiceUnavailable), done: open}, true},
-		"busy":                     {fakeLine{answer: fails(line.ErrFull), done: open}, true},
-		"it refused to be asked":   {fakeLine{answer: fails(errors.New("stream error")), done: open}, true},
-		"its line broke":           {fakeLine{answer: fails(io.ErrUnexpectedEOF), done: ended}, false},
-		"it takes no requests now": {fakeLine{answer: fails(line.ErrLeaving), done: open}, false},
+		"well":                     {fakeLine{status: http.StatusOK, done: open}, true},
+		"not well":                 {fakeLine{status: http.StatusServiceUnavailable, done: open}, true},
+		"busy":                     {fakeLine{fails: line.ErrFull, done: open}, true},
+		"it refused to be asked":   {fakeLine{fails: errors.New("stream error"), done: open}, true},
+		"its line broke":           {fakeLine{fails: io.ErrUnexpectedEOF, done: ended}, false},
+		"it takes no requests now": {fakeLine{fails: line.ErrLeaving, done: open}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
