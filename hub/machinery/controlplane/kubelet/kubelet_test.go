@@ -226,6 +226,44 @@ func TestPortForward(t *testing.T) {
 	}
 }
 
+// slow is a stream on which somebody asks once, and whose writes take so long that whoever does not wait for them is gone.
+type slow struct {
+	asked io.Reader
+	gone  chan struct{}
+	late  bool
+	got   bytes.Buffer
+}
+
+func (s *slow) Read(p []byte) (int, error) { return s.asked.Read(p) }
+
+func (s *slow) Write(p []byte) (int, error) {
+	select {
+	case <-s.gone:
+		s.late = true
+	case <-time.After(100 * time.Millisecond):
+	}
+	return s.got.Write(p)
+}
+
+func (s *slow) Close() error { return nil }
+
+func TestAPortAnswersBeforeItIsClosed(t *testing.T) {
+	t.Parallel()
+	p, _ := serve(t)
+	// It does not end: neither does what comes from somebody who waits for an answer.
+	rest, more := io.Pipe()
+	defer func() { _ = more.Close() }()
+	s := &slow{asked: io.MultiReader(strings.NewReader("GET / HTTP/1.1\r\nHost: web\r\nConnection: close\r\n\r\n"), rest), gone: make(chan struct{})}
+	err := p.PortForward(t.Context(), "shop/web", "", 80, s)
+	close(s.gone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(s.got.String(), "shop/web\n") || s.late {
+		t.Errorf("the port was closed after it had answered %q", s.got.String())
+	}
+}
+
 func TestAContainerStaysInItsDirectory(t *testing.T) {
 	t.Parallel()
 	p := &pods{dir: t.TempDir()}

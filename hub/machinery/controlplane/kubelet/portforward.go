@@ -53,11 +53,19 @@ func serveHTTP(ctx context.Context, stream io.ReadWriteCloser, pod *corev1.Pod) 
 		_, _ = io.Copy(far, stream)
 		_ = far.Close()
 	}()
+	answered := make(chan struct{})
 	go func() {
+		defer close(answered)
 		_, _ = io.Copy(stream, far)
 		_ = stream.Close()
 	}()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+	err := server.Serve(l)
+	_ = near.Close() // if it was never accepted
+	select {         // the stream is reset when this returns, with what was not written to it yet
+	case <-answered:
+	case <-ctx.Done():
+	}
+	if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil
