@@ -116,7 +116,7 @@ const whoAmI = `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectRevi
 
 func TestHostileOperators(t *testing.T) {
 	w := up(t)
-	config := w.config(open, "alice")
+	config := w.config("alice")
 	alice := w.caller(config)
 	review := config.Host + "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 

@@ -54,7 +54,7 @@ func up(t *testing.T) *world {
 			w.MustKubectl(member, "wait", "--for=condition=Ready", "pod/web", "--timeout=120s")
 		}
 		w.applyTo(fleet.HubName, atHub)
-		_, err := w.Run(t.Context(), "agent", "operators", "group:ops,user:alice,user:reader", "--may", "exec,port-forward,write", "--kubeconfig", w.Kubeconfig(open))
+		_, err := w.Run(t.Context(), "agent", "operators", "group:ops,user:alice,user:bob,user:reader", "--may", "exec,port-forward,write", "--kubeconfig", w.Kubeconfig(open))
 		w.G.Expect(err).NotTo(HaveOccurred())
 	})
 	w.awaitLine()
@@ -82,6 +82,7 @@ metadata: {name: operators}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: "fairlead:alice"}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: "fairlead:bob"}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: "fairlead:reader"}
 - {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "fairlead:ops"}
 `
@@ -106,6 +107,7 @@ metadata: {name: reach-edge-1}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reach-edge-1}
 subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -126,7 +128,7 @@ func (w *world) applyTo(name, yaml string) {
 // awaitLine waits until alice reads something of the member that lets operators in.
 func (w *world) awaitLine() {
 	w.T.Helper()
-	config := w.config(open, "alice")
+	config := w.config("alice")
 	caller, err := rest.HTTPClientFor(config)
 	w.G.Expect(err).NotTo(HaveOccurred())
 	w.G.Eventually(func(g Gomega) {
@@ -139,13 +141,13 @@ func (w *world) awaitLine() {
 	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
 }
 
-// config is how a user of the hub reaches a member. The hub's administrator speaks for the user; the API server takes it for the user's
+// config is how a user of the hub reaches the member that lets operators in. The hub's administrator speaks for the user; the API server takes it for the user's
 // word all the same.
-func (w *world) config(member, user string, groups ...string) *rest.Config {
+func (w *world) config(user string, groups ...string) *rest.Config {
 	w.T.Helper()
 	config, err := w.Config(fleet.HubName)
 	w.G.Expect(err).NotTo(HaveOccurred())
-	config.Host += contract.ClusterProxyPath(member)
+	config.Host += contract.ClusterProxyPath(open)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	return config
 }
@@ -203,6 +205,8 @@ type stream struct {
 	out   buffer
 	in    io.WriteCloser
 	ended chan error
+
+	process *os.Process
 }
 
 // start starts a program, and kills it when the test ends.
@@ -214,6 +218,7 @@ func (w *world) start(cmd *exec.Cmd) *stream {
 	s.in, err = cmd.StdinPipe()
 	w.G.Expect(err).NotTo(HaveOccurred())
 	w.G.Expect(cmd.Start()).To(Succeed())
+	s.process = cmd.Process
 	done := make(chan struct{})
 	go func() {
 		s.ended <- cmd.Wait()

@@ -19,7 +19,7 @@ import (
 func TestAMemberJoinsWhereOnlyAProxyMayGoOut(t *testing.T) {
 	w := up(t)
 	args := w.joinArguments("far")
-	way := fleettest.NewProxy(t, map[string]string{hubName + ":443": args[0]})
+	way := fleettest.NewProxy(t, map[string]string{hubName + ":443": args[0]}, 0)
 	state := filepath.Join(t.TempDir(), "state")
 	through := []string{"HTTPS_PROXY=" + way.Address}
 	args[0] = hubName + ":443"

@@ -2,32 +2,46 @@ package fleettest
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Proxy is the only way out: it connects to the names that it knows, and only to port 443.
 type Proxy struct {
 	// Address is for HTTPS_PROXY.
-	Address string
-	targets map[string]string
+	Address  string
+	listener net.Listener
+	targets  map[string]string
+	idle     time.Duration
 
 	mu       sync.Mutex
 	requests []string
+	cut      int
 }
 
-// NewProxy serves until the test ends.
-func NewProxy(t *testing.T, targets map[string]string) *Proxy {
+// NewProxy serves until the test ends. A connection by which nothing passes for as long as idle is cut; 0 is never.
+func NewProxy(t *testing.T, targets map[string]string, idle time.Duration) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := StartProxy(targets, idle)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Address: "http://" + listener.Addr().String(), targets: targets}
-	t.Cleanup(func() { _ = listener.Close() })
+	t.Cleanup(p.Close)
+	return p
+}
+
+// StartProxy is NewProxy outside tests; it serves until Close.
+func StartProxy(targets map[string]string, idle time.Duration) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting a proxy: %w", err)
+	}
+	p := &Proxy{Address: "http://" + listener.Addr().String(), listener: listener, targets: targets, idle: idle}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -37,8 +51,11 @@ func NewProxy(t *testing.T, targets map[string]string) *Proxy {
 			go p.serve(conn)
 		}
 	}()
-	return p
+	return p, nil
 }
+
+// Close takes no more connections; those that are open go on.
+func (p *Proxy) Close() { _ = p.listener.Close() }
 
 func (p *Proxy) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
@@ -62,11 +79,45 @@ func (p *Proxy) serve(conn net.Conn) {
 	}
 	defer func() { _ = out.Close() }()
 	_, _ = io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n")
+	used, stop := p.limit(func() {
+		_ = conn.Close()
+		_ = out.Close()
+	})
+	defer stop()
 	go func() {
-		_, _ = io.Copy(out, reader)
+		_, _ = io.Copy(&watched{out, used}, reader)
 		_ = out.Close()
 	}()
-	_, _ = io.Copy(conn, out)
+	_, _ = io.Copy(&watched{conn, used}, out)
+}
+
+// limit ends a connection by which nothing passes for too long; used says that something did.
+func (p *Proxy) limit(end func()) (used, stop func()) {
+	if p.idle == 0 {
+		return func() {}, func() {}
+	}
+	timer := time.AfterFunc(p.idle, func() {
+		p.mu.Lock()
+		p.cut++
+		p.mu.Unlock()
+		end()
+	})
+	return func() {
+		if timer.Stop() {
+			timer.Reset(p.idle)
+		}
+	}, func() { timer.Stop() }
+}
+
+// watched tells that something was written.
+type watched struct {
+	io.Writer
+	used func()
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.used()
+	return w.Writer.Write(b)
 }
 
 // Seen returns what it was asked for so far: METHOD HOST of each.
@@ -74,4 +125,11 @@ func (p *Proxy) Seen() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.requests...)
+}
+
+// Cut is how many connections it has cut since they were idle.
+func (p *Proxy) Cut() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut
 }
