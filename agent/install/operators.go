@@ -64,7 +64,8 @@ func (i *Installer) IsLegacy(context.Context) (bool, error) {
 	return is.Major == "1" && minor < constrainedMinor, nil
 }
 
-// removeOperators removes what let operators in, but for what is still to be there. The bindings go first.
+// removeOperators removes what let operators in, but for what is still to be there. The bindings go first, and the settings last: while they
+// are there, whoever takes it all back finds that there is something to take back.
 func (i *Installer) removeOperators(ctx context.Context, still []*unstructured.Unstructured) error {
 	stays := map[string]bool{}
 	for _, u := range still {
@@ -76,13 +77,13 @@ func (i *Installer) removeOperators(ctx context.Context, still []*unstructured.U
 		}
 	}
 	for kind, list := range map[string]client.ObjectList{
-		"ClusterRole": &rbacv1.ClusterRoleList{}, "Role": &rbacv1.RoleList{}, "ServiceAccount": &corev1.ServiceAccountList{}, "ConfigMap": &corev1.ConfigMapList{},
+		"ClusterRole": &rbacv1.ClusterRoleList{}, "Role": &rbacv1.RoleList{}, "ServiceAccount": &corev1.ServiceAccountList{},
 	} {
 		if err := i.removeOthers(ctx, kind, list, stays); err != nil {
 			return err
 		}
 	}
-	return nil
+	return i.removeOthers(ctx, "ConfigMap", &corev1.ConfigMapList{}, stays)
 }
 
 func (i *Installer) removeOthers(ctx context.Context, kind string, list client.ObjectList, stays map[string]bool) error {

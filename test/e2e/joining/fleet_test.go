@@ -26,7 +26,7 @@ const hubName = "hub.fairlead.test"
 const member = "edge-1"
 
 // shared is a hub, and a member that has joined.
-var shared = fleettest.Of(fleet.Options{Clusters: 1, Nodes: 1, HubArgs: []string{"--tls-san", hubName}})
+var shared = fleettest.Of(fleet.Options{Clusters: 1, Nodes: 1, UnsafeExec: true, HubArgs: []string{"--tls-san", hubName}})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
