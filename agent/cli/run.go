@@ -159,6 +159,8 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	o.Hub, o.Cluster, o.Trust, o.Traffic = credentials.Config(), credentials.Cluster(), credentials.Trust, credentials.Traffic
 	if f.line {
 		o.Line.Open, o.Line.Certificate = credentials.Attach, credentials.Certificate
+	} else {
+		o.Line.None = "its agent runs with --line=false"
 	}
 	err = credentials.Reinstated(ctx)
 	if err == nil && ctx.Err() == nil {

@@ -84,6 +84,8 @@ type LineOptions struct {
 	Open func(ctx context.Context, path string, header http.Header) (net.Conn, *http.Response, error)
 	// Certificate names the certificate of the moment, and says when it ends.
 	Certificate func() (serial string, notAfter time.Time)
+	// None says why Open is nil, for people at the hub; empty if they are not told.
+	None string
 	// Ping is after how long without a word the hub is asked to look whether the agent is there; 0 leaves that to the hub.
 	Ping time.Duration
 }

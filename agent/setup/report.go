@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"fairlead.dev/agent/journal"
 	"fairlead.dev/agent/status"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/prose"
 )
 
 // hangPatience is for how long an agent may not try to renew its lease at least.
@@ -188,10 +190,37 @@ func (s *hubContact) Report() Report {
 	return out
 }
 
+// noLinePatience is for how long an agent has no line until the hub is told why: lines are opened anew all the time.
+const noLinePatience = time.Minute
+
+// maxNoLine bounds what the hub is told of that, in bytes.
+const maxNoLine = 300
+
+// noLine is why there is no line to the hub; empty if there is one, or if that may not last.
+func (s *hubContact) noLine() string {
+	if s.line == nil {
+		return s.options.Line.None
+	}
+	line, _ := s.line.Now()
+	return whyNoLine(line, s.line.Reason(), s.started, s.clock.Now())
+}
+
+// whyNoLine is a reason for the hub if there has been no line since a minute ago, or since the agent started.
+func whyNoLine(line connect.Line, reason string, started, now time.Time) string {
+	since := line.Lost
+	if since.IsZero() {
+		since = started
+	}
+	if line.Up || now.Sub(since) < noLinePatience {
+		return ""
+	}
+	return prose.Cut(strings.ToValidUTF8(reason, "?"), maxNoLine)
+}
+
 // counted is what the hub is told of the agent itself. The journal may be nil.
 func (s *hubContact) counted(j *journal.Journal) clusterv1alpha1.AgentReport {
 	out := clusterv1alpha1.AgentReport{
-		Started: metav1.NewTime(s.started), DriftRepaired: s.executor.Drifts(), StuckObjects: bounded32(s.executor.Stuck()),
+		Started: metav1.NewTime(s.started), DriftRepaired: s.executor.Drifts(), StuckObjects: bounded32(s.executor.Stuck()), NoLine: s.noLine(),
 	}
 	if j != nil {
 		size := j.Size()

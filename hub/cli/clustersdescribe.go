@@ -124,6 +124,9 @@ func describeAgent(line func(key, format string, args ...any), r *clusterv1alpha
 	const megabyte = 1e6
 	line("Started", "%s ago; restarts that the hub heard of: %d", age(max(now.Sub(r.Started.Time), 0)), r.Restarts)
 	line("Drift", "%d changes in the member put back since then", r.DriftRepaired)
+	if r.NoLine != "" {
+		line("Line", "none: %s", r.NoLine)
+	}
 	if r.StuckObjects > 0 {
 		line("Stuck", "%d deleted objects are held by finalizers", r.StuckObjects)
 	}

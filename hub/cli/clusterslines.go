@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/cli/table"
 	"fairlead.dev/hub/people/pods"
 	"fairlead.dev/hub/people/view/clusters"
@@ -30,10 +31,10 @@ const (
 	remarkColumn    = "REMARK"
 )
 
-// addLines adds what is known of the lines of these clusters to their table; nothing if there are none. A cluster whose line
-// is up was heard from just now, however old its lease is.
+// addLines adds what is known of the lines of these clusters to their table; nothing of a hub that has none. A cluster whose line
+// is up was heard from just now, however old its lease is. Of one without, its agent says why.
 func addLines(t *table.Table, fleet []clusters.Cluster, lines map[string]pods.Line, now time.Time) {
-	if len(lines) == 0 {
+	if lines == nil || len(lines) == 0 && !slices.ContainsFunc(fleet, func(c clusters.Cluster) bool { return noLine(c) != "" }) {
 		return
 	}
 	named := func(name string) int {
@@ -41,11 +42,12 @@ func addLines(t *table.Table, fleet []clusters.Cluster, lines map[string]pods.Li
 	}
 	lag := named(lagColumn)
 	t.Columns = slices.Insert(t.Columns, lag+1, table.Column{Name: lineColumn})
-	operators := named(remarkColumn)
+	operators := named(remarkColumn) // and remarks are behind it
 	t.Columns = slices.Insert(t.Columns, operators, table.Column{Name: operatorsColumn})
 	for i := range t.Rows {
 		line, known := lines[fleet[i].Name]
 		cell := table.Cell{}
+		why := noLine(fleet[i])
 		switch {
 		case known && line.Up:
 			cell = table.Cell{Text: "up " + ago(now, line.Since), Tone: table.Good}
@@ -54,10 +56,23 @@ func addLines(t *table.Table, fleet []clusters.Cluster, lines map[string]pods.Li
 			}
 		case known:
 			cell = table.Cell{Text: "down " + ago(now, line.Lost), Tone: table.Bad}
+		case why != "":
+			cell = table.Cell{Text: "none", Tone: table.Warn}
 		}
 		t.Rows[i] = slices.Insert(t.Rows[i], lag+1, cell)
 		t.Rows[i] = slices.Insert(t.Rows[i], operators, table.Cell{Text: line.Operators})
+		if remark := &t.Rows[i][operators+1]; why != "" && !line.Up {
+			remark.Text = strings.TrimSpace(remark.Text + " No line: " + why + ".")
+		}
 	}
+}
+
+// noLine is why the agent of a cluster says that it has no line to the hub; empty if it does not say.
+func noLine(c clusters.Cluster) string {
+	if c.Report == nil {
+		return ""
+	}
+	return strings.TrimSuffix(prose.OneLine(c.Report.NoLine), ".")
 }
 
 // ago says how long ago a time is that the hub wrote; a dash if it wrote none.

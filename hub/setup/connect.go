@@ -37,7 +37,7 @@ const installEvery = 5 * time.Second
 // serveLines adds the server of lines to the manager: every replica has one.
 func serveLines(ctx context.Context, mgr manager.Manager, o Options, open *allLines) error {
 	if o.Connect == nil {
-		return nil
+		return removeLines(mgr, o)
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(authorizationv1.AddToScheme(scheme), corev1.AddToScheme(scheme), clusterv1alpha1.AddToScheme(scheme)); err != nil {
@@ -68,6 +68,35 @@ func serveLines(ctx context.Context, mgr manager.Manager, o Options, open *allLi
 		return fmt.Errorf("following Clusters: %w", err)
 	}
 	return mgr.Add(runnable{run: func(ctx context.Context) error { return runLines(ctx, o, hub, server) }})
+}
+
+// removeLines has the hub that works remove what one that served lines had the API server forward.
+func removeLines(mgr manager.Manager, o Options) error {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("building the scheme of lines: %w", err)
+	}
+	hub, err := client.New(mgr.GetConfig(), client.Options{Scheme: scheme, HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("making the client of lines: %w", err)
+	}
+	return mgr.Add(runnable{leader: true, run: func(ctx context.Context) error {
+		for {
+			removed, err := connect.Uninstall(ctx, hub)
+			if err == nil {
+				if removed {
+					ctrl.LoggerFrom(ctx).Info("Removed what had the API server forward requests for members, since this hub serves no lines")
+				}
+				return nil
+			}
+			ctrl.LoggerFrom(ctx).Info("Could not remove what has the API server forward requests for members, trying again", "reason", err.Error(), "after", installEvery)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-o.Clock.After(installEvery):
+			}
+		}
+	}})
 }
 
 // runLines serves lines once the API server knows where.

@@ -48,6 +48,8 @@ func ReportDue(reported, next *clusterv1alpha1.AgentReport, every time.Duration)
 	switch {
 	case since < 0: // the clock was put back
 		return true
+	case reported.NoLine != "" && next.NoLine == "": // people would look for a fault that is gone
+		return true
 	case since < every:
 		return false
 	case since < reportsPerTraffic*every:

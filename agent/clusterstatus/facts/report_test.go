@@ -59,6 +59,7 @@ func TestAReportIsSeldomWorthAWrite(t *testing.T) {
 	every := ReportEvery(10 * time.Second)
 	NewWithT(t).Expect(every).To(Equal(5 * time.Minute))
 	drift := func(r *clusterv1alpha1.AgentReport) { r.DriftRepaired++ }
+	noLine := func(r *clusterv1alpha1.AgentReport) { r.NoLine = "refused" }
 	traffic := func(r *clusterv1alpha1.AgentReport) { r.SentBytes++ }
 	cases := map[string]struct {
 		reported *clusterv1alpha1.AgentReport
@@ -74,6 +75,9 @@ func TestAReportIsSeldomWorthAWrite(t *testing.T) {
 		"bytes after an hour":           {agentReport(nil), time.Hour, traffic, true},
 		"the clock was put back":        {agentReport(nil), -time.Hour, nil, true},
 		"the journal cannot be written": {agentReport(nil), every, func(r *clusterv1alpha1.AgentReport) { r.Journal = &clusterv1alpha1.JournalReport{Failing: true} }, true},
+		"there is no line":              {agentReport(nil), every, noLine, true},
+		"there is none, a moment later": {agentReport(nil), every - time.Second, noLine, false},
+		"there is one again":            {agentReport(noLine), time.Second, nil, true},
 		"an object is stuck":            {agentReport(nil), every, func(r *clusterv1alpha1.AgentReport) { r.StuckObjects = 1 }, true},
 	}
 	for name, tc := range cases {

@@ -17,6 +17,7 @@ import (
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/logging"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/fleet/connect/hygiene"
 	"fairlead.dev/hub/fleet/connect/lines"
 	"fairlead.dev/hub/fleet/connect/route"
@@ -52,6 +53,8 @@ type passage struct {
 	incoming *incoming
 	// cut ends the request, for a reason.
 	cut context.CancelCauseFunc
+	// noLine is why the agent says that it has no line; empty if it does not say.
+	noLine string
 }
 
 // proxy sends a request of an operator to the API of a member. The API server has checked that the operator may.
@@ -79,6 +82,9 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request, target route.Targ
 			s.refuse(w, r, refusal{reason: metav1.StatusReasonForbidden, cluster: target.Cluster, message: notAllowed(who.name, "create", target.Cluster)})
 			return
 		}
+	}
+	if report := cluster.Status.Agent; report != nil {
+		p.noLine = prose.OneLine(report.NoLine)
 	}
 	ctx, cut := context.WithCancelCause(r.Context())
 	defer cut(nil)
@@ -169,7 +175,7 @@ func (s *Server) find(p *passage) *refusal {
 			}
 		}
 	}
-	return &refusal{reason: metav1.StatusReasonServiceUnavailable, cluster: cluster, message: s.notConnected(cluster), retry: tooMany}
+	return &refusal{reason: metav1.StatusReasonServiceUnavailable, cluster: cluster, message: s.notConnected(*p), retry: tooMany}
 }
 
 // isLeaving says whether a line takes no more requests.
@@ -184,10 +190,13 @@ func isLeaving(c lines.Client) bool {
 	return false
 }
 
-// notConnected says why nothing can be sent to a cluster.
-func (s *Server) notConnected(cluster string) string {
+// notConnected says why nothing can be sent to a cluster. Its agent knows best; what it says it takes back soon after it has a line again.
+func (s *Server) notConnected(p passage) string {
+	cluster := p.target.Cluster
 	state, known := s.Lines.State(cluster)
 	switch {
+	case p.noLine != "" && (!known || !state.Lost.IsZero()):
+		return fmt.Sprintf("%s is not connected: %s", cluster, p.noLine)
 	case !known:
 		return fmt.Sprintf("%s is not connected: its agent has opened no line since this hub started; look at the agent there, one of a version without lines has none", cluster)
 	case state.Lost.IsZero():

@@ -13,8 +13,11 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -173,12 +176,25 @@ func TestServer(t *testing.T) {
 	_, known := w.server.Lines.State("edge-1")
 	g.Expect(known).To(BeFalse())
 
+	// Why an agent has no line it says in what it reports.
+	silent := &clusterv1alpha1.Cluster{}
+	g.Expect(w.Get(t.Context(), client.ObjectKey{Name: "edge-2"}, silent)).To(Succeed())
+	silent.Status.Agent = &clusterv1alpha1.AgentReport{Time: metav1.Now(), Started: metav1.Now(), NoLine: "its agent runs with --line=false"}
+	g.Expect(w.Status().Update(t.Context(), silent)).To(Succeed())
+	g.Eventually(func() string {
+		return message(admin.do(http.MethodGet, contract.ClusterProxyPath("edge-2"), nil))
+	}, patience, "50ms").Should(ContainSubstring("edge-2 is not connected: its agent runs with --line=false"))
+	g.Expect(w.Get(t.Context(), client.ObjectKey{Name: "edge-2"}, silent)).To(Succeed())
+	silent.Status.Agent.NoLine = ""
+	g.Expect(w.Status().Update(t.Context(), silent)).To(Succeed())
+
 	// An agent that stops says goodbye, and one that has joined anew takes the line of the former.
 	_, _, stop := w.attach("edge-2", "s1", member())
 	stop()
 	g.Eventually(func() bool { s, _ := w.server.Lines.State("edge-2"); return !s.Up && s.Goodbye }, patience, "20ms").Should(BeTrue())
-	stopped := admin.do(http.MethodGet, contract.ClusterProxyPath("edge-2"), nil)
-	g.Expect(message(stopped)).To(ContainSubstring("edge-2 is not connected: its agent was stopped"))
+	g.Eventually(func() string {
+		return message(admin.do(http.MethodGet, contract.ClusterProxyPath("edge-2"), nil))
+	}, patience, "50ms").Should(ContainSubstring("edge-2 is not connected: its agent was stopped"))
 	_, ended, _ = w.attach("edge-2", "s2", member())
 	anew := &clusterv1alpha1.Cluster{}
 	g.Expect(w.Get(t.Context(), client.ObjectKey{Name: "edge-2"}, anew)).To(Succeed())
@@ -186,4 +202,24 @@ func TestServer(t *testing.T) {
 	g.Expect(w.Update(t.Context(), anew)).To(Succeed())
 	g.Eventually(ended, patience).Should(Receive())
 	g.Expect(w.Delete(t.Context(), anew)).To(Succeed())
+
+	// A hub that serves no lines takes away what had the API server forward requests, but nothing of somebody else's.
+	api := &unstructured.Unstructured{}
+	api.SetAPIVersion("apiregistration.k8s.io/v1")
+	api.SetKind("APIService")
+	key := client.ObjectKey{Name: contract.ConnectVersion + "." + contract.ConnectGroup}
+	mark := func(value string) {
+		g.Expect(w.Get(t.Context(), key, api)).To(Succeed())
+		api.SetLabels(map[string]string{contract.SystemLabel: value})
+		g.Expect(w.Update(t.Context(), api)).To(Succeed())
+	}
+	mark("false")
+	g.Expect(Uninstall(t.Context(), w)).To(BeFalse())
+	mark(contract.LabelTrue)
+	g.Expect(Uninstall(t.Context(), w)).To(BeTrue())
+	g.Expect(w.Get(t.Context(), key, api)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	for name, left := range map[string]client.Object{EmbeddedService: &corev1.Service{}, certificateSecret: &corev1.Secret{}} {
+		g.Expect(w.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, left)).To(MatchError(apierrors.IsNotFound, "IsNotFound"), name)
+	}
+	g.Expect(Uninstall(t.Context(), w)).To(BeFalse(), "there is nothing any more")
 }

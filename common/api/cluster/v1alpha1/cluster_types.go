@@ -376,6 +376,13 @@ type AgentReport struct {
 	// +optional
 	Journal *JournalReport `json:"journal,omitempty"`
 
+	// NoLine says why the agent keeps no line to the hub open, over which operators would reach the
+	// member: that it was told not to, or why none could be opened for a minute. It is empty while
+	// there is one, and of an agent that does not say.
+	// +optional
+	// +kubebuilder:validation:MaxLength=300
+	NoLine string `json:"noLine,omitempty"`
+
 	// SentBytes counts what the agent's process sent to the hub since it started, TLS included.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
