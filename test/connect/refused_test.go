@@ -36,6 +36,7 @@ func TestWhoIsRefusedIsToldByWhom(t *testing.T) {
 		"who reads Secrets, which the owner did not allow": {
 			open, "alice", []string{"get", "secrets"}, "owner",
 		},
+		"whom hub and owner let pass, and RBAC of the member does not": {open, "carol", []string{"get", "pods"}, `User "fairlead:carol" cannot list resource "pods"`},
 		"the administrator of the hub, where the owner lets nobody in": {closed, "", pods, "owner"},
 	} {
 		t.Run(name, func(t *testing.T) {

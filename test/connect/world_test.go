@@ -54,7 +54,7 @@ func up(t *testing.T) *world {
 			w.MustKubectl(member, "wait", "--for=condition=Ready", "pod/web", "--timeout=120s")
 		}
 		w.applyTo(fleet.HubName, atHub)
-		_, err := w.Run(t.Context(), "agent", "operators", "group:ops,user:alice,user:bob,user:reader", "--may", "exec,port-forward,write", "--kubeconfig", w.Kubeconfig(open))
+		_, err := w.Run(t.Context(), "agent", "operators", "group:ops,user:alice,user:bob,user:reader,user:carol", "--may", "exec,port-forward,write", "--kubeconfig", w.Kubeconfig(open))
 		w.G.Expect(err).NotTo(HaveOccurred())
 	})
 	w.awaitLine()
@@ -109,6 +109,7 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
