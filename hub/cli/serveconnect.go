@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/hub/fleet/connect"
+	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/setup"
 )
 
@@ -26,11 +27,14 @@ type connectFlags struct {
 }
 
 func (f *connectFlags) add(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.enabled, "connect", true, "let agents open lines, through which operators reach into members; with --kubeconfig only if --connect-service is given, with --etcd-servers only if --connect-bind-address has a port")
-	fs.StringVar(&f.address, "connect-bind-address", "127.0.0.1:0", "address on which the hub listens for what the API server forwards for members; with --etcd-servers the port is the same on all machines, with --connect-service the Service must lead here")
+	fs.BoolVar(&f.enabled, "connect", true, "let agents open lines, through which operators reach into members; with --kubeconfig only if --connect-service is given")
+	fs.StringVar(&f.address, "connect-bind-address", "127.0.0.1:0", "address on which the hub listens for what the API server forwards for members; with --connect-service the Service must lead here")
 	fs.StringVar(&f.service, "connect-service", "", "NAMESPACE/NAME:PORT of the Service by which the API server of --kubeconfig finds that address")
 	f.peers.add(fs)
 }
+
+// sharedPort is the port of the Service by which the embedded APIs of several machines find their hubs.
+const sharedPort = 443
 
 // complete fills in what is not given, and says what is wrong.
 func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) error {
@@ -38,14 +42,19 @@ func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) er
 		if f.service != "" {
 			return errors.New("--connect-service is for --kubeconfig: the embedded API finds the hub by itself")
 		}
-		// The APIs of all machines are told one port, and each looks for it on its own machine.
-		if _, port, err := net.SplitHostPort(f.address); sharesEtcd && f.enabled && (err != nil || port == "0") {
-			if fs.Changed("connect") {
-				return errors.New("--connect with --etcd-servers needs --connect-bind-address 127.0.0.1:PORT, with the same port on all machines")
-			}
-			f.enabled = false
-		}
 		f.place = connect.Place{Namespace: metav1.NamespaceSystem, Name: connect.EmbeddedService, Loopback: true}
+		if sharesEtcd {
+			// The APIs of all machines are told one Service, which means the hub of its own machine to each. Its port is no
+			// machine's; one that was given is that of hubs of before, whose APIs go by it.
+			f.place.Port = sharedPort
+			if _, port, err := net.SplitHostPort(f.address); err == nil && port != "0" {
+				number, err := strconv.ParseUint(port, 10, 16)
+				if err != nil {
+					return fmt.Errorf("--connect-bind-address %q has no port that is a number", f.address)
+				}
+				f.place.Port = int32(number)
+			}
+		}
 		return nil
 	}
 	if f.service == "" {
@@ -69,7 +78,7 @@ func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) er
 }
 
 // options are those of the hub; nil serves no lines.
-func (f *connectFlags) options() *setup.ConnectOptions {
+func (f *connectFlags) options(dataDir string) *setup.ConnectOptions {
 	if !f.enabled {
 		return nil
 	}
@@ -77,5 +86,9 @@ func (f *connectFlags) options() *setup.ConnectOptions {
 	if err != nil {
 		replica = "hub" // it is for people
 	}
-	return &setup.ConnectOptions{BindAddress: f.address, Service: f.place, Replica: replica, Peers: f.peers.options()}
+	out := &setup.ConnectOptions{BindAddress: f.address, Service: f.place, Replica: replica, Peers: f.peers.options()}
+	if f.place.Loopback {
+		out.AddressFile = apiserver.LinesAddressFile(dataDir)
+	}
+	return out
 }

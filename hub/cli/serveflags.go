@@ -321,7 +321,7 @@ func (f *serveFlags) options(env Environment) setup.Options {
 		MetricsBindAddress:        f.metricsAddress,
 		HealthProbeBindAddress:    f.probeAddress,
 		LeaderElection:            f.leaderElect,
-		Connect:                   f.connect.options(),
+		Connect:                   f.connect.options(f.dataDir),
 		Clock:                     env.Clock,
 	}
 }

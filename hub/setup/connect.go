@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/atomicfile"
 	"fairlead.dev/hub/fleet/connect"
 )
 
@@ -25,6 +26,8 @@ type ConnectOptions struct {
 	BindAddress string
 	// Service is where an API server finds that. A Service on this machine is made, and has the port on which the hub listens.
 	Service connect.Place
+	// AddressFile is where an embedded API reads at what address the hub of its machine listens; empty for any other API.
+	AddressFile string
 	// Replica is the name of this replica of the hub where there are no others.
 	Replica string
 	// Peers say how the replicas of the hub find each other; nil if each is to know its own lines only.
@@ -107,8 +110,13 @@ func runLines(ctx context.Context, o Options, hub client.Client, server *connect
 		return fmt.Errorf("listening for the API server: %w", err)
 	}
 	place := o.Connect.Service
-	if at, ok := l.Addr().(*net.TCPAddr); ok && place.Loopback {
+	if at, ok := l.Addr().(*net.TCPAddr); ok && place.Loopback && place.Port == 0 {
 		place.Port = int32(at.Port)
+	}
+	if file := o.Connect.AddressFile; file != "" {
+		if err := atomicfile.Write(file, []byte(l.Addr().String()+"\n")); err != nil {
+			return errors.Join(fmt.Errorf("telling the embedded API where the hub listens: %w", err), l.Close())
+		}
 	}
 	for {
 		pair, err := connect.Install(ctx, hub, place, o.Clock.Now())

@@ -97,6 +97,7 @@ func (e *etcd) flags() []string {
 	return []string{
 		"--etcd-servers=" + strings.Join(e.client, ","), "--etcd-cafile=" + e.file("ca.crt"),
 		"--etcd-certfile=" + e.file("etcd.crt"), "--etcd-keyfile=" + e.file("etcd.key"),
+		"--peer-bind-address=127.0.0.1:0", // all machines are this one
 	}
 }
 

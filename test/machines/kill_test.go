@@ -41,6 +41,7 @@ func TestAHubOnTwoMachines(t *testing.T) {
 	w := newWorld(t)
 	w.strangersAreRefused()
 	w.aHubAndAMemberOfTheEtcdAreKilled()
+	w.aMemberIsReachedThroughEitherMachine()
 	w.aMachineHangs()
 	w.theEtcdLosesItsMajority()
 	w.keysAndAuthorityAreExchanged()

@@ -129,6 +129,30 @@ func (w *world) clonedAgent(ctx context.Context, hub client.Reader) {
 	g.Expect(w.Kill(ctx, clone)).To(Succeed())
 }
 
+// aMemberIsReachedThroughEitherMachine asks each of two hubs that share an etcd, of which the agent has its line with one. Each of their
+// APIs finds the hub of its own machine.
+func (w *world) aMemberIsReachedThroughEitherMachine() {
+	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
+	w.standsBy(fleet.HubName)
+	listens := map[string]string{}
+	for _, name := range []string{fleet.HubName, second} {
+		config, err := w.Config(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		clientset, err := kubernetes.NewForConfig(config)
+		g.Expect(err).NotTo(HaveOccurred())
+		w.eventually(func(g Gomega) {
+			isAnswered(ctx, g, clientset)
+			g.Expect(holder(ctx, g, clientset)).NotTo(BeEmpty())
+			g.Expect(lineOf(ctx, g, clientset).Status.Presence).To(Equal(contract.LineIsPresence), "the one that works knows of it")
+			address, err := os.ReadFile(filepath.Join(w.dataDir(name), "run", "connect.address"))
+			g.Expect(err).NotTo(HaveOccurred())
+			listens[name] = string(address)
+		})
+		t.Logf("the line is at %s, as %s says", holder(ctx, g, clientset), name)
+	}
+	g.Expect(listens[second]).NotTo(Equal(listens[fleet.HubName]))
+}
+
 // newReplicas starts a Kubernetes API, and returns what starts a hub against it and a member.
 func newReplicas(t *testing.T, name string) (w *world, api *cluster.Cluster, serve func(hub string, more ...string)) {
 	t.Helper()

@@ -110,6 +110,12 @@ func (e Embedded) args() []string {
 	return append(args, e.Flags...)
 }
 
+// LinesAddressFile is the file of a data directory in which the embedded API reads where the hub of its machine listens for
+// what is for members.
+func LinesAddressFile(dataDir string) string {
+	return filepath.Join(dataDir, "run", "connect.address")
+}
+
 // PassedFlags adds the flags that the program takes as they are to a set, with the names that
 // they have in kube-apiserver.
 func PassedFlags(fs *pflag.FlagSet) {

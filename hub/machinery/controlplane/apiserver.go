@@ -75,6 +75,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
 		return err
 	}
 	copySparingly(config)
+	findHub(config)
 	completed, err := config.Complete()
 	if err != nil {
 		return fmt.Errorf("completing the configuration: %w", err)
