@@ -298,8 +298,8 @@ bench-rollout: build ## Measure a staged rollout to CLUSTERS (1000) hollow clust
 	@go run ./test/bench/fleet --scenes rollout --sizes 1 --bindings 10 --agents $(CLUSTERS) --silent $(SILENT)
 
 .PHONY: bench-connect
-bench-connect: build ## Measure requests, logs, idle lines, streams and a restart of the hub with LINES (500) lines, beside their bars
-	@go run ./test/bench/connect --lines $(or $(LINES),500)
+bench-connect: build ## Measure requests, logs, copies, idle lines, streams and a restart of the hub with LINES (500) lines, beside their bars; SILENCE (10m) adds commands that say nothing
+	@go run ./test/bench/connect --lines $(or $(LINES),500) $(if $(SILENCE),--scenes latency$(,)throughput$(,)copy$(,)unsent$(,)idle$(,)streams$(,)restart$(,)silence --silence $(SILENCE))
 
 .PHONY: bench-wan
 bench-wan: build ## Measure an agent on a ship's line: 600 ms, 128 kbit/s, 2 % loss (takes half an hour)

@@ -1,6 +1,6 @@
 // Command connect measures what the way of operators into members costs, beside what was promised of it: how long a request
-// takes through a line and without, how many bytes pass, what idle lines and open streams take of memory, and how soon lines
-// are back when their hub was restarted.
+// takes through a line and without, how many bytes pass, whether big files arrive as they were, what idle lines and open streams take of
+// memory, how soon lines are back when their hub was restarted, and, if asked, whether commands bear a long silence behind a proxy.
 //
 // One member is real, with an API server, a kubelet that answers logs, and an agent. The other lines are of hollow agents
 // in this process, which answer each request themselves. All share the machine. What idle lines take of the hub and its API server is
@@ -31,6 +31,7 @@ import (
 // options are what the flags say.
 type options struct {
 	lines, requests, megabytes int
+	silence                    time.Duration
 	scenes                     []string
 	bin, profiles              string
 }
@@ -55,14 +56,15 @@ func run(ctx context.Context) (bool, error) {
 	f.IntVar(&o.lines, "lines", 500, "lines of hollow agents")
 	f.IntVar(&o.requests, "requests", 1000, "requests whose time is taken")
 	f.IntVar(&o.megabytes, "megabytes", 200, "size of the log that is read")
-	f.StringSliceVar(&o.scenes, "scenes", []string{"latency", "throughput", "idle", "streams", "restart"}, "what to measure; streams and restart need idle")
+	f.DurationVar(&o.silence, "silence", barSilence*time.Minute, "how long exec says nothing in the scene silence")
+	f.StringSliceVar(&o.scenes, "scenes", []string{"latency", "throughput", "copy", "unsent", "idle", "streams", "restart"}, "what to measure; streams and restart need idle, and silence is one more, which takes its time")
 	f.StringVar(&o.profiles, "profiles", "", "directory to which the profiles of hub and API server are written, before idle lines are opened and after")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	if err := f.Parse(os.Args[1:]); err != nil {
 		return false, err
 	}
-	if o.lines < streamLines || o.requests < 1 || o.megabytes < 1 {
-		return false, fmt.Errorf("--lines %d must be %d or more, --requests %d and --megabytes %d positive", o.lines, streamLines, o.requests, o.megabytes)
+	if o.lines < streamLines || o.requests < 1 || o.megabytes < 1 || o.silence <= 0 {
+		return false, fmt.Errorf("--lines %d must be %d or more, --requests %d, --megabytes %d and --silence %s positive", o.lines, streamLines, o.requests, o.megabytes, o.silence)
 	}
 	ctrl.SetLogger(logr.Discard())
 	logging.Quiet()
@@ -77,9 +79,12 @@ func run(ctx context.Context) (bool, error) {
 	}{
 		{"latency", s.latency},
 		{"throughput", s.throughput},
+		{"copy", s.copies},
+		{"unsent", s.unsent},
 		{"idle", s.idle},
 		{"streams", s.streams},
 		{"restart", s.restart},
+		{"silence", s.silent},
 	} {
 		if !slices.Contains(o.scenes, scene.name) {
 			continue

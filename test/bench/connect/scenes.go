@@ -29,6 +29,8 @@ const (
 	barStreamsHub        = 100   // MB of the hub for all streams
 	barStreamAgent       = 64    // kB of the agent for a stream
 	barBack              = 60    // seconds until all lines are back
+	barUnsent            = 65    // seconds until a body is refused that does not come
+	barSilence           = 10    // minutes that a command may say nothing
 	streamLines          = 10
 	streamsOfALine       = 100
 	streamsOfAUser       = 20

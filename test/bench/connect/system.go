@@ -53,7 +53,7 @@ func start(ctx context.Context, o options) (*system, func(), error) {
 		return nil, down, fmt.Errorf("making a directory: %w", err)
 	}
 	f, err := fleet.New(fleet.Options{
-		Bin: o.bin, Dir: dir, Clusters: 1, Nodes: 1, UnsafeExec: true, HubArgs: []string{"--profiling"}, Report: progress,
+		Bin: o.bin, Dir: dir, Clusters: 1, Nodes: 1, UnsafeExec: true, HubArgs: []string{"--profiling", "--tls-san", hubName}, Report: progress,
 	})
 	if err != nil {
 		return nil, down, err
@@ -87,7 +87,9 @@ func (s *system) prepare(ctx context.Context) error {
 	}
 	s.way = rest.CopyConfig(s.hub)
 	s.way.Host += contract.ClusterProxyPath(member)
-	if !slices.Contains(s.scenes, "latency") && !slices.Contains(s.scenes, "throughput") {
+	if !slices.ContainsFunc(s.scenes, func(scene string) bool {
+		return slices.Contains([]string{"latency", "throughput", "copy", "unsent", "silence"}, scene)
+	}) {
 		return s.join(ctx) // the member has nothing to do
 	}
 	if err := s.letIn(ctx); err != nil {
@@ -116,7 +118,7 @@ func (s *system) letIn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects, err := manifest.OperatorObjects(manifest.Operators{Who: []string{"user:admin"}, May: []string{"exec"}})
+	objects, err := manifest.OperatorObjects(manifest.Operators{Who: []string{"user:admin"}, May: []string{"exec", "write"}})
 	if err != nil {
 		return err
 	}
