@@ -144,12 +144,12 @@ func (w *world) awaitLine() {
 
 // config is how a user of the hub reaches the member that lets operators in. The hub's administrator speaks for the user; the API server takes it for the user's
 // word all the same.
-func (w *world) config(user string, groups ...string) *rest.Config {
+func (w *world) config(user string) *rest.Config {
 	w.T.Helper()
 	config, err := w.Config(fleet.HubName)
 	w.G.Expect(err).NotTo(HaveOccurred())
 	config.Host += contract.ClusterProxyPath(open)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	return config
 }
 
