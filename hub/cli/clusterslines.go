@@ -44,10 +44,10 @@ func addLines(t *table.Table, fleet []clusters.Cluster, lines map[string]pods.Li
 	t.Columns = slices.Insert(t.Columns, lag+1, table.Column{Name: lineColumn})
 	operators := named(remarkColumn) // and remarks are behind it
 	t.Columns = slices.Insert(t.Columns, operators, table.Column{Name: operatorsColumn})
-	for i := range t.Rows {
-		line, known := lines[fleet[i].Name]
+	for i, c := range fleet { // the table has a row for each
+		line, known := lines[c.Name]
 		cell := table.Cell{}
-		why := noLine(fleet[i])
+		why := noLine(c)
 		switch {
 		case known && line.Up:
 			cell = table.Cell{Text: "up " + ago(now, line.Since), Tone: table.Good}
