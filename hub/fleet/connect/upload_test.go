@@ -82,7 +82,7 @@ func TestUploads(t *testing.T) {
 		g.Expect(exec(user).StatusCode).To(Equal(http.StatusSwitchingProtocols)) //nolint:bodyclose // What upgrades ends with its connection.
 		if i == most.User-1 {
 			g.Expect(refused(exec(user))).To(Equal( //nolint:bodyclose // refused closes it.
-				"u0 has 10 commands, port-forwards and uploads open to edge-uploads, and a user may have 10: end one, or wait"))
+				"u0 has 20 streams open to edge-uploads, and a user may have 20: end one, or wait"))
 		}
 	}
 	g.Expect(refused(exec("u9"))).To(Equal( //nolint:bodyclose // refused closes it.

@@ -20,7 +20,7 @@ func Requests() Limits { return Limits{Line: 100, User: 64, Hub: 1000} }
 
 // Uploads are the limits of what is sent to members: upgrades, and requests with a body, until they end. An agent has places for
 // 30 of these on a line, of which the hub keeps two for its own requests.
-func Uploads() Limits { return Limits{Line: 28, User: 10, Hub: 1000} }
+func Uploads() Limits { return Limits{Line: 28, User: 20, Hub: 1000} }
 
 // Counter counts what is open. It may be used from many goroutines.
 type Counter struct {
