@@ -82,7 +82,7 @@ func TestFollowingLogs(t *testing.T) {
 	var mu sync.Mutex
 	var lines, said []string
 	logs := pods.Logs{
-		Members: membersOf(t, s), App: web(), Options: pods.LogOptions{Follow: true}, Clock: clock.RealClock{},
+		Members: membersOf(t, s), App: web(), Options: pods.LogOptions{Follow: true}, Clock: hurried{began: time.Now()},
 		Line: func(l pods.LogLine) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -131,6 +131,22 @@ func TestFollowingLogs(t *testing.T) {
 }
 
 // TestFollowingLogsWhereTheApplicationGoes: it is moved to edge-1, away again, and back.
+// hurried is a clock on which ten seconds pass in one.
+type hurried struct {
+	clock.RealClock
+
+	began time.Time
+}
+
+// Now implements clock.PassiveClock.
+func (h hurried) Now() time.Time { return h.began.Add(10 * time.Since(h.began)) }
+
+// Since implements clock.PassiveClock.
+func (h hurried) Since(at time.Time) time.Duration { return h.Now().Sub(at) }
+
+// NewTimer implements clock.Clock.
+func (h hurried) NewTimer(span time.Duration) clock.Timer { return h.RealClock.NewTimer(span / 10) }
+
 func TestFollowingLogsWhereTheApplicationGoes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -142,7 +158,7 @@ func TestFollowingLogsWhereTheApplicationGoes(t *testing.T) {
 	var failure error
 	tail := int64(0)
 	logs := pods.Logs{
-		Members: membersOf(t, s), App: web(), Options: pods.LogOptions{Follow: true, Tail: &tail}, Clock: clock.RealClock{},
+		Members: membersOf(t, s), App: web(), Options: pods.LogOptions{Follow: true, Tail: &tail}, Clock: hurried{began: time.Now()},
 		Line: func(l pods.LogLine) error {
 			mu.Lock()
 			defer mu.Unlock()
