@@ -299,7 +299,7 @@ bench-rollout: build ## Measure a staged rollout to CLUSTERS (1000) hollow clust
 
 .PHONY: bench-connect
 bench-connect: build ## Measure requests, logs, copies, idle lines, streams and a restart of the hub with LINES (500) lines, beside their bars; SILENCE (10m) adds commands that say nothing
-	@go run ./test/bench/connect --lines $(or $(LINES),500) $(if $(SILENCE),--scenes latency$(,)throughput$(,)copy$(,)unsent$(,)idle$(,)streams$(,)restart$(,)silence --silence $(SILENCE))
+	@go run ./test/bench/connect --lines $(or $(LINES),500) $(if $(SILENCE),--silence $(SILENCE))
 
 .PHONY: bench-wan
 bench-wan: build ## Measure an agent on a ship's line: 600 ms, 128 kbit/s, 2 % loss (takes half an hour)

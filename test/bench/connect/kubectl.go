@@ -109,7 +109,7 @@ func (s *system) silent(ctx context.Context) error {
 		return err
 	}
 	progress("the proxy cut %d connections that were idle, and was asked for %d", way.Cut(), len(way.Seen()))
-	s.bars.least("exec goes on by SPDY and by WebSocket after a silence, behind a proxy that cuts after 60 s", s.silence.Minutes(), min(s.silence.Minutes(), barSilence), "min")
+	s.bars.least("exec goes on by SPDY and by WebSocket after a silence, behind a proxy that cuts after 60 s", s.silence.Minutes(), barSilence, "min")
 	return nil
 }
 

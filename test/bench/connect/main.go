@@ -56,15 +56,18 @@ func run(ctx context.Context) (bool, error) {
 	f.IntVar(&o.lines, "lines", 500, "lines of hollow agents")
 	f.IntVar(&o.requests, "requests", 1000, "requests whose time is taken")
 	f.IntVar(&o.megabytes, "megabytes", 200, "size of the log that is read")
-	f.DurationVar(&o.silence, "silence", barSilence*time.Minute, "how long exec says nothing in the scene silence")
-	f.StringSliceVar(&o.scenes, "scenes", []string{"latency", "throughput", "copy", "unsent", "idle", "streams", "restart"}, "what to measure; streams and restart need idle, and silence is one more, which takes its time")
+	f.DurationVar(&o.silence, "silence", 0, "how long exec says nothing in one more scene, silence; 0 leaves it out")
+	f.StringSliceVar(&o.scenes, "scenes", []string{"latency", "throughput", "copy", "unsent", "idle", "streams", "restart"}, "what to measure; streams and restart need idle")
 	f.StringVar(&o.profiles, "profiles", "", "directory to which the profiles of hub and API server are written, before idle lines are opened and after")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	if err := f.Parse(os.Args[1:]); err != nil {
 		return false, err
 	}
-	if o.lines < streamLines || o.requests < 1 || o.megabytes < 1 || o.silence <= 0 {
-		return false, fmt.Errorf("--lines %d must be %d or more, --requests %d, --megabytes %d and --silence %s positive", o.lines, streamLines, o.requests, o.megabytes, o.silence)
+	if o.lines < streamLines || o.requests < 1 || o.megabytes < 1 || o.silence < 0 {
+		return false, fmt.Errorf("--lines %d must be %d or more, --requests %d, --megabytes %d positive and --silence %s not negative", o.lines, streamLines, o.requests, o.megabytes, o.silence)
+	}
+	if o.silence > 0 {
+		o.scenes = append(o.scenes, "silence")
 	}
 	ctrl.SetLogger(logr.Discard())
 	logging.Quiet()
