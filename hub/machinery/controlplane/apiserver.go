@@ -18,9 +18,10 @@ import (
 
 	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/authorizer"
+	"fairlead.dev/hub/machinery/controlplane/compression"
 	"fairlead.dev/hub/machinery/controlplane/heap"
+	"fairlead.dev/hub/machinery/controlplane/hijack"
 	"fairlead.dev/hub/machinery/controlplane/revocation"
-	"fairlead.dev/hub/machinery/controlplane/upgrades"
 )
 
 // newAPIServer returns the command kube-apiserver, whose own takes no handlers of others.
@@ -75,6 +76,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
 		return err
 	}
 	copySparingly(config)
+	compressOnDemand(config)
 	findHub(config)
 	completed, err := config.Complete()
 	if err != nil {
@@ -124,7 +126,17 @@ func copySparingly(config *app.Config) {
 	front := config.Aggregator.GenericConfig
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
-		return build(upgrades.Handler(handler, opensLine), c)
+		return build(hijack.Handler(handler, opensLine), c)
+	}
+}
+
+// compressOnDemand has answers compressed, watches too, for whoever prefers that. All requests come through the
+// aggregator's handlers.
+func compressOnDemand(config *app.Config) {
+	front := config.Aggregator.GenericConfig
+	build := front.BuildHandlerChainFunc
+	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
+		return build(compression.Handler(handler), c)
 	}
 }
 

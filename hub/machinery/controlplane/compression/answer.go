@@ -1,0 +1,152 @@
+package compression
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"mime"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+const (
+	// level is the least that finds all of what was sent before, also where it is hardly compressible otherwise.
+	level = 2
+	// worthwhile is from how many bytes an answer on is compressed that is no watch.
+	worthwhile = 256
+	// keepUpTo bounds the buffers that are kept for others.
+	keepUpTo = 256 << 10
+
+	contentEncoding = "Content-Encoding"
+	contentLength   = "Content-Length"
+)
+
+var (
+	// head is that of a file of gzip without a name and a time.
+	head = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff} //nolint:gochecknoglobals // It is constant.
+	// last is the last block of deflate, which is empty.
+	last = []byte{3, 0} //nolint:gochecknoglobals // It is constant.
+	// secretKind is in whatever has a Secret, as the server encodes it.
+	secretKind = []byte(`"kind":"Secret"`) //nolint:gochecknoglobals // It is constant.
+	// buffers have what waits for the network.
+	buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }} //nolint:gochecknoglobals // A pool is of use only if shared.
+)
+
+// answer is one that may be compressed. One goroutine writes it.
+type answer struct {
+	http.ResponseWriter
+
+	compressors *compressors
+	watch       bool
+	history     history
+
+	// status is that of the header, 0 if it was not written; sent says that it went out.
+	status int
+	sent   bool
+	// compressed says that what follows the header is, begun that head went out, and json that events can be told apart.
+	compressed, begun, json bool
+	sum, size               uint32
+}
+
+// Unwrap implements responsewriter.UserProvidedDecorator.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter. Whether what follows is worth it is known when it comes.
+func (a *answer) WriteHeader(status int) {
+	switch {
+	case status < http.StatusOK:
+		a.ResponseWriter.WriteHeader(status)
+	case a.status == 0:
+		a.status = status
+	}
+}
+
+// Flush implements http.Flusher.
+func (a *answer) Flush() {
+	a.sendHeader(a.watch)
+	_ = http.NewResponseController(a.ResponseWriter).Flush() // whoever asks whether it can was told by the wrapper
+}
+
+// Write implements http.ResponseWriter. Of a watch it is called for each event.
+func (a *answer) Write(p []byte) (int, error) {
+	a.sendHeader(a.watch || len(p) >= worthwhile)
+	if !a.compressed {
+		return a.ResponseWriter.Write(p)
+	}
+	out := buffers.Get().(*bytes.Buffer) //nolint:errcheck,forcetypeassert // The pool has nothing else.
+	defer func() {
+		if out.Cap() <= keepUpTo {
+			out.Reset()
+			buffers.Put(out)
+		}
+	}()
+	a.begin(out)
+	a.sum = crc32.Update(a.sum, crc32.IEEETable, p)
+	a.size += uint32(len(p)) //nolint:gosec // It counts modulo 2^32, as gzip does.
+	if a.watch && a.json {
+		a.history.next(p, bytes.Contains(p, secretKind), func(history []byte) { a.compressors.compress(out, history, p) })
+	} else {
+		a.compressors.compress(out, nil, p)
+	}
+	if _, err := a.ResponseWriter.Write(out.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// sendHeader sends the header, unless it was sent, and decides by it and by what follows.
+func (a *answer) sendHeader(worth bool) {
+	if a.sent {
+		return
+	}
+	a.sent = true
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	header := a.Header()
+	if a.compressed = worth && allowed(a.status, header); a.compressed {
+		mediaType, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+		a.json = mediaType == "application/json"
+		header.Set(contentEncoding, gzipCoding)
+		header.Del(contentLength)
+		if !slices.Contains(header.Values("Vary"), "Accept-Encoding") {
+			header.Add("Vary", "Accept-Encoding")
+		}
+	}
+	a.ResponseWriter.WriteHeader(a.status)
+}
+
+// allowed says whether an answer may be sent in another form than it was made in.
+func allowed(status int, header http.Header) bool {
+	switch status {
+	case http.StatusNoContent, http.StatusNotModified, http.StatusPartialContent:
+		return false
+	}
+	return header.Get(contentEncoding) == "" && header.Get("ETag") == ""
+}
+
+func (a *answer) begin(out *bytes.Buffer) {
+	if !a.begun {
+		a.begun = true
+		out.Write(head)
+	}
+}
+
+// finish ends the answer, so that the client knows that it has all of it.
+func (a *answer) finish() {
+	if !a.sent {
+		if a.status != 0 {
+			a.sendHeader(false)
+		}
+		return
+	}
+	if !a.compressed {
+		return
+	}
+	var out bytes.Buffer
+	a.begin(&out)
+	out.Write(last)
+	_ = binary.Write(&out, binary.LittleEndian, [2]uint32{a.sum, a.size})
+	_, _ = a.ResponseWriter.Write(out.Bytes()) // whoever is gone needs no end
+}
