@@ -259,6 +259,12 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 	g.Expect(w.direct(t, rest.ImpersonationConfig{UserName: "fairlead:alice", Groups: []string{"system:masters"}}, "GET "+pods)).To(Equal(forbidden))
 	g.Expect(w.installer.IsLegacy(t.Context())).To(BeFalse(), "that of this member is newer")
 
+	// Of rules that cannot be written none is: those of before hold, and whoever said them hears why.
+	err = w.installer.LetIn(t.Context(), manifest.Operators{Who: []string{"user:mallory"}, In: []string{"nowhere"}}, func(step string) { t.Error(step) })
+	g.Expect(err).To(MatchError(ContainSubstring("namespace nowhere, which is not in this cluster")))
+	expect(http.StatusOK, "GET "+pods, "alice", "ops")
+	expect(forbidden, "GET "+pods, "mallory")
+
 	// Off takes all of it away, the account and with it its tokens too.
 	account := w.account(t, alice)
 	w.allow(t, manifest.Operators{})

@@ -20,9 +20,9 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"fairlead.dev/agent/access/headers"
 	"fairlead.dev/agent/access/rules"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/line/headers"
 	"fairlead.dev/common/prose"
 )
 
@@ -49,7 +49,8 @@ type Handler struct {
 	streams  streams
 	changes  *record
 	reads    *record
-	used     atomic.Int64 // when the last request came, in nanoseconds
+	large    chan struct{} // as many places as there may be large objects held
+	used     atomic.Int64  // when the last request came, in nanoseconds
 	summary  atomic.Pointer[string]
 }
 
@@ -62,7 +63,7 @@ func New(ctx context.Context, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{options: o, settings: &settings{read: member.settings, clock: o.Clock}, tokens: &tokens{member: member, clock: o.Clock}}
+	h := &Handler{options: o, settings: &settings{read: member.settings, clock: o.Clock}, tokens: &tokens{issue: member.issueToken, clock: o.Clock}, large: make(chan struct{}, maxLarge)}
 	if h.proxy, err = newProxy(ctx, o.Cluster, o.Member); err != nil {
 		return nil, err
 	}
@@ -147,7 +148,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	one.cancel = cancel
 	if limit := h.streams.add(one); limit != "" {
 		w.Header().Set("Retry-After", "1")
-		refuse(answer, http.StatusTooManyRequests, h.options.Cluster+": its agent serves no more than "+limit+"; try again")
+		l.Status, l.Reason = http.StatusTooManyRequests, h.options.Cluster+": its agent serves no more than "+limit+"; try again"
+		refuse(answer, l.Status, l.Reason)
+		h.note(r.Context(), h.reads, l)
 		return
 	}
 	defer h.streams.remove(one)
@@ -193,7 +196,7 @@ func (h *Handler) admit(r *http.Request, l *entry) (one *stream, of *passing, co
 	if !ok {
 		return nil, nil, http.StatusNotFound, "the path of the request does not begin with " + contract.LineProxyPrefix
 	}
-	l.Verb, l.Object = r.Method, prose.Cut(escaped, maxSummary)
+	l.Verb, l.Object = r.Method, escaped
 	upgrade, known := upgrades(r.Header)
 	request, err := rules.Parse(r.Method, escaped, r.URL.RawQuery, upgrade)
 	switch {
@@ -202,9 +205,9 @@ func (h *Handler) admit(r *http.Request, l *entry) (one *stream, of *passing, co
 	case upgrade && !known:
 		return nil, nil, http.StatusBadRequest, h.options.Cluster + ": the request would change to a protocol that the API does not speak; it speaks websocket and SPDY/3.1"
 	}
-	l.Verb, l.Object, l.Upgrade = request.Verb, prose.Cut(request.String(), maxSummary), request.Upgrade
+	l.Verb, l.Object, l.Upgrade = request.Verb, request.String(), request.Upgrade
 	if request.Subresource == "exec" || request.Subresource == "attach" || request.Subresource == "portforward" {
-		l.Query = prose.Cut(r.URL.RawQuery, 2*maxSummary)
+		l.Query = r.URL.RawQuery
 	}
 	now, err := h.settings.current(r.Context(), lookEvery+freshFor)
 	if err != nil {
@@ -212,6 +215,13 @@ func (h *Handler) admit(r *http.Request, l *entry) (one *stream, of *passing, co
 		return nil, nil, code, reason
 	}
 	d := rules.Decide(rules.Input{Cluster: h.options.Cluster, Rules: now, Operator: operator, Request: request})
+	if d.Allowed && request.NamedInBody() {
+		if code, reason = h.readNames(r, &request); reason != "" {
+			return nil, nil, code, reason
+		}
+		l.Object = request.String()
+		d = rules.Decide(rules.Input{Cluster: h.options.Cluster, Rules: now, Operator: operator, Request: request})
+	}
 	if !d.Allowed {
 		return nil, nil, http.StatusForbidden, d.Reason
 	}
@@ -233,9 +243,10 @@ func (h *Handler) unasked(ctx context.Context, err error, otherwise string) (cod
 	return http.StatusServiceUnavailable, h.options.Cluster + ": " + otherwise
 }
 
-// readsOnly says whether a request may go unrecorded if need be.
+// readsOnly says whether a request may go unrecorded if need be: it changes nothing, and runs and tells nothing that the owner
+// allows by itself.
 func readsOnly(r rules.Request) bool {
-	return r.Reads() && !slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, r.Subresource) && r.Resource != "secrets"
+	return r.IsSelfReview() || r.Reads() && !slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, r.Subresource) && r.Resource != "secrets"
 }
 
 // note records what was, as far as it can.
@@ -266,7 +277,8 @@ func isDiscovery(path string) bool {
 func refuse(w http.ResponseWriter, code int, sentence string) {
 	reason := map[int]metav1.StatusReason{
 		http.StatusBadRequest: metav1.StatusReasonBadRequest, http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound,
-		http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
+		http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+		http.StatusTooManyRequests:       metav1.StatusReasonTooManyRequests, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
 		http.StatusGatewayTimeout: metav1.StatusReasonTimeout, http.StatusBadGateway: metav1.StatusReasonInternalError,
 	}[code]
 	raw, err := json.Marshal(metav1.Status{

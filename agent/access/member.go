@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -40,7 +41,9 @@ func newMemberAPI(config *rest.Config) (memberAPI, error) {
 	if err != nil {
 		return memberAPI{}, err
 	}
-	return memberAPI{http: httpClient, base: base}, nil
+	own := *httpClient // it may be one that others have
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return memberAPI{http: &own, base: base}, nil
 }
 
 // serverOf returns where the member's API is, without a slash at the end.
@@ -75,6 +78,17 @@ func (m memberAPI) settings(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	return out.Data, nil
+}
+
+// issueToken has the member issue a token of the ServiceAccount that may only impersonate.
+func (m memberAPI) issueToken(ctx context.Context) (*authenticationv1.TokenRequest, error) {
+	asked := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(tokenLife)}}
+	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/serviceaccounts/" + contract.ConnectName + "/token"
+	var got authenticationv1.TokenRequest
+	if err := m.do(ctx, http.MethodPost, path, asked, &got); err != nil {
+		return nil, fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", contract.SystemNamespace, contract.ConnectName, err)
+	}
+	return &got, nil
 }
 
 // do makes a request and decodes its answer.

@@ -17,8 +17,8 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"fairlead.dev/agent/access/headers"
 	"fairlead.dev/agent/access/rules"
+	"fairlead.dev/common/line/headers"
 	"fairlead.dev/common/logging"
 )
 
@@ -27,6 +27,8 @@ const (
 	headerPatience = 10 * time.Second
 	// writePatience is the same for changes, which wait for webhooks, each up to half a minute.
 	writePatience = 35 * time.Second
+	// maxAnswerHeaders bounds the headers of an answer, in bytes, which a pod may have written.
+	maxAnswerHeaders = 64 << 10
 	// idleConnections are kept to the member for the next requests, for idlePatience.
 	idleConnections = 10
 	idlePatience    = 90 * time.Second
@@ -100,7 +102,7 @@ func transport(config *rest.Config, tlsConfig *tls.Config, patience time.Duratio
 	}
 	return &http.Transport{
 		Proxy: through, DialContext: dial, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: headerPatience, ResponseHeaderTimeout: patience,
-		DisableCompression: true, MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idlePatience,
+		MaxResponseHeaderBytes: maxAnswerHeaders, DisableCompression: true, MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idlePatience,
 		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, ReadBufferSize: copyBuffer / 4, WriteBufferSize: copyBuffer / 4,
 	}
 }

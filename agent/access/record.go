@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"fairlead.dev/common/atomicfile"
+	"fairlead.dev/common/prose"
 )
 
 const (
@@ -23,6 +26,15 @@ const (
 	// maxRecord is how large a file gets, in bytes, and keptRecords how many older ones are kept.
 	maxRecord   = 4 << 20
 	keptRecords = 4
+)
+
+// What callers choose has bounds in a line, in bytes, so that nobody fills the record with few requests. The names that the API
+// allows have room.
+const (
+	maxLineID     = 64
+	maxLineName   = 1 << 10
+	maxLineObject = 512
+	maxLineGroups = 20 // groups
 )
 
 // errNoRecord says that there is nowhere to record anything.
@@ -52,6 +64,23 @@ type entry struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
+// bounded is an entry within the bounds of a line.
+func (l entry) bounded() entry {
+	l.Request, l.AuditID = prose.Cut(l.Request, maxLineID), prose.Cut(l.AuditID, maxLineID)
+	l.User, l.As, l.Reason = prose.Cut(l.User, maxLineName), prose.Cut(l.As, maxLineName), prose.Cut(l.Reason, maxLineName)
+	l.Verb, l.Object, l.Query = prose.Cut(l.Verb, maxLineID), prose.Cut(l.Object, maxLineObject), prose.Cut(l.Query, maxLineObject)
+	groups := make([]string, 0, min(len(l.Groups), maxLineGroups+1))
+	for _, group := range l.Groups {
+		if len(groups) == maxLineGroups {
+			groups = append(groups, fmt.Sprintf("… and %d more", len(l.Groups)-maxLineGroups))
+			break
+		}
+		groups = append(groups, prose.Cut(group, maxLineID))
+	}
+	l.Groups = groups
+	return l
+}
+
 // record is a file of lines that is replaced when it is full.
 type record struct {
 	dir, name string
@@ -64,7 +93,7 @@ type record struct {
 
 // write adds an entry; if it returns without an error the line is with the system, and with synced on the disk.
 func (r *record) write(l entry, synced bool) error {
-	raw, err := json.Marshal(l)
+	raw, err := json.Marshal(l.bounded())
 	if err != nil {
 		return fmt.Errorf("encoding a record: %w", err)
 	}
@@ -109,16 +138,37 @@ func (r *record) open(more int64) error {
 			}
 		}
 	}
-	file, err := os.OpenFile(r.path(0), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(r.path(0), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
-	info, err := file.Stat()
+	size, err := r.begin(file)
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	r.file, r.size = file, info.Size()
+	r.file, r.size = file, size
 	return nil
+}
+
+// begin has a file be one that a line can be added to, and returns its size. An agent that was killed may have left half a line.
+func (r *record) begin(file *os.File) (int64, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size := info.Size()
+	if size == 0 {
+		return 0, atomicfile.SyncDirectory(r.dir) // a file without a name has recorded nothing
+	}
+	last := make([]byte, 1)
+	if _, err := file.ReadAt(last, size-1); err != nil {
+		return 0, err
+	}
+	if last[0] == '\n' {
+		return size, nil
+	}
+	n, err := file.WriteString("\n")
+	return size + int64(n), err
 }
 
 // path is that of the current file, or of the older one of a number.

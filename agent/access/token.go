@@ -2,15 +2,11 @@ package access
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/utils/clock"
-
-	"fairlead.dev/common/contract"
 )
 
 // tokenLife is how long a token is asked for, in seconds.
@@ -18,8 +14,8 @@ const tokenLife int64 = 3600
 
 // tokens are those of the ServiceAccount that may only impersonate. They are asked for when needed and kept in memory.
 type tokens struct {
-	member memberAPI
-	clock  clock.PassiveClock
+	issue func(context.Context) (*authenticationv1.TokenRequest, error)
+	clock clock.PassiveClock
 
 	mu    sync.Mutex
 	token string
@@ -34,15 +30,23 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	if t.token != "" && now.Before(t.renew) {
 		return t.token, nil
 	}
-	asked := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(tokenLife)}}
-	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/serviceaccounts/" + contract.ConnectName + "/token"
-	var got authenticationv1.TokenRequest
-	if err := t.member.do(context.WithoutCancel(ctx), http.MethodPost, path, asked, &got); err != nil {
-		return "", fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", contract.SystemNamespace, contract.ConnectName, err)
+	// One who asks and goes away decides nothing for the others.
+	got, err := t.issue(context.WithoutCancel(ctx))
+	if err != nil {
+		return "", err
 	}
-	// A fifth of its life is left for clocks that differ.
-	t.token, t.renew = got.Status.Token, now.Add(got.Status.ExpirationTimestamp.Sub(now)*4/5)
+	// A fifth of its life is left.
+	t.token, t.renew = got.Status.Token, now.Add(lifeOf(got, now)*4/5)
 	return t.token, nil
+}
+
+// lifeOf is how long a token lives. Both of its times are of the member's clock, which may be another than the agent's.
+func lifeOf(got *authenticationv1.TokenRequest, now time.Time) time.Duration {
+	issued := got.CreationTimestamp.Time
+	if issued.IsZero() {
+		issued = now
+	}
+	return min(got.Status.ExpirationTimestamp.Sub(issued), time.Duration(tokenLife)*time.Second)
 }
 
 // forget drops a token that the member does not accept.

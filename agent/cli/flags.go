@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/registration/discovery"
 )
@@ -44,6 +45,15 @@ func (f *memberFlags) config() (*rest.Config, error) {
 		return nil, fmt.Errorf("reading the kubeconfig of this cluster: %w; name one with --kubeconfig, and one of its contexts with --context", err)
 	}
 	return config, nil
+}
+
+// installer returns what changes this cluster for an agent.
+func (f *memberFlags) installer() (*install.Installer, error) {
+	config, err := f.config()
+	if err != nil {
+		return nil, err
+	}
+	return newInstaller(config)
 }
 
 // clusterName returns what the kubeconfig calls this cluster; empty if it does not say.

@@ -59,11 +59,7 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if !f.installed {
 		return f.leaveWith(ctx, out)
 	}
-	config, err := f.member.config()
-	if err != nil {
-		return err
-	}
-	installer, err := newInstaller(config)
+	installer, err := f.member.installer()
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ func TestBadInputIsOneSentenceAndAFailure(t *testing.T) {
 		"an end of no sort":          {[]string{"join", "127.0.0.1:1", "--print", "manifests", "--cluster-name", "c", "--token", "abcdef.0123456789abcdef", "--discovery-token-unsafe-skip-ca-verification", "--on-retire", "burn"}, `--on-retire is "burn"`},
 		"a status of nobody":         {[]string{"status", "--state-dir", state}, "agent join"},
 		"a status of no format":      {[]string{"status", "-o", "xml"}, `--output is "xml"`},
+		"an identity of nobody":      {[]string{"operators", "--kubeconfig", file, "--identity", "same"}, "not who is let in"},
 		"an argument to the version": {[]string{"version", "please"}, "please"},
 	}
 	for name, tc := range cases {

@@ -27,7 +27,7 @@ type operatorFlags struct {
 func (f *operatorFlags) add(flags *pflag.FlagSet, before string) {
 	flags.StringSliceVar(&f.may, before+"may", nil, "what they may do besides: exec (attach too), port-forward, write, secrets (tokens of ServiceAccounts too; with write, changes of Secrets), pods/proxy, services/proxy, nodes/proxy")
 	flags.StringSliceVar(&f.in, before+"in", nil, "namespaces into which they are let, which must exist; without it, all, and what is in none")
-	flags.StringVar(&f.identity, before+"identity", string(rules.Prefixed), "who they are here: prefixed (alice of the hub is fairlead:alice) or same (alice)")
+	flags.StringVar(&f.identity, before+"identity", string(rules.Prefixed), "who they are here: prefixed (alice of the hub is fairlead:alice) or same (alice, if user:alice is named; groups that are named as well, and who comes by a group alone stays fairlead:NAME)")
 	flags.StringSliceVar(&f.groups, before+"api-groups", nil, "API groups of which they may see objects beside those of Kubernetes, such as cert-manager.io")
 }
 
@@ -77,6 +77,9 @@ type operatorsCommand struct {
 	output    string
 }
 
+// errNobody is of rules that let nobody in.
+var errNobody = errors.New("it is said what operators may do or who they are here, but not who is let in: name some, such as group:ops or user:alice")
+
 func newOperators() *cobra.Command {
 	var f operatorsCommand
 	cmd := &cobra.Command{
@@ -102,15 +105,14 @@ func (f *operatorsCommand) run(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		f.operators.who = strings.Split(args[0], ",")
 	}
+	if !f.operators.given() && cmd.Flags().Changed("identity") {
+		return errNobody
+	}
 	wanted, err := f.operators.rules()
 	if err != nil {
 		return err
 	}
-	config, err := f.member.config()
-	if err != nil {
-		return err
-	}
-	installer, err := newInstaller(config)
+	installer, err := f.member.installer()
 	if err != nil {
 		return err
 	}
@@ -152,9 +154,9 @@ func grant(r rules.Rules) string {
 	}
 	subject := ""
 	if len(r.Groups) > 0 {
-		subject = fmt.Sprintf("--group=%q", prefix+r.Groups[0])
+		subject = "--group=" + quoted(prefix+r.Groups[0])
 	} else {
-		subject = fmt.Sprintf("--user=%q", prefix+r.Users[0])
+		subject = "--user=" + quoted(prefix+r.Users[0])
 	}
 	if len(r.Namespaces) > 0 {
 		return "kubectl create rolebinding fairlead-operators -n " + r.Namespaces[0] + " --clusterrole=view " + subject
@@ -162,10 +164,14 @@ func grant(r rules.Rules) string {
 	return "kubectl create clusterrolebinding fairlead-operators --clusterrole=view " + subject
 }
 
+// quoted is a word as shells of POSIX take it for what it is: names of people and groups come from elsewhere, and between the quotes
+// of Go a shell would still put something else for $(…).
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
 // look prints what holds.
 func (f *operatorsCommand) look(ctx context.Context, installer *install.Installer, out io.Writer) error {
 	if len(f.operators.may)+len(f.operators.in)+len(f.operators.groups) > 0 {
-		return errors.New("it is said what operators may do, but not who: name some, such as group:ops or user:alice")
+		return errNobody
 	}
 	data, err := installer.Operators(ctx)
 	if err != nil {
@@ -186,7 +192,7 @@ func (f *operatorsCommand) look(ctx context.Context, installer *install.Installe
 	}
 	is := "They are " + contract.ConnectUserPrefix + "NAME here"
 	if r.Identity == rules.Same {
-		is = "They have the same names here"
+		is = "Users and groups that are named are the same here, who comes by a group alone is " + contract.ConnectUserPrefix + "NAME"
 	}
 	_, err = fmt.Fprintln(out, is+", and RBAC of this cluster must allow it as well")
 	return err

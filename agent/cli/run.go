@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"time"
@@ -13,13 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"fairlead.dev/agent/registration"
-	"fairlead.dev/agent/registration/discovery"
 	"fairlead.dev/agent/setup"
 	"fairlead.dev/agent/upgrade"
 	"fairlead.dev/common/contract"
@@ -77,8 +74,9 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here; without it, none")
 	flags.StringVar(&f.journalKey, "journal-key-file", "", "file, such as a mounted Secret's, whose content seals the Works that are kept in the state directory; without it only the modes of the files protect them")
 	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "call the interpreter webhooks that the hub names, from here; an agent with --namespaces never does")
-	flags.BoolVar(&f.line, "line", true, "keep a line to the hub open, over which operators reach this cluster as far as its owner lets them (`agent join --operators`), and by which the hub notices at once that this agent is gone")
+	flags.BoolVar(&f.line, "line", true, "keep a line to the hub open, over which operators reach this cluster as far as its owner lets them (`agent operators`), and by which the hub notices at once that this agent is gone")
 	flags.DurationVar(&f.options.Line.Ping, "line-ping", 0, "after how long without a word the hub asks over the line whether this agent is there, up to 1m, which a metered network is glad of; 0 leaves that to the hub")
+	flags.BoolVar(&f.options.Compress, "compress", false, "ask the hub to compress what it sends, watches too, which a metered network is glad of; a hub with an API server of its own does, another one goes on as without")
 	flags.StringVar(&f.events, "events", eventsSummary, "which events to emit on the hub: summary (warnings), or all that clients of the API know")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory to get along with, such as 128Mi, before the garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has)")
 	flags.StringVar(&f.deployment, "upgrade-deployment", "", "NAMESPACE/NAME of the Deployment that runs this agent in this cluster, if the hub may have it upgraded by NAME-guard; without it, the hub may not")
@@ -265,41 +263,4 @@ func (f *runFlags) journalSecret() ([]byte, error) {
 		return nil, fmt.Errorf("--journal-key-file %q has fewer than %d characters; use something like the output of `openssl rand -hex 32`", f.journalKey, minJournalSecret)
 	}
 	return secret, nil
-}
-
-// tokenRejected says whether a join failed because its token is of no use any more.
-func tokenRejected(err error) bool {
-	return errors.Is(err, registration.ErrDenied) || errors.Is(err, registration.ErrTokenRejected) || errors.Is(err, discovery.ErrTokenUnknown)
-}
-
-// identity returns what the agent runs with. With the address of a hub it joins, which is
-// nothing to do for an agent that has.
-func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Config, secretStore *registration.SecretStore) (*registration.Credentials, error) {
-	cluster := f.join.clusterName
-	switch {
-	case len(args) > 0:
-		log := ctrl.LoggerFrom(ctx)
-		options, err := f.join.options(args[0], f.member, member, func(step string) { log.Info("Joining the hub", "step", step) })
-		if err != nil {
-			return nil, err
-		}
-		_, err = registration.Join(ctx, options)
-		cluster = options.Cluster
-		if tokenRejected(err) {
-			// The arguments may be those of the first start, long ago. The hub may call this
-			// agent back, or say that it has retired it.
-			if _, missing := registration.Load(f.join.stateDir, cluster); missing == nil {
-				log.Info("Going on with what this agent has from joining before", "reason", err.Error())
-				err = nil
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-	case f.join.any():
-		return nil, errors.New("the address of the hub is missing; use the arguments that `hub token create` printed there, or none of them")
-	}
-	return registration.OpenCredentials(registration.KeepOptions{
-		StateDir: f.join.stateDir, Cluster: cluster, Clock: clock.RealClock{}, Random: rand.Float64, SecretStore: secretStore,
-	})
 }

@@ -62,7 +62,7 @@ func (h *hub) open(_ context.Context, path string, header http.Header) (net.Conn
 	a, b := net.Pipe()
 	opened := make(chan struct{})
 	go func() { // the agent reads only after it has the connection
-		c, err := line.NewClient(a, line.ClientOptions{})
+		c, err := line.NewClient(h.t.Context(), a, line.ClientOptions{})
 		if err != nil {
 			h.t.Error(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ const (
 	lookEvery = time.Minute
 	// lingers is for how long a line that was replaced may go on with its requests.
 	lingers = 8 * time.Hour
+	// mostLingering is how many of these there may be; one more ends the oldest.
+	mostLingering = 8
 	// lasting is how long a line holds before the pauses between tries begin anew.
 	lasting = 10 * time.Second
 	// ageJitter is by which part of its age the renewals of lines that were opened together differ.
@@ -30,11 +33,12 @@ const (
 type Keeper struct {
 	Deps
 
-	state   *State
-	metrics *metrics
-	session string
-	renew   chan struct{}
-	said    string // what the log said last of a line that could not be opened
+	state     *State
+	metrics   *metrics
+	session   string
+	renew     chan struct{}
+	lingering []*held // lines that were replaced and have not ended
+	said      string  // what the log said last of a line that could not be opened
 }
 
 // State says whether there is a line.
@@ -73,16 +77,21 @@ func (k *Keeper) Start(ctx context.Context) error {
 		}
 		current = next
 		opened := k.Clock.Now()
-		if !k.watch(ctx, current) {
-			continue
-		}
-		current = nil
+		ended := k.watch(ctx, current)
 		if ctx.Err() != nil {
 			break
 		}
-		if k.Clock.Since(opened) >= lasting {
+		lasted := k.Clock.Since(opened) >= lasting
+		if lasted {
 			pace.opened()
 		}
+		if !ended {
+			if !lasted { // a hub that asks for line after line gets them ever more slowly
+				current = k.rest(ctx, current, pace.after(nil))
+			}
+			continue
+		}
+		current = nil
 		ctrl.LoggerFrom(ctx).Info("The line to the hub ended; another is opened", "Cluster", k.Cluster, "reason", fmt.Sprint(next.err))
 		k.rest(ctx, nil, pace.after(nil))
 	}
@@ -148,6 +157,10 @@ func (k *Keeper) watch(ctx context.Context, l *held) (ended bool) {
 // replaced has a line end with what goes on there.
 func (k *Keeper) replaced(l *held, serving *sync.WaitGroup) {
 	close(l.drain)
+	k.lingering = append(slices.DeleteFunc(k.lingering, (*held).hasEnded), l)
+	if len(k.lingering) > mostLingering {
+		k.lingering[0].cancel()
+	}
 	serving.Go(func() {
 		timer := k.Clock.NewTimer(lingers)
 		defer timer.Stop()

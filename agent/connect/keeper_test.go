@@ -260,5 +260,8 @@ func TestALineEndsWithItsCertificate(t *testing.T) {
 		g.Expect(c.Done()).NotTo(BeClosed())
 		time.Sleep(3 * time.Second)
 		g.Expect(c.Done()).To(BeClosed())
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		g.Expect(h.log).To(ContainElement(And(ContainSubstring("The line to the hub ended"), ContainSubstring("the certificate that opened it has ended"))))
 	})
 }

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -32,11 +33,24 @@ type held struct {
 	err    error // why it ended, once it has
 }
 
+// hasEnded says whether a line has ended.
+func (l *held) hasEnded() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // serve answers what comes over a line until it ends.
 func (k *Keeper) serve(ctx context.Context, l *held) {
 	k.state.opened(l)
 	k.gauge()
 	l.err = line.Serve(ctx, l.conn, k.handler(l), line.ServerOptions{Ping: l.ping, Drain: l.drain, Log: ctrl.LoggerFrom(ctx).WithName("line")})
+	if l.err == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		l.err = errors.New("the certificate that opened it has ended")
+	}
 	k.state.ended(l)
 	k.gauge()
 	l.cancel()

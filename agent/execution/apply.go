@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution/plan"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 )
@@ -116,20 +114,6 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	}
 }
 
-// throttleTold is the pause from which on people are told that an object is not as it was
-// asked for. What is put back sooner is not worth two writes.
-const throttleTold = time.Second
-
-// later leaves an object for a while as somebody in the member makes it again and again.
-func (*Reconciler) later(ctx context.Context, m plan.Manifest, live plan.Live, wait time.Duration) step {
-	ctrl.LoggerFrom(ctx).V(1).Info("Putting back more slowly what is changed in the member again and again", "manifest", m.Object.String())
-	outcome := plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}
-	if wait >= throttleTold {
-		outcome.Result, outcome.Message = plan.Throttled, plan.ThrottledMessage
-	}
-	return step{outcome: outcome, live: live.Object, wait: wait}
-}
-
 // apply sends an object to the member, and returns its answer, nil if it refused.
 func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live) (*unstructured.Unstructured, step) {
 	s := step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}}
@@ -180,34 +164,8 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 	return desired, s
 }
 
-// Drifts counts what was put back since the start.
-func (r *Reconciler) Drifts() int64 { return r.drifts.Load() }
-
 // Stuck counts the objects that were deleted from the member and are held there by finalizers.
 func (r *Reconciler) Stuck() int { return r.pendingDeletions.Stuck() }
-
-// drifted tells of what was put back, if anything was: the object as it was found (nil if
-// it had vanished) and as it is now.
-func (r *Reconciler) drifted(ctx context.Context, work types.NamespacedName, m plan.Manifest, found, applied *unstructured.Unstructured) {
-	drift := workv1alpha1.Drift{Identifier: m.Object.Identifier(m.Ordinal), Deleted: found == nil, Times: 1}
-	now := r.clock.Now()
-	if found != nil {
-		undone := plan.Undone(found, applied)
-		if len(undone.Fields) == 0 {
-			return
-		}
-		drift.Fields, drift.ChangedBy = undone.Fields, undone.ChangedBy
-		if !undone.Time.IsZero() {
-			now = undone.Time
-		}
-	}
-	drift.Time = metav1.NewTime(now).Rfc3339Copy()
-	r.metrics.drift.Inc()
-	r.drifts.Add(1)
-	r.reporter.Drifted(work, drift)
-	ctrl.LoggerFrom(ctx).Info("Put back what was changed in the member", "manifest", m.Object.String(),
-		"deleted", drift.Deleted, "fields", drift.Fields, "changedBy", drift.ChangedBy)
-}
 
 // slimmed returns an object of the member without what nobody reads; nil of nil.
 func slimmed(obj *unstructured.Unstructured) *unstructured.Unstructured {
@@ -234,29 +192,6 @@ func (r *Reconciler) mapping(work types.NamespacedName, object plan.Object) (*me
 		r.wake(r.prerequisites.Met(of))
 	}
 	return mapping, err
-}
-
-// replace deletes an object whose change the member refuses because a field cannot change,
-// so that it is made anew, if its template asks for that. It does so once for each
-// manifest: if the new object is refused as well, deleting it again will not help.
-func (r *Reconciler) replace(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live, refusal string) (plan.Result, string) {
-	if !m.Recreate {
-		return plan.Refused, fmt.Sprintf(
-			"%s; a field of it cannot change once it is set: undo the change, delete the object in the member, or have the agent do so (annotation %s: %q on the template)",
-			refusal, contract.RecreateAnnotation, contract.LabelTrue)
-	}
-	if live.Object == nil || !plan.Deletable(live.Object, work) {
-		return plan.Refused, refusal + "; it is not made anew, as it does not bear the marks of this Work"
-	}
-	if !r.memory.Replace(m.Object, m.Digest) {
-		return plan.Refused, refusal + "; it was made anew for this manifest before, and is not again"
-	}
-	if err := r.delete(ctx, work, m, live.Object); err != nil {
-		return plan.Refused, fmt.Sprintf("%s; deleting it to make it anew failed: %v", refusal, err)
-	}
-	r.metrics.replaced.Inc()
-	ctrl.LoggerFrom(ctx).Info("Deleted an object to make it anew, as its template asks", "manifest", m.Object.String())
-	return plan.Waiting, "a field that cannot change was changed: the object was deleted and is made anew"
 }
 
 // retain returns what to send: the manifest, with what belongs to the member taken over

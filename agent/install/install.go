@@ -51,6 +51,9 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(str
 	if err != nil {
 		return err
 	}
+	if err := i.findNamespaces(ctx, o.Operators); err != nil {
+		return err
+	}
 	if err := i.apply(ctx, objects, tell); err != nil {
 		return err
 	}

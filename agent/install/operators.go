@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,8 +37,11 @@ func (i *Installer) Operators(ctx context.Context) (map[string]string, error) {
 	return settings.Data, nil
 }
 
-// LetIn lets operators into the member as is wished, and no others any more.
+// LetIn lets operators into the member as is wished, and no others any more. Nothing is changed if a namespace is not there.
 func (i *Installer) LetIn(ctx context.Context, o manifest.Operators, tell func(string)) error {
+	if err := i.findNamespaces(ctx, o); err != nil {
+		return err
+	}
 	var objects []*unstructured.Unstructured
 	if len(o.Who) > 0 {
 		var err error
@@ -49,6 +53,22 @@ func (i *Installer) LetIn(ctx context.Context, o manifest.Operators, tell func(s
 		return err
 	}
 	return i.removeOperators(ctx, objects)
+}
+
+// findNamespaces says which of the namespaces that operators are to be let into is not there. Their rights cannot be written then, and
+// half of what is wished would hold beside half of what held before.
+func (i *Installer) findNamespaces(ctx context.Context, o manifest.Operators) error {
+	for _, namespace := range o.In {
+		err := i.memberClient.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{})
+		switch {
+		case namespace == contract.SystemNamespace && apierrors.IsNotFound(err): // it comes with the rest
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("operators are to be let into namespace %s, which is not in this cluster: create it, or leave it out; nothing was changed", namespace)
+		case err != nil:
+			return fmt.Errorf("looking for namespace %s, into which operators are to be let: %w; nothing was changed", namespace, err)
+		}
+	}
+	return nil
 }
 
 // IsLegacy says whether the member's API server knows no constrained impersonation, by its version.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 
 	"fairlead.dev/agent/journal/entry"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"fairlead.dev/common/atomicfile"
 )
 
 const (
@@ -92,149 +90,6 @@ func versionOf(r entry.Record) version {
 	return version{
 		uid: r.Work.UID, generation: r.Work.Generation, deleting: !r.Work.DeletionTimestamp.IsZero(), absent: r.Absent,
 		annotations: sha256.Sum256(fmt.Append(nil, entry.Annotations(r.Work))), // maps are printed in order
-	}
-}
-
-// Open opens the journal of a member, and returns what is in it: where the Works of the
-// member are (empty if that is not known), and the Works. It warns of what it cannot use,
-// and of a disk that does not work; neither is an error.
-func Open(o Options) (*Journal, string, []entry.Record) {
-	j := &Journal{
-		directory: o.Directory,
-		member:    entry.Member{Cluster: o.Cluster},
-		key:       o.Key,
-		clock:     o.Clock,
-		log:       o.Log.WithName("journal").WithValues("directory", o.Directory),
-		metrics:   newMetrics(o.Registry),
-		replace:   atomicfile.Replace,
-		syncDir:   atomicfile.SyncDirectory,
-		kept:      map[string]version{},
-		sizes:     map[string]int{},
-		unwritten: map[string]entry.Record{},
-	}
-	if err := os.MkdirAll(j.directory, directoryMode); err != nil {
-		j.fail(err)
-		return j, "", nil
-	}
-	if err := os.Chmod(j.directory, directoryMode); err != nil { // somebody may have made it before us
-		j.fail(err)
-	}
-	var member entry.Member
-	_, err := j.read(memberFile, &member)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return j, "", nil
-	case err != nil:
-		j.setAside(memberFile, err)
-		return j, "", nil
-	case member.Cluster != o.Cluster:
-		j.setAside(memberFile, fmt.Errorf("it is that of cluster %q", member.Cluster))
-		return j, "", nil
-	}
-	j.member = member
-	return j, member.Namespace, j.load()
-}
-
-// Begin says where the Works of the member are. A journal of Works from elsewhere is set
-// aside.
-func (j *Journal) Begin(namespace string) {
-	if j.member.Namespace == namespace {
-		return
-	}
-	j.member.Namespace = namespace
-	for _, name := range j.files() {
-		j.setAside(name, errors.New("it belongs to another execution namespace"))
-	}
-	j.mu.Lock()
-	j.memberUnwritten = true
-	j.mu.Unlock()
-	if err := j.writeMember(); err != nil {
-		j.fail(err)
-		return
-	}
-	j.syncNames()
-}
-
-// writeMember writes whose journal it is, if that is not on disk. Without it nothing else of
-// the journal can be used.
-func (j *Journal) writeMember() error {
-	j.mu.Lock()
-	needed := j.memberUnwritten
-	j.mu.Unlock()
-	if !needed {
-		return nil
-	}
-	text, err := entry.Encode(memberFile, j.member, j.key)
-	if err == nil {
-		err = j.replace(filepath.Join(j.directory, memberFile), text)
-	}
-	if err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.memberUnwritten, j.dirUnsynced = false, true
-	return nil
-}
-
-// load reads all Works.
-func (j *Journal) load() []entry.Record {
-	var out []entry.Record
-	for _, name := range j.files() {
-		var r entry.Record
-		size, err := j.read(name, &r)
-		switch {
-		case err != nil:
-		case r.Work == nil:
-			err = entry.ErrForeign
-		case fileOf(r.Work.Name) != name, r.Work.Namespace != j.member.Namespace:
-			err = errors.New("it is of another Work than its name says")
-		}
-		if err != nil {
-			j.setAside(name, err)
-			continue
-		}
-		j.kept[r.Work.Name], j.sizes[r.Work.Name] = versionOf(r), size
-		out = append(out, r)
-	}
-	j.metrics.works.Set(float64(len(j.kept)))
-	return out
-}
-
-// files returns the names of the files that ought to be Works, and removes what was left
-// half written.
-func (j *Journal) files() []string {
-	entries, err := os.ReadDir(j.directory)
-	if err != nil {
-		j.fail(err)
-	}
-	var out []string
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case name == memberFile || name == aside:
-		case strings.HasPrefix(name, atomicfile.Temporary):
-			_ = os.Remove(filepath.Join(j.directory, name)) // nobody reads it
-		default:
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// read reads a file, and says how long it is.
-func (j *Journal) read(name string, value any) (int, error) {
-	text, err := os.ReadFile(filepath.Join(j.directory, name)) //nolint:gosec // It is one of ours.
-	if err != nil {
-		return 0, err
-	}
-	return len(text), entry.Decode(name, text, j.key, value)
-}
-
-func (j *Journal) setAside(name string, why error) {
-	j.log.Info("Setting a file of the journal aside that cannot be used", "file", name, "reason", why.Error())
-	j.metrics.aside.Inc()
-	if err := setAside(j.directory, name); err != nil {
-		j.fail(err)
 	}
 }
 

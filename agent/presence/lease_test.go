@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,10 +30,12 @@ type leases struct {
 	takes    []string
 	got      []map[string]string
 	answered map[string]string
+	updates  []*coordinationv1.Lease
+	version  int
 }
 
 // Patch implements client.Client.
-func (l *leases) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (l *leases) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	if err != nil {
 		return err
@@ -39,15 +44,72 @@ func (l *leases) Patch(_ context.Context, obj client.Object, patch client.Patch,
 	if err := json.Unmarshal(data, &sent); err != nil {
 		return err
 	}
-	l.got = append(l.got, sent.Annotations)
-	for key, value := range sent.Annotations {
+	return l.take(ctx, obj, sent.Annotations)
+}
+
+// Update implements client.Client.
+func (l *leases) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
+	if obj.GetResourceVersion() != strconv.Itoa(l.version) {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, obj.GetName(), errors.New("it has changed"))
+	}
+	if lease, ok := obj.(*coordinationv1.Lease); ok {
+		l.updates = append(l.updates, lease.DeepCopy())
+	}
+	changed := maps.Clone(obj.GetAnnotations())
+	maps.DeleteFunc(changed, func(key, value string) bool { return l.answered[key] == value })
+	return l.take(ctx, obj, changed)
+}
+
+// Get implements client.Reader.
+func (l *leases) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	obj.SetAnnotations(maps.Clone(l.answered))
+	obj.SetResourceVersion(strconv.Itoa(l.version))
+	return nil
+}
+
+// take takes what changes of the annotations.
+func (l *leases) take(ctx context.Context, obj client.Object, changed map[string]string) error {
+	l.got = append(l.got, changed)
+	for key, value := range changed {
 		if !slices.Contains(l.takes, key) {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "edge-1", errors.New(key))
 		}
 		l.answered[key] = value
 	}
-	obj.SetAnnotations(l.answered)
-	return nil
+	l.version++
+	return l.Get(ctx, client.ObjectKey{}, obj)
+}
+
+func TestALeaseThatIsKnownIsUpdated(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub := &leases{takes: []string{contract.SessionAnnotation}, answered: map[string]string{"owner": "hub"}}
+	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: time.Minute, clock: now}
+	g.Expect(r.renew(t.Context())).To(Succeed())
+	g.Expect(hub.updates).To(BeEmpty(), "of a lease that was never read only what is said is written")
+
+	now.Step(10 * time.Second)
+	g.Expect(r.renew(t.Context())).To(Succeed())
+	g.Expect(hub.updates).To(HaveLen(1))
+	renewed := hub.updates[0]
+	g.Expect(renewed.ResourceVersion).To(Equal("1"), "the one that the last renewal left")
+	g.Expect(renewed.Annotations).To(Equal(map[string]string{"owner": "hub", contract.SessionAnnotation: "s"}), "the rest is as it was")
+	g.Expect(*renewed.Spec.HolderIdentity).To(Equal("edge-1"))
+	g.Expect(*renewed.Spec.LeaseDurationSeconds).To(Equal(int32(60)))
+	g.Expect(renewed.Spec.RenewTime.Time).To(BeTemporally("==", now.Now()))
+
+	hub.version, hub.answered["owner"] = 9, "another"
+	g.Expect(r.renew(t.Context())).To(Succeed(), "what somebody else wrote is read anew")
+	g.Expect(hub.updates).To(HaveLen(2))
+	g.Expect(hub.updates[1].ResourceVersion).To(Equal("9"))
+	g.Expect(hub.answered).To(HaveKeyWithValue("owner", "another"))
+
+	hub.version = 5
+	restored := (*RestoredError)(nil)
+	g.Expect(errors.As(r.renew(t.Context()), &restored)).To(BeTrue())
+	g.Expect(*restored).To(Equal(RestoredError{Whose: "hub", Left: "10", Found: "5"}))
+	g.Expect(hub.updates).To(HaveLen(2), "nothing is written to it")
 }
 
 func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {

@@ -44,15 +44,35 @@ type Deps struct {
 
 // Register adds the stage to the manager of the hub's connection.
 func Register(mgr manager.Manager, deps Deps) error {
+	if deps.Member == nil || deps.Newest == nil || deps.Frequency <= 0 {
+		return errors.New("presence: the member or what is asked of it is missing, or the frequency is not positive")
+	}
+	renewer, err := Renewer(mgr.GetClient(), mgr.GetAPIReader(), deps)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(renewer); err != nil {
+		return fmt.Errorf("adding the lease: %w", err)
+	}
+	d := &restoreDetector{reader: deps.Member, newest: deps.Newest, interval: deps.Frequency, clock: deps.Clock}
+	if err := mgr.Add(manager.RunnableFunc(d.Start)); err != nil {
+		return fmt.Errorf("adding the question whether the member was restored: %w", err)
+	}
+	return nil
+}
+
+// Renewer returns the part of the stage that renews the lease, which needs nothing of the member. Both clients are of the hub; the
+// reader asks its API, not a cache.
+func Renewer(hubClient client.Client, reader client.Reader, deps Deps) (manager.Runnable, error) {
 	switch {
-	case deps.Cluster == "", deps.Member == nil, deps.Newest == nil, deps.Clock == nil:
-		return errors.New("presence: a dependency is missing")
-	case deps.Frequency <= 0, deps.LeaseDuration < time.Second, deps.LeaseRenewFraction <= 0, deps.LeaseRenewFraction >= 1:
-		return errors.New("presence: the frequency must be positive, the lease at least a second and the fraction between 0 and 1")
+	case hubClient == nil, reader == nil, deps.Cluster == "", deps.Clock == nil:
+		return nil, errors.New("presence: a dependency is missing")
+	case deps.LeaseDuration < time.Second, deps.LeaseRenewFraction <= 0, deps.LeaseRenewFraction >= 1:
+		return nil, errors.New("presence: the lease must be at least a second and the fraction between 0 and 1")
 	}
 	r := &leaseRenewer{
-		hubClient: mgr.GetClient(),
-		reader:    mgr.GetAPIReader(),
+		hubClient: hubClient,
+		reader:    reader,
 		cluster:   deps.Cluster,
 		duration:  deps.LeaseDuration,
 		interval:  time.Duration(float64(deps.LeaseDuration) * deps.LeaseRenewFraction),
@@ -67,12 +87,5 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if r.line == nil {
 		r.line = func() (Line, <-chan struct{}) { return Line{}, nil }
 	}
-	if err := mgr.Add(manager.RunnableFunc(r.Start)); err != nil {
-		return fmt.Errorf("adding the lease: %w", err)
-	}
-	d := &restoreDetector{reader: deps.Member, newest: deps.Newest, interval: deps.Frequency, clock: deps.Clock}
-	if err := mgr.Add(manager.RunnableFunc(d.Start)); err != nil {
-		return fmt.Errorf("adding the question whether the member was restored: %w", err)
-	}
-	return nil
+	return r, nil
 }

@@ -34,7 +34,7 @@ func (c *Credentials) Attach(ctx context.Context, path string, header http.Heade
 	var failed error
 	list := c.servers.list()
 	for i, server := range list {
-		conn, response, err := c.attachTo(ctx, server, path, header)
+		conn, response, err := Attach(ctx, c.now().config, c.lineDial, server, path, header)
 		last := i == len(list)-1
 		switch {
 		case err != nil:
@@ -51,9 +51,11 @@ func (c *Credentials) Attach(ctx context.Context, path string, header http.Heade
 	return nil, nil, failed
 }
 
-// attachTo asks one address.
-func (c *Credentials) attachTo(ctx context.Context, server, path string, header http.Header) (net.Conn, *http.Response, error) {
-	transport, err := lineTransport(c.now().config, c.lineDial)
+// Attach asks one address of the hub for a line, with the credentials of a configuration, on a connection that is dialled as told.
+func Attach(
+	ctx context.Context, config *rest.Config, dial func(ctx context.Context, network, address string) (net.Conn, error), server, path string, header http.Header,
+) (net.Conn, *http.Response, error) {
+	transport, err := lineTransport(config, dial)
 	if err != nil {
 		return nil, nil, err
 	}

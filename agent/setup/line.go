@@ -47,8 +47,8 @@ func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact
 	return keeper.State(), connect.Register(mgr, keeper)
 }
 
-// lineOf tells the stage that renews the lease of the line; nil if there is never one.
-func lineOf(state *connect.State) func() (presence.Line, <-chan struct{}) {
+// LineOf tells the stage that renews the lease of the line; nil if there is never one.
+func LineOf(state *connect.State) func() (presence.Line, <-chan struct{}) {
 	if state == nil {
 		return nil
 	}

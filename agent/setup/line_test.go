@@ -35,7 +35,7 @@ func TestAnAgentAnswersOverItsLine(t *testing.T) {
 	})
 	var hub net.Conn
 	g.Eventually(hubs).WithTimeout(time.Minute).Should(Receive(&hub))
-	c, err := lines.NewClient(hub, lines.ClientOptions{})
+	c, err := lines.NewClient(t.Context(), hub, lines.ClientOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = c.Close() })
 	ask := func(path string) (int, string) {

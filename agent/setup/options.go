@@ -66,6 +66,8 @@ type Options struct {
 	// Traffic returns how many bytes went to the hub and came from it since the process started;
 	// nil if nobody counts them.
 	Traffic func() (sent, received int64)
+	// Compress asks the hub to compress what it sends.
+	Compress bool
 	// Line is how a line to the hub is opened, over which operators reach the member.
 	Line LineOptions
 	// Self is how the agent runs, by which it is upgraded.

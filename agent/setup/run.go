@@ -64,6 +64,9 @@ func serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Compress {
+		o.Hub = compressing(o.Hub)
+	}
 	asking := tuned(o.Hub)
 	asking.Timeout = answerPatience
 	hub, err := client.New(asking, client.Options{Scheme: scheme, Mapper: hubMapper()})
@@ -183,7 +186,7 @@ func serve(ctx context.Context, o Options) error {
 			object, resourceVersion := executor.Newest()
 			return presence.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
 		},
-		Line:               lineOf(me.line),
+		Line:               LineOf(me.line),
 		Renewed:            me.Renewed,
 		Heard:              me.Heard,
 		Clock:              o.Clock,

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
@@ -237,46 +236,6 @@ func delay(inRow int, since time.Duration) time.Duration {
 		return streamDelay
 	default:
 		return min(lastDelay, streamDelay<<min(inRow-streamFree+1, 10))
-	}
-}
-
-// workHandler hears of Works: of their end, and of a status that is not what we wrote,
-// as when the hub was restored from a backup.
-func (r *Reporter) workHandler() toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(_, obj any) {
-			work, ok := obj.(*workv1alpha1.Work)
-			if !ok {
-				return
-			}
-			name := client.ObjectKeyFromObject(work)
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			f, ok := r.works[name]
-			if !ok || !f.differs(work) {
-				return
-			}
-			f.changed = true
-			r.queue.AddAfter(name, trustWritten)
-		},
-		DeleteFunc: func(obj any) {
-			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = unknown.Obj
-			}
-			if work, ok := obj.(*workv1alpha1.Work); ok {
-				r.forget(client.ObjectKeyFromObject(work), work.UID)
-			}
-		},
-	}
-}
-
-// forget drops what is known of a Work that is gone, unless another one of its name was
-// reported since.
-func (r *Reporter) forget(name types.NamespacedName, uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if f, ok := r.works[name]; ok && (!f.reported || f.uid == uid) {
-		delete(r.works, name)
 	}
 }
 

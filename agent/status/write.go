@@ -10,8 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,7 +17,6 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 )
 
@@ -223,89 +220,4 @@ func (d draft) patch() ([]byte, error) {
 		status["reportTime"] = d.status.ReportTime
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": d.uid}, "status": status})
-}
-
-// interpret asks what the objects of a Work that are new say and how they fare. It asks
-// without the lock, as an answer may take its time: what is seen meanwhile is for the
-// next write, which that has queued. No Work is interpreted twice at a time.
-func (r *Reporter) interpret(ctx context.Context, name types.NamespacedName, uid types.UID) []kube.Event {
-	var events []kube.Event
-	for o, live := range r.fresh(name, uid) {
-		status, reflectErr := r.reflected(ctx, live)
-		status, cut := bounded(status)
-		health, healthErr := r.health(ctx, live)
-		events = append(events, r.learn(name, o, live, func(f *facts) []kube.Event {
-			if reflectErr == nil {
-				o.status, o.cut = status, cut // otherwise what was known stays
-			}
-			o.health, o.interpreted, o.askAgain = health, true, time.Time{}
-			r.explain(o, r.clock.Now())
-			if reflectErr != nil || healthErr != nil {
-				o.askAgain = r.clock.Now().Add(askAgainAfter)
-				r.queue.AddAfter(name, askAgainAfter)
-			}
-			news := f.tell(live, reflectEvent(live, reflectErr))
-			if r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
-				news = append(news, f.tell(live, healthEvent(live, health, healthErr))...)
-			}
-			return news
-		})...)
-	}
-	return events
-}
-
-// fresh takes what was seen of a Work's objects and not interpreted yet, and what had no
-// answer a while ago: the webhook that was not there may be there by now.
-func (r *Reporter) fresh(name types.NamespacedName, uid types.UID) map[*observation]*unstructured.Unstructured {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f, ok := r.works[name]
-	if !ok || !f.reported || f.uid != uid {
-		return nil
-	}
-	fresh := map[*observation]*unstructured.Unstructured{}
-	for _, o := range f.objects {
-		switch {
-		case o.live != nil:
-			fresh[o], o.live = o.live, nil
-		case !o.askAgain.IsZero() && !r.clock.Now().Before(o.askAgain):
-			fresh[o], o.askAgain = o.last, time.Time{}
-		}
-	}
-	return fresh
-}
-
-// learn takes over what an object was interpreted as, unless the object or its Work went
-// meanwhile. A newer version of it that came is still to be interpreted.
-func (r *Reporter) learn(
-	name types.NamespacedName, o *observation, live *unstructured.Unstructured, take func(*facts) []kube.Event,
-) []kube.Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f, ok := r.works[name]
-	if !ok || f.objects[nameless(identify(live))] != o || o.uid != live.GetUID() {
-		return nil
-	}
-	return take(f)
-}
-
-// reflected returns what the hub is told of the status of an object.
-func (r *Reporter) reflected(ctx context.Context, live *unstructured.Unstructured) (*runtime.RawExtension, error) {
-	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretStatus) {
-		return nil, nil //nolint:nilnil // No status is an answer.
-	}
-	return r.interpreter.ReflectStatus(ctx, live)
-}
-
-// health returns how an object fares: by the rule of its kind, or by what kinds without
-// one agree on.
-func (r *Reporter) health(ctx context.Context, live *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error) {
-	if !r.interpreter.Has(live.GroupVersionKind(), interpreter.InterpretHealth) {
-		return interpreter.ConventionalHealth(live), nil
-	}
-	health, err := r.interpreter.Health(ctx, live)
-	if err != nil {
-		return workv1alpha1.Unknown, err
-	}
-	return health, nil
 }

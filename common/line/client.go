@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/line/headers"
 )
 
 // Why a line takes no request, or ended.
@@ -72,8 +72,8 @@ type Client struct {
 }
 
 // NewClient makes a connection that an agent opened, and that has carried nothing since, a line. The Client owns the connection,
-// also when it fails.
-func NewClient(conn net.Conn, o ClientOptions) (*Client, error) {
+// also when it fails. The context bounds the beginning only.
+func NewClient(ctx context.Context, conn net.Conn, o ClientOptions) (*Client, error) {
 	c := &Client{ready: make(chan struct{}), leaving: make(chan struct{})}
 	c.conn = watch(conn, c.goodbye)
 	protocols := &http.Protocols{}
@@ -93,8 +93,7 @@ func NewClient(conn net.Conn, o ClientOptions) (*Client, error) {
 		},
 	}
 	var err error
-	// The context bounds the dialling only, of which there is none.
-	if c.http, err = transport.NewClientConn(context.TODO(), "http", "line:80"); err != nil { //nolint:forbidigo // See above.
+	if c.http, err = transport.NewClientConn(ctx, "http", "line:80"); err != nil {
 		_ = c.conn.Close() // the first error is the one to tell
 		return nil, fmt.Errorf("beginning to talk on a line: %w", err)
 	}
@@ -119,7 +118,7 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if protocol := upgradeOf(req.Header); protocol != "" {
+	if protocol := headers.Upgrade(req.Header); protocol != "" {
 		return c.upgrade(req, protocol)
 	}
 	return c.send(prepared(req.Context(), req))
@@ -277,15 +276,3 @@ func (c *Client) goodbye() {
 }
 
 func (c *Client) leave() { c.once.Do(func() { close(c.leaving) }) }
-
-// upgradeOf is what a request or an answer upgrades to; empty if it does not.
-func upgradeOf(h http.Header) string {
-	for _, value := range h.Values("Connection") {
-		for token := range strings.SplitSeq(value, ",") {
-			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
-				return h.Get("Upgrade")
-			}
-		}
-	}
-	return ""
-}

@@ -189,6 +189,7 @@ func TestAHostileAgentEndsItsOwnLineOnly(t *testing.T) {
 		"data first":     {"\x00\x00\x01\x00\x00\x00\x00\x00\x01x", "does not speak HTTP/2"},
 		"unknown frames": {settings + strings.Repeat("\x00\x00\x00\x42\x00\x00\x00\x00\x00", 1000), "unknown type 66"},
 		"a large frame":  {settings + "\xff\xff\xff\x00\x00\x00\x00\x00\x01", "16384 are the most"},
+		"large buffers":  {"\x00\x00\x0c\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64\x00\x05\x00\xff\xff\xff", "frames of 16777215 bytes"},
 		"an error":       {settings + "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0b", "HTTP/2 error 11"},
 		"a push":         {settings + "\x00\x00\x04\x05\x04\x00\x00\x00\x01\x00\x00\x00\x02", "does not keep to HTTP/2"},
 		"nothing":        {"", "closed the connection without a goodbye"},
@@ -198,7 +199,7 @@ func TestAHostileAgentEndsItsOwnLineOnly(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			hub, agent := connected(t)
-			client, err := line.NewClient(hub, line.ClientOptions{})
+			client, err := line.NewClient(t.Context(), hub, line.ClientOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			_, _ = io.WriteString(agent, c.sends) // the hub may have ended it before
 			_ = agent.(*net.TCPConn).CloseWrite() //nolint:errcheck // it panics if it is none

@@ -22,6 +22,9 @@ const (
 	typeContinuation = 9 // the highest that there is
 	codeNoError      = 0
 	goAwayHead       = 8 // the last stream and the code
+	flagAck          = 1
+	settingSize      = 6 // which it is, and its value
+	settingFrameSize = 5
 )
 
 // watched is the connection under a Client. It follows the frames that come in, since the client of net/http does not tell of a
@@ -42,8 +45,9 @@ type watched struct {
 	headLen int
 	begun   bool // a first frame was seen
 	left    int  // of the payload of this frame
-	away    []byte
-	isAway  bool
+	kind    byte // of this frame
+	ack     bool
+	part    []byte // of its payload, as much of it as one look takes
 }
 
 func watch(conn net.Conn, goodbye func()) *watched {
@@ -97,7 +101,9 @@ func (w *watched) follow(p []byte) error {
 	for len(p) > 0 {
 		if w.left > 0 {
 			n := min(w.left, len(p))
-			w.payload(p[:n])
+			if err := w.payload(p[:n]); err != nil {
+				return err
+			}
 			w.left -= n
 			p = p[n:]
 			continue
@@ -128,23 +134,51 @@ func (w *watched) frame() error {
 	case w.left > frameMost:
 		return fmt.Errorf("the other end sent a frame of %d bytes, and %d are the most", w.left, frameMost)
 	}
-	w.begun = true
-	w.away, w.isAway = w.away[:0], kind == typeGoAway
+	w.begun, w.kind, w.ack, w.part = true, kind, w.head[4]&flagAck != 0, w.part[:0]
 	return nil
 }
 
 // payload takes a part of the payload of a frame.
-func (w *watched) payload(p []byte) {
-	if !w.isAway || len(w.away) == goAwayHead {
-		return
+func (w *watched) payload(p []byte) error {
+	switch {
+	case w.kind == typeGoAway && len(w.part) < goAwayHead:
+		if w.fill(p, goAwayHead); len(w.part) == goAwayHead {
+			w.goAway()
+		}
+	case w.kind == typeSettings && !w.ack:
+		for len(p) > 0 {
+			if p = w.fill(p, settingSize); len(w.part) < settingSize {
+				return nil
+			}
+			if err := checkSetting(binary.BigEndian.Uint16(w.part), binary.BigEndian.Uint32(w.part[2:])); err != nil {
+				return err
+			}
+			w.part = w.part[:0]
+		}
 	}
-	w.away = append(w.away, p[:min(len(p), goAwayHead-len(w.away))]...)
-	if len(w.away) < goAwayHead {
-		return
-	}
-	if code := binary.BigEndian.Uint32(w.away[4:]); code != codeNoError {
+	return nil
+}
+
+// fill adds to the part that is looked at until it is as long as that, and returns what is left.
+func (w *watched) fill(p []byte, size int) []byte {
+	n := min(len(p), size-len(w.part))
+	w.part = append(w.part, p[:n]...)
+	return p[n:]
+}
+
+func (w *watched) goAway() {
+	if code := binary.BigEndian.Uint32(w.part[4:]); code != codeNoError {
 		w.because(fmt.Errorf("the other end gave up with the HTTP/2 error %d", code))
 		return
 	}
 	w.goodbye()
+}
+
+// checkSetting refuses to hold more for each body that is sent than is meant: the client of net/http takes a buffer as large as the
+// frames that the other end says it takes, up to 512 KiB.
+func checkSetting(id uint16, value uint32) error {
+	if id == settingFrameSize && value > frameMost {
+		return fmt.Errorf("the other end would take frames of %d bytes, and %d are the most", value, frameMost)
+	}
+	return nil
 }

@@ -121,7 +121,7 @@ func waveTable(waves []rollouts.Wave, now time.Time) *table.Table {
 			{Text: w.Name},
 			number(w.Size, table.Plain), number(w.Healthy, table.Good), number(w.InFlight, table.Plain), number(w.Failed, table.Bad),
 			number(w.Lost, table.Bad), number(w.Held, table.Plain), number(w.SetAside, table.Warn), number(w.Skipped, table.Plain),
-			{Text: w.Said(now)},
+			{Text: w.Progress(now)},
 		})
 	}
 	return t

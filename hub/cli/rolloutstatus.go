@@ -198,7 +198,7 @@ func (f *rolloutStatusFlags) sentences(env Environment, s *view.Staged) {
 		if g.Reason != "" {
 			line += " (" + g.Reason + ")"
 		}
-		out = append(out, fmt.Sprintf("%s: %s", line, g.Said(mostNamed)))
+		out = append(out, fmt.Sprintf("%s: %s", line, g.Names(mostNamed)))
 	}
 	for _, sentence := range []string{s.Waits, s.Behind} {
 		if sentence != "" {

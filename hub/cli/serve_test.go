@@ -40,11 +40,14 @@ func ownAPI(t *testing.T) (binary, dir string) {
 	return binary, dir
 }
 
+// TestServeWithItsOwnAPI gives a whole hub the flags of kube-apiserver for an issuer, which are enough for its dashboard too.
 func TestServeWithItsOwnAPI(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	binary, dir := ownAPI(t)
 	admin := filepath.Join(t.TempDir(), "admin.kubeconfig")
+	i := issuer.Start(t)
+	i.SignIn("anna", "system:masters", "operators")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 
@@ -53,7 +56,9 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 	go func() {
 		status <- hub.run(ctx, "serve", "--data-dir", dir, "--secure-port", "0", "--controlplane-binary", binary,
 			"--advertise-url", "https://hub.example.com:8443", "--admin-kubeconfig", admin, "--admin-context", "mine",
-			"--metrics-bind-address", "0", "--dashboard-bind-address", "127.0.0.1:0")
+			"--metrics-bind-address", "0", "--dashboard-bind-address", "127.0.0.1:0",
+			"--oidc-issuer-url", i.URL, "--oidc-client-id", i.ClientID, "--oidc-ca-file", i.CAFile,
+			"--oidc-username-prefix", "sso:", "--oidc-groups-claim", "groups", "--oidc-groups-prefix", "sso:")
 	}()
 	g.Eventually(hub.err.String).WithTimeout(patience).Should(ContainSubstring("Hub is ready"))
 	g.Expect(hub.err.String()).To(ContainSubstring("https://hub.example.com:8443"))
@@ -65,28 +70,6 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 	g.Expect(token.run(ctx, "token", "create", "--cluster", "edge-1", "--kubeconfig", admin, "--context", "mine")).To(BeZero(), token.err.String())
 	g.Expect(token.out.String()).To(HavePrefix("agent join hub.example.com:8443 --token "))
 
-	cancel()
-	g.Eventually(status).WithTimeout(patience).Should(Receive(BeZero()))
-	g.Expect(hub.err.String()).NotTo(ContainSubstring("Error:"))
-}
-
-// TestServeWithAnIssuer gives a whole hub the flags of kube-apiserver, which are enough for its dashboard too.
-func TestServeWithAnIssuer(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	binary, dir := ownAPI(t)
-	i := issuer.Start(t)
-	i.SignIn("anna", "system:masters", "operators")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var hub execution
-	status := make(chan int, 1)
-	go func() {
-		status <- hub.run(ctx, "serve", "--data-dir", dir, "--secure-port", "0", "--controlplane-binary", binary, "--metrics-bind-address", "0",
-			"--dashboard-bind-address", "127.0.0.1:0", "--oidc-issuer-url", i.URL, "--oidc-client-id", i.ClientID, "--oidc-ca-file", i.CAFile,
-			"--oidc-username-prefix", "sso:", "--oidc-groups-claim", "groups", "--oidc-groups-prefix", "sso:")
-	}()
-	g.Eventually(hub.err.String).WithTimeout(patience).Should(ContainSubstring("Hub is ready"))
 	at := regexp.MustCompile(`The dashboard: +(https://\S+)`).FindStringSubmatch(hub.err.String())
 	g.Expect(at).To(HaveLen(2))
 	i.Allow(at[1] + "/signin/oidc/callback")
@@ -94,17 +77,19 @@ func TestServeWithAnIssuer(t *testing.T) {
 	g.Eventually(func() string { return b.Open(at[1] + "/signin/oidc?to=/clusters").Text }).
 		WithTimeout(patience).WithPolling(time.Second).Should(ContainSubstring("sso:anna may not list clusters.cluster.karmada.io"), "no group of hers is one of the hub's")
 
-	config, err := clientcmd.BuildConfigFromFlags("", adminKubeconfig(dir))
+	config, err := clientcmd.BuildConfigFromFlags("", admin)
 	g.Expect(err).NotTo(HaveOccurred())
-	admin, err := client.New(config, client.Options{})
+	hubClient, err := client.New(config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+	g.Expect(hubClient.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "operators"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "sso:operators"}},
 	})).To(Succeed())
 	g.Eventually(func() int { return b.Open(at[1] + "/clusters").Code }).WithTimeout(patience).WithPolling(time.Second).Should(Equal(http.StatusOK))
+
 	cancel()
 	g.Eventually(status).WithTimeout(patience).Should(Receive(BeZero()))
+	g.Expect(hub.err.String()).NotTo(ContainSubstring("Error:"))
 }
 
 func TestServeEndsWithItsAPI(t *testing.T) {

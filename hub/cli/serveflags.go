@@ -3,17 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/contract"
@@ -22,7 +17,6 @@ import (
 	"fairlead.dev/hub/adjust/failover"
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/hub/machinery/apiserver"
-	"fairlead.dev/hub/people/operate"
 	"fairlead.dev/hub/setup"
 )
 
@@ -109,7 +103,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.allowDowngrade, "allow-downgrade", false, "install the definitions and admission policies of this version although a newer hub has installed its own")
 	fs.StringSliceVar(&f.addresses, "hub-addresses", nil, "https://HOST:PORT of every hub of this API, in the order in which agents that join try them; agents learn them while they run (default: those that the hubs have told so far)")
 	fs.StringVar(&f.prefix, "execution-namespace-prefix", contract.DefaultExecutionNamespacePrefix, "what comes before a cluster's name in the name of its execution namespace")
-	fs.DurationVar(&f.monitorPeriod, "cluster-monitor-period", 5*time.Second, "how late the hub may look at a silent cluster: a later look shows that the hub itself had stopped, and the grace period starts over")
+	fs.DurationVar(&f.monitorPeriod, "cluster-monitor-period", 5*time.Second, "how long the hub may be stopped, as a machine that is suspended is: after more than that the grace periods of silent clusters start over")
 	fs.DurationVar(&f.monitorGrace, "cluster-monitor-grace-period", 40*time.Second, "how long an agent may be silent before its cluster is Unknown")
 	fs.DurationVar(&f.startupGrace, "cluster-startup-grace-period", 60*time.Second, "the same for an agent that was never heard of")
 	fs.Float64Var(&f.evictionRate, "resource-eviction-rate", failover.DefaultRate, "how many applications leave the failed clusters of a region each second; 0 for no limit")
@@ -197,109 +191,6 @@ func (f *serveFlags) completePaths() (err error) {
 	}
 	if f.adminContext == "" {
 		return errors.New("--admin-context is empty")
-	}
-	return nil
-}
-
-func (f *serveFlags) checkAddresses() error {
-	if _, err := netip.ParseAddr(f.bindAddress); err != nil {
-		return fmt.Errorf("--bind-address %q is not an IP address", f.bindAddress)
-	}
-	if f.securePort < 0 || f.securePort > 65535 {
-		return fmt.Errorf("--secure-port %d is not between 0 and 65535", f.securePort)
-	}
-	if strings.ContainsAny(f.advertiseHost, "/ ") {
-		return fmt.Errorf("--advertise-host %q is not a name or an address", f.advertiseHost)
-	}
-	for _, address := range f.addresses {
-		if _, err := operate.Endpoint(address); err != nil {
-			return fmt.Errorf("--hub-addresses %q is not of the form https://HOST:PORT", address)
-		}
-	}
-	if f.advertiseURL == "" {
-		return nil
-	}
-	if _, err := operate.Endpoint(f.advertiseURL); err != nil {
-		return fmt.Errorf("--advertise-url %q is not of the form https://HOST:PORT", f.advertiseURL)
-	}
-	return nil
-}
-
-// names returns what must be in the embedded API's certificate beside what it finds out
-// by itself.
-func (f *serveFlags) names() []string {
-	names := slices.Clone(f.tlsSANs)
-	if u, err := url.Parse(f.advertiseURL); err == nil && u.Hostname() != "" {
-		names = append(names, u.Hostname())
-	}
-	return names
-}
-
-func (f *serveFlags) checkPrefix() error {
-	const most = validation.DNS1123LabelMaxLength - contract.MaxClusterNameLength
-	if f.prefix == "" || len(f.prefix) > most || len(validation.IsDNS1123Label(f.prefix+"x")) > 0 {
-		return fmt.Errorf("--execution-namespace-prefix %q must consist of 1 to %d lower-case letters, digits and '-', and begin with a letter or digit", f.prefix, most)
-	}
-	return nil
-}
-
-func (f *serveFlags) checkPeriods() error {
-	for name, value := range map[string]time.Duration{
-		"cluster-monitor-period":       f.monitorPeriod,
-		"cluster-monitor-grace-period": f.monitorGrace,
-		"cluster-startup-grace-period": f.startupGrace,
-	} {
-		if value <= 0 {
-			return fmt.Errorf("--%s %s is not positive", name, value)
-		}
-	}
-	if f.evictionGrace <= 0 {
-		return fmt.Errorf("--graceful-eviction-timeout %s is not positive", f.evictionGrace)
-	}
-	if f.evictionRate < 0 {
-		return fmt.Errorf("--resource-eviction-rate %v is negative", f.evictionRate)
-	}
-	if mode := policyv1alpha1.PurgeMode(f.evictionPurge); mode != policyv1alpha1.PurgeGracefully && mode != policyv1alpha1.PurgeDirectly {
-		return fmt.Errorf("--no-execute-taint-eviction-purge-mode %q is neither %s nor %s", f.evictionPurge, policyv1alpha1.PurgeGracefully, policyv1alpha1.PurgeDirectly)
-	}
-	return nil
-}
-
-// compileSkipped reads what is never propagated; expressions match whole names.
-func (f *serveFlags) compileSkipped() error {
-	for _, s := range f.skipped {
-		pattern, err := regexp.Compile("^(?:" + s + ")$")
-		if err != nil {
-			return fmt.Errorf("--skipped-propagating-namespaces %q is not a regular expression: %w", s, err)
-		}
-		f.skippedPatterns = append(f.skippedPatterns, pattern)
-	}
-	if f.namespaces != namespacesUsed && f.namespaces != namespacesAll {
-		return fmt.Errorf("--propagate-namespaces %q is neither %s nor %s", f.namespaces, namespacesUsed, namespacesAll)
-	}
-	var err error
-	if f.skippedKinds, err = selector.ParseSkippedKinds(f.skippedAPIs); err != nil {
-		return fmt.Errorf("--skipped-propagating-apis: %w", err)
-	}
-	return nil
-}
-
-func (f *serveFlags) checkApproval() error {
-	if f.approval != approvalAuto && f.approval != approvalManual {
-		return fmt.Errorf("--approval %q is neither %s nor %s", f.approval, approvalAuto, approvalManual)
-	}
-	return nil
-}
-
-func (f *serveFlags) checkOutput() error {
-	if f.events != eventsSummary && f.events != eventsAll {
-		return fmt.Errorf("--events %q is neither %s nor %s", f.events, eventsSummary, eventsAll)
-	}
-	if f.logFormat != logging.FormatText && f.logFormat != logging.FormatJSON {
-		return fmt.Errorf("--log-format %q is neither %s nor %s", f.logFormat, logging.FormatText, logging.FormatJSON)
-	}
-	if f.verbosity < 0 {
-		return fmt.Errorf("--verbosity %d is negative", f.verbosity)
 	}
 	return nil
 }

@@ -164,10 +164,7 @@ func TestTheUnitOfTheHub(t *testing.T) {
 func ignoresNothing(t *testing.T, unit []byte) {
 	t.Helper()
 	g := NewWithT(t)
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("there is no systemd-analyze on this machine")
-	}
+	analyze := cluster.Tool(t, "systemd-analyze")
 	hub, err := cluster.Executable("hub")
 	g.Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(t.TempDir(), "fairlead-hub.service")

@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	binary, err := cluster.Executable("hub")
 	g.Expect(err).NotTo(HaveOccurred())
 	w := &world{t: t, etcd: startEtcd(t)}
-	w.Fleet, err = fleet.New(fleet.Options{Bin: filepath.Dir(binary), Dir: dir, Clusters: 1, Nodes: 1, HubArgs: w.etcd.flags()})
+	w.Fleet, err = fleet.New(fleet.Options{Bin: filepath.Dir(binary), Dir: dir, Clusters: 1, APIOnly: true, HubArgs: w.etcd.flags()})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -35,7 +35,7 @@ func TestAnotherReplicaGoesOnWhereOneWasKilled(t *testing.T) {
 	binary, err := cluster.Executable("hub")
 	g.Expect(err).NotTo(HaveOccurred())
 	w := &world{t: t}
-	w.Fleet, err = fleet.New(fleet.Options{Bin: filepath.Dir(binary), Dir: dir, Clusters: 1, Nodes: 1})
+	w.Fleet, err = fleet.New(fleet.Options{Bin: filepath.Dir(binary), Dir: dir, Clusters: 1, APIOnly: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if t.Failed() {

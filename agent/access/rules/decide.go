@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"fairlead.dev/common/contract"
 )
@@ -15,7 +17,17 @@ const (
 	accountUser  = "system:serviceaccount:"
 	mastersGroup = "system:masters"
 	agentName    = "fairlead-agent"
+	rbacGroup    = "rbac.authorization.k8s.io"
 )
+
+// maxName bounds the name of an operator in bytes, so that it has room in the record of what they do.
+const maxName = 1024
+
+// isName says whether somebody's name reaches the member's API as it is. What is before and after it in a header is lost on the
+// way: a name that begins with a space could become one of the API server's own.
+func isName(name string) bool {
+	return name != "" && len(name) <= maxName && name == strings.TrimSpace(name) && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
 
 // Operator is who asks, as the hub says it.
 type Operator struct {
@@ -44,7 +56,10 @@ type Decision struct {
 // Decide says whether the owner of a member allows a request of an operator.
 func Decide(in Input) Decision {
 	if in.Rules.IsOff() {
-		return refuse(in, "its owner lets no operators in; the owner can, with `agent operators group:NAME` beside the agent, or `agent join --operators`")
+		return refuse(in, "its owner lets no operators in; the owner can, with `agent operators group:NAME` there")
+	}
+	if !isName(in.Operator.User) {
+		return refuse(in, fmt.Sprintf("the name of who asks is none that it could be given to its API: it is empty or longer than %d bytes, begins or ends with a space, or has characters that are no text", maxName))
 	}
 	as, listed := in.Rules.as(in.Operator)
 	if !listed {
@@ -73,20 +88,24 @@ func refuse(in Input, sentence string) Decision {
 
 // as returns who an operator is in the member, and whether the owner lets them in at all. What the API server calls
 // its own (system:) comes through only where it is listed by its whole name, and groups that are not listed are left
-// out: less, never more.
+// out: less, never more. Names are the same (Same) only if the owner has listed them: who is let in by a group alone could otherwise be
+// anybody in the member whom a hub, or who took it over, calls one of that group.
 func (r Rules) as(operator Operator) (Operator, bool) {
 	prefix := contract.ConnectUserPrefix
 	if r.Identity == Same {
 		prefix = ""
 	}
-	out := Operator{User: prefix + operator.User}
+	named := slices.Contains(r.Users, operator.User)
+	out := Operator{User: contract.ConnectUserPrefix + operator.User}
+	if named {
+		out.User = prefix + operator.User
+	}
 	for _, group := range sorted(operator.Groups) {
 		if slices.Contains(r.Groups, group) {
 			out.Groups = append(out.Groups, prefix+group)
 		}
 	}
-	named := slices.Contains(r.Users, operator.User)
-	if operator.User == "" || !named && (len(out.Groups) == 0 || strings.HasPrefix(operator.User, systemPrefix)) {
+	if !named && (len(out.Groups) == 0 || strings.HasPrefix(operator.User, systemPrefix)) {
 		return Operator{}, false
 	}
 	if strings.HasPrefix(out.User, accountUser) {
@@ -97,7 +116,7 @@ func (r Rules) as(operator Operator) (Operator, bool) {
 
 // outOfBounds says why a request is beyond the namespaces that the owner names, or reaches for what lets the agent in.
 func (r Rules) outOfBounds(request Request) string {
-	if request.Path != "" || isSelfReview(request) {
+	if request.Path != "" || request.IsSelfReview() {
 		return ""
 	}
 	if len(r.Namespaces) > 0 && !slices.Contains(r.Namespaces, request.Namespace) {
@@ -109,13 +128,33 @@ func (r Rules) outOfBounds(request Request) string {
 	if request.Reads() && request.Resource != "secrets" && !strings.HasSuffix(request.Subresource, "proxy") {
 		return ""
 	}
-	if request.Namespace == contract.SystemNamespace {
+	// By a selector, too, nobody comes to what has a name that is not in the request.
+	switch {
+	case request.Group == "" && request.Resource == "secrets" && request.Namespace == "":
+		return "Secrets of all namespaces at once, since the agent's own are among them; name a namespace"
+	case request.Group == rbacGroup && request.Verb == verbDeleteCollection:
+		return "to delete all " + request.Resource + " at once, since the agent's own are among them; name them one by one"
+	}
+	if request.Namespace == contract.SystemNamespace || request.Group == "" && request.Resource == "namespaces" && request.BodyName == contract.SystemNamespace {
 		return "more than reading in " + contract.SystemNamespace + ", where the agent itself is"
 	}
-	if hasName(request.Name, contract.ConnectName) || hasName(request.Name, agentName) {
-		return "changes to " + request.Name + ", which is the agent's own"
+	for _, own := range []string{contract.ConnectName, agentName} {
+		for _, name := range []string{request.Name, request.BodyName} {
+			if hasName(name, own) {
+				return "changes to " + name + ", which is the agent's own"
+			}
+		}
+		if request.BodyName == "" && couldBecome(request.BodyPrefix, own) {
+			return "names that are made up behind " + request.BodyPrefix + ", which could be the agent's own"
+		}
 	}
 	return ""
+}
+
+// couldBecome says whether a name that the API server makes up behind a prefix could be another, or begin with it and a dash. What
+// is shorter than the first word of both could become nearly anything, but for what the API server appends: it has no dash.
+func couldBecome(prefix, other string) bool {
+	return strings.HasPrefix(prefix, other) || strings.Contains(prefix, "-") && strings.HasPrefix(other, prefix)
 }
 
 // hasName says whether a name is another or begins with it and a dash.

@@ -52,7 +52,7 @@ func TestWhatOperatorsMayDo(t *testing.T) {
 		"GET+ " + web + "/portforward": "port-forward", "POST+ " + web + "/portforward": "port-forward",
 		"POST " + pods: "write", "DELETE " + web: "write", "DELETE " + pods: "write", "PATCH /apis/apps/v1/namespaces/shop/deployments/web/scale": "write",
 		"POST " + web + "/eviction": "write", "PATCH " + web + "/ephemeralcontainers": "write,exec", "PUT /api/v1/nodes/n/status": "write",
-		"GET /api/v1/namespaces/shop/secrets": "secrets", "GET /api/v1/secrets?watch": "secrets", "PUT /api/v1/namespaces/shop/secrets/s": "write,secrets",
+		"GET /api/v1/namespaces/shop/secrets": "secrets", "GET /api/v1/namespaces/shop/secrets?watch": "secrets", "PUT /api/v1/namespaces/shop/secrets/s": "write,secrets",
 		"POST /api/v1/namespaces/shop/serviceaccounts/x/token": "secrets", "GET " + web + "/proxy/metrics": "pods/proxy", "GET+ " + web + "/proxy/ws": "pods/proxy",
 		"POST /api/v1/namespaces/shop/services/web:80/proxy/a": "services/proxy", "GET /api/v1/nodes/n/proxy/run/shop/web-0/c": "nodes/proxy",
 
@@ -68,6 +68,12 @@ func TestWhatOperatorsMayDo(t *testing.T) {
 		"PATCH /apis/rbac.authorization.k8s.io/v1/clusterroles/fairlead-connect":                           "never",
 		"DELETE /apis/rbac.authorization.k8s.io/v1/clusterrolebindings/fairlead-agent":                     "never",
 		"PUT /apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings/fairlead-connect-impersonate": "never",
+		// Among all of them are the agent's own.
+		"GET /api/v1/secrets": "never", "GET /api/v1/secrets?watch": "never", "GET /api/v1/watch/secrets": "never",
+		"GET /api/v1/secrets?fieldSelector=metadata.namespace%3Dkarmada-system":                                       "never",
+		"DELETE /apis/rbac.authorization.k8s.io/v1/clusterrolebindings?fieldSelector=metadata.name%3Dfairlead-agent":  "never",
+		"DELETE /apis/rbac.authorization.k8s.io/v1/clusterroles":                                                      "never",
+		"DELETE /apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings?labelSelector=app.kubernetes.io/name": "never",
 	} {
 		t.Run(request, func(t *testing.T) {
 			t.Parallel()
@@ -121,16 +127,23 @@ func TestWhoOperatorsAreInTheMember(t *testing.T) {
 			operators: []string{"group:ops"}, asks: rules.Operator{User: "alice", Groups: []string{"dev", "ops", "system:masters", "system:authenticated"}},
 			want: rules.Operator{User: "fairlead:alice", Groups: []string{"fairlead:ops"}},
 		},
-		"a user, without groups":        {operators: []string{"user:alice"}, asks: rules.Operator{User: "alice", Groups: []string{"ops"}}, want: rules.Operator{User: "fairlead:alice"}},
-		"the same names":                {operators: []string{"group:ops"}, identity: "same", asks: rules.Operator{User: "alice", Groups: []string{"ops", "system:masters"}}, want: rules.Operator{User: "alice", Groups: []string{"ops"}}},
-		"an account by name":            {operators: []string{"user:" + account, "group:ops"}, identity: "same", asks: rules.Operator{User: account, Groups: []string{"ops"}}, want: rules.Operator{User: account}},
-		"an account that is no account": {operators: []string{"user:" + account}, asks: rules.Operator{User: account}, want: rules.Operator{User: "fairlead:" + account}},
-		"an account by its group":       {operators: []string{"group:ops"}, identity: "same", asks: rules.Operator{User: account, Groups: []string{"ops"}}, refused: true},
-		"a system user by its group":    {operators: []string{"group:ops"}, identity: "same", asks: rules.Operator{User: "system:admin", Groups: []string{"ops"}}, refused: true},
-		"somebody else":                 {operators: []string{"user:alice", "group:ops"}, asks: rules.Operator{User: "bob", Groups: []string{"dev"}}, refused: true},
-		"somebody like it":              {operators: []string{"user:alice"}, asks: rules.Operator{User: "fairlead:alice"}, refused: true},
-		"nobody":                        {operators: []string{"group:ops"}, asks: rules.Operator{Groups: []string{"ops"}}, refused: true},
-		"all, where nobody is let in":   {operators: []string{"off"}, asks: rules.Operator{User: "alice", Groups: []string{"system:masters"}}, refused: true},
+		"a user, without groups":                    {operators: []string{"user:alice"}, asks: rules.Operator{User: "alice", Groups: []string{"ops"}}, want: rules.Operator{User: "fairlead:alice"}},
+		"the same group, and who comes by it alone": {operators: []string{"group:ops"}, identity: "same", asks: rules.Operator{User: "alice", Groups: []string{"ops", "system:masters"}}, want: rules.Operator{User: "fairlead:alice", Groups: []string{"ops"}}},
+		"the same names":                            {operators: []string{"group:ops", "user:alice"}, identity: "same", asks: rules.Operator{User: "alice", Groups: []string{"ops"}}, want: rules.Operator{User: "alice", Groups: []string{"ops"}}},
+		"an account by name":                        {operators: []string{"user:" + account, "group:ops"}, identity: "same", asks: rules.Operator{User: account, Groups: []string{"ops"}}, want: rules.Operator{User: account}},
+		"an account that is no account":             {operators: []string{"user:" + account}, asks: rules.Operator{User: account}, want: rules.Operator{User: "fairlead:" + account}},
+		"an account by its group":                   {operators: []string{"group:ops"}, identity: "same", asks: rules.Operator{User: account, Groups: []string{"ops"}}, refused: true},
+		"a system user by its group":                {operators: []string{"group:ops"}, identity: "same", asks: rules.Operator{User: "system:admin", Groups: []string{"ops"}}, refused: true},
+		"somebody else":                             {operators: []string{"user:alice", "group:ops"}, asks: rules.Operator{User: "bob", Groups: []string{"dev"}}, refused: true},
+		"somebody like it":                          {operators: []string{"user:alice"}, asks: rules.Operator{User: "fairlead:alice"}, refused: true},
+		"an account behind a space":                 {operators: []string{"group:ops"}, identity: "same", asks: rules.Operator{User: " " + account, Groups: []string{"ops"}}, refused: true},
+		"a system user behind a tab":                {operators: []string{"group:ops"}, identity: "same", asks: rules.Operator{User: "\tsystem:kube-controller-manager", Groups: []string{"ops"}}, refused: true},
+		"somebody else before a space":              {operators: []string{"group:ops"}, asks: rules.Operator{User: "bob ", Groups: []string{"ops"}}, refused: true},
+		"a name that breaks a line":                 {operators: []string{"group:ops"}, asks: rules.Operator{User: "bob\nsystem:admin", Groups: []string{"ops"}}, refused: true},
+		"a name that is no text":                    {operators: []string{"group:ops"}, asks: rules.Operator{User: "bob\xff", Groups: []string{"ops"}}, refused: true},
+		"a name that is too long":                   {operators: []string{"group:ops"}, asks: rules.Operator{User: strings.Repeat("b", 1025), Groups: []string{"ops"}}, refused: true},
+		"nobody":                                    {operators: []string{"group:ops"}, asks: rules.Operator{Groups: []string{"ops"}}, refused: true},
+		"all, where nobody is let in":               {operators: []string{"off"}, asks: rules.Operator{User: "alice", Groups: []string{"system:masters"}}, refused: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +154,40 @@ func TestWhoOperatorsAreInTheMember(t *testing.T) {
 			got := rules.Decide(rules.Input{Cluster: "edge-1", Rules: r, Operator: tc.asks, Request: makeRequest(t, "GET "+pods)})
 			g.Expect(got.Allowed).To(Equal(!tc.refused))
 			g.Expect(got.As).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestNamesInBodiesAreJudgedToo has no names in the path.
+func TestNamesInBodiesAreJudgedToo(t *testing.T) {
+	t.Parallel()
+	const bindings = "POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+	for name, tc := range map[string]struct {
+		request, name, prefix string
+		want                  bool
+	}{
+		"a binding":                               {request: bindings, name: "web", want: true},
+		"a binding of the agent's name":           {request: bindings, name: "fairlead-agent"},
+		"a binding of its family":                 {request: bindings, name: "fairlead-connect-impersonate"},
+		"a Secret of the agent's name":            {request: "POST /api/v1/namespaces/shop/secrets", name: "fairlead-agent-token"},
+		"a name like it":                          {request: bindings, name: "fairlead-agents", want: true},
+		"the agent's namespace":                   {request: "POST /api/v1/namespaces", name: "karmada-system"},
+		"another namespace":                       {request: "POST /api/v1/namespaces", name: "web", want: true},
+		"a pod of any name":                       {request: "POST " + pods, prefix: "web-", want: true},
+		"any name behind the agent's":             {request: bindings, prefix: "fairlead-agent-"},
+		"a name that may become the agent's":      {request: bindings, prefix: "fairlead-"},
+		"a prefix that does not count":            {request: bindings, name: "web", prefix: "fairlead-agent-", want: true},
+		"a name of the agent's beside any prefix": {request: bindings, name: "fairlead-agent", prefix: "web-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r, err := rules.New(rules.Lists{Operators: []string{"user:alice"}, May: []string{"write", "secrets"}})
+			g.Expect(err).NotTo(HaveOccurred())
+			request := makeRequest(t, tc.request)
+			g.Expect(request.NamedInBody()).To(BeTrue())
+			request.BodyName, request.BodyPrefix = tc.name, tc.prefix
+			g.Expect(rules.Decide(rules.Input{Rules: r, Operator: rules.Operator{User: "alice"}, Request: request}).Allowed).To(Equal(tc.want))
 		})
 	}
 }

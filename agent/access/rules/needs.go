@@ -35,7 +35,8 @@ var selfReviews = map[string][]string{ //nolint:gochecknoglobals // A constant l
 // streams are the subresources that upgrade.
 var streams = []string{"exec", "attach", "portforward", "proxy"} //nolint:gochecknoglobals // A constant list.
 
-func isSelfReview(r Request) bool {
+// IsSelfReview says whether a request asks the API who somebody is, or what they may do, about themselves. It changes nothing.
+func (r Request) IsSelfReview() bool {
 	return r.Verb == verbCreate && !r.Upgrade && r.Name == "" && r.Namespace == "" && slices.Contains(selfReviews[r.Group], r.Resource)
 }
 
@@ -47,7 +48,7 @@ func needs(r Request, groups []string) (needed []Permission, never string) {
 			return nil, r.Verb + " of " + r.Path
 		}
 		return nil, ""
-	case isSelfReview(r):
+	case r.IsSelfReview():
 		return nil, ""
 	case r.Group == "":
 		needed, never = needsOfCore(r)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,6 +33,9 @@ type Request struct {
 	Path string
 	// Group, Version, Namespace, Resource, Name and Subresource name what is asked for.
 	Group, Version, Namespace, Resource, Name, Subresource string
+	// BodyName and BodyPrefix are how an object is to be called that a request creates (see NamedInBody): metadata.name and
+	// metadata.generateName of what comes with it. They are not known from the path.
+	BodyName, BodyPrefix string
 	// more says that the path goes on behind the subresource.
 	more bool
 }
@@ -48,11 +52,12 @@ func (r Request) String() string {
 	if r.Subresource != "" {
 		out += "/" + r.Subresource
 	}
+	name := cmp.Or(r.Name, r.BodyName)
 	switch {
-	case r.Namespace != "" && r.Name != "" && r.Resource != "namespaces":
-		return out + " " + r.Namespace + "/" + r.Name
-	case r.Name != "":
-		return out + " " + r.Name
+	case r.Namespace != "" && name != "" && r.Resource != "namespaces":
+		return out + " " + r.Namespace + "/" + name
+	case name != "":
+		return out + " " + name
 	case r.Namespace != "":
 		return out + " in " + r.Namespace
 	default:
@@ -68,6 +73,12 @@ func (r Request) Reads() bool {
 // Follows says whether the answer to a request may begin late and last: a log that is followed sends its headers with
 // its first line.
 func (r Request) Follows() bool { return r.Resource == "pods" && r.Subresource == "log" }
+
+// NamedInBody says whether the name of what a request creates is in what comes with it, and nowhere else. Of other requests the API server
+// refuses those with another name there than in the path.
+func (r Request) NamedInBody() bool {
+	return r.Verb == verbCreate && !r.Upgrade && r.Path == "" && r.Name == "" && !r.IsSelfReview()
+}
 
 // Parse understands a request by its method, its path as it came (encoded) and its query. What an API server could
 // understand in another way is refused.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -47,7 +45,8 @@ type Identity string
 const (
 	// Prefixed has alice of the hub be fairlead:alice in the member: she need not be the alice there.
 	Prefixed Identity = "prefixed"
-	// Same has alice of the hub be alice in the member, for hubs and members that know people by the same provider.
+	// Same has those whom the owner lists be the same in the member, for hubs and members that know people by the same provider: alice
+	// if user:alice is listed, and ops if group:ops is. Who is let in by a group alone is fairlead:NAME, of that group.
 	Same Identity = "same"
 )
 
@@ -146,8 +145,7 @@ func (r *Rules) admit(operators []string) error {
 	}
 	for _, operator := range operators {
 		kind, name, _ := strings.Cut(operator, ":")
-		if name == "" || name != strings.TrimSpace(name) || strings.ContainsAny(name, "\"\\,") || !utf8.ValidString(name) ||
-			strings.ContainsFunc(name, unicode.IsControl) {
+		if !isName(name) || strings.ContainsAny(name, "\"\\,") {
 			return fmt.Errorf("operator %q is not of the form user:NAME or group:NAME; %s stands alone", operator, Off)
 		}
 		switch kind {

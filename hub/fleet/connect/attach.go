@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,8 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/line"
+	"fairlead.dev/common/line/headers"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/fleet/connect/admit"
 	"fairlead.dev/hub/fleet/connect/lines"
 )
@@ -54,7 +55,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		s.Log.V(1).Info("Refusing a line", "Cluster", name, "user", who.name, "reason", why.message)
 		s.refuse(w, r, why)
 	}
-	if r.Method != http.MethodPost || !strings.EqualFold(upgradeOf(r.Header), contract.LineProtocol) {
+	if r.Method != http.MethodPost || !strings.EqualFold(headers.Upgrade(r.Header), contract.LineProtocol) {
 		refuse(metav1.StatusReasonBadRequest, 0, "a line is opened by a POST that upgrades to %s", contract.LineProtocol)
 		return
 	}
@@ -73,7 +74,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		return
 	}
 	defer arrived()
-	if s.draining.Load() || !s.handshakes.AllowN(s.Clock.Now(), 1) {
+	if s.isDraining() || !s.handshakes.AllowN(s.Clock.Now(), 1) {
 		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub takes no line at the moment")
 		return
 	}
@@ -89,13 +90,19 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(10*time.Second), "another agent of %s has had a line a moment ago, and whether it still has one cannot be told: %v", name, err)
 		return
 	}
+	done, ok := s.begin()
+	if !ok { // it drains since a moment ago
+		refuse(metav1.StatusReasonServiceUnavailable, retryAfter(5*time.Second), "this hub takes no line at the moment")
+		return
+	}
+	defer done()
 	ping, presence := pingOf(r.Header.Get(contract.LinePingHeader)), s.Presence()
 	conn, err := s.upgrade(w, ping, presence)
 	if err != nil {
 		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
 		return
 	}
-	lineClient, err := line.NewClient(conn, line.ClientOptions{Ping: ping})
+	lineClient, err := line.NewClient(r.Context(), conn, line.ClientOptions{Ping: ping})
 	if err != nil {
 		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
 		return
@@ -150,15 +157,10 @@ func pingOf(said string) time.Duration {
 	return max(min(wanted, selfEvery), line.DefaultPing)
 }
 
-// told is what an agent says in a header, cut to a bearable length, without what is not for reading.
+// told is what an agent says, as it may be shown, cut to a bearable length.
 func told(value string) string {
-	value = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\uFFFD' {
-			return -1
-		}
-		return r
-	}, value)
-	return value[:min(len(value), maxTold)]
+	value = prose.OneLine(strings.ReplaceAll(value, "\uFFFD", ""))
+	return strings.ToValidUTF8(value[:min(len(value), maxTold)], "")
 }
 
 // upgrade answers that the line is open, and by what the agent is to show that the member is there, and returns its connection.
@@ -178,31 +180,10 @@ func (s *Server) upgrade(w http.ResponseWriter, ping time.Duration, presence str
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}
-	if err == nil && buffered.Reader.Buffered() > 0 {
-		conn = &readAhead{Conn: conn, reader: buffered.Reader}
-	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("answering an agent that opens its line: %w", err), conn.Close())
 	}
-	return conn, nil
-}
-
-// readAhead is a connection of which something was read already.
-type readAhead struct {
-	net.Conn
-	reader *bufio.Reader
-}
-
-// Read implements net.Conn.
-func (c *readAhead) Read(p []byte) (int, error) {
-	if c.reader == nil {
-		return c.Conn.Read(p)
-	}
-	if c.reader.Buffered() > 0 {
-		return c.reader.Read(p[:min(len(p), c.reader.Buffered())])
-	}
-	c.reader = nil
-	return c.Conn.Read(p)
+	return line.Buffered(conn, buffered.Reader), nil
 }
 
 // errUnwell says that an agent has answered, and not that all is well.

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/common/line"
-	"fairlead.dev/hub/fleet/connect/hygiene"
+	"fairlead.dev/common/line/headers"
 )
 
 // Why a request was cut, or its answer not passed on.
@@ -52,7 +52,9 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	from := counted{resp.Body, m.bytes.WithLabelValues(fromMember)}
 	if stream, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
-		out.Body = &countedStream{counted: from, stream: stream, written: m.bytes.WithLabelValues(toMember)}
+		upgraded := &countedStream{counted: from, stream: stream, written: m.bytes.WithLabelValues(toMember), stall: stall{stopped: make(chan struct{})}}
+		go upgraded.stall.watch(c.server.Clock, func() { c.server.endStalled(c.passage, stream) })
+		out.Body = upgraded
 	} else {
 		out.Body = &from
 	}
@@ -107,7 +109,7 @@ func (s *Server) checkAnswer(resp *http.Response, p passage) error {
 		return errRedirect
 	}
 	// A replica has cleaned it already, and says in Retry-After what it means.
-	hygiene.Answer(resp.Header, p.upgrade != "" && resp.StatusCode == http.StatusSwitchingProtocols)
+	headers.ToOperator(resp.Header, p.upgrade != "" && resp.StatusCode == http.StatusSwitchingProtocols)
 	return nil
 }
 

@@ -27,6 +27,9 @@ func (s *Server) keep(ctx context.Context, l *lines.Line, who caller, until time
 	defer ticker.Stop()
 	expiry := s.Clock.NewTimer(until.Sub(s.Clock.Now()))
 	defer expiry.Stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	draining := s.draining
 	var replaced time.Time
 	var asking chan bool // answers whether the agent is well; nil while nobody asks
 	misses, ticks := 0, 0
@@ -38,6 +41,9 @@ func (s *Server) keep(ctx context.Context, l *lines.Line, who caller, until time
 			s.Lines.Ended(l, goodbye, s.Clock.Now())
 			log.Info("The line of an agent has ended", "reason", reasonOf(l.Client.Err()))
 			return
+		case <-draining:
+			draining = nil
+			go renew(ctx, l) // it ends with the line
 		case <-s.ending:
 			_ = l.Client.Close() // then it is done
 		case <-changed:

@@ -84,22 +84,41 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countedStream counts what goes through an upgraded connection.
+// countedStream counts what goes through an upgraded connection, and ends one that is stalled.
 type countedStream struct {
 	counted
 	stream  io.ReadWriteCloser
 	written prometheus.Counter
+	stall   stall
+}
+
+// Read implements io.Reader.
+func (c *countedStream) Read(p []byte) (int, error) {
+	n, err := c.counted.Read(p)
+	if n > 0 {
+		c.stall.moved()
+	}
+	return n, err
 }
 
 // Write implements io.Writer.
 func (c *countedStream) Write(p []byte) (int, error) {
+	c.stall.begin()
 	n, err := c.stream.Write(p)
+	c.stall.end()
 	c.written.Add(float64(n))
 	return n, err
 }
 
+// Close implements io.Closer.
+func (c *countedStream) Close() error {
+	c.stall.stop()
+	return c.counted.Close()
+}
+
 // CloseWrite says that no more will be written.
 func (c *countedStream) CloseWrite() error {
+	c.stall.hungUp()
 	if half, ok := c.stream.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}

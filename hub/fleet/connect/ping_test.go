@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -13,5 +14,17 @@ func TestAnAgentMayBeAskedMoreRarely(t *testing.T) {
 		"": 5 * time.Second, "often": 5 * time.Second, "1ms": 5 * time.Second, "-1h": 5 * time.Second, "30s": 30 * time.Second, "1000h": time.Minute,
 	} {
 		NewWithT(t).Expect(pingOf(said)).To(Equal(want), said)
+	}
+}
+
+func TestWhatAnAgentSaysSteersNoTerminal(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"read in shop":                      "read in shop",
+		"read\u009b2J\u202eexec\x7f\n":      `read\u009b2J\u202eexec\x7f`,
+		strings.Repeat("é", maxTold):        strings.Repeat("é", maxTold/2),
+		"x" + strings.Repeat("é", 99) + "é": "x" + strings.Repeat("é", 99),
+	} {
+		NewWithT(t).Expect(told(said)).To(Equal(want), "%q", said)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/line/headers"
 	"fairlead.dev/common/logging"
 	"fairlead.dev/common/prose"
-	"fairlead.dev/hub/fleet/connect/hygiene"
 	"fairlead.dev/hub/fleet/connect/lines"
 	"fairlead.dev/hub/fleet/connect/route"
 )
@@ -41,7 +41,7 @@ const hop = "1"
 // passage is one request on its way to a member.
 type passage struct {
 	target  route.Target
-	caller  hygiene.Caller
+	caller  headers.Caller
 	upgrade string
 	// forwarded says that another replica has sent it here.
 	forwarded bool
@@ -59,7 +59,7 @@ type passage struct {
 
 // proxy sends a request of an operator to the API of a member. The API server has checked that the operator may.
 func (s *Server) proxy(w http.ResponseWriter, r *http.Request, target route.Target, who caller) {
-	p := passage{target: target, caller: hygiene.Caller{User: who.name, Groups: who.groups, Request: newName()}, upgrade: upgradeOf(r.Header)}
+	p := passage{target: target, caller: headers.Caller{User: who.name, Groups: who.groups, Request: newName()}, upgrade: headers.Upgrade(r.Header)}
 	cluster, err := s.cluster(r.Context(), target.Cluster)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
@@ -105,7 +105,7 @@ func (s *Server) ServePeer(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, refusal{reason: metav1.StatusReasonNotFound, message: "replicas of a hub forward requests to members, and nothing else but sessions of agents"})
 		return
 	}
-	p := passage{target: target, upgrade: upgradeOf(r.Header), forwarded: true, caller: hygiene.Caller{
+	p := passage{target: target, upgrade: headers.Upgrade(r.Header), forwarded: true, caller: headers.Caller{
 		User: r.Header.Get(contract.UserHeader), Groups: r.Header.Values(contract.GroupHeader), Request: r.Header.Get(contract.RequestHeader),
 	}}
 	if p.caller.User == "" || p.caller.Request == "" {
@@ -222,22 +222,10 @@ func rewrite(pr *httputil.ProxyRequest, p passage) {
 	pr.Out.URL = &url.URL{Scheme: "http", Host: "line", Path: plain, RawPath: raw, RawQuery: pr.Out.URL.RawQuery}
 	pr.Out.Host = ""
 	pr.Out.Trailer = nil
-	hygiene.Request(pr.Out.Header, p.caller, p.upgrade)
+	headers.ToAgent(pr.Out.Header, p.caller, p.upgrade)
 	if p.line == nil {
 		pr.Out.Header.Set(contract.HopHeader, hop)
 	}
-}
-
-// upgradeOf is what a request upgrades to; empty if it does not.
-func upgradeOf(h http.Header) string {
-	for _, value := range h.Values("Connection") {
-		for token := range strings.SplitSeq(value, ",") {
-			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
-				return h.Get("Upgrade")
-			}
-		}
-	}
-	return ""
 }
 
 // staysOpen says whether a request is answered until somebody ends it.

@@ -72,7 +72,7 @@ func reasons() []metav1.StatusReason {
 		metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonMethodNotAllowed,
 		metav1.StatusReasonNotAcceptable, metav1.StatusReasonBadRequest, metav1.StatusReasonConflict, metav1.StatusReasonGone,
 		metav1.StatusReasonTooManyRequests, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonTimeout, metav1.StatusReasonInternalError,
-		reasonBadGateway, reasonLoop,
+		reasonBadGateway, reasonUnsent, reasonLoop,
 	}
 }
 

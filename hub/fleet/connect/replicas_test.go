@@ -1,24 +1,16 @@
 package connect
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"fairlead.dev/common/contract"
-	"fairlead.dev/hub/fleet/connect/lines"
 	"fairlead.dev/hub/fleet/connect/peers"
 	"fairlead.dev/hub/fleet/connect/show"
 )
@@ -27,44 +19,21 @@ import (
 func TestReplicas(t *testing.T) {
 	w := newWorld(t)
 	g := w.g
-	scheme := runtime.NewScheme()
-	g.Expect(coordinationv1.AddToScheme(scheme)).To(Succeed())
-	hub, err := client.New(w.api.Config, client.Options{Scheme: scheme})
+	directory := w.directory()
+	holder, err := peers.New(peers.Options{
+		Host: "hub-0", BindAddress: "127.0.0.1:0", Directory: directory, Lines: w.server.Lines, Handler: http.HandlerFunc(w.server.ServePeer),
+		Elected: make(chan struct{}), Clock: clock.RealClock{},
+	})
 	g.Expect(err).NotTo(HaveOccurred())
-	directory := Replicas{HubClient: hub, Clock: clock.RealClock{}}
-	start := func(name string, own *lines.Registry, serve http.HandlerFunc) (*peers.Peers, func()) {
-		t.Helper()
-		p, err := peers.New(peers.Options{
-			Host: name, BindAddress: "127.0.0.1:0", Directory: directory, Lines: own, Handler: serve, Elected: make(chan struct{}), Clock: clock.RealClock{},
-		})
-		g.Expect(err).NotTo(HaveOccurred())
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- p.Start(ctx) }()
-		stop := func() {
-			cancel()
-			g.Eventually(done).WithTimeout(patience).Should(Receive(BeNil()))
-		}
-		return p, stop
-	}
-	holder, stopHolder := start("hub-0", w.server.Lines, w.server.ServePeer)
-	defer stopHolder()
-
-	other := w.server.Deps
-	other.Lines, other.Registry = lines.New(), prometheus.NewRegistry()
-	var second *Server
-	asked, stopAsked := start("hub-1", other.Lines, func(w http.ResponseWriter, r *http.Request) { second.ServePeer(w, r) })
-	other.Peers, other.Replica = asked, asked.ID()
-	second, err = New(other)
-	g.Expect(err).NotTo(HaveOccurred())
-	front := httptest.NewServer(second) // in the place of its API server
-	defer front.Close()
+	(&site{w: w, peers: holder}).meet()
+	asked := newSite(w, "hub-1", directory)
+	stopAsked := asked.meet()
 	ask := func(path string) (int, string) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+path, http.NoBody)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, asked.front.URL+path, http.NoBody)
 		g.Expect(err).NotTo(HaveOccurred())
 		req.Header = http.Header{"X-Remote-User": {"alice"}, "X-Remote-Group": {"ops"}, contract.HopHeader: {"1"}, contract.UserHeader: {"mallory"}}
-		resp, err := front.Client().Do(req)
+		resp, err := asked.front.Client().Do(req)
 		g.Expect(err).NotTo(HaveOccurred())
 		defer func() { _ = resp.Body.Close() }()
 		body, err := io.ReadAll(resp.Body)
@@ -77,7 +46,7 @@ func TestReplicas(t *testing.T) {
 	g.Expect(status).To(Equal(http.StatusServiceUnavailable), "no replica has a line")
 	_, _, hangUp := w.attach("edge-replicas", "a", member())
 	g.Eventually(func() string {
-		replica, _ := asked.Holder("edge-replicas")
+		replica, _ := asked.peers.Holder("edge-replicas")
 		return replica
 	}, patience, "50ms").Should(Equal(holder.ID()))
 

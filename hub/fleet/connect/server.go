@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -63,11 +62,11 @@ type Server struct {
 	open       *openRequests
 	metrics    *metrics
 
-	// ending is closed when the server is to end; lines are the goroutines that look after lines.
-	ending   chan struct{}
-	end      sync.Once
-	draining atomic.Bool
-	keepers  sync.WaitGroup
+	// draining is closed when agents are to open other lines, and ending when no line may go on; keepers are the goroutines that look
+	// after lines, and the requests that are about to open one.
+	draining, ending chan struct{}
+	mu               sync.Mutex // is held to close draining
+	keepers          sync.WaitGroup
 }
 
 // New returns a server that serves nothing yet.
@@ -79,7 +78,7 @@ func New(d Deps) (*Server, error) {
 		Deps: d, handshakes: rate.NewLimiter(handshakesPerSecond, handshakesPerSecond), arrivals: limit.NewArrivals(),
 		streams: limit.New("streams", limit.Streams()), requests: limit.New("requests", limit.Requests()),
 		uploads: limit.New("commands, port-forwards and uploads", limit.Uploads()),
-		open:    &openRequests{all: map[*openRequest]struct{}{}}, ending: make(chan struct{}),
+		open:    &openRequests{all: map[*openRequest]struct{}{}}, draining: make(chan struct{}), ending: make(chan struct{}),
 	}
 	var err error
 	if s.metrics, err = newMetrics(d.Registry, s); err != nil {
@@ -131,21 +130,43 @@ func (s *Server) cluster(ctx context.Context, name string) (*clusterv1alpha1.Clu
 }
 
 // drain ends all lines: each agent is asked to open another line first, elsewhere or at the next hub, and what is open
-// may go on until the context ends.
+// may go on until the context ends. Their keepers do that (see keep), so that no line is forgotten which opens meanwhile.
 func (s *Server) drain(ctx context.Context) {
-	s.draining.Store(true)
-	var all sync.WaitGroup
-	for _, l := range s.Lines.All() {
-		all.Go(func() {
-			if d, ok := l.Client.(interface{ Drain(context.Context) }); ok {
-				d.Drain(ctx)
-			}
-			_ = l.Client.Close() // what it could say is that the line has ended
-		})
-	}
-	all.Wait()
-	s.end.Do(func() { close(s.ending) })
+	s.mu.Lock()
+	close(s.draining)
+	s.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { close(s.ending) })
+	defer stop()
 	s.keepers.Wait()
+}
+
+// isDraining says whether agents are to open their lines elsewhere.
+func (s *Server) isDraining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin says whether a line may be opened still. If so, drain waits until done is called.
+func (s *Server) begin() (done func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isDraining() {
+		return nil, false
+	}
+	s.keepers.Add(1)
+	return s.keepers.Done, true
+}
+
+// renew asks the agent of a line for another one, and ends the line with its streams, or with the context.
+func renew(ctx context.Context, l *lines.Line) {
+	if d, ok := l.Client.(interface{ Drain(context.Context) }); ok {
+		d.Drain(ctx)
+	}
+	_ = l.Client.Close() // what it could say is that the line has ended
 }
 
 // newName returns a name for a request, which nobody can guess.

@@ -186,7 +186,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, cluster st
 		s.refuse(w, r, refusal{reason: metav1.StatusReasonBadRequest, cluster: cluster, message: "a replica asks by a POST with the hash of a session"})
 		return
 	}
-	if other := func(l *lines.Line) bool { return l.Session != session }; s.draining.Load() && slices.ContainsFunc(s.Lines.Lines(cluster), other) {
+	if other := func(l *lines.Line) bool { return l.Session != session }; s.isDraining() && slices.ContainsFunc(s.Lines.Lines(cluster), other) {
 		s.refuse(w, r, refusal{
 			reason: metav1.StatusReasonServiceUnavailable, cluster: cluster, retry: tooMany,
 			message: "this replica of the hub ends, and the agent of " + cluster + " is opening its line elsewhere",

@@ -14,11 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/line"
@@ -104,7 +100,7 @@ func (s *site) attach(cluster, session string, handler http.Handler) (resp *http
 	ctx, cancel := context.WithCancel(s.w.t.Context())
 	s.w.t.Cleanup(cancel)
 	go func() {
-		ended <- line.Serve(ctx, &readAhead{Conn: conn, reader: reader}, handler, line.ServerOptions{})
+		ended <- line.Serve(ctx, line.Buffered(conn, reader), handler, line.ServerOptions{})
 	}()
 	g.Eventually(func() bool { return s.isUp(cluster) }, patience, "20ms").Should(BeTrue())
 	return resp, ended
@@ -141,11 +137,7 @@ func hangs(t *testing.T) http.Handler {
 func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	w := newWorld(t)
 	g := w.g
-	scheme := runtime.NewScheme()
-	g.Expect(coordinationv1.AddToScheme(scheme)).To(Succeed())
-	hub, err := client.New(w.api.Config, client.Options{Scheme: scheme})
-	g.Expect(err).NotTo(HaveOccurred())
-	directory := Replicas{HubClient: hub, Clock: clock.RealClock{}}
+	directory := w.directory()
 	one, two := newSite(w, "hub-1", leftBehind{directory}), newSite(w, "hub-2", directory)
 	early, late := "s1", "s2" // as their hashes are ordered
 	if sessionOf(http.Header{contract.LineSessionHeader: {early}}) > sessionOf(http.Header{contract.LineSessionHeader: {late}}) {

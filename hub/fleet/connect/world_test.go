@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	g := NewWithT(t)
 	api := testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub})
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{authorizationv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, clusterv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{authorizationv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, clusterv1alpha1.AddToScheme} {
 		g.Expect(add(scheme)).To(Succeed())
 	}
 	hub, err := client.New(api.Config, client.Options{Scheme: scheme})
@@ -108,6 +109,9 @@ func newWorld(t *testing.T) *world {
 	g.Eventually(func() int { return admin.do(http.MethodGet, contract.ConnectAPIPath, nil).code }, patience, "50ms").Should(Equal(http.StatusOK))
 	return w
 }
+
+// directory has the Leases of replicas.
+func (w *world) directory() Replicas { return Replicas{HubClient: w.Client, Clock: clock.RealClock{}} }
 
 // join makes a Cluster as if a member had joined, whose agent has the rights of its join.
 func (w *world) join(name string) {
@@ -229,7 +233,7 @@ func (w *world) attach(cluster, session string, handler http.Handler) (header ht
 	ctx, cancel := context.WithCancel(w.t.Context())
 	ended = make(chan error, 1)
 	go func() {
-		ended <- line.Serve(ctx, &readAhead{Conn: conn, reader: reader}, handler, line.ServerOptions{})
+		ended <- line.Serve(ctx, line.Buffered(conn, reader), handler, line.ServerOptions{})
 	}()
 	w.t.Cleanup(cancel)
 	w.g.Eventually(func() bool { s, ok := w.server.Lines.State(cluster); return ok && s.Up }, patience, "20ms").Should(BeTrue())

@@ -88,7 +88,7 @@ func TestOperatorsAreLetInByTheJoinAndOutByLeaving(t *testing.T) {
 	out, err := w.agent(nil, append(append([]string{"join", "--operators", "group:ops", "--operators-may", "exec", "--operators-in", "shop"}, w.joinArguments(name)...), where...)...)
 	w.G.Expect(err).NotTo(HaveOccurred())
 	w.G.Expect(out).To(And(ContainSubstring("Operators of the hub: read, exec in shop for group:ops"),
-		ContainSubstring(`kubectl create rolebinding fairlead-operators -n shop --clusterrole=view --group="fairlead:ops"`)))
+		ContainSubstring(`kubectl create rolebinding fairlead-operators -n shop --clusterrole=view --group='fairlead:ops'`)))
 	agent := w.RunAgent(filepath.Join(t.TempDir(), "log"), where...)
 	w.AwaitReady(name)
 

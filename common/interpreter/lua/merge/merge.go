@@ -70,8 +70,8 @@ func ObservedBy(items []Item, generation float64) bool {
 	return true
 }
 
-// Said joins what the items say at a path in their status; not ok if they say nothing.
-func Said(items []Item, path []string) (joined string, ok bool) {
+// Joined joins what the items say at a path in their status; not ok if they say nothing.
+func Joined(items []Item, path []string) (joined string, ok bool) {
 	out := texts{}
 	for i := range items {
 		var value any = items[i].Status

@@ -100,9 +100,9 @@ func TestFields(t *testing.T) {
 	g.Expect(at).To(Equal("x"))
 	_, ok = merge.Extreme(items, "list", true)
 	g.Expect(ok).To(BeFalse())
-	said, ok := merge.Said(items, []string{"phase", "name"})
+	said, ok := merge.Joined(items, []string{"phase", "name"})
 	g.Expect([]any{said, ok}).To(Equal([]any{"c=up", true}))
-	_, ok = merge.Said(items, []string{"url", "name"})
+	_, ok = merge.Joined(items, []string{"url", "name"})
 	g.Expect(ok).To(BeFalse())
 
 	seen := item(map[string]any{"observedGeneration": int64(4), "generation": int64(4), "resourceTemplateGeneration": int64(2)})

@@ -33,7 +33,7 @@ func (s *sandbox) clusters() *lua.LTable {
 		for at := 2; at <= l.GetTop(); at++ {
 			path = append(path, l.CheckString(at))
 		}
-		return s.pushText(l)(merge.Said(s.items(l), path))
+		return s.pushText(l)(merge.Joined(s.items(l), path))
 	})
 	s.function(t, "reported", s.withStatus)
 	s.function(t, "conditions", func(l *lua.LState) int {

@@ -67,6 +67,8 @@ type Peers struct {
 	o       Options
 	me      identity
 	silence time.Duration
+	// listEvery and lookEvery are those of the roster, which tests shorten.
+	listEvery, lookEvery time.Duration
 	// look asks for the records to be read soon.
 	look chan struct{}
 
@@ -94,7 +96,7 @@ func New(o Options) (*Peers, error) {
 		return nil, err
 	}
 	return &Peers{
-		o: o, me: me, silence: silence, look: make(chan struct{}, 1), presence: contract.LeaseIsPresence,
+		o: o, me: me, silence: silence, listEvery: listEvery, lookEvery: lookEvery, look: make(chan struct{}, 1), presence: contract.LeaseIsPresence,
 		known: map[string]*peer{}, heard: map[string]*view.Replica{}, streams: map[string]int{}, watchers: map[int]func(string){},
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +80,19 @@ func (line) Err() error            { return nil }
 func (line) Close() error          { return nil }
 func (line) Streams() int          { return 0 }
 
+// ahead is a clock that may be ahead of the time.
+type ahead struct {
+	clock.RealClock
+
+	by atomic.Int64
+}
+
+// Now implements clock.Clock.
+func (a *ahead) Now() time.Time { return a.RealClock.Now().Add(time.Duration(a.by.Load())) }
+
+// Since implements clock.Clock.
+func (a *ahead) Since(at time.Time) time.Duration { return a.Now().Sub(at) }
+
 // replica is one of a hub.
 type replica struct {
 	*Peers
@@ -114,6 +128,8 @@ func start(t *testing.T, name string, d Directory, h http.Handler, more ...func(
 		defer r.mu.Unlock()
 		r.changes = append(r.changes, cluster)
 	}))
+	// Those who did not find each other at once find each other at the next reading.
+	r.listEvery, r.lookEvery = 5*poll, poll
 	for _, change := range more {
 		change(r.Peers)
 	}
@@ -214,7 +230,8 @@ func TestAgentsRenewLeasesWhileTheLeaderDoesNotKnowTheirLines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d := &registers{}
-	one, two := start(t, "hub-1", d, nothing()), start(t, "hub-2", d, nothing())
+	later := &ahead{}
+	one, two := start(t, "hub-1", d, nothing()), start(t, "hub-2", d, nothing(), func(p *Peers) { p.o.Clock = later })
 	hears(t, one, two)
 	g.Expect(two.Presence()).To(Equal(contract.LeaseIsPresence), "there is no leader yet")
 	one.elect()
@@ -223,6 +240,7 @@ func TestAgentsRenewLeasesWhileTheLeaderDoesNotKnowTheirLines(t *testing.T) {
 		g.Expect(two.says()).To(Equal([]string{contract.LineIsPresence}))
 	})
 	one.stop()
+	later.by.Store(int64(silence))
 	eventually(t, func(g Gomega) {
 		g.Expect(two.says()).To(Equal([]string{contract.LineIsPresence, contract.LeaseIsPresence}))
 	})

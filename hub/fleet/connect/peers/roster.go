@@ -45,7 +45,7 @@ type sighting struct {
 // keepRoster keeps the record of this replica, and calls those of which there are records.
 func (p *Peers) keepRoster(ctx context.Context, own Record) {
 	r := &roster{own: own, seen: map[string]sighting{}}
-	ticker := p.o.Clock.NewTicker(listEvery)
+	ticker := p.o.Clock.NewTicker(p.listEvery)
 	defer ticker.Stop()
 	for {
 		err := p.turn(ctx, r)
@@ -53,7 +53,7 @@ func (p *Peers) keepRoster(ctx context.Context, own Record) {
 			return
 		}
 		r.report(ctx, err)
-		rest := p.o.Clock.NewTimer(lookEvery)
+		rest := p.o.Clock.NewTimer(p.lookEvery)
 		select {
 		case <-ctx.Done():
 		case <-rest.C():

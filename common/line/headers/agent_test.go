@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"fairlead.dev/agent/access/headers"
+	"fairlead.dev/common/line/headers"
 )
 
 func TestOperatorsSpeakForThemselvesOnly(t *testing.T) {

@@ -1,4 +1,4 @@
-package hygiene
+package headers
 
 import (
 	"maps"
@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestRequest(t *testing.T) {
+func TestARequestNamesItsCallerOnly(t *testing.T) {
 	alice := Caller{User: "alice", Groups: []string{"ops", "dev"}, Request: "r-1"}
 	named := func(more Headers) Headers {
 		out := Headers{"Fairlead-User": {"alice"}, "Fairlead-Group": {"ops", "dev"}, "Fairlead-Request": {"r-1"}}
@@ -27,7 +27,7 @@ func TestRequest(t *testing.T) {
 			given: Headers{
 				"Authorization": {"Bearer x"}, "Cookie": {"a=b"}, "Impersonate-User": {"root"}, "Impersonate-Extra-Scopes": {"x"}, "X-Remote-User": {"root"},
 				"X-Remote-Extra-A": {"x"}, "X-Forwarded-For": {"1.2.3.4"}, "Forwarded": {"for=x"}, "Proxy-Authorization": {"x"}, "Te": {"trailers"},
-				"Transfer-Encoding": {"chunked"}, "Keep-Alive": {"x"},
+				"Transfer-Encoding": {"chunked"}, "Keep-Alive": {"x"}, "X_Remote_User": {"root"}, "X_forwarded-For": {"1.2.3.4"},
 			},
 			want: named(nil),
 		},
@@ -48,17 +48,18 @@ func TestRequest(t *testing.T) {
 			given: Headers{"Sec-Websocket-Protocol": {"base64url.bearer.authorization.k8s.io.c2VjcmV0"}},
 			want:  named(nil),
 		},
+		"nobody has a write made twice":                     {given: Headers{"Idempotency-Key": {"1"}, "X-Idempotency-Key": {"1"}}, want: named(nil)},
 		"a name of a request that is no name does not pass": {given: Headers{"Audit-Id": {"a", "b"}}, want: named(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			Request(c.given, alice, c.upgrade)
+			ToAgent(c.given, alice, c.upgrade)
 			g.Expect(c.given).To(Equal(c.want))
 		})
 	}
 }
 
-func TestAnswer(t *testing.T) {
+func TestAnAnswerIsForClientsOfKubernetes(t *testing.T) {
 	for name, c := range map[string]struct {
 		given    Headers
 		upgraded bool
@@ -88,7 +89,7 @@ func TestAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			Answer(c.given, c.upgraded)
+			ToOperator(c.given, c.upgraded)
 			g.Expect(c.given).To(Equal(c.want))
 		})
 	}

@@ -1,0 +1,110 @@
+package clusterstatus
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// pageSize is how many nodes or pods are read at a time.
+const pageSize = 500
+
+// pages reads a list page by page, and returns its version.
+func pages[L client.ObjectList](ctx context.Context, reader client.Reader, empty func() L, use func(L)) (string, error) {
+	next := ""
+	for {
+		list := empty()
+		if err := reader.List(ctx, list, &client.ListOptions{Limit: pageSize, Continue: next}); err != nil {
+			return "", fmt.Errorf("listing nodes, pods and quotas of the member: %w", err)
+		}
+		use(list)
+		if next = list.GetContinue(); next == "" {
+			return list.GetResourceVersion(), nil
+		}
+	}
+}
+
+// tally is what a reflector fills with objects of one kind. It lists as well: page by page,
+// and the list that it hands over is empty, since what was in it has been taken already.
+type tally struct {
+	workload *workload
+	of       client.ObjectList
+	list     func(context.Context) (version string, take func(), err error)
+	put      func(obj any) bool
+	drop     func(obj any)
+	heard    chan struct{}
+	once     sync.Once
+
+	// take takes over what was listed last.
+	take func()
+}
+
+// ListWithContext implements toolscache.ListerWatcherWithContext.
+func (t *tally) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	version, take, err := t.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.take = take
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
+}
+
+// WatchWithContext implements toolscache.ListerWatcherWithContext.
+func (t *tally) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return t.workload.memberClient.Watch(ctx, t.of, &client.ListOptions{Raw: &options})
+}
+
+// List implements toolscache.ListerWatcher.
+func (t *tally) List(options metav1.ListOptions) (runtime.Object, error) {
+	return t.ListWithContext(context.Background(), options) //nolint:forbidigo // The interface has none: whoever has one calls the other.
+}
+
+// Watch implements toolscache.ListerWatcher.
+func (t *tally) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return t.WatchWithContext(context.Background(), options) //nolint:forbidigo // The interface has none: whoever has one calls the other.
+}
+
+// IsWatchListSemanticsUnSupported has the reflector list, not stream all into a store of
+// whole objects.
+func (*tally) IsWatchListSemanticsUnSupported() bool { return true }
+
+// Add implements toolscache.ReflectorStore.
+func (t *tally) Add(obj any) error { return t.Update(obj) }
+
+// Update implements toolscache.ReflectorStore.
+func (t *tally) Update(obj any) error {
+	t.workload.mu.Lock()
+	defer t.workload.mu.Unlock()
+	if t.put(obj) {
+		t.workload.changed = true
+	}
+	return nil
+}
+
+// Delete implements toolscache.ReflectorStore.
+func (t *tally) Delete(obj any) error {
+	t.workload.mu.Lock()
+	defer t.workload.mu.Unlock()
+	t.drop(obj)
+	t.workload.changed = true
+	return nil
+}
+
+// Replace implements toolscache.ReflectorStore.
+func (t *tally) Replace([]any, string) error {
+	t.workload.mu.Lock()
+	defer t.workload.mu.Unlock()
+	t.take()
+	t.workload.changed = true
+	t.once.Do(func() { close(t.heard) })
+	return nil
+}
+
+// Resync implements toolscache.ReflectorStore.
+func (*tally) Resync() error { return nil }

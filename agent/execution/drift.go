@@ -1,0 +1,55 @@
+package execution
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// throttleTold is the pause from which on people are told that an object is not as it was
+// asked for. What is put back sooner is not worth two writes.
+const throttleTold = time.Second
+
+// later leaves an object for a while as somebody in the member makes it again and again.
+func (*Reconciler) later(ctx context.Context, m plan.Manifest, live plan.Live, wait time.Duration) step {
+	ctrl.LoggerFrom(ctx).V(1).Info("Putting back more slowly what is changed in the member again and again", "manifest", m.Object.String())
+	outcome := plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}
+	if wait >= throttleTold {
+		outcome.Result, outcome.Message = plan.Throttled, plan.ThrottledMessage
+	}
+	return step{outcome: outcome, live: live.Object, wait: wait}
+}
+
+// Drifts counts what was put back since the start.
+func (r *Reconciler) Drifts() int64 { return r.drifts.Load() }
+
+// drifted tells of what was put back, if anything was: the object as it was found (nil if
+// it had vanished) and as it is now.
+func (r *Reconciler) drifted(ctx context.Context, work types.NamespacedName, m plan.Manifest, found, applied *unstructured.Unstructured) {
+	drift := workv1alpha1.Drift{Identifier: m.Object.Identifier(m.Ordinal), Deleted: found == nil, Times: 1}
+	now := r.clock.Now()
+	if found != nil {
+		undone := plan.Undone(found, applied)
+		if len(undone.Fields) == 0 {
+			return
+		}
+		drift.Fields, drift.ChangedBy = undone.Fields, undone.ChangedBy
+		if !undone.Time.IsZero() {
+			now = undone.Time
+		}
+	}
+	drift.Time = metav1.NewTime(now).Rfc3339Copy()
+	r.metrics.drift.Inc()
+	r.drifts.Add(1)
+	r.reporter.Drifted(work, drift)
+	ctrl.LoggerFrom(ctx).Info("Put back what was changed in the member", "manifest", m.Object.String(),
+		"deleted", drift.Deleted, "fields", drift.Fields, "changedBy", drift.ChangedBy)
+}

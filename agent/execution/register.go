@@ -1,0 +1,191 @@
+package execution
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/interpreter"
+	"fairlead.dev/common/kube"
+)
+
+// Deps are what the stage needs.
+type Deps struct {
+	// Namespace is the execution namespace, on the hub.
+	Namespace string
+	// Cluster is the name of the member, whose Cluster may bound deletions; if it is empty,
+	// nothing does.
+	Cluster string
+	// MemberClient reads and writes objects of the member, uncached. What is in a namespace it
+	// reads and writes as the ServiceAccount of that name there, if Account is not empty.
+	MemberClient client.Client
+	// Account is the name of these accounts; empty if the agent applies with its own rights.
+	Account string
+	// MemberReader reads objects of the member, uncached, with the agent's own rights; nil is
+	// MemberClient.
+	MemberReader client.Reader
+	// MemberCache watches unstructured objects of the member that carry the managed
+	// label, transforms them by Slim, and does not copy what it returns. The stage starts
+	// and ends its informers.
+	MemberCache cache.Cache
+	// Confined are caches like MemberCache, of one namespace each, if the agent may see
+	// objects of no others.
+	Confined []cache.Cache
+	// NamespacedKinds lists what may be in a namespace of the member.
+	NamespacedKinds NamespacedKinds
+	// Interpreter knows what of an object belongs to the member.
+	Interpreter interpreter.Interpreter
+	// Reporter is told what comes of it.
+	Reporter Reporter
+	// Events takes what people are told.
+	Events kube.EventSink
+	// Confirm asks the hub whether it still lets this agent work. It is asked before
+	// anything is deleted; nil asks nobody.
+	Confirm func(context.Context) error
+	// Clock tells the time.
+	Clock clock.Clock
+	// Registry takes the metrics.
+	Registry prometheus.Registerer
+	// Journal keeps Works where they outlast the process; nil keeps none.
+	Journal Journal
+	// Kept are the Works that the journal had at start.
+	Kept []Kept
+	// HubPatience is how long to wait for the hub at start before going by them; 0 is a
+	// sensible time.
+	HubPatience time.Duration
+	// Workers is how many Works are dealt with at a time; 0 is a sensible number.
+	Workers int
+	// StuckAfter is how long an object that was deleted may take to go before people
+	// are told; 0 is a sensible time.
+	StuckAfter time.Duration
+}
+
+// Reconciler applies Works.
+type Reconciler struct {
+	hubClient    client.Client
+	memberClient client.Client
+	// account is as which ServiceAccounts the client acts; empty if as the agent. The reader
+	// has the agent's rights in any case.
+	account string
+	reader  client.Reader
+	// namespacedKinds lists what may be in a namespace of the member.
+	namespacedKinds NamespacedKinds
+	// swept are the Works that a sweep ends; nil if this is none.
+	swept       map[types.NamespacedName]*workv1alpha1.Work
+	interpreter interpreter.Interpreter
+	reporter    Reporter
+	events      kube.EventSink
+	confirm     func(context.Context) error
+	clock       clock.Clock
+	namespace   string
+	stuckAfter  time.Duration
+	hubPatience time.Duration
+	journal     Journal
+
+	works            *works
+	kinds            *kinds
+	memory           *memory
+	prerequisites    *prerequisites
+	pendingDeletions *pendingDeletions
+	brake            *brake
+	unclaimed        *unclaimed
+	metrics          *metrics
+	// drifts counts what was put back.
+	drifts  atomic.Int64
+	backoff workqueue.TypedRateLimiter[reconcile.Request]
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// New returns the reconciler of a member. The hub's client reads Works from a cache.
+func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
+	switch {
+	case hubClient == nil, deps.MemberClient == nil, deps.MemberCache == nil, deps.NamespacedKinds == nil, deps.Interpreter == nil,
+		deps.Reporter == nil, deps.Events == nil, deps.Clock == nil, deps.Registry == nil:
+		return nil, errors.New("execution: a dependency is missing")
+	case deps.Namespace == "":
+		return nil, errors.New("execution: the execution namespace is not known")
+	}
+	r := &Reconciler{
+		hubClient:    hubClient,
+		memberClient: deps.MemberClient, account: deps.Account, reader: deps.MemberReader, namespacedKinds: deps.NamespacedKinds,
+		interpreter:      deps.Interpreter,
+		reporter:         deps.Reporter,
+		events:           deps.Events,
+		confirm:          deps.Confirm,
+		clock:            deps.Clock,
+		namespace:        deps.Namespace,
+		stuckAfter:       cmp.Or(deps.StuckAfter, defaultStuckAfter),
+		hubPatience:      cmp.Or(deps.HubPatience, defaultHubPatience),
+		journal:          deps.Journal,
+		works:            newWorks(hubClient, deps.Kept),
+		memory:           newMemory(),
+		prerequisites:    newPrerequisites(),
+		pendingDeletions: newPendingDeletions(),
+		brake:            newBrake(deps.Cluster != ""),
+		unclaimed:        newUnclaimed(),
+		metrics:          newMetrics(deps.Registry),
+		backoff:          workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
+	if r.reader == nil {
+		r.reader = deps.MemberClient
+	}
+	if r.confirm == nil {
+		r.confirm = func(context.Context) error { return nil }
+	}
+	if r.journal == nil {
+		r.journal = noJournal{}
+	}
+	r.kinds = newKinds(deps.MemberCache, r.memberHandler(), deps.Clock)
+	r.kinds.confined, r.kinds.mapper = deps.Confined, deps.MemberClient.RESTMapper()
+	return r, nil
+}
+
+// Newest returns the object of the member that is known to have changed last, with its
+// resourceVersion; empty if none is.
+func (r *Reconciler) Newest() (newest plan.Object, resourceVersion string) { return r.memory.Newest() }
+
+// Register adds the stage to the manager of the hub's connection, and returns it for
+// others to ask.
+func Register(mgr manager.Manager, deps Deps) (*Reconciler, error) {
+	r, err := New(mgr.GetClient(), deps)
+	if err != nil {
+		return nil, err
+	}
+	c, err := kube.NewTypedController(mgr, "execution", cmp.Or(deps.Workers, defaultWorkers), r,
+		func(req reconcile.Request) []any { return []any{"Work", req.NamespacedName} })
+	if err != nil {
+		return nil, err
+	}
+	sources := []source.Source{r.hubSource(mgr.GetCache()), kube.RulesChanged(r.interpreter, r.rulesChanged)}
+	if deps.Cluster != "" {
+		sources = append(sources, r.clusterSource(mgr.GetCache(), deps.Cluster))
+	}
+	for _, from := range sources {
+		if err := c.Watch(from); err != nil {
+			return nil, fmt.Errorf("adding the execution controller: %w", err)
+		}
+	}
+	for _, watch := range []manager.RunnableFunc{r.watchDeletions, r.countUnclaimed} {
+		if err := mgr.Add(watch); err != nil {
+			return nil, fmt.Errorf("adding the look-out for objects that do not go or belong to nobody: %w", err)
+		}
+	}
+	return r, nil
+}

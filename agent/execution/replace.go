@@ -1,0 +1,36 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/contract"
+)
+
+// replace deletes an object whose change the member refuses because a field cannot change,
+// so that it is made anew, if its template asks for that. It does so once for each
+// manifest: if the new object is refused as well, deleting it again will not help.
+func (r *Reconciler) replace(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live, refusal string) (plan.Result, string) {
+	if !m.Recreate {
+		return plan.Refused, fmt.Sprintf(
+			"%s; a field of it cannot change once it is set: undo the change, delete the object in the member, or have the agent do so (annotation %s: %q on the template)",
+			refusal, contract.RecreateAnnotation, contract.LabelTrue)
+	}
+	if live.Object == nil || !plan.Deletable(live.Object, work) {
+		return plan.Refused, refusal + "; it is not made anew, as it does not bear the marks of this Work"
+	}
+	if !r.memory.Replace(m.Object, m.Digest) {
+		return plan.Refused, refusal + "; it was made anew for this manifest before, and is not again"
+	}
+	if err := r.delete(ctx, work, m, live.Object); err != nil {
+		return plan.Refused, fmt.Sprintf("%s; deleting it to make it anew failed: %v", refusal, err)
+	}
+	r.metrics.replaced.Inc()
+	ctrl.LoggerFrom(ctx).Info("Deleted an object to make it anew, as its template asks", "manifest", m.Object.String())
+	return plan.Waiting, "a field that cannot change was changed: the object was deleted and is made anew"
+}

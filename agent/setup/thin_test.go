@@ -1,0 +1,59 @@
+package setup_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+
+	"fairlead.dev/agent/setup"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// measureWorks counts what passes between an agent and its hub for Works that are made, one after the other, while it watches.
+func measureWorks(t *testing.T, name string, compress bool) int64 {
+	t.Helper()
+	g, w := NewWithT(t), newJoined(t, name)
+	hub, err := url.Parse(w.config.Host)
+	g.Expect(err).NotTo(HaveOccurred())
+	l := newWire(t, hub.Host)
+	w.place(t)
+	w.run(t, func(o *setup.Options) {
+		o.Hub = rest.CopyConfig(w.config)
+		o.Hub.Host = "https://" + l.address
+		o.Compress = compress
+		o.StatusFrequency, o.LeaseDuration = setup.DefaultStatusFrequency, setup.DefaultLeaseDuration
+	})
+	propagate := func(i int) {
+		name, text := fmt.Sprintf("settings-%d", i), strings.Repeat(fmt.Sprint(i), 1000)
+		manifest := w.configMap(name)
+		manifest["data"] = map[string]any{"text": text}
+		work := w.work(t, name, manifest)
+		// No other event comes that could bring this one with it.
+		g.Eventually(func(g Gomega) bool {
+			return meta.IsStatusConditionTrue(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)
+		}).WithTimeout(patience).WithPolling(10 * time.Millisecond).Should(BeTrue())
+		g.Expect(w.data(name)["text"] == text).To(BeTrue(), "it is another")
+	}
+	propagate(0) // once the agent is there
+	before := l.bytes.Load()
+	for i := range 30 {
+		propagate(i + 1)
+	}
+	return l.bytes.Load() - before
+}
+
+// It runs alone, since what other tests do in the member that they share is told on the line, too.
+func TestAnAgentThatAsksForItHasItsHubCompress(t *testing.T) {
+	g := NewWithT(t)
+	plain := measureWorks(t, "plain", false)
+	thin := measureWorks(t, "thin", true)
+	t.Logf("%d bytes, compressed %d", plain, thin)
+	g.Expect(thin).To(BeNumerically("<", plain*6/10))
+}
