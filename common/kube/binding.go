@@ -34,10 +34,7 @@ func ResourceBindings() BindingKind {
 		New:  func() Binding { return &workv1alpha2.ResourceBinding{} },
 		list: func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {
 			var list workv1alpha2.ResourceBindingList
-			if err := r.List(ctx, &list, opts...); err != nil {
-				return nil, err
-			}
-			return pointers(list.Items, func(one *workv1alpha2.ResourceBinding) Binding { return one }), nil
+			return listShared(ctx, r, &list, &list.Items, func(one *workv1alpha2.ResourceBinding) Binding { return one }, opts...)
 		},
 	}
 }
@@ -49,10 +46,7 @@ func ClusterResourceBindings() BindingKind {
 		New:  func() Binding { return &workv1alpha2.ClusterResourceBinding{} },
 		list: func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {
 			var list workv1alpha2.ClusterResourceBindingList
-			if err := r.List(ctx, &list, opts...); err != nil {
-				return nil, err
-			}
-			return pointers(list.Items, func(one *workv1alpha2.ClusterResourceBinding) Binding { return one }), nil
+			return listShared(ctx, r, &list, &list.Items, func(one *workv1alpha2.ClusterResourceBinding) Binding { return one }, opts...)
 		},
 	}
 }
@@ -66,20 +60,11 @@ func BindingsIn(namespace string) BindingKind {
 }
 
 // List returns the bindings of the kind, to be read and not to be changed: those of a
-// cache are not copied.
+// cache are what everybody else reads as well.
 func (k BindingKind) List(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Binding, error) {
-	out, err := k.list(ctx, r, append(opts, client.UnsafeDisableDeepCopy)...)
+	out, err := k.list(ctx, r, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("listing %ss: %w", k.Kind, err)
 	}
 	return out, nil
-}
-
-// pointers returns what items hold, each by its address and as its interface.
-func pointers[T, I any](items []T, as func(*T) I) []I {
-	out := make([]I, len(items))
-	for i := range items {
-		out[i] = as(&items[i])
-	}
-	return out
 }

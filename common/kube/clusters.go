@@ -10,11 +10,12 @@ import (
 )
 
 // Clusters returns the Clusters of a hub, to be read and not to be changed: those of a cache are
-// not copied.
+// what everybody else reads as well.
 func Clusters(ctx context.Context, r client.Reader) ([]*clusterv1alpha1.Cluster, error) {
 	var list clusterv1alpha1.ClusterList
-	if err := r.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	out, err := listShared(ctx, r, &list, &list.Items, func(one *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster { return one })
+	if err != nil {
 		return nil, fmt.Errorf("listing clusters: %w", err)
 	}
-	return pointers(list.Items, func(one *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster { return one }), nil
+	return out, nil
 }

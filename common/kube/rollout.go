@@ -33,10 +33,7 @@ func StagedRollouts() RolloutKind {
 		New: func() Rollout { return &fairleadv1alpha1.StagedRollout{} },
 		list: func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error) {
 			var list fairleadv1alpha1.StagedRolloutList
-			if err := r.List(ctx, &list, opts...); err != nil {
-				return nil, err
-			}
-			return pointers(list.Items, func(one *fairleadv1alpha1.StagedRollout) Rollout { return one }), nil
+			return listShared(ctx, r, &list, &list.Items, func(one *fairleadv1alpha1.StagedRollout) Rollout { return one }, opts...)
 		},
 	}
 }
@@ -48,10 +45,7 @@ func ClusterStagedRollouts() RolloutKind {
 		New: func() Rollout { return &fairleadv1alpha1.ClusterStagedRollout{} },
 		list: func(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error) {
 			var list fairleadv1alpha1.ClusterStagedRolloutList
-			if err := r.List(ctx, &list, opts...); err != nil {
-				return nil, err
-			}
-			return pointers(list.Items, func(one *fairleadv1alpha1.ClusterStagedRollout) Rollout { return one }), nil
+			return listShared(ctx, r, &list, &list.Items, func(one *fairleadv1alpha1.ClusterStagedRollout) Rollout { return one }, opts...)
 		},
 	}
 }
@@ -65,9 +59,9 @@ func RolloutsIn(namespace string) RolloutKind {
 }
 
 // List returns the rollouts of the kind, to be read and not to be changed: those of a cache are
-// not copied.
+// what everybody else reads as well.
 func (k RolloutKind) List(ctx context.Context, r client.Reader, opts ...client.ListOption) ([]Rollout, error) {
-	out, err := k.list(ctx, r, append(opts, client.UnsafeDisableDeepCopy)...)
+	out, err := k.list(ctx, r, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("listing %ss: %w", k.Kind, err)
 	}

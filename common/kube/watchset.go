@@ -35,6 +35,9 @@ type WatchSetDeps struct {
 	Mapper meta.RESTMapper
 	// Clock says since when a kind is watched.
 	Clock clock.PassiveClock
+	// Indexers are the indexes of the stores of all kinds, by which ReadStore finds objects; none if it is empty. Sets that
+	// share informers mean the same by the same name.
+	Indexers toolscache.Indexers
 	// Handler gets what the watch of a kind shows.
 	Handler func(schema.GroupVersionKind) toolscache.ResourceEventHandler
 	// Unserved is told that a kind is not watched any more because the API does not serve
@@ -60,6 +63,7 @@ type WatchSet struct {
 // watchedKind is a kind with its informer.
 type watchedKind struct {
 	informer   cache.Informer
+	store      toolscache.Indexer
 	handler    toolscache.ResourceEventHandlerRegistration
 	namespaced bool
 	since      time.Time
@@ -97,12 +101,16 @@ func (w *WatchSet) Ensure(ctx context.Context, kind schema.GroupVersionKind) (na
 	if err != nil {
 		return false, err
 	}
-	handler, err := informer.AddEventHandler(w.Handler(kind))
+	var handler toolscache.ResourceEventHandlerRegistration
+	store, err := indexed(informer, w.Indexers)
+	if err == nil { // with its indexes, before anything of the kind can be read from it
+		handler, err = informer.AddEventHandler(w.Handler(kind))
+	}
 	if err != nil {
 		return false, errors.Join(fmt.Errorf("watching kind %q: %w", kind, err), w.Informers.LetGo(ctx, kind))
 	}
 	k := &watchedKind{
-		informer: informer, handler: handler, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace, since: w.Clock.Now(),
+		informer: informer, store: store, handler: handler, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace, since: w.Clock.Now(),
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,6 +210,16 @@ const (
 // Read calls a function that may read the objects of a kind from the cache, if that has
 // them, and says whether their kind is namespaced.
 func (w *WatchSet) Read(kind schema.GroupVersionKind, read func(from client.Reader, namespaced bool) error) (Listing, error) {
+	return w.read(kind, func(k *watchedKind) error { return read(w.Cache, k.namespaced) })
+}
+
+// ReadStore calls a function that may read what the cache has of a kind, if it has that, by the indexes of the set. What is in
+// the store is shared with everybody, and nobody may change it.
+func (w *WatchSet) ReadStore(kind schema.GroupVersionKind, read func(store toolscache.Indexer) error) (Listing, error) {
+	return w.read(kind, func(k *watchedKind) error { return read(k.store) })
+}
+
+func (w *WatchSet) read(kind schema.GroupVersionKind, read func(*watchedKind) error) (Listing, error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	k, ok := w.watched[kind]
@@ -211,7 +229,7 @@ func (w *WatchSet) Read(kind schema.GroupVersionKind, read func(from client.Read
 	case !k.informer.HasSynced():
 		return Syncing, nil
 	}
-	return Listed, read(w.Cache, k.namespaced)
+	return Listed, read(k)
 }
 
 func (w *WatchSet) get(kind schema.GroupVersionKind) *watchedKind {

@@ -14,12 +14,13 @@ import (
 )
 
 // CacheOptions returns what the hub's cache keeps: nothing has managed fields; Works
-// have no manifests; of the leases there are those of the agents.
+// have no manifests; of the leases there are those of the agents; what many objects say alike is in memory once.
 func CacheOptions() cache.Options {
+	s := &sharer{}
 	return cache.Options{
-		DefaultTransform: stripMetadata(),
+		DefaultTransform: stripMetadata(s),
 		ByObject: map[client.Object]cache.ByObject{
-			&workv1alpha1.Work{}: {Transform: stripManifests()},
+			&workv1alpha1.Work{}: {Transform: stripManifests(s)},
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{contract.ClusterNamespace: {Transform: cache.TransformStripManagedFields()}},
 			},
@@ -42,24 +43,26 @@ const fieldOwner = "fairlead-hub"
 // stripMetadata drops what nobody reads: managed fields, and of templates, of which metadata is all that is
 // kept, the copy of the whole object that kubectl apply leaves in an annotation. A change of a template is
 // written as a difference, which leaves the annotation where it is.
-func stripMetadata() toolscache.TransformFunc {
+func stripMetadata(s *sharer) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	return func(in any) (any, error) {
 		if template, ok := in.(*metav1.PartialObjectMetadata); ok {
 			delete(template.Annotations, corev1.LastAppliedConfigAnnotation)
 		}
+		s.share(in)
 		return strip(in)
 	}
 }
 
 // stripManifests drops what is by far the most of a Work. Who needs it reads the Work
 // live; the annotation contract.ManifestHashAnnotation says what it is.
-func stripManifests() toolscache.TransformFunc {
+func stripManifests(s *sharer) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	return func(in any) (any, error) {
 		if work, ok := in.(*workv1alpha1.Work); ok {
 			work.Spec.Workload.Manifests = nil
 		}
+		s.share(in)
 		return strip(in)
 	}
 }

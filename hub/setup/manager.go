@@ -36,7 +36,7 @@ type Options struct {
 	// AllNamespaces sends every namespace to every cluster; else a namespace goes where
 	// something of it goes.
 	AllNamespaces bool
-	// ClusterMonitorPeriod is how late a look at a silent cluster may come and still be believed.
+	// ClusterMonitorPeriod is how long the hub may be stopped without starting the grace periods of clusters over.
 	ClusterMonitorPeriod time.Duration
 	// ClusterMonitorGracePeriod is the silence after which a cluster is Unknown.
 	ClusterMonitorGracePeriod time.Duration
@@ -110,6 +110,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 		Scheme:                        scheme,
 		Cache:                         cached,
 		Client:                        ClientOptions(),
+		NewClient:                     kube.NewClient,
 		Metrics:                       metricsserver.Options{BindAddress: orNone(o.MetricsBindAddress)},
 		HealthProbeBindAddress:        orNone(o.HealthProbeBindAddress),
 		LeaderElection:                o.LeaderElection,

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"context"
 	"regexp"
 	"testing"
 	"time"
@@ -22,7 +21,6 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
-	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/test/cluster"
 )
 
@@ -40,26 +38,6 @@ func options() Options {
 		ClusterStartupGracePeriod: time.Minute,
 		Clock:                     clock.RealClock{},
 	}
-}
-
-func TestTheHubRunsAllStagesAndStops(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	hub := cluster.Shared(t, cluster.Options{Name: "stages"})
-	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{})).To(Succeed())
-	o := options()
-	ready := make(chan struct{})
-	o.Ready = func() { close(ready) }
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	mgr, err := New(ctx, hub.Config, o)
-	g.Expect(err).NotTo(HaveOccurred())
-	stopped := make(chan error, 1)
-	go func() { stopped <- mgr.Start(ctx) }()
-	g.Eventually(ready).WithTimeout(patience).Should(BeClosed())
-	g.Consistently(stopped).Should(Not(Receive()))
-	cancel()
-	g.Eventually(stopped).WithTimeout(patience).Should(Receive(BeNil()))
 }
 
 func TestNewRefusesWhatIsNotSaid(t *testing.T) {

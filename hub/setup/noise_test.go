@@ -52,15 +52,15 @@ func (l *logged) lines(something string) []string {
 	return out
 }
 
-// TestAHealthyHubLogsNoError has kinds and namespaces come and go below a hub that works. It is
+// TestAHealthyHubRunsAllStagesLogsNoErrorAndStops has kinds and namespaces come and go below a hub that works. It is
 // not parallel: the log is that of the process.
-func TestAHealthyHubLogsNoError(t *testing.T) {
+func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 	g := NewWithT(t)
 	log := &logged{}
 	logger, err := logging.New(log, logging.FormatText, 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	logging.Install(logger)
-	hub := cluster.Shared(t, cluster.Options{Name: "stages"})
+	hub := cluster.Shared(t, cluster.Options{})
 	g.Expect(apiserver.Install(t.Context(), hub.Config, apiserver.Options{})).To(Succeed())
 	o := options()
 	o.AllEvents = true
@@ -69,13 +69,13 @@ func TestAHealthyHubLogsNoError(t *testing.T) {
 	mgr, err := New(t.Context(), hub.Config, o)
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = mgr.Start(ctx)
-	}()
-	// Others run stages on the same API then.
-	defer func() { cancel(); <-ended }()
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	ended := sync.OnceFunc(func() {
+		cancel()
+		g.Eventually(stopped).WithTimeout(patience).Should(Receive(BeNil()))
+	})
+	defer ended() // others work on the same API then
 	g.Eventually(ready).WithTimeout(patience).Should(BeClosed())
 	c := hub.Client(t)
 	create := func(obj client.Object) {
@@ -128,6 +128,8 @@ func TestAHealthyHubLogsNoError(t *testing.T) {
 		g.Eventually(func() int { return len(log.lines("not served any more")) }).WithTimeout(patience).Should(BeNumerically(">", before), "the hub has noticed")
 	}
 	g.Expect(log.lines("\tERROR\t")).To(BeEmpty())
+	g.Expect(stopped).NotTo(Receive(), "it goes on until it is stopped")
+	ended()
 }
 
 // shops defines the kind Shop.

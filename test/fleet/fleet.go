@@ -31,6 +31,8 @@ type Options struct {
 	Clusters int
 	// Nodes is the number of nodes of each member; 3 if zero.
 	Nodes int
+	// APIOnly has members that store objects and run no pods: without nodes, a scheduler and controllers of workloads.
+	APIOnly bool
 	// HubArgs and AgentArgs are further flags of `hub serve` and `agent run`.
 	HubArgs, AgentArgs []string
 	// UnsafeExec has the pods of members answer logs, exec, attach and port-forward; exec runs
@@ -72,7 +74,10 @@ func New(o Options) (*Fleet, error) {
 	if o.Bin, err = filepath.Abs(o.Bin); err != nil {
 		return nil, fmt.Errorf("resolving %q: %w", o.Bin, err)
 	}
-	if o.Nodes == 0 {
+	switch {
+	case o.APIOnly && (o.Nodes != 0 || o.UnsafeExec):
+		return nil, errors.New("members that are an API only have no nodes, and no pods that answer")
+	case o.Nodes == 0 && !o.APIOnly:
 		o.Nodes = 3
 	}
 	if o.Report == nil {
@@ -211,10 +216,14 @@ func (f *Fleet) upHub(ctx context.Context) error {
 
 func (f *Fleet) upMember(ctx context.Context, member string) error {
 	args := []string{
-		"--profile", "cluster", "--data-dir", filepath.Join(f.Dir, member), "--secure-port", "0",
+		"--data-dir", filepath.Join(f.Dir, member), "--secure-port", "0",
 		"--kubeconfig", f.Kubeconfig(member), "--context", member, "--unsafe-no-fsync",
-		"--nodes", strconv.Itoa(f.Nodes), "--region", "region-" + strings.TrimPrefix(member, "edge-"),
-		"--zones", "zone-a,zone-b,zone-c",
+	}
+	if f.APIOnly {
+		args = append(args, "--profile", "hub")
+	} else {
+		args = append(args, "--profile", "cluster", "--nodes", strconv.Itoa(f.Nodes),
+			"--region", "region-"+strings.TrimPrefix(member, "edge-"), "--zones", "zone-a,zone-b,zone-c")
 	}
 	if f.UnsafeExec {
 		args = append(args, "--unsafe-exec")

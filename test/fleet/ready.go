@@ -83,7 +83,7 @@ func (f *Fleet) hubReady(ctx context.Context) error {
 	return nil
 }
 
-// memberReady says what a member still lacks to run pods.
+// memberReady says what a member still lacks to run pods, or, if it is an API only, to answer.
 func (f *Fleet) memberReady(ctx context.Context, member string) error {
 	c, err := f.Client(member)
 	if err != nil {
@@ -106,6 +106,9 @@ func (f *Fleet) memberReady(ctx context.Context, member string) error {
 	}
 	if ready < f.Nodes {
 		return fmt.Errorf("%d of %d nodes are ready", ready, f.Nodes)
+	}
+	if f.APIOnly {
+		return nil
 	}
 	var account corev1.ServiceAccount
 	if err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "default"}, &account); err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/adjust/failover/evict"
@@ -24,6 +25,8 @@ type app struct {
 	name     string
 	template *unstructured.Unstructured
 	binding  *workv1alpha2.ResourceBinding
+	// works are its Works, by cluster.
+	works map[string]*workv1alpha1.Work
 	// startup is how long a replica takes until it works, grace how long an old copy waits.
 	startup, grace time.Duration
 	// directly says that no second copy may ever run, most of how many there may be.
@@ -56,7 +59,7 @@ func newApp(words []string) (*app, error) {
 	}
 	template := builder.MakeDeployment("shop", name).Replicas(replicas).Obj()
 	template.SetUID(types.UID("uid-" + name))
-	a := &app{name: name, template: template, startup: 10 * time.Second, grace: evict.DefaultGrace, allowed: map[string]string{}, deleted: map[string]time.Time{}, assigned: map[string]share{}, most: int32(replicas)}
+	a := &app{name: name, template: template, startup: 10 * time.Second, grace: evict.DefaultGrace, works: map[string]*workv1alpha1.Work{}, allowed: map[string]string{}, deleted: map[string]time.Time{}, assigned: map[string]share{}, most: int32(replicas)}
 	b := &workv1alpha2.ResourceBinding{}
 	b.Namespace, b.Name, b.Generation = "shop", name+"-deployment", 1
 	b.Labels = map[string]string{contract.ResourceBindingPermanentIDLabel: a.id()}
@@ -133,6 +136,9 @@ func placement(o map[string]string) (*policyv1alpha1.Placement, error) {
 	}
 	return p, nil
 }
+
+// put stores a Work.
+func (a *app) put(work *workv1alpha1.Work) { a.works[clusterOf(work)] = work }
 
 // failover reads what the policy says about failures.
 func (a *app) failover(o map[string]string) error {

@@ -95,7 +95,7 @@ func (w *world) evictInput(a *app, b *workv1alpha2.ResourceBinding) evict.Input 
 		Clusters: w.clusters, Works: map[string]evict.Work{}, Suspended: map[string]evict.Suspension{}, HeardSince: map[string]time.Time{}, ByCondition: sets.New("lost"), Expiring: map[string]sets.Set[string]{},
 		Past: workv1alpha2.EvictionsOf(b), Memory: w.hub.evict[a.name],
 	}
-	for cluster, work := range w.worksOf(a) {
+	for cluster, work := range a.works {
 		applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
 		in.Works[cluster] = evict.Work{Observed: applied != nil && applied.ObservedGeneration >= work.Generation}
 	}

@@ -27,10 +27,15 @@ type hub struct {
 	waiting map[string]map[string]string
 	// better is since when there is a better place for an application.
 	better map[string]time.Time
+	// scheduled, bound and added are what these stages had before them when they looked last.
+	scheduled, bound, added map[string]inputs
 }
 
 func newHub() *hub {
-	return &hub{health: map[string]health.Memory{}, evict: map[string]evict.Memory{}, rate: evict.NewRateLimiter(5), waiting: map[string]map[string]string{}, better: map[string]time.Time{}}
+	return &hub{
+		health: map[string]health.Memory{}, evict: map[string]evict.Memory{}, rate: evict.NewRateLimiter(5), waiting: map[string]map[string]string{}, better: map[string]time.Time{},
+		scheduled: map[string]inputs{}, bound: map[string]inputs{}, added: map[string]inputs{},
+	}
 }
 
 // judge is the stage that keeps Clusters: who is heard from, and which taints follow.
@@ -38,7 +43,7 @@ func (w *world) judge() bool {
 	changed := false
 	policies, _ := taint.Compile(w.policies)
 	for _, shared := range w.list() {
-		c := shared.DeepCopy()
+		c := shared
 		in := health.Input{
 			Now: w.now, Ready: meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady), Generation: c.Generation, Renewed: w.leases[c.Name],
 			Options: health.Options{Period: 5 * time.Second, Grace: 40 * time.Second, StartupGrace: 60 * time.Second},
@@ -50,16 +55,19 @@ func (w *world) judge() bool {
 		w.after(d.RecheckAfter)
 		w.hub.health[c.Name] = d.Memory
 		if d.Ready != nil {
+			c = c.DeepCopy()
 			meta.SetStatusCondition(&c.Status.Conditions, *d.Ready)
 			w.tell("%s is silent", c.Name)
 		}
 		believed := taint.Believed(c.Status.Conditions, d.Settling)
-		c.Spec.Taints = taint.Decide(c.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), w.now)
-		c.Spec.Taints = taint.ByPolicy(c, believed, policies, w.now)
-		if !equal(c, shared) {
-			if !equal(c.Spec.Taints, shared.Spec.Taints) {
-				w.tell("%s %s", c.Name, tainted(c.Spec.Taints))
-			}
+		byReadiness := *c // policies add to what readiness says
+		byReadiness.Spec.Taints = taint.Decide(c.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), w.now)
+		if taints := taint.ByPolicy(&byReadiness, believed, policies, w.now); !equal(taints, shared.Spec.Taints) {
+			c = c.DeepCopy()
+			c.Spec.Taints = taints
+			w.tell("%s %s", c.Name, tainted(taints))
+		}
+		if c != shared && !equal(c, shared) {
 			w.clusters[c.Name], changed = c, true
 		}
 	}
@@ -121,7 +129,7 @@ func (w *world) remove() bool {
 		left := 0
 		for _, name := range names(w.apps) {
 			a := w.apps[name]
-			work := w.worksOf(a)[c.Name]
+			work := a.works[c.Name]
 			if work == nil {
 				continue
 			}
@@ -130,7 +138,7 @@ func (w *world) remove() bool {
 				a.allowed[c.Name] = workv1alpha2.EvictionGone // what runs there stays there
 				w.deleteWork(a, c.Name, work, contract.DeletionClusterRemoved)
 			}
-			delete(w.works, keyOf(work))
+			delete(a.works, c.Name)
 			changed = true
 		}
 		if left == 0 {

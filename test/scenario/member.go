@@ -29,6 +29,14 @@ type member struct {
 	objects          map[string]*object
 	// sick are the applications that do not work here.
 	sick map[string]bool
+	// reported is what its agent wrote last of the cluster.
+	reported report
+}
+
+// report is what an agent wrote, and of what.
+type report struct {
+	cluster         *clusterv1alpha1.Cluster
+	room, allocated int64
 }
 
 // object is a workload in a member.
@@ -39,6 +47,15 @@ type object struct {
 	state   string
 	// wellAt is when it last worked with at least so many replicas.
 	wellAt map[int32]time.Time
+	// executed is what the agent made of it last.
+	executed execution
+}
+
+// execution is a Work as it was left, and all else on which it depends what an agent does about it.
+type execution struct {
+	work  *workv1alpha1.Work
+	ready int32
+	sick  bool
 }
 
 // agents lets every member do its part.
@@ -89,27 +106,39 @@ func (m *member) report(w *world) bool {
 		w.leases[m.name] = w.now
 	}
 	w.again(m.renews)
-	c := w.clusters[m.name].DeepCopy()
-	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
-		Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "fine", LastTransitionTime: metav1.NewTime(w.now),
-	})
+	changed = m.reportCluster(w)
+	for _, name := range names(w.apps) {
+		a := w.apps[name]
+		if work := a.works[m.name]; work != nil {
+			changed = m.execute(w, a, work) || changed
+		}
+	}
+	return changed
+}
+
+// reportCluster says that the cluster is well and what room it has.
+func (m *member) reportCluster(w *world) bool {
 	var allocated int64
 	for _, o := range m.objects {
 		allocated += int64(o.replicas)
 	}
+	if m.reported == (report{w.clusters[m.name], m.room, allocated}) {
+		return false
+	}
+	c := w.clusters[m.name].DeepCopy()
+	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "fine", LastTransitionTime: metav1.NewTime(w.now),
+	})
 	pods := func(n int64) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
 	}
 	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: pods(m.room), Allocated: pods(allocated)}
 	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
-	if !equal(c, w.clusters[m.name]) {
-		w.clusters[m.name], changed = c, true
+	changed := !equal(c, w.clusters[m.name])
+	if changed {
+		w.clusters[m.name] = c
 	}
-	for _, app := range names(w.apps) {
-		if work := w.worksOf(w.apps[app])[m.name]; work != nil {
-			changed = m.execute(w, w.apps[app], work) || changed
-		}
-	}
+	m.reported = report{w.clusters[m.name], m.room, allocated}
 	return changed
 }
 
@@ -122,8 +151,11 @@ func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 		} else {
 			w.tell("  %s: %s kept", m.name, a.name)
 		}
-		delete(w.works, keyOf(work))
+		delete(a.works, m.name)
 		return true
+	}
+	if o := m.objects[a.name]; o != nil && o.executed == (execution{work, o.ready, m.sick[a.name]}) {
+		return false
 	}
 	manifest := &unstructured.Unstructured{}
 	if err := manifest.UnmarshalJSON(work.Spec.Workload.Manifests[0].Raw); err != nil {
@@ -157,11 +189,19 @@ func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 		Health:     health,
 		Status:     &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"replicas":%d,"readyReplicas":%d,"job":"%s-%s"}`, o.replicas, o.ready, a.name, m.name)},
 	}}
-	if equal(status, &work.Status) {
-		return false
+	changed := !equal(status, &work.Status)
+	if changed {
+		work = work.DeepCopy()
+		work.Status = *status
+		a.put(work)
 	}
-	work.Status = *status
-	return true
+	o.executed = execution{work, o.ready, m.sick[a.name]}
+	return changed
+}
+
+func clusterOf(work *workv1alpha1.Work) string {
+	cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, work.Namespace)
+	return cluster
 }
 
 func namespaceOf(cluster string) string {

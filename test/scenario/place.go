@@ -8,11 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
@@ -29,8 +27,14 @@ func (w *world) schedule() bool {
 	changed := false
 	for _, name := range names(w.apps) {
 		a := w.apps[name]
+		if w.unchanged(a, w.hub.scheduled[name]) {
+			continue
+		}
 		b := a.binding.DeepCopy()
-		d := w.decide(a, b)
+		d, waits := w.decide(a, b)
+		if !waits {
+			w.hub.scheduled[name] = w.inputs(a)
+		}
 		w.leave(a, b, d)
 		w.record(b, d)
 		if equal(b, a.binding) {
@@ -48,13 +52,14 @@ func (w *world) schedule() bool {
 	return changed
 }
 
-// decide decides, and goes to a better place when it has been there for long enough.
-func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) decide.Decision {
+// decide decides, and goes to a better place when it has been there for long enough. It also says
+// whether there may be another decision later although nothing changes.
+func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) (d decide.Decision, waits bool) {
 	in := w.placing(a, &b.Spec)
-	d := decide.Decide(in)
+	d = decide.Decide(in)
 	if d.FailbackReason == "" {
 		delete(w.hub.better, a.name)
-		return d
+		return d, len(in.FailedIn) > 0
 	}
 	since, known := w.hub.better[a.name]
 	if !known {
@@ -63,11 +68,11 @@ func (w *world) decide(a *app, b *workv1alpha2.ResourceBinding) decide.Decision 
 	}
 	if at := since.Add(settle); w.now.Before(at) {
 		w.again(at)
-		return d
+		return d, true
 	}
 	in.FailbackDue = true
 	delete(w.hub.better, a.name)
-	return decide.Decide(in)
+	return decide.Decide(in), true
 }
 
 // settle is for how long there must have been a better place.
@@ -164,7 +169,11 @@ func (w *world) bind() bool {
 }
 
 func (w *world) bindOne(a *app) bool {
-	live := w.worksOf(a)
+	if w.unchanged(a, w.hub.bound[a.name]) {
+		return false
+	}
+	w.hub.bound[a.name] = w.inputs(a)
+	live := a.works
 	in := fanout.Input{ID: a.id(), Keep: sets.Set[string]{}, Purge: sets.Set[string]{}}
 	in.Reasons.Evict(workv1alpha2.EvictionsOf(a.binding), namespaceOf)
 	for _, cluster := range names(live) {
@@ -206,15 +215,13 @@ func revise(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstr
 // execute does what a plan says.
 func (w *world) execute(a *app, plan fanout.Plan) bool {
 	for _, d := range plan.Delete {
-		cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, d.Live.Namespace)
-		w.deleteWork(a, cluster, d.Live, d.Intent)
+		w.deleteWork(a, clusterOf(d.Live), d.Live, d.Intent)
 	}
 	for _, work := range plan.Withdraw {
-		cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, work.Namespace)
-		w.tell("%s: the Work in %s is to stay after all", a.name, cluster)
+		w.tell("%s: the Work in %s is to stay after all", a.name, clusterOf(work))
 		work = work.DeepCopy()
 		delete(work.Annotations, contract.DeletionIntentAnnotation)
-		w.works[keyOf(work)] = work
+		a.put(work)
 	}
 	for _, u := range plan.Update {
 		work := u.Desired.DeepCopy()
@@ -222,14 +229,13 @@ func (w *world) execute(a *app, plan fanout.Plan) bool {
 		if u.Spec {
 			work.Generation++
 		}
-		w.works[keyOf(work)] = work
+		a.put(work)
 	}
 	for _, work := range plan.Create {
-		cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, work.Namespace)
-		w.mayCreate(a, cluster)
+		w.mayCreate(a, clusterOf(work))
 		work = work.DeepCopy()
 		work.Generation = 1
-		w.works[keyOf(work)] = work
+		a.put(work)
 	}
 	return len(plan.Delete)+len(plan.Withdraw)+len(plan.Update)+len(plan.Create) > 0
 }
@@ -239,12 +245,18 @@ func (w *world) report() bool {
 	changed := false
 	for _, name := range names(w.apps) {
 		a := w.apps[name]
+		if w.unchanged(a, w.hub.added[name]) {
+			continue
+		}
 		in := aggregate.Input{Generation: a.binding.Generation, Spec: &a.binding.Spec, Status: &a.binding.Status, Now: w.now}
-		for cluster, work := range w.worksOf(a) {
+		for cluster, work := range a.works {
 			in.Reports = append(in.Reports, aggregate.Report{Cluster: cluster, Work: work})
 		}
 		d := aggregate.Decide(in)
 		w.after(d.Wait)
+		if !d.Early {
+			w.hub.added[name] = w.inputs(a)
+		}
 		if d.Early || !d.Changed {
 			continue
 		}
@@ -254,8 +266,4 @@ func (w *world) report() bool {
 		a.binding, changed = b, true
 	}
 	return changed
-}
-
-func keyOf(work *workv1alpha1.Work) types.NamespacedName {
-	return types.NamespacedName{Namespace: work.Namespace, Name: work.Name}
 }

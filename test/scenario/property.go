@@ -52,7 +52,7 @@ func (w *world) deleteWork(a *app, cluster string, work *workv1alpha1.Work, inte
 	work = work.DeepCopy()
 	work.DeletionTimestamp = &metav1.Time{Time: w.now}
 	metav1.SetMetaDataAnnotation(&work.ObjectMeta, contract.DeletionIntentAnnotation, intent)
-	w.works[keyOf(work)] = work
+	a.put(work)
 }
 
 func (w *world) mayDelete(a *app, cluster string) {

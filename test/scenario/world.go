@@ -10,19 +10,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	"fairlead.dev/common/contract"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/test/story"
 )
 
 // begin is when every story begins.
 func begin() time.Time { return time.Date(2026, 5, 1, 14, 0, 0, 0, time.UTC) }
 
-// world is all that there is: what the hub's API server holds, the members, and the hub.
+// world is all that there is: what the hub's API server holds, the members, and the hub. What the
+// API server holds is replaced when it changes and never written to, so what is the same object is
+// as it was.
 type world struct {
 	story.Record
 
@@ -31,7 +33,6 @@ type world struct {
 	clusters map[string]*clusterv1alpha1.Cluster
 	leases   map[string]time.Time
 	policies []policyv1alpha1.ClusterTaintPolicy
-	works    map[types.NamespacedName]*workv1alpha1.Work
 	apps     map[string]*app
 	members  map[string]*member
 	hub      *hub // nil while it is down
@@ -47,7 +48,7 @@ func newWorld(r *rand.Rand) *world {
 			RemoveOnConditions: []policyv1alpha1.MatchCondition{{ConditionType: "Ready", Operator: policyv1alpha1.MatchConditionIn, StatusValues: []metav1.ConditionStatus{"True"}}},
 			Taints:             []policyv1alpha1.ClusterTaint{{Key: "lost", Effect: "NoExecute"}},
 		}}},
-		works: map[types.NamespacedName]*workv1alpha1.Work{}, apps: map[string]*app{}, members: map[string]*member{}, hub: newHub(),
+		apps: map[string]*app{}, members: map[string]*member{}, hub: newHub(),
 	}
 }
 
@@ -126,16 +127,22 @@ func (w *world) list() []*clusterv1alpha1.Cluster {
 	return out
 }
 
-// worksOf returns the Works of an application, by cluster.
-func (w *world) worksOf(a *app) map[string]*workv1alpha1.Work {
-	out := map[string]*workv1alpha1.Work{}
-	for key, work := range w.works {
-		if work.Labels[contract.ResourceBindingPermanentIDLabel] == a.id() {
-			cluster, _ := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, key.Namespace)
-			out[cluster] = work
-		}
-	}
-	return out
+// inputs are the objects of which a stage makes of an application what it makes.
+type inputs struct {
+	template *unstructured.Unstructured
+	binding  *workv1alpha2.ResourceBinding
+	clusters map[string]*clusterv1alpha1.Cluster
+	works    map[string]*workv1alpha1.Work
+}
+
+func (w *world) inputs(a *app) inputs {
+	return inputs{template: a.template, binding: a.binding, clusters: maps.Clone(w.clusters), works: maps.Clone(a.works)}
+}
+
+// unchanged says whether a stage that had these inputs has the same now. If the time is none of them,
+// it has nothing to do: most looks of a story are at what nobody has touched.
+func (w *world) unchanged(a *app, had inputs) bool {
+	return had.template == a.template && had.binding == a.binding && maps.Equal(had.clusters, w.clusters) && maps.Equal(had.works, a.works)
 }
 
 // equal says whether two values are so as Kubernetes has it, to which an empty list is none. Asking that takes most of

@@ -33,7 +33,7 @@ func Manager(tb testing.TB, cfg *rest.Config, change ...func(*manager.Options)) 
 		tb.Fatal(err)
 	}
 	o := manager.Options{
-		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: scheme, NewClient: kube.NewClient, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		// On a busy machine it takes more than the half a minute of controller-runtime to end what is under way.
 		GracefulShutdownTimeout: new(shutdownTimeout),
@@ -62,6 +62,20 @@ func Run(tb testing.TB, mgr manager.Manager) (stop func()) {
 	})
 	tb.Cleanup(stop)
 	return stop
+}
+
+// Start runs a stage until the test ends, which waits for it, or until stop is called: a manager that has a hub's indexes
+// and what register adds to it.
+func Start(tb testing.TB, cfg *rest.Config, register func(manager.Manager) error, change ...func(*manager.Options)) (stop func()) {
+	tb.Helper()
+	mgr := Manager(tb, cfg, change...)
+	if err := kube.Index(tb.Context(), mgr.GetFieldIndexer()); err != nil {
+		tb.Fatal(err)
+	}
+	if err := register(mgr); err != nil {
+		tb.Fatalf("registering the stage: %v", err)
+	}
+	return Run(tb, mgr)
 }
 
 // Events keeps what a stage tells. The zero value is ready for use, by many goroutines.

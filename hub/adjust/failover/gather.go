@@ -134,7 +134,7 @@ func (r *reconciler) readSuspensions(ctx context.Context, s *scope) error {
 		return err
 	}
 	for name, c := range s.Clusters {
-		s.Expiring[name] = policies.Expiring(c)
+		s.Expiring[name] = r.verdicts.expiringOn(c)
 		if verdict.Suspended(name) {
 			s.Suspended[name] = evict.Suspension{Reason: verdict.Reason(name), Message: verdict.Message(name)}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,8 +36,10 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 
 const patience = time.Minute
 
-// stage is a hub with nothing but this stage, and with an API server of its own: what
-// the hub thinks of itself is about all clusters.
+// turn is held by the test that has the API server for itself: what the hub thinks of itself is about all clusters.
+var turn sync.Mutex
+
+// stage is a hub with nothing but this stage, and with no clusters but those of its test.
 type stage struct {
 	client.Client
 	g         *WithT
@@ -55,8 +58,11 @@ func (a *ahead) Since(at time.Time) time.Duration { return a.Now().Sub(at) }
 
 func start(t *testing.T, rate float64) *stage {
 	t.Helper()
-	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub, Name: t.Name()})
+	turn.Lock()
+	t.Cleanup(turn.Unlock)
+	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{Client: hub.Client(t), namespace: hub.Namespace(t), g: NewWithT(t), clock: &ahead{}}
+	t.Cleanup(s.clear) // once the stage has ended
 	mgr := stagetest.Manager(t, hub.Config)
 	s.g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	s.g.Expect(Register(mgr, Deps{
@@ -67,6 +73,18 @@ func start(t *testing.T, rate float64) *stage {
 	})).To(Succeed())
 	stagetest.Run(t, mgr)
 	return s
+}
+
+// clear takes away what the test of the next turn would see.
+func (s *stage) clear() {
+	ctx := context.Background()
+	for _, obj := range []client.Object{&clusterv1alpha1.Cluster{}, &policyv1alpha1.ClusterTaintPolicy{}} {
+		s.g.Expect(s.DeleteAllOf(ctx, obj)).To(Succeed())
+	}
+	s.g.Expect(s.DeleteAllOf(ctx, &workv1alpha2.ResourceBinding{}, client.InNamespace(s.namespace))).To(Succeed())
+	left := &clusterv1alpha1.ClusterList{}
+	s.g.Expect(s.List(ctx, left)).To(Succeed())
+	s.g.Expect(left.Items).To(BeEmpty(), "nobody holds them")
 }
 
 // CouldPlaceWithout answers as the scheduler.
@@ -316,7 +334,7 @@ func TestAWorkOfAnotherBindingKeepsNoTask(t *testing.T) {
 	s.cluster(t, "edge-2")
 	s.taint(t, lost)
 	namespace := contract.ExecutionNamespace("karmada-es-", "edge-1")
-	s.g.Expect(s.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	s.g.Expect(client.IgnoreAlreadyExists(s.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))).To(Succeed())
 	id := map[string]string{contract.ResourceBindingPermanentIDLabel: "the-first"}
 	work := func(name string) *workv1alpha1.Work {
 		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: id, Annotations: map[string]string{

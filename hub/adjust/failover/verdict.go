@@ -7,8 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/disruption"
 	"fairlead.dev/common/kube"
@@ -31,13 +34,57 @@ type verdicts struct {
 	policies evict.TaintPolicies
 	// versions are those of the ClusterTaintPolicies that were compiled.
 	versions string
+	// told are the versions of clusters of which it was said that they changed.
+	told map[string]string
+	// expiring are the keys of taints that are about to go, by cluster.
+	expiring map[string]expiring
 }
 
-// outdate says that something changed about a cluster.
-func (v *verdicts) outdate() {
+// expiring are keys that were found of a version of a cluster, by versions of policies.
+type expiring struct {
+	cluster, policies string
+	keys              sets.Set[string]
+}
+
+// outdate says that something changed about a cluster. The controllers of both kinds of bindings tell it of each change, which
+// is one change.
+func (v *verdicts) outdate(c client.Object) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	version := string(c.GetUID()) + "/" + c.GetResourceVersion()
+	if v.told[c.GetName()] == version {
+		return
+	}
+	if v.told == nil {
+		v.told = map[string]string{}
+	}
+	v.told[c.GetName()], v.fresh = version, false
+}
+
+// gone says that a cluster is no more.
+func (v *verdicts) gone(c client.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.fresh = false
+	delete(v.told, c.GetName())
+	delete(v.expiring, c.GetName())
+}
+
+// expiringOn returns the keys of the taints that are about to go from a cluster, by the policies that were compiled last. They
+// are not to be changed.
+func (v *verdicts) expiringOn(c *clusterv1alpha1.Cluster) sets.Set[string] {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	version := string(c.UID) + "/" + c.ResourceVersion
+	if known := v.expiring[c.Name]; known.keys != nil && known.cluster == version && known.policies == v.versions {
+		return known.keys
+	}
+	if v.expiring == nil {
+		v.expiring = map[string]expiring{}
+	}
+	keys := v.policies.Expiring(c)
+	v.expiring[c.Name] = expiring{version, v.versions, keys}
+	return keys
 }
 
 // now returns the verdict on all clusters.

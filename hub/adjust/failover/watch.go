@@ -98,7 +98,7 @@ func (r *reconciler) leaves(ctx context.Context, key types.NamespacedName) bool 
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) {
-			r.verdicts.outdate()
+			r.verdicts.outdate(e.Object)
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
 				r.watch.See(c, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
 			}
@@ -110,17 +110,15 @@ func (r *reconciler) onCluster() handler.EventHandler {
 				return
 			}
 			r.watch.See(after, cmp.Or(r.options.Silence, disruption.DefaultSilence), r.clock.Now())
-			// A little more than what decides: also when it was said.
-			if before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				!equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions) {
-				r.verdicts.outdate()
+			if disruption.Matters(before, after) {
+				r.verdicts.outdate(after)
 			}
 			if decides(before, after) {
 				r.ask(ctx, after, q)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
-			r.verdicts.outdate()
+			r.verdicts.gone(e.Object)
 			r.watch.Gone(e.Object.GetName())
 			r.ask(ctx, e.Object, q)
 		},

@@ -2,6 +2,7 @@ package quotas_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -115,6 +117,20 @@ func (w *world) hard(t *testing.T, name string) func() string {
 	}
 }
 
+// finish does what the agent of a cluster does with a Work that is deleted, until it is gone.
+func (w *world) finish(t *testing.T, name string, uid types.UID) error {
+	t.Helper()
+	work := w.work(t, name)
+	if work == nil || work.UID != uid {
+		return nil
+	}
+	work.Finalizers = nil
+	if err := w.hub.Update(t.Context(), work); err != nil {
+		return err
+	}
+	return errors.New("it was there still")
+}
+
 // change changes the quota.
 func (w *world) change(t *testing.T, change func()) {
 	t.Helper()
@@ -146,9 +162,8 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	g.Expect(w.hub.Update(t.Context(), work)).To(Succeed())
 	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(Equal("2"))
 	work = w.work(t, "edge-2")
-	work.Finalizers = nil
-	g.Expect(w.hub.Update(t.Context(), work)).To(Succeed())
-	g.Expect(client.IgnoreNotFound(w.hub.Delete(t.Context(), work))).To(Succeed())
+	g.Expect(w.hub.Delete(t.Context(), work)).To(Succeed())
+	g.Eventually(func() error { return w.finish(t, "edge-2", work.UID) }, soon, often).Should(Succeed())
 	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(Equal("2"))
 
 	// The clusters report, and a workload is placed.

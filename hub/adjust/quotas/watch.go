@@ -102,8 +102,8 @@ func onWork() handler.EventHandler {
 // onBinding asks for the quotas of the namespace of a binding, a little later.
 func (r *Reconciler) onBinding() handler.EventHandler {
 	ask := func(ctx context.Context, b client.Object, q requests) {
-		r.ask(ctx, func(found *policyv1alpha1.FederatedResourceQuota) bool { return found.Namespace == b.GetNamespace() },
-			func(req reconcile.Request) { q.AddAfter(req, together) })
+		r.ask(ctx, func(*policyv1alpha1.FederatedResourceQuota) bool { return true },
+			func(req reconcile.Request) { q.AddAfter(req, together) }, client.InNamespace(b.GetNamespace()))
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
@@ -144,10 +144,10 @@ func (r *Reconciler) onCluster() handler.EventHandler {
 	}
 }
 
-// ask asks for quotas.
-func (r *Reconciler) ask(ctx context.Context, which func(*policyv1alpha1.FederatedResourceQuota) bool, add func(reconcile.Request)) {
+// ask asks for the quotas among some that a function picks.
+func (r *Reconciler) ask(ctx context.Context, which func(*policyv1alpha1.FederatedResourceQuota) bool, add func(reconcile.Request), among ...client.ListOption) {
 	var list policyv1alpha1.FederatedResourceQuotaList
-	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.hubClient.List(ctx, &list, append(among, client.UnsafeDisableDeepCopy)...); err != nil {
 		// The cache answers once it has started, and this is called after that.
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the FederatedResourceQuotas that a change concerns")
 		return

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	appsv1alpha1 "fairlead.dev/common/api/apps/v1alpha1"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -43,15 +44,14 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	g := NewWithT(t)
 	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t)}
-	mgr := stagetest.Manager(t, hub.Config)
-	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
-	_, err := scheduler.Register(mgr, scheduler.Deps{Events: func(kube.Event) {}, Clock: clock.RealClock{}})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(rebalance.Register(mgr, rebalance.Deps{Clock: clock.RealClock{}, Events: w.events.Record})).To(Succeed())
-	stagetest.Run(t, mgr)
+	stagetest.Start(t, hub.Config, func(mgr manager.Manager) error {
+		if _, err := scheduler.Register(mgr, scheduler.Deps{Events: func(kube.Event) {}, Clock: clock.RealClock{}}); err != nil {
+			return err
+		}
+		return rebalance.Register(mgr, rebalance.Deps{Clock: clock.RealClock{}, Events: w.events.Record})
+	})
 	return w
 }
 

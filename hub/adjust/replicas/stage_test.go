@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -46,14 +47,11 @@ func start(t *testing.T) *world {
 	g := NewWithT(t)
 	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t)}
-	mgr := stagetest.Manager(t, hub.Config)
 	kinds, err := store.BuiltIn(vm.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(replicas.Register(mgr, replicas.Deps{
-		Interpreter: kinds, Informers: kube.NewMetadataInformers(mgr.GetCache()),
-		Events: w.events.Record,
-	})).To(Succeed())
-	stagetest.Run(t, mgr)
+	stagetest.Start(t, hub.Config, func(mgr manager.Manager) error {
+		return replicas.Register(mgr, replicas.Deps{Interpreter: kinds, Informers: kube.NewMetadataInformers(mgr.GetCache()), Events: w.events.Record})
+	})
 	return w
 }
 

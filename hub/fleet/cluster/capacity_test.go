@@ -29,7 +29,7 @@ func TestAJumpOfTheCapacityIsShownUntilItIsLimited(t *testing.T) {
 	c := builder.MakeCluster("edge-1").Obj()
 	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c).WithStatusSubresource(c).Build()
 	var told []kube.Event
-	clock := testclock.NewFakePassiveClock(time.Unix(1_000_000, 0))
+	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
 	start := func() *Reconciler {
 		r, err := New(hub, hub, Deps{ExecutionNamespacePrefix: "karmada-es-", Clock: clock, Events: func(e kube.Event) { told = append(told, e) }})
 		g.Expect(err).NotTo(HaveOccurred())

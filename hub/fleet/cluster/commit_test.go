@@ -38,7 +38,7 @@ func TestTaintsAreToldThoughTheStatusConflicts(t *testing.T) {
 	var told []string
 	now := time.Unix(1000, 0)
 	r, err := New(hub, hub, Deps{
-		ExecutionNamespacePrefix: "karmada-es-", Clock: testclock.NewFakePassiveClock(now),
+		ExecutionNamespacePrefix: "karmada-es-", Clock: testclock.NewFakeClock(now),
 		Events: func(e kube.Event) { told = append(told, e.Reason) },
 	})
 	g.Expect(err).NotTo(HaveOccurred())

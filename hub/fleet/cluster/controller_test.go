@@ -39,7 +39,7 @@ type hub struct {
 	client.Client
 	g     *WithT
 	r     *Reconciler
-	clock *clocktesting.FakePassiveClock
+	clock *clocktesting.FakeClock
 	name  string
 
 	mu     sync.Mutex
@@ -51,7 +51,7 @@ func newHub(t *testing.T, name string) *hub {
 	t.Helper()
 	h := &hub{
 		Client: testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub}).Client(t),
-		g:      NewWithT(t), clock: clocktesting.NewFakePassiveClock(time.Now()), name: name,
+		g:      NewWithT(t), clock: clocktesting.NewFakeClock(time.Now()), name: name,
 	}
 	h.restart(h.Client)
 	h.g.Expect(h.Create(t.Context(), builder.MakeCluster(name).Obj())).To(Succeed())

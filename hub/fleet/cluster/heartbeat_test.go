@@ -29,7 +29,7 @@ type heartbeats struct {
 	*Reconciler
 
 	hub    client.WithWatch
-	clock  *clocktesting.FakePassiveClock
+	clock  *clocktesting.FakeClock
 	writes int
 }
 
@@ -38,7 +38,7 @@ func newHeartbeats(tb testing.TB) *heartbeats {
 	g := NewWithT(tb)
 	scheme, err := kube.NewScheme()
 	g.Expect(err).NotTo(HaveOccurred())
-	h := &heartbeats{clock: clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second))}
+	h := &heartbeats{clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second))}
 	c := builder.MakeCluster("edge-1").Obj()
 	c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ReasonClusterReady, LastTransitionTime: metav1.NewTime(h.clock.Now())}}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: "edge-1"}}

@@ -1,130 +1,28 @@
 package binding_test
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"net/http"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/interpreter"
-	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding"
-	"fairlead.dev/hub/setup"
 	"fairlead.dev/test/builder"
-	"fairlead.dev/test/cluster"
-	"fairlead.dev/test/stagetest"
 )
-
-const (
-	soon  = time.Minute
-	often = 50 * time.Millisecond
-	while = 300 * time.Millisecond
-)
-
-func TestMain(m *testing.M) { cluster.Main(m) }
-
-// stage is a hub's API with nothing but this stage at work.
-type stage struct {
-	cluster *cluster.Cluster
-	hub     client.Client
-
-	events stagetest.Events
-
-	mu     sync.Mutex
-	writes []write
-	// done are all writes, and between them where replicas were set, by namespace of the object.
-	done []write
-	// stopped is a request before which the hub is stopped, again and again.
-	stopped []write
-}
-
-// write is a write to a Work, by the path of the request.
-type write struct{ method, path string }
-
-// world is the part of it that belongs to one test: a namespace, and clusters whose
-// names begin with it.
-type world struct {
-	*stage
-
-	namespace string
-}
-
-// start starts the stage.
-func start(t *testing.T) *stage {
-	t.Helper()
-	g := NewWithT(t)
-	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	s := &stage{cluster: api, hub: api.Client(t)}
-	cfg := rest.CopyConfig(api.Config)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next: next, stage: s} })
-	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
-	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
-	g.Expect(binding.Register(mgr, binding.Deps{
-		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
-		Interpreter:              &flaky{Interpreter: native.New(), stage: s}, Events: s.events.Record, Clock: clock.RealClock{},
-	})).To(Succeed())
-	stagetest.Run(t, mgr)
-	return s
-}
-
-// world begins the world of a test, with members that have joined.
-func (s *stage) world(t *testing.T, members ...string) *world {
-	t.Helper()
-	w := &world{stage: s, namespace: s.cluster.Namespace(t)}
-	for _, name := range members {
-		w.join(t, name)
-	}
-	return w
-}
-
-// setReplicas is where replicas were set, in place of a method.
-const setReplicas = "SET REPLICAS"
-
-// flaky sets no replicas of what is named flaky the first times that it is asked, like a
-// webhook that is down.
-type flaky struct {
-	interpreter.Interpreter
-
-	stage *stage
-	asked atomic.Int32
-}
-
-func (f *flaky) ReviseReplicas(ctx context.Context, obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
-	if obj.GetName() == "flaky" && f.asked.Add(1) <= 2 {
-		return nil, errors.New("connection refused")
-	}
-	f.stage.mu.Lock()
-	f.stage.done = append(f.stage.done, write{method: setReplicas, path: obj.GetNamespace()})
-	f.stage.mu.Unlock()
-	return f.Interpreter.ReviseReplicas(ctx, obj, replicas)
-}
 
 func rulesThatDoNotAnswer(t *testing.T, s *stage) {
 	t.Helper()
@@ -182,186 +80,6 @@ func TestStage(t *testing.T) {
 			test(t, s)
 		})
 	}
-}
-
-// counter notes the writes of the stage to Works.
-type counter struct {
-	next  http.RoundTripper
-	stage *stage
-}
-
-func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/"+contract.DefaultExecutionNamespacePrefix) {
-		c.stage.mu.Lock()
-		c.stage.writes = append(c.stage.writes, write{method: r.Method, path: r.URL.Path})
-		c.stage.done = append(c.stage.done, write{method: r.Method, path: r.URL.Path})
-		stopped := slices.ContainsFunc(c.stage.stopped, func(x write) bool { return x.method == r.Method && strings.HasSuffix(r.URL.Path, "/"+x.path) })
-		c.stage.mu.Unlock()
-		if stopped {
-			return nil, errStopped
-		}
-	}
-	return c.next.RoundTrip(r)
-}
-
-// stop has requests of a method about a Work of a name fail before they are sent.
-func (w *world) stop(method, name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stopped = append(w.stopped, write{method: method, path: name})
-}
-
-// wrote returns how the Works of this world were written since it was last asked,
-// sorted.
-func (w *world) wrote() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	out := []string{}
-	w.writes = slices.DeleteFunc(w.writes, func(x write) bool {
-		ours := strings.Contains(x.path, "/"+contract.DefaultExecutionNamespacePrefix+w.namespace)
-		if ours {
-			out = append(out, x.method)
-		}
-		return ours
-	})
-	slices.Sort(out)
-	return out
-}
-
-// told returns the events about a template of this world, without details but that its Works were written.
-func (w *world) told(template string) []string {
-	var out []string
-	for _, e := range w.events.All() {
-		ref, ok := e.Regarding.(*corev1.ObjectReference)
-		if ok && ref.Name == template && (!e.Detail || e.Reason == "SyncWorkSucceed") && (ref.Namespace == "" || ref.Namespace == w.namespace) {
-			out = append(out, e.Type+" "+e.Reason+": "+e.Note)
-		}
-	}
-	return out
-}
-
-// member returns the whole name of a cluster of this world.
-func (w *world) member(name string) string { return w.namespace + "-" + name }
-
-// join adds a cluster and its execution namespace.
-func (w *world) join(t *testing.T, name string) {
-	t.Helper()
-	g := NewWithT(t)
-	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(w.member(name)).Obj())).To(Succeed())
-	w.openNamespace(t, name)
-}
-
-func (w *world) openNamespace(t *testing.T, name string) {
-	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.DefaultExecutionNamespacePrefix + w.member(name)}}
-	NewWithT(t).Expect(w.hub.Create(t.Context(), ns)).To(Succeed())
-}
-
-// create creates a template and the binding that detector and scheduler would make.
-func (w *world) create(t *testing.T, template *unstructured.Unstructured, members ...string) *workv1alpha2.ResourceBinding {
-	t.Helper()
-	g := NewWithT(t)
-	g.Expect(w.hub.Create(t.Context(), template)).To(Succeed())
-	b := &workv1alpha2.ResourceBinding{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: contract.BindingName(template.GetKind(), template.GetName()),
-			Labels:     map[string]string{contract.ResourceBindingPermanentIDLabel: "id-of-" + string(template.GetUID())},
-			Finalizers: []string{contract.BindingFinalizer},
-		},
-		Spec: workv1alpha2.ResourceBindingSpec{
-			Resource: workv1alpha2.ObjectReference{
-				APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Namespace: w.namespace, Name: template.GetName(),
-				UID: template.GetUID(), ResourceVersion: template.GetResourceVersion(),
-			},
-			Clusters: w.shares(members...),
-		},
-	}
-	if replicas, ok, err := unstructured.NestedInt64(template.Object, "spec", "replicas"); ok && err == nil {
-		b.Spec.Replicas = int32(replicas)
-		for i := range b.Spec.Clusters {
-			b.Spec.Clusters[i].Replicas = b.Spec.Replicas
-		}
-	}
-	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-	return b
-}
-
-func (w *world) shares(members ...string) []workv1alpha2.TargetCluster {
-	out := make([]workv1alpha2.TargetCluster, len(members))
-	for i, name := range members {
-		out[i].Name = w.member(name)
-	}
-	return out
-}
-
-// works returns the members that have a Work of a name that begins so.
-func (w *world) works(t *testing.T, prefix string) []string {
-	t.Helper()
-	var list workv1alpha1.WorkList
-	NewWithT(t).Expect(w.hub.List(t.Context(), &list)).To(Succeed())
-	out := []string{}
-	for _, work := range list.Items {
-		name, ours := strings.CutPrefix(work.Namespace, contract.DefaultExecutionNamespacePrefix+w.namespace+"-")
-		if ours && strings.HasPrefix(work.Name, prefix) {
-			if !work.DeletionTimestamp.IsZero() {
-				name += " going"
-			}
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// work returns the Work of a template in a member.
-func (w *world) work(t *testing.T, member string, template *unstructured.Unstructured) *workv1alpha1.Work {
-	t.Helper()
-	work := &workv1alpha1.Work{}
-	NewWithT(t).Expect(w.hub.Get(t.Context(), w.workKey(member, template), work)).To(Succeed())
-	return work
-}
-
-func (w *world) workKey(member string, template *unstructured.Unstructured) client.ObjectKey {
-	return client.ObjectKey{
-		Namespace: contract.DefaultExecutionNamespacePrefix + w.member(member),
-		Name:      contract.WorkName(template.GetKind(), template.GetNamespace(), template.GetName()),
-	}
-}
-
-// manifest returns a field of what a Work carries.
-func manifest(t *testing.T, work *workv1alpha1.Work, path ...string) any {
-	t.Helper()
-	g := NewWithT(t)
-	g.Expect(work.Spec.Workload.Manifests).To(HaveLen(1))
-	var obj map[string]any
-	g.Expect(json.Unmarshal(work.Spec.Workload.Manifests[0].Raw, &obj)).To(Succeed())
-	value, _, err := unstructured.NestedFieldNoCopy(obj, path...)
-	g.Expect(err).NotTo(HaveOccurred())
-	return value
-}
-
-// change changes an object whoever else is writing it.
-func change[O client.Object](t *testing.T, w *world, o O, mutate func(O)) {
-	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		mutate(o)
-		return w.hub.Update(t.Context(), o)
-	}, soon, often).Should(Succeed())
-}
-
-// intent is why a Work is deleted, as the hub wrote on it.
-func (w *world) intent(t *testing.T, member string, template *unstructured.Unstructured) string {
-	t.Helper()
-	return w.work(t, member, template).Annotations[contract.DeletionIntentAnnotation]
-}
-
-// release does the agent's part for a Work that is being deleted.
-func (w *world) release(t *testing.T, work *workv1alpha1.Work) {
-	t.Helper()
-	change(t, w, work, func(work *workv1alpha1.Work) { controllerutil.RemoveFinalizer(work, contract.ExecutionFinalizer) })
 }
 
 func everyTargetGetsAWork(t *testing.T, s *stage) {

@@ -74,7 +74,8 @@ func (r *reconciler) render(ctx context.Context, s *scope, targets []workv1alpha
 		}
 		target.Replicas = render.Hold(target.Replicas, live[namespace], purging)
 		work, failed, err := r.renderFor(ctx, s, made, target, live[namespace])
-		if err != nil {
+		// A hub that stops does not render for all the others first, and blames no cluster for it.
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return out, err
 		}
 		within := false

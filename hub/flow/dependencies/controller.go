@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"fairlead.dev/common/bindings"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
@@ -162,158 +159,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 // ofAnother says whether a binding names a template that is not in its own namespace. The hub makes none: whoever may write
 // bindings in one namespace would have what the workloads of others need sent anywhere.
 func ofAnother(b kube.Binding) bool { return b.BindingSpec().Resource.Namespace != b.GetNamespace() }
-
-// follow detaches what is not needed any more and attaches what is. What cannot be known
-// stays as it is.
-func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f finding) error {
-	needed := map[types.NamespacedName]object{}
-	for _, o := range f.objects {
-		needed[o.binding()] = o
-	}
-	attached, err := r.attached(ctx, req)
-	if err != nil {
-		return err
-	}
-	var unneeded []kube.Binding
-	for _, other := range attached {
-		kind := kindOf(other)
-		if f.ungrantable && b.GetNamespace() != "" && other.GetNamespace() != "" && other.GetNamespace() != b.GetNamespace() {
-			continue // that the kind went took nobody's grant back
-		}
-		if o, still := needed[client.ObjectKeyFromObject(other)]; (!still || o.kind != kind) && !slices.Contains(f.unserved, kind) {
-			unneeded = append(unneeded, other)
-		}
-	}
-	var failures []error
-	if len(unneeded) > 0 {
-		inUse, all, err := r.inUse(ctx, b)
-		if err != nil {
-			failures = append(failures, err)
-		}
-		for _, other := range unneeded {
-			if _, needs := inUse[client.ObjectKeyFromObject(other)]; needs || all || err != nil {
-				continue // some cluster may have a revision that needs it
-			}
-			failures = append(failures, r.detach(ctx, other, req))
-		}
-	}
-	for _, o := range f.objects {
-		if o.meta.DeletionTimestamp == nil { // what is going is neither attached anew nor detached early
-			failures = append(failures, r.attach(ctx, o, b))
-		}
-	}
-	return errors.Join(failures...)
-}
-
-// release lets go of all that followed a binding which is gone, is going or wants it so.
-func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) error {
-	attached, err := r.attached(ctx, req)
-	if err != nil {
-		return err
-	}
-	var failures []error
-	for _, other := range attached {
-		failures = append(failures, r.detach(ctx, other, req))
-	}
-	if err := errors.Join(failures...); err != nil {
-		return err
-	}
-	r.read.forget(req)
-	r.warned.Forget(req)
-	if err := r.wants.Set(req, nil); err != nil {
-		return err
-	}
-	if b != nil {
-		if err := r.unmark(ctx, b); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-	}
-	return r.kinds.stopUnneeded(ctx)
-}
-
-// attach makes the binding of an object follow that of a workload.
-func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Binding) error {
-	key := o.binding()
-	b, err := r.bindingAt(ctx, key)
-	if err != nil {
-		return err
-	}
-	if b == nil {
-		b = kindFor(key).New()
-		attach.To(b, o.kind, o.meta, independent, newID())
-		attach.Options(b, referrersOf(independent))
-		return r.create(ctx, b, independent)
-	}
-	if b.GetDeletionTimestamp() != nil {
-		return nil // its end wakes us
-	}
-	if owner := ownerOf(b); owner != "" && owner != o.meta.GetUID() {
-		r.tellTaken(independent, b, o)
-		return nil // the garbage collector removes what belongs to one that is gone, and wakes us
-	}
-	referrers, err := r.referrers(ctx, b, independent)
-	if err != nil {
-		return err
-	}
-	edit, err := kube.Begin(b)
-	if err != nil {
-		return err
-	}
-	attach.To(b, o.kind, o.meta, independent, newID())
-	differ := setConflict(b, attach.Options(b, referrers))
-	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
-	if err != nil {
-		return fmt.Errorf("attaching binding %q: %w", key, err)
-	}
-	if !wrote {
-		return nil
-	}
-	r.remember(b)
-	if differ != "" {
-		r.events(optionsDiffer(b, differ))
-	}
-	r.events(followed(independent, b))
-	ctrl.LoggerFrom(ctx).Info("Attached what a workload needs", "attached", key)
-	return nil
-}
-
-// detach takes what a binding needed off another one, which goes when nothing needs it.
-func (r *Reconciler) detach(ctx context.Context, b kube.Binding, independent request) error {
-	key := client.ObjectKeyFromObject(b)
-	if b.GetDeletionTimestamp() != nil {
-		return nil
-	}
-	edit, err := kube.Begin(b)
-	if err != nil {
-		return err
-	}
-	if unneeded := attach.From(b, independent); unneeded {
-		uid, version := b.GetUID(), b.GetResourceVersion()
-		err := r.hubClient.Delete(ctx, b, client.Preconditions{UID: &uid, ResourceVersion: &version})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("removing binding %q, which nothing needs: %w", key, err)
-		}
-		ctrl.LoggerFrom(ctx).Info("Removed what nothing needs any more", "attached", key)
-		return nil
-	}
-	referrers, err := r.referrers(ctx, b, nil)
-	if err != nil {
-		return err
-	}
-	differ := setConflict(b, attach.Options(b, referrers))
-	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("detaching binding %q: %w", key, err)
-	}
-	if wrote {
-		r.remember(b)
-		if differ != "" {
-			r.events(optionsDiffer(b, differ))
-		}
-		ctrl.LoggerFrom(ctx).Info("Detached what the workload does not need", "attached", key)
-	}
-	return nil
-}
 
 // errGone means that the template of a binding is not there any more.
 var errGone = errors.New("the template is gone")

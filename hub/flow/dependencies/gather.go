@@ -2,11 +2,7 @@ package dependencies
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -220,105 +216,4 @@ func targetOf(o object) selector.Target {
 
 func marked(b kube.Binding) bool {
 	return controllerutil.ContainsFinalizer(b, contract.DependenciesFinalizer)
-}
-
-// mark writes on the binding of a workload what it needs, and that it is to be kept until
-// others do not follow it any more.
-func (r *Reconciler) mark(ctx context.Context, b kube.Binding, refs []configv1alpha1.DependentObjectReference) error {
-	if refs == nil {
-		refs = []configv1alpha1.DependentObjectReference{}
-	}
-	data, err := json.Marshal(refs)
-	if err != nil {
-		return fmt.Errorf("encoding what %q needs: %w", b.GetName(), err)
-	}
-	edit, err := kube.Begin(b)
-	if err != nil {
-		return err
-	}
-	annotations := maps.Clone(b.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[contract.DependenciesAnnotation] = string(data)
-	b.SetAnnotations(annotations)
-	controllerutil.AddFinalizer(b, contract.DependenciesFinalizer)
-	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
-	return err
-}
-
-// keep has the binding of a workload stay until others do not follow it any more.
-func (r *Reconciler) keep(ctx context.Context, b kube.Binding) error {
-	edit, err := kube.Begin(b)
-	if err != nil {
-		return err
-	}
-	controllerutil.AddFinalizer(b, contract.DependenciesFinalizer)
-	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
-	return err
-}
-
-// unmark lets the binding of a workload go.
-func (r *Reconciler) unmark(ctx context.Context, b kube.Binding) error {
-	edit, err := kube.Begin(b)
-	if err != nil {
-		return err
-	}
-	annotations := maps.Clone(b.GetAnnotations())
-	delete(annotations, contract.DependenciesAnnotation)
-	b.SetAnnotations(annotations)
-	b.SetFinalizers(slices.DeleteFunc(slices.Clone(b.GetFinalizers()), func(f string) bool { return f == contract.DependenciesFinalizer }))
-	_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
-	return err
-}
-
-// create makes a binding that follows another one.
-func (r *Reconciler) create(ctx context.Context, b, independent kube.Binding) error {
-	err := r.hubClient.Create(ctx, b, client.FieldOwner(contract.FieldManagerDependencies))
-	switch {
-	case apierrors.IsAlreadyExists(err): // the cache is behind
-		return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), b.GetName(), err)
-	case err != nil:
-		return fmt.Errorf("creating binding %q: %w", b.GetName(), err)
-	}
-	r.remember(b)
-	r.events(followed(independent, b))
-	return nil
-}
-
-func (r *Reconciler) remember(b kube.Binding) {
-	b.SetManagedFields(nil)
-	r.wrote.Put(client.ObjectKeyFromObject(b), b)
-}
-
-// memory has what was read of the templates of bindings.
-type memory struct {
-	mu   sync.Mutex
-	read map[types.NamespacedName]reading
-}
-
-type reading struct {
-	version string
-	refs    []configv1alpha1.DependentObjectReference
-}
-
-func newMemory() *memory { return &memory{read: map[types.NamespacedName]reading{}} }
-
-func (m *memory) get(key types.NamespacedName, version string) ([]configv1alpha1.DependentObjectReference, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, ok := m.read[key]
-	return r.refs, ok && r.version == version
-}
-
-func (m *memory) put(key types.NamespacedName, version string, refs []configv1alpha1.DependentObjectReference) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.read[key] = reading{version: version, refs: refs}
-}
-
-func (m *memory) forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.read, key)
 }

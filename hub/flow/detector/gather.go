@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -21,7 +20,6 @@ import (
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
-	"fairlead.dev/hub/flow/detector/match"
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
@@ -167,119 +165,6 @@ func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error)
 	return err
 }
 
-// policyOf returns the policy that a template is to have, and the one that it is taken from.
-func (r *Reconciler) policyOf(ctx context.Context, t *metav1.PartialObjectMetadata, holder policyv1alpha1.Policy) (winner, victim policyv1alpha1.Policy, err error) {
-	target := targetOf(t)
-	var candidates []policyv1alpha1.Policy
-	for _, clusterWide := range []bool{false, true} {
-		if t.DeletionTimestamp != nil || !clusterWide && t.Namespace == "" {
-			continue // no other policy gets what is about to go, and none is in a namespace of its
-		}
-		found, err := r.candidates(ctx, target, clusterWide)
-		if err != nil {
-			return nil, nil, err
-		}
-		candidates = append(candidates, found...)
-	}
-	winner, victim = match.Policy(holder, candidates, target)
-	return winner, victim, nil
-}
-
-// policy returns the policy of a name, to be changed at will; nil if there is none.
-func (r *Reconciler) policy(ctx context.Context, namespace, name string) (policyv1alpha1.Policy, error) {
-	var p interface {
-		client.Object
-		policyv1alpha1.Policy
-	} = &policyv1alpha1.PropagationPolicy{}
-	if namespace == "" {
-		p = &policyv1alpha1.ClusterPropagationPolicy{}
-	}
-	err := r.hubClient.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, p)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading policy %q: %w", name, err)
-	}
-	return p, nil
-}
-
-// listPolicies returns the policies of one kind, not to be changed.
-func (r *Reconciler) listPolicies(ctx context.Context, clusterWide bool, opts ...client.ListOption) ([]policyv1alpha1.Policy, error) {
-	opts = append(opts, client.UnsafeDisableDeepCopy)
-	var out []policyv1alpha1.Policy
-	if clusterWide {
-		var list policyv1alpha1.ClusterPropagationPolicyList
-		if err := r.hubClient.List(ctx, &list, opts...); err != nil {
-			return nil, fmt.Errorf("listing ClusterPropagationPolicies: %w", err)
-		}
-		for i := range list.Items {
-			out = append(out, &list.Items[i])
-		}
-		return out, nil
-	}
-	var list policyv1alpha1.PropagationPolicyList
-	if err := r.hubClient.List(ctx, &list, opts...); err != nil {
-		return nil, fmt.Errorf("listing PropagationPolicies: %w", err)
-	}
-	for i := range list.Items {
-		out = append(out, &list.Items[i])
-	}
-	return out, nil
-}
-
-// candidates returns the policies of one kind that may select a template, not to be
-// changed.
-func (r *Reconciler) candidates(ctx context.Context, target selector.Target, clusterWide bool) ([]policyv1alpha1.Policy, error) {
-	namespace := target.Namespace
-	if clusterWide {
-		namespace = ""
-	}
-	var candidates []policyv1alpha1.Policy
-	for _, key := range selectedBy(target) {
-		found, err := r.listPolicies(ctx, clusterWide,
-			client.InNamespace(namespace), client.MatchingFields{selectsIndex: key})
-		if err != nil {
-			return nil, err
-		}
-		candidates = append(candidates, found...)
-	}
-	return candidates, nil
-}
-
-// missingOverrides returns the override policies that a policy depends on and that do not
-// exist.
-func (r *Reconciler) missingOverrides(ctx context.Context, p policyv1alpha1.Policy) ([]string, error) {
-	var missing []string
-	for _, name := range p.PropagationSpec().DependentOverrides {
-		var override client.Object = &policyv1alpha1.OverridePolicy{}
-		if p.GetNamespace() == "" {
-			override = &policyv1alpha1.ClusterOverridePolicy{}
-		}
-		err := r.hubClient.Get(ctx, types.NamespacedName{Namespace: p.GetNamespace(), Name: name}, override)
-		switch {
-		case apierrors.IsNotFound(err):
-			missing = append(missing, name)
-		case err != nil:
-			return nil, fmt.Errorf("reading override policy %q: %w", name, err)
-		}
-	}
-	return missing, nil
-}
-
-// strategies lists all RolloutStrategies, not to be changed.
-func (r *Reconciler) strategies(ctx context.Context) ([]*fairleadv1alpha1.RolloutStrategy, error) {
-	var list fairleadv1alpha1.RolloutStrategyList
-	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing RolloutStrategies: %w", err)
-	}
-	var out []*fairleadv1alpha1.RolloutStrategy
-	for i := range list.Items {
-		out = append(out, &list.Items[i])
-	}
-	return out, nil
-}
-
 // gatherDemand reads what the template asks for. The error is errGone if the template is
 // not there any more.
 func (r *Reconciler) gatherDemand(ctx context.Context, in *gathered) (err error) {
@@ -326,28 +211,4 @@ func (r *Reconciler) whole(ctx context.Context, t *metav1.PartialObjectMetadata)
 		return nil, nil
 	}
 	return u, nil
-}
-
-// priority returns the value of the PriorityClass that a policy names, nil if it names
-// none; and the name of the class if the hub has no such class. The value of a
-// PriorityClass never changes.
-func (r *Reconciler) priority(ctx context.Context, p policyv1alpha1.Policy) (value *int32, missing string, err error) {
-	named := p.PropagationSpec().SchedulePriority
-	if named == nil {
-		return nil, "", nil
-	}
-	class := &unstructured.Unstructured{}
-	class.SetGroupVersionKind(schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"})
-	err = r.liveReader.Get(ctx, types.NamespacedName{Name: named.PriorityClassName}, class)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, named.PriorityClassName, nil
-	case err != nil:
-		return nil, "", fmt.Errorf("reading PriorityClass %q: %w", named.PriorityClassName, err)
-	}
-	found, _, err := unstructured.NestedInt64(class.Object, "value")
-	if err != nil {
-		return nil, "", fmt.Errorf("reading PriorityClass %q: %w", named.PriorityClassName, err)
-	}
-	return new(int32(found)), "", nil
 }

@@ -41,7 +41,7 @@ func newKinds(deps kube.WatchSetDeps, q *queue) *kinds {
 	k := &kinds{
 		queue: q, written: kube.NewWritten[request, *metav1.PartialObjectMetadata](deps.Clock), asked: map[schema.GroupVersionKind]int{},
 	}
-	deps.Handler = k.events
+	deps.Handler, deps.Indexers = k.events, toolscache.Indexers{claimIndex: claimOf}
 	deps.Unserved = func(kind schema.GroupVersionKind) { q.last(request{Kind: kind}) }
 	k.WatchSet = kube.NewWatchSet(deps)
 	return k
@@ -102,21 +102,59 @@ func (k *kinds) template(ctx context.Context, req request) (t *metav1.PartialObj
 // each calls a function with the templates of a kind that the cache has, in one
 // namespace or in all; the function must not change them. What the cache does not
 // have yet comes as an event.
-func (k *kinds) each(
-	ctx context.Context, kind schema.GroupVersionKind, namespace string, visit func(*metav1.PartialObjectMetadata),
+func (k *kinds) each(kind schema.GroupVersionKind, namespace string, visit func(*metav1.PartialObjectMetadata)) error {
+	return k.visit(kind, visit, func(store toolscache.Indexer) ([]any, error) {
+		if namespace == "" {
+			return store.List(), nil
+		}
+		return store.ByIndex(toolscache.NamespaceIndex, namespace)
+	})
+}
+
+// eachOf does so with those templates of a kind that carry the claim of a policy.
+func (k *kinds) eachOf(kind schema.GroupVersionKind, policy claim.Claim, visit func(*metav1.PartialObjectMetadata)) error {
+	return k.visit(kind, visit, func(store toolscache.Indexer) ([]any, error) { return store.ByIndex(claimIndex, policy.Key()) })
+}
+
+// visit calls a function with what is found in the store of a kind. Nothing is copied for it: there may be tens of
+// thousands of templates.
+func (k *kinds) visit(
+	kind schema.GroupVersionKind, visit func(*metav1.PartialObjectMetadata), find func(toolscache.Indexer) ([]any, error),
 ) error {
-	_, err := k.Read(kind, func(from client.Reader, _ bool) error {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	_, err := k.ReadStore(kind, func(store toolscache.Indexer) error {
+		found, err := find(store)
+		if err != nil {
 			return fmt.Errorf("listing kind %q: %w", kind, err)
 		}
-		for i := range list.Items {
-			visit(&list.Items[i])
+		for _, obj := range found {
+			if t, ok := obj.(*metav1.PartialObjectMetadata); ok {
+				visit(t)
+			}
 		}
 		return nil
 	})
 	return err
+}
+
+// anyClaimed says whether a template of a kind that the cache has is claimed.
+func (k *kinds) anyClaimed(kind schema.GroupVersionKind) bool {
+	found := false
+	// Nothing fails here, and what is not listed yet is not claimed as far as we know.
+	_, _ = k.ReadStore(kind, func(store toolscache.Indexer) error {
+		found = len(store.ListIndexFuncValues(claimIndex)) > 0
+		return nil
+	})
+	return found
+}
+
+// claimOf is what claimIndex has of a template: the policy that its claim names.
+func claimOf(obj any) ([]string, error) {
+	if t, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		if c, ok := claim.On(t); ok {
+			return []string{c.Key()}, nil
+		}
+	}
+	return nil, nil
 }
 
 // events turns what the watch shows into requests.

@@ -2,18 +2,13 @@ package detector
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -23,16 +18,6 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/plan"
 )
-
-// soonReleased is the first delay between two looks at whether the templates of a policy
-// that is being deleted are released.
-const soonReleased = 100 * time.Millisecond
-
-// untilReleased returns the next: the longer the policy waits, the longer. Somebody may
-// forbid for good that its claim is taken off a template.
-func untilReleased(waited time.Duration) time.Duration {
-	return max(soonReleased, kube.LookAgain(waited))
-}
 
 // reconcilePolicy marks a policy, watches the kinds that it names, and asks for the
 // templates that it selects and for those that it has.
@@ -61,7 +46,7 @@ func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcil
 		}
 	}
 	if !initial {
-		if err := r.askForSelected(ctx, p); err != nil {
+		if err := r.askForSelected(p); err != nil {
 			return reconcile.Result{}, err
 		}
 		if _, err := r.askForClaimed(ctx, claim.By(p)); err != nil {
@@ -69,43 +54,6 @@ func (r *Reconciler) reconcilePolicy(ctx context.Context, req request) (reconcil
 		}
 	}
 	r.askForKinds()
-	return reconcile.Result{}, nil
-}
-
-// adopt gives a policy its permanent id and its finalizer, and reports whether it
-// lacked one.
-func (r *Reconciler) adopt(ctx context.Context, p policyv1alpha1.Policy) (bool, error) {
-	return r.writePolicy(ctx, p, func(obj client.Object) {
-		if claim.By(p).ID == "" {
-			labels := maps.Clone(obj.GetLabels())
-			if labels == nil {
-				labels = map[string]string{}
-			}
-			labels[claim.IDLabel(p)] = string(uuid.NewUUID())
-			obj.SetLabels(labels)
-		}
-		controllerutil.AddFinalizer(obj, finalizerOf(p))
-	})
-}
-
-// retire lets a policy go once nothing is claimed by it any more. Bindings, Works and
-// the objects in the members stay.
-func (r *Reconciler) retire(ctx context.Context, p policyv1alpha1.Policy) (reconcile.Result, error) {
-	if !slices.Contains(p.GetFinalizers(), finalizerOf(p)) {
-		return reconcile.Result{}, nil
-	}
-	left, err := r.askForClaimed(ctx, claim.By(p))
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if left > 0 {
-		return reconcile.Result{RequeueAfter: untilReleased(r.kinds.Clock.Since(p.GetDeletionTimestamp().Time))}, nil
-	}
-	_, err = r.writePolicy(ctx, p, func(obj client.Object) { controllerutil.RemoveFinalizer(obj, finalizerOf(p)) })
-	if err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	ctrl.LoggerFrom(ctx).Info("Released all templates of policy")
 	return reconcile.Result{}, nil
 }
 
@@ -132,7 +80,7 @@ func (r *Reconciler) watchFor(ctx context.Context, kind schema.GroupVersionKind,
 
 // askForSelected asks for the templates that a policy selects. Those of a kind whose
 // first list is not here yet come with it.
-func (r *Reconciler) askForSelected(ctx context.Context, p policyv1alpha1.Policy) error {
+func (r *Reconciler) askForSelected(p policyv1alpha1.Policy) error {
 	for _, s := range p.PropagationSpec().ResourceSelectors {
 		kind := schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)
 		namespace := s.Namespace
@@ -143,7 +91,7 @@ func (r *Reconciler) askForSelected(ctx context.Context, p policyv1alpha1.Policy
 			r.queue.last(request{Kind: kind, Namespace: namespace, Name: s.Name})
 			continue
 		}
-		err := r.kinds.each(ctx, kind, namespace, func(t *metav1.PartialObjectMetadata) {
+		err := r.kinds.each(kind, namespace, func(t *metav1.PartialObjectMetadata) {
 			target := targetOf(t)
 			target.APIVersion, target.Kind = s.APIVersion, s.Kind
 			if selector.Resource([]policyv1alpha1.ResourceSelector{s}, target) != selector.NoMatch {
@@ -173,11 +121,7 @@ func (r *Reconciler) askForClaimed(ctx context.Context, c claim.Claim) (int, err
 		}
 	}
 	for _, kind := range r.kinds.Kinds() {
-		err := r.kinds.each(ctx, kind, "", func(t *metav1.PartialObjectMetadata) {
-			if has, ok := claim.On(t); ok && has.Key() == c.Key() {
-				asked[requestFor(kind, t)] = struct{}{}
-			}
-		})
+		err := r.kinds.eachOf(kind, c, func(t *metav1.PartialObjectMetadata) { asked[requestFor(kind, t)] = struct{}{} })
 		if err != nil {
 			return 0, err
 		}
@@ -235,15 +179,16 @@ func (r *Reconciler) needed(ctx context.Context, kind schema.GroupVersionKind) (
 			return len(policies) > 0, err
 		}
 	}
+	if r.kinds.anyClaimed(kind) {
+		return true, nil
+	}
 	for _, bindings := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		found, err := bindings.List(ctx, r.hubClient, client.MatchingFields{kindIndex: selectsKind(kind)}, client.Limit(1))
 		if err != nil || len(found) > 0 {
 			return len(found) > 0, err
 		}
 	}
-	found := false
-	err := r.kinds.each(ctx, kind, "", func(t *metav1.PartialObjectMetadata) { found = found || claimed(t) })
-	return found, err
+	return false, nil
 }
 
 // abandon takes the claims of policies that are gone from bindings of a kind that the
@@ -285,13 +230,6 @@ func kindsOf(p policyv1alpha1.Policy) []schema.GroupVersionKind {
 		}
 	}
 	return out
-}
-
-func finalizerOf(p policyv1alpha1.Policy) string {
-	if p.GetNamespace() == "" {
-		return contract.ClusterPropagationPolicyFinalizer
-	}
-	return contract.PropagationPolicyFinalizer
 }
 
 // reportSpec tells the author of a policy, once for each generation, what of it has

@@ -52,7 +52,7 @@ func (r *reconciler) commit(ctx context.Context, s *scope, d *admit.Decision) (o
 		return out, err
 	}
 	r.written.Put(s.key(), s.rollout)
-	r.memories.wrote(s.key(), s.rollout.RolloutStatus())
+	r.states.wrote(s.key(), s.rollout.RolloutStatus())
 	is := s.taken(s.rollout.RolloutStatus())
 	r.slots.settle(key, was, is)
 	if len(is.queue) > 0 && (!slices.Equal(was.queue, is.queue) || !is.busy.IsSuperset(was.busy)) {

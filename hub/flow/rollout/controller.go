@@ -80,7 +80,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, rollouts: kube.ClusterStagedRollouts(),
 			prefix: deps.ExecutionNamespacePrefix, interpreter: deps.Interpreter, renderer: deps.Renderer, events: deps.Events, clock: deps.Clock,
-			silence: cmp.Or(deps.Silence, disruption.DefaultSilence), metrics: m, slots: places, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), memories: newMemories(),
+			silence: cmp.Or(deps.Silence, disruption.DefaultSilence), metrics: m, slots: places, written: kube.NewWritten[types.NamespacedName, kube.Rollout](deps.Clock), states: newRolloutStates(),
 		}
 		if namespaced {
 			r.rollouts = kube.StagedRollouts()
@@ -122,8 +122,8 @@ type reconciler struct {
 	metrics     *metrics
 	slots       *slots
 	// written are the rollouts as this process wrote them, until the cache shows it.
-	written  *kube.Written[types.NamespacedName, kube.Rollout]
-	memories *memories
+	written *kube.Written[types.NamespacedName, kube.Rollout]
+	states  *rolloutStates
 	// epoch counts what may change the content of any application: override policies and the rules
 	// of kinds.
 	epoch atomic.Int64
@@ -203,7 +203,7 @@ func (r *reconciler) end(ctx context.Context, b kube.Binding) error {
 
 // forget drops what is known of a binding that has no rollout.
 func (r *reconciler) forget(key types.NamespacedName) {
-	r.memories.forget(key)
+	r.states.forget(key)
 	r.slots.forget(r.rollouts.Kind, key)
 	r.metrics.forget(r.rollouts.Kind, key)
 }

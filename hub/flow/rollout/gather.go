@@ -50,7 +50,7 @@ func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s
 
 // gather reads all that is known of a rollout, and makes it if there is none yet.
 func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error) {
-	s := &scope{binding: b, memory: r.memories.of(client.ObjectKeyFromObject(b)), works: map[string]*workv1alpha1.Work{}}
+	s := &scope{binding: b, memory: r.states.of(client.ObjectKeyFromObject(b)), works: map[string]*workv1alpha1.Work{}}
 	var err error
 	if s.rollout, err = r.ensure(ctx, b); err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 	for _, c := range clusters {
 		byName[c.Name] = c
 	}
-	doubt := disruption.Decide(clusters, s.in.Now)
-	s.in.HubSuspect = doubt.Silent.Len() > 0
+	disrupted := disruption.Decide(clusters, s.in.Now)
+	s.in.HubSuspect = disrupted.Silent.Len() > 0
 	names := map[string]bool{}
 	for _, target := range bindings.Targets(s.binding.BindingSpec()) {
 		names[target.Name] = true
@@ -190,7 +190,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		}
 		s.in.Clusters = append(s.in.Clusters, admit.Cluster{
 			Cluster: cluster, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: r.heardSince(cluster),
-			Doubted: doubt.Suspended(name) || early > 0, Early: early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
+			Doubted: disrupted.Suspended(name) || early > 0, Early: early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
 			Work: workOf(s.works[name], s.in.Status.Revisions),
 		})
 	}

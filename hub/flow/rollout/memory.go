@@ -30,20 +30,20 @@ type memory struct {
 	forget []int64
 }
 
-// memories are those of all bindings of a kind.
-type memories struct {
+// rolloutStates are those of all bindings of a kind.
+type rolloutStates struct {
 	mu  sync.Mutex
 	all map[types.NamespacedName]*memory
 	// last are the statuses that this process wrote last. They are not changed.
 	last map[types.NamespacedName]*fairleadv1alpha1.StagedRolloutStatus
 }
 
-func newMemories() *memories {
-	return &memories{all: map[types.NamespacedName]*memory{}, last: map[types.NamespacedName]*fairleadv1alpha1.StagedRolloutStatus{}}
+func newRolloutStates() *rolloutStates {
+	return &rolloutStates{all: map[types.NamespacedName]*memory{}, last: map[types.NamespacedName]*fairleadv1alpha1.StagedRolloutStatus{}}
 }
 
 // of returns what is remembered of a rollout, for as long as the caller works on its binding.
-func (m *memories) of(key types.NamespacedName) *memory {
+func (m *rolloutStates) of(key types.NamespacedName) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out, ok := m.all[key]
@@ -54,7 +54,7 @@ func (m *memories) of(key types.NamespacedName) *memory {
 	return out
 }
 
-func (m *memories) forget(key types.NamespacedName) {
+func (m *rolloutStates) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.all, key)
@@ -62,14 +62,14 @@ func (m *memories) forget(key types.NamespacedName) {
 }
 
 // wrote remembers the status that was written.
-func (m *memories) wrote(key types.NamespacedName, status *fairleadv1alpha1.StagedRolloutStatus) {
+func (m *rolloutStates) wrote(key types.NamespacedName, status *fairleadv1alpha1.StagedRolloutStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last[key] = status.DeepCopy()
 }
 
 // lastWritten returns the status that was written last, and whether this process wrote any.
-func (m *memories) lastWritten(key types.NamespacedName) (*fairleadv1alpha1.StagedRolloutStatus, bool) {
+func (m *rolloutStates) lastWritten(key types.NamespacedName) (*fairleadv1alpha1.StagedRolloutStatus, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	status, ok := m.last[key]

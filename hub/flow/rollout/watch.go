@@ -103,7 +103,7 @@ func (r *reconciler) onRollout() handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			r.written.Gone(client.ObjectKeyFromObject(e.Object), e.Object)
-			r.memories.forget(client.ObjectKeyFromObject(e.Object))
+			r.states.forget(client.ObjectKeyFromObject(e.Object))
 			ask(e.Object, q)
 		},
 	}
@@ -112,7 +112,7 @@ func (r *reconciler) onRollout() handler.EventHandler {
 // byOthers says whether a status is not what this process wrote last. One that somebody restored is
 // looked at.
 func (r *reconciler) byOthers(rollout kube.Rollout) bool {
-	status, known := r.memories.lastWritten(client.ObjectKeyFromObject(rollout))
+	status, known := r.states.lastWritten(client.ObjectKeyFromObject(rollout))
 	return !known || !apiequality.Semantic.DeepEqual(status, rollout.RolloutStatus())
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,7 +83,20 @@ func (r *reconciler) wakeNamespace(ctx context.Context, namespace string, q requ
 	}
 }
 
-// concernsOthers says whether a change of a cluster may mean that a binding which is not ours to place has to leave it.
-func concernsOthers(change hints.Change, b kube.Binding) bool {
-	return change.Event == hints.Feasibility && b.GetNamespace() != "" && change.After != nil && bindings.IsTarget(b.BindingSpec(), change.After.Name)
+// changedNames are the clusters of which something changed that filters look at, and that are still there.
+func changedNames(changes []hints.Change) sets.Set[string] {
+	out := sets.Set[string]{}
+	for _, c := range changes {
+		if c.Event == hints.Feasibility && c.After != nil {
+			out.Insert(c.After.Name)
+		}
+	}
+	return out
+}
+
+// concernsOthers says whether changes of clusters may mean that a binding which is not ours to place has to leave one.
+func concernsOthers(changed sets.Set[string], b kube.Binding) bool {
+	return b.GetNamespace() != "" && len(changed) > 0 && slices.ContainsFunc(bindings.Targets(b.BindingSpec()), func(t workv1alpha2.TargetCluster) bool {
+		return changed.Has(t.Name)
+	})
 }

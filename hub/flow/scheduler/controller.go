@@ -113,10 +113,15 @@ type reconciler struct {
 	deferFor time.Duration
 	// changes of clusters are looked at together.
 	changes changes
+	// asking guards asked, which is what answers to other stages have in common.
+	asking sync.Mutex
+	asked  decide.Memo
 	// deciding lets one decision after the other see what those before it assigned.
 	deciding sync.Mutex
 	// The lock deciding guards what follows, by binding.
 
+	// memo is what decisions have in common.
+	memo decide.Memo
 	// assumed is what decisions gave that the cache does not show yet.
 	assumed map[types.NamespacedName]placement
 	// accounts have what the bindings of namespaces with quotas use.

@@ -3,7 +3,10 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
@@ -44,6 +47,9 @@ func (s *Scheduler) ask(ctx context.Context, b kube.Binding, question func(decid
 	if err != nil {
 		return false, fmt.Errorf("gathering what decides on %q: %w", b.GetName(), err)
 	}
+	r.asking.Lock()
+	defer r.asking.Unlock()
+	in.Memo = &r.asked
 	return question(in), nil
 }
 
@@ -56,6 +62,29 @@ func (r *reconciler) gatherFresh(ctx context.Context, b kube.Binding) (decide.In
 	if err != nil {
 		return in, err
 	}
-	in.Clusters, err = kube.Clusters(ctx, r.hubClient)
+	in.Clusters, err = r.freshClusters(ctx)
 	return in, err
+}
+
+// freshClusters returns the clusters of the cache, by name: the objects of the snapshot, but for those that are others by now.
+// When a region is lost thousands of bindings ask, and what is remembered of a cluster holds for the same object only.
+func (r *reconciler) freshClusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {
+	known := r.snapshot.Clusters()
+	now, err := kube.Clusters(ctx, r.hubClient)
+	if err != nil {
+		return nil, err
+	}
+	others := 0
+	for i, c := range now {
+		if at, found := searchCluster(known, c.Name); found && known[at].UID == c.UID && known[at].ResourceVersion == c.ResourceVersion {
+			now[i] = known[at]
+			continue
+		}
+		others++
+	}
+	if others == 0 && len(now) == len(known) {
+		return known, nil
+	}
+	slices.SortFunc(now, func(a, b *clusterv1alpha1.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	return now, nil
 }

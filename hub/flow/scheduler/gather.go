@@ -37,6 +37,7 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 		return decide.Decision{}, 0, err
 	}
 	key := client.ObjectKeyFromObject(b)
+	in.Memo = &r.memo
 	d := decide.Decide(in)
 	wait := r.failbackWait(key, d.FailbackReason != "", now)
 	if d.FailbackReason != "" && wait == 0 {

@@ -58,9 +58,10 @@ func (r *reconciler) lastDecisions() decisions {
 
 // wakeOf enqueues of some bindings those that changes concern.
 func wakeOf(bindings []kube.Binding, known decisions, q requests, changes []hints.Change) {
+	gathered, others := hints.Gather(changes), changedNames(changes)
 	for _, b := range bindings {
 		if !hints.Responsible(b) {
-			if slices.ContainsFunc(changes, func(c hints.Change) bool { return concernsOthers(c, b) }) {
+			if concernsOthers(others, b) {
 				enqueue(q, true, b)
 			}
 			continue
@@ -73,7 +74,7 @@ func wakeOf(bindings []kube.Binding, known decisions, q requests, changes []hint
 			at.Waits = reason
 		}
 		at.NotPreferred = known.notPreferred.Has(key)
-		if hints.Concerns(b.BindingSpec(), at, changes...) {
+		if gathered.Concern(b.BindingSpec(), at) {
 			enqueue(q, true, b)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/atomicfile"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
@@ -157,30 +158,11 @@ func (a *Authorities) keyData() ([]byte, error) {
 }
 
 // replace writes a file that only its owner may read, as a whole or not at all.
-func replace(path string, data []byte) (err error) {
-	dir := filepath.Dir(path)
-	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
+func replace(path string, data []byte) error {
+	if err := atomicfile.Write(path, data); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(file.Name())))
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes names in a directory outlast the machine's power.
-func syncDir(dir string) error {
-	file, err := os.Open(dir) //nolint:gosec // the operator's own directory
-	if err != nil {
-		return fmt.Errorf("writing to %s: %w", dir, err)
-	}
-	return errors.Join(file.Sync(), file.Close())
+	return nil
 }
 
 // Served returns the authorities that the hub tells agents of.

@@ -9,12 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -93,64 +90,6 @@ type installer struct {
 	hubClient client.Client
 	// mutates says whether the API server has mutating admission policies.
 	mutates bool
-}
-
-// crds applies all definitions first and waits afterwards, so that they are established
-// side by side.
-func (i *installer) crds(ctx context.Context) error {
-	objects, err := manifests.CRDs()
-	if err != nil {
-		return err
-	}
-	if err := i.applyAll(ctx, objects); err != nil {
-		return err
-	}
-	return i.await(ctx)
-}
-
-// awaitServed returns when a definition is established and each of its versions can be
-// listed: the second comes a moment after the first.
-func (i *installer) awaitServed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	key := client.ObjectKeyFromObject(crd)
-	last := errors.New("it is not established")
-	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
-		live := &apiextensionsv1.CustomResourceDefinition{}
-		if err := i.hubClient.Get(ctx, key, live); err != nil {
-			last = err
-			return false, permanent(err)
-		}
-		for _, c := range live.Status.Conditions {
-			switch {
-			case c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse:
-				return false, fmt.Errorf("its names are taken by another definition: %s", c.Message)
-			case c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue:
-				last = i.served(ctx, live)
-				return last == nil, permanent(last)
-			}
-		}
-		return false, nil
-	})
-	if ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), last)
-	}
-	if err != nil {
-		return fmt.Errorf("waiting for the definition of %q to take effect: %w", crd.Name, err)
-	}
-	return nil
-}
-
-func (i *installer) served(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	for _, v := range crd.Spec.Versions {
-		if !v.Served {
-			continue
-		}
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.ListKind})
-		if err := i.hubClient.List(ctx, list, client.Limit(1)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (i *installer) namespaces(ctx context.Context) error {

@@ -141,6 +141,8 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(told.Servers).To(Equal(info.Servers))
 	})
+
+	t.Run("an older hub leaves what a newer one installed", func(t *testing.T) { anOlderHubLeavesWhatANewerOneInstalled(t, hub) })
 }
 
 func schemaKind() schema.GroupVersionKind {

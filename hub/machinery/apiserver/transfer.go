@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/client-go/util/keyutil"
 
+	"fairlead.dev/common/atomicfile"
 	"fairlead.dev/hub/machinery/apiserver/authority"
 )
 
@@ -249,7 +250,10 @@ func (t Transfer) put(dataDir string) error {
 	if err := os.Remove(filepath.Join(dataDir, importMark)); err != nil {
 		return fmt.Errorf("finishing the import: %w", err)
 	}
-	return syncDir(dataDir)
+	if err := atomicfile.SyncDirectory(dataDir); err != nil {
+		return fmt.Errorf("writing to %s: %w", dataDir, err)
+	}
+	return nil
 }
 
 // checkOwner says why what this user writes to a data directory could not be read by the hub that it belongs to.

@@ -31,10 +31,10 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func TestAnOlderHubLeavesWhatANewerOneInstalled(t *testing.T) {
-	t.Parallel()
+// anOlderHubLeavesWhatANewerOneInstalled installs several versions on an API server that was installed by none of them.
+func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) {
+	t.Helper()
 	g := NewWithT(t)
-	hub := cluster.Start(t, cluster.Options{Name: "versions"})
 	hubClient := hub.Client(t)
 	install := func(version string, downgrade bool) {
 		t.Helper()

@@ -78,8 +78,7 @@ func (t *metricSet) counter(desc *prometheus.Desc, value float64, labels ...stri
 func (m *Monitor) addApplications(t *metricSet, state *snapshot, now time.Time) {
 	states, reasons := map[applications.State]int{}, map[string]int{}
 	pending, oldest := 0, time.Duration(0)
-	for i := range state.apps {
-		a := &state.apps[i]
+	for i, a := range state.apps {
 		states[a.State]++
 		for _, p := range a.Places {
 			if p.State == applications.Failing {

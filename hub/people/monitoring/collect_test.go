@@ -80,10 +80,10 @@ func TestWhatIsTold(t *testing.T) {
 
 	tell := func(state applications.State) map[string]float64 {
 		set := &metricSet{}
-		web := applications.Application{Binding: "web-deployment", State: state, Places: []applications.Place{
+		web := &applications.Application{Binding: "web-deployment", State: state, Places: []applications.Place{
 			{State: applications.Failing, Why: "the member refuses it: admission webhook denied the request"}, {State: applications.Healthy},
 		}}
-		m.addApplications(set, &snapshot{apps: []applications.Application{web, {State: applications.Healthy}}, namespaces: []string{"shop", "shop"}, idle: 3}, clk.Now())
+		m.addApplications(set, &snapshot{apps: []*applications.Application{web, {State: applications.Healthy}}, namespaces: []string{"shop", "shop"}, idle: 3}, clk.Now())
 		m.addClusters(set, &snapshot{clusters: []clusters.Cluster{
 			{
 				Name: "edge-1", State: clusters.Ready, Unclaimed: 2, DeletionsHeld: "Too many.", Works: &clusters.Works{Total: 10, Applied: 5, Failing: 2, Deleting: 1},

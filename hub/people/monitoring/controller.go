@@ -43,6 +43,8 @@ type Monitor struct {
 	changes *series.Tracker[types.NamespacedName]
 	// heard is when the lease of a cluster was seen to be renewed.
 	heard map[string]heartbeat
+	// memo is what was said of bindings when that was counted last.
+	memo memo
 	// last is what was counted last, and when.
 	last   []prometheus.Metric
 	lastAt time.Time

@@ -6,9 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/people/view"
 	"fairlead.dev/hub/people/view/applications"
@@ -17,7 +15,7 @@ import (
 
 // snapshot is what is counted.
 type snapshot struct {
-	apps []applications.Application
+	apps []*applications.Application
 	// namespaces are those of their bindings, in the same order.
 	namespaces []string
 	clusters   []clusters.Cluster
@@ -27,42 +25,44 @@ type snapshot struct {
 
 // gather reads all of it, from the cache.
 func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
-	var fleet clusterv1alpha1.ClusterList
-	if err := m.hubClient.List(ctx, &fleet, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing clusters: %w", err)
+	fleet, err := kube.Clusters(ctx, m.hubClient)
+	if err != nil {
+		return nil, err
 	}
-	var works workv1alpha1.WorkList
-	if err := m.hubClient.List(ctx, &works, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing works: %w", err)
+	works, err := kube.Works(ctx, m.hubClient)
+	if err != nil {
+		return nil, err
 	}
 	tally := clusters.Tally{}
-	for i := range works.Items {
-		tally.Add(&works.Items[i])
+	for _, work := range works {
+		tally.Add(work)
 	}
 	out := &snapshot{}
 	now := m.clock.Now()
-	for i := range fleet.Items {
-		c := &fleet.Items[i]
+	known := make(applications.Clusters, len(fleet))
+	for _, c := range fleet {
+		known[c.Name] = applications.HeardOf(c)
 		out.clusters = append(out.clusters, clusters.Of(clusters.Input{Cluster: c, Works: tally.Of(view.ExecutionNamespace(c)), Now: now}))
 	}
-	known := applications.ClustersOf(fleet.Items)
+	var bindings []kube.Binding
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
-		bindings, err := kind.List(ctx, m.hubClient)
+		found, err := kind.List(ctx, m.hubClient)
 		if err != nil {
 			return nil, err
 		}
-		for _, b := range bindings {
-			out.apps = append(out.apps, applications.Of(b, known))
-			out.namespaces = append(out.namespaces, b.GetNamespace())
-		}
+		bindings = append(bindings, found...)
 	}
-	var err error
+	out.apps, _ = m.memo.of(bindings, known)
+	out.namespaces = make([]string, len(bindings))
+	for i, b := range bindings {
+		out.namespaces[i] = b.GetNamespace()
+	}
 	out.idle, err = m.idle(ctx, out.apps)
 	return out, err
 }
 
 // idle counts the policies that have nothing.
-func (m *Monitor) idle(ctx context.Context, apps []applications.Application) (int, error) {
+func (m *Monitor) idle(ctx context.Context, apps []*applications.Application) (int, error) {
 	var near policyv1alpha1.PropagationPolicyList
 	if err := m.hubClient.List(ctx, &near, client.UnsafeDisableDeepCopy); err != nil {
 		return 0, fmt.Errorf("listing propagationpolicies: %w", err)
@@ -72,8 +72,8 @@ func (m *Monitor) idle(ctx context.Context, apps []applications.Application) (in
 		return 0, fmt.Errorf("listing clusterpropagationpolicies: %w", err)
 	}
 	has := map[applications.PolicyKey]bool{}
-	for i := range apps {
-		has[apps[i].Policy] = true
+	for _, a := range apps {
+		has[a.Policy] = true
 	}
 	idle := 0
 	for i := range near.Items {

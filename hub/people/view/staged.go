@@ -185,7 +185,7 @@ func (r *Reader) revisionsIn(ctx context.Context, b kube.Binding) (string, error
 		if number == 0 {
 			what = "what it has now"
 		}
-		said = append(said, what+" in "+rollouts.Group{Clusters: in[number]}.Said(namedClusters))
+		said = append(said, what+" in "+rollouts.Group{Clusters: in[number]}.Names(namedClusters))
 	}
 	return "Its changes go out in waves: it would have " + strings.Join(said, "; ") + ".", nil
 }

@@ -6,6 +6,9 @@
 // ones are, and there is nothing behind them (test/fleet/hollow). Every application is a Deployment of two replicas that
 // one ClusterPropagationPolicy divides over at most --copies clusters, by what they have free.
 //
+// The agents keep lines open to the hub, as real ones do by default, and renew their leases rarely; with --lines=false they
+// have none, and renew every ten seconds.
+//
 // The same is measured at a quarter, at half and at the whole of that size, one beside the other: what grows with its
 // square shows. Times are those of this machine, which the agents share with the hub; requests, bytes and processor
 // time do not depend on how busy it is. With --profiles a directory gets profiles of the processor time of hub and API

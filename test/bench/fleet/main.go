@@ -26,6 +26,7 @@ type options struct {
 	scenes                   []string
 	idle                     time.Duration
 	changes, silent          int
+	lines                    bool
 	bin, dir, profiles       string
 	hubArgs                  []string
 }
@@ -52,6 +53,7 @@ func parse() (options, error) {
 	f.DurationVar(&o.idle, "idle", 30*time.Second, "how long to look at the idle system")
 	f.IntVar(&o.silent, "silent", 20, "of a hundred clusters so many are silent during a staged rollout, and half of that more later")
 	f.IntVar(&o.changes, "changes", 20, "changes of single templates")
+	f.BoolVar(&o.lines, "lines", true, "agents keep lines open, as they do by default, and renew their leases rarely")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	f.StringVar(&o.dir, "dir", "_bench/hollow", "directory of the hub")
 	f.StringVar(&o.profiles, "profiles", "", "directory for profiles of the processor time of each scene; empty makes none")
@@ -86,7 +88,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := &table{machine: meter.ThisMachine().String(), when: time.Now(), copies: o.copies}
+	out := &table{machine: meter.ThisMachine().String(), when: time.Now(), copies: o.copies, lines: o.lines}
 	for _, part := range o.sizes {
 		size := size{agents: max(4, int(part*float64(o.agents))), bindings: max(1, int(part*float64(o.bindings)))}
 		out.begin(size)

@@ -11,6 +11,7 @@ type table struct {
 	machine string
 	when    time.Time
 	copies  int
+	lines   bool
 	sizes   []size
 	// order has the figures as they came up first.
 	order   []string
@@ -56,7 +57,11 @@ func figure(v float64) string {
 // first: what grows with the size has what the first line has, what grows with its square has its square.
 func (t *table) String() string {
 	out := &strings.Builder{}
-	fmt.Fprintf(out, "\nHollow agents, applications to at most %d clusters each; %s; %s\n\n", t.copies, t.machine, t.when.Format("2006-01-02"))
+	lines := "with lines"
+	if !t.lines {
+		lines = "without lines"
+	}
+	fmt.Fprintf(out, "\nHollow agents %s, applications to at most %d clusters each; %s; %s\n\n", lines, t.copies, t.machine, t.when.Format("2006-01-02"))
 	first, last := t.sizes[0], t.sizes[len(t.sizes)-1]
 	cells := []string{}
 	for _, s := range t.sizes {

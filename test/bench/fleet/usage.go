@@ -108,6 +108,7 @@ type used struct {
 	hubRead, hubWritten                  float64
 	agents                               map[string]float64
 	agentsSent, agentsReceived           float64
+	agentsAsked                          float64
 	agentsConflicts, agentsWereTurnedOff float64
 }
 
@@ -117,6 +118,7 @@ func since(a, b moment) used {
 		conflicts: b.server.Conflicts - a.server.Conflicts, refused: b.server.Refused - a.server.Refused,
 		hubRead: float64(b.hubRead - a.hubRead), hubWritten: float64(b.hubWritten - a.hubWritten),
 		agentsSent: float64(b.traffic.Sent - a.traffic.Sent), agentsReceived: float64(b.traffic.Received - a.traffic.Received),
+		agentsAsked:     float64(b.traffic.Asked - a.traffic.Asked),
 		agentsConflicts: float64(b.traffic.Conflicts - a.traffic.Conflicts), agentsWereTurnedOff: float64(b.traffic.Refused - a.traffic.Refused),
 	}
 	for name, cpu := range b.cpu {

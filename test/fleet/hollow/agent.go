@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -23,11 +24,15 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/agent/connect"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
+
+// dialTimeout is how long the hub may take to accept a connection.
+const dialTimeout = 30 * time.Second
 
 // agent is one of a fleet.
 type agent struct {
@@ -52,6 +57,9 @@ type life struct {
 	cancel    context.CancelFunc
 	hubClient client.WithWatch
 	running   sync.WaitGroup
+	// keeper keeps the line open, whose connection is lineConn; nil without lines.
+	keeper   *connect.Keeper
+	lineConn atomic.Pointer[countedConn]
 }
 
 func newAgent(f *Fleet, name string) *agent {
@@ -75,10 +83,8 @@ func (a *agent) start() error {
 	hub := a.fleet.options.Hub
 	config := &rest.Config{
 		Host: hub.Host, QPS: -1, UserAgent: "fairlead-hollow", BearerToken: hub.BearerToken, BearerTokenFile: hub.BearerTokenFile,
-		Transport: &counter{next: transport, traffic: &a.fleet.traffic},
-		Impersonate: rest.ImpersonationConfig{
-			UserName: contract.AgentUser(a.name), Groups: []string{contract.AgentGroup, contract.JoinGroup(joinID(a.name)), "system:authenticated"},
-		},
+		Transport:   &counter{next: transport, traffic: &a.fleet.traffic},
+		Impersonate: a.identity(),
 	}
 	hubClient, err := client.NewWithWatch(config, client.Options{Scheme: a.fleet.scheme, Mapper: mapper()})
 	if err != nil {
@@ -86,8 +92,16 @@ func (a *agent) start() error {
 	}
 	l := &life{hubClient: hubClient}
 	l.ctx, l.cancel = context.WithCancel(a.fleet.ctx)
+	renewer, err := a.renewer(l)
+	if err != nil {
+		l.cancel()
+		return err
+	}
 	a.life, a.cluster = l, nil
-	l.running.Go(func() { a.renew(l) })
+	l.running.Go(func() { _ = renewer.Start(l.ctx) }) // it ends with the life, or where the hub was restored: that is not measured
+	if l.keeper != nil {
+		l.running.Go(func() { _ = l.keeper.Start(l.ctx) }) // it ends with the life
+	}
 	for _, w := range a.watches() {
 		l.running.Go(func() { w.run(l, a.namespace) })
 	}
@@ -98,23 +112,34 @@ func (a *agent) start() error {
 	return nil
 }
 
+// identity is whom the agent impersonates.
+func (a *agent) identity() rest.ImpersonationConfig {
+	return rest.ImpersonationConfig{
+		UserName: contract.AgentUser(a.name), Groups: []string{contract.AgentGroup, contract.JoinGroup(joinID(a.name)), "system:authenticated"},
+	}
+}
+
 // transport is a connection of the agent's own.
 func (a *agent) transport() (*http.Transport, error) {
 	tls, err := rest.TLSConfigFor(a.fleet.options.Hub)
 	if err != nil {
 		return nil, fmt.Errorf("connecting %q to the hub: %w", a.name, err)
 	}
-	dialer := &net.Dialer{Timeout: 30 * time.Second}
 	return &http.Transport{
-		TLSClientConfig: tls, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 30 * time.Second,
+		TLSClientConfig: tls, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err //nolint:wrapcheck // The client says what it was for.
-			}
-			return &countedConn{Conn: conn, traffic: &a.fleet.traffic}, nil
+			return a.dial(ctx, network, address)
 		},
 	}, nil
+}
+
+// dial connects to the hub.
+func (a *agent) dial(ctx context.Context, network, address string) (*countedConn, error) {
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // The client says what it was for.
+	}
+	return &countedConn{Conn: conn, traffic: &a.fleet.traffic}, nil
 }
 
 // stop makes the agent silent.
@@ -124,6 +149,7 @@ func (a *agent) stop() {
 	a.life = nil
 	a.mu.Unlock()
 	if l != nil {
+		l.cut()
 		l.cancel()
 		l.running.Wait()
 	}

@@ -3,8 +3,9 @@
 //
 // To the hub such an agent is what a real one is. It has a connection, an identity and the rights of its own, watches its
 // Works, its Cluster and how kinds are interpreted, renews its lease, tells how its member is, keeps the finalizer of its
-// Works until they are deleted, and writes their status as a real agent does: one patch with what is new. What it does
-// not do is apply anything: what came of a manifest is said by an Outcome.
+// Works until they are deleted, and writes their status as a real agent does: one patch with what is new. The lease, and
+// the line where there are to be lines, are kept by the code of real agents. What a hollow agent does not do is apply
+// anything, nor let operators in: what came of a manifest is said by an Outcome.
 //
 //	fleet, err := hollow.New(ctx, hollow.Options{Hub: config})        // runs until ctx ends
 //	err = fleet.Join(ctx, builder.MakeCluster("edge-1").Region("north").Obj(), …)

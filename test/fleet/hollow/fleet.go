@@ -52,6 +52,8 @@ type Options struct {
 	Delay time.Duration
 	// LeaseInterval is how often an agent renews its lease; 0 is as often as a real one.
 	LeaseInterval time.Duration
+	// Lines has the agents keep lines open, as real ones do unless they are told not to.
+	Lines bool
 }
 
 // Fleet is any number of agents. Its methods may be called by many goroutines.
@@ -141,6 +143,26 @@ func (f *Fleet) Join(ctx context.Context, clusters ...*clusterv1alpha1.Cluster) 
 		})
 	}
 	return g.Wait()
+}
+
+// AwaitLines returns when the hub takes the line of each agent for its sign of life.
+func (f *Fleet) AwaitLines(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
+	agents, missing := f.named(nil), 0
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		missing = 0
+		for _, a := range agents {
+			if !a.rests() {
+				missing++
+			}
+		}
+		return missing == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for lines by which the hub sees agents (%d of %d have none; does it serve lines?): %w", missing, len(agents), err)
+	}
+	return nil
 }
 
 // register makes the Cluster of a member that joins.

@@ -1,70 +1,18 @@
 package hollow
 
 import (
-	"encoding/json"
-	"math/rand/v2"
-	"time"
-
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/clusterstatus/facts"
-	"fairlead.dev/agent/setup"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 )
-
-// renewRetry is after which time a renewal that failed is tried again.
-const renewRetry = 2 * time.Second
-
-// renew renews the lease until the life ends.
-func (a *agent) renew(l *life) {
-	version, slim := "", false
-	// Agents do not all begin at the same instant.
-	next := time.Duration(rand.Float64() * float64(a.fleet.options.LeaseInterval))
-	for {
-		lease, err := a.renewOnce(l, version, slim)
-		if err != nil {
-			version, next = "", min(renewRetry, a.fleet.options.LeaseInterval)
-		} else {
-			version, slim = lease.ResourceVersion, len(lease.ManagedFields) == 0
-		}
-		select {
-		case <-l.ctx.Done():
-			return
-		case <-time.After(next):
-			next = a.fleet.options.LeaseInterval
-		}
-	}
-}
-
-// renewOnce writes what a real agent writes: on the version that it left, and without managed fields.
-func (a *agent) renewOnce(l *life, version string, slim bool) (*coordinationv1.Lease, error) {
-	metadata := map[string]any{}
-	if version != "" {
-		metadata["resourceVersion"] = version
-	} else {
-		metadata["annotations"] = map[string]any{contract.SessionAnnotation: "hollow"}
-	}
-	if !slim {
-		metadata["managedFields"] = []any{map[string]any{}}
-	}
-	data, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{
-		"holderIdentity": a.name, "leaseDurationSeconds": int(setup.DefaultLeaseDuration.Seconds()), "renewTime": metav1.NowMicro(),
-	}})
-	if err != nil {
-		return nil, err //nolint:wrapcheck // It is tried again, and nobody reads it.
-	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: a.name}}
-	return lease, l.hubClient.Patch(l.ctx, lease, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
-}
 
 // defaultRoom is what a member has unless something else is said.
 func defaultRoom() corev1.ResourceList {

@@ -22,6 +22,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/hub/fleet/connect"
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/setup"
 	"fairlead.dev/test/builder"
@@ -33,15 +34,15 @@ const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// startHub runs a whole hub on an API of its own, which gives silent clusters up after a few seconds.
-func startHub(t *testing.T) *cluster.Cluster {
+// startHub runs a whole hub on an API of its own, which gives silent clusters up after a few seconds, and serves lines if it is to.
+func startHub(t *testing.T, lines bool) *cluster.Cluster {
 	t.Helper()
 	api := cluster.Start(t, cluster.Options{Profile: cluster.Hub})
 	info := apiserver.ClusterInfo{Servers: []string{api.Config.Host}, CA: api.Config.CAData}
 	if err := apiserver.Install(t.Context(), api.Config, apiserver.Options{ClusterInfo: &info}); err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := setup.New(t.Context(), api.Config, setup.Options{
+	options := setup.Options{
 		ExecutionNamespacePrefix:  contract.DefaultExecutionNamespacePrefix,
 		SkippedNamespaces:         []*regexp.Regexp{regexp.MustCompile("^kube-.*$")},
 		ClusterMonitorPeriod:      5 * time.Second,
@@ -49,7 +50,14 @@ func startHub(t *testing.T) *cluster.Cluster {
 		ClusterStartupGracePeriod: time.Minute,
 		Clock:                     clock.RealClock{},
 		Registry:                  prometheus.NewRegistry(),
-	})
+	}
+	if lines {
+		options.Connect = &setup.ConnectOptions{
+			BindAddress: "127.0.0.1:0", Replica: "hub-0",
+			Service: connect.Place{Namespace: metav1.NamespaceSystem, Name: connect.EmbeddedService, Loopback: true},
+		}
+	}
+	mgr, err := setup.New(t.Context(), api.Config, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +71,56 @@ func startHub(t *testing.T) *cluster.Cluster {
 	return api
 }
 
+// readyOf tells whether the hub takes a cluster for ready.
+func readyOf(t *testing.T, hub client.Client, name string) func(Gomega) metav1.ConditionStatus {
+	t.Helper()
+	return func(g Gomega) metav1.ConditionStatus {
+		var cluster clusterv1alpha1.Cluster
+		g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: name}, &cluster)).To(Succeed())
+		found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
+		g.Expect(found).NotTo(BeNil())
+		return found.Status
+	}
+}
+
+func TestWithLinesTheyRenewTheirLeasesRarely(t *testing.T) {
+	t.Parallel()
+	g, api := NewWithT(t), startHub(t, true)
+	hub := api.Client(t)
+	fleet, err := hollow.New(t.Context(), hollow.Options{Hub: api.Config, LeaseInterval: time.Second, Lines: true})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(fleet.Join(t.Context(), builder.MakeCluster("edge-0").Obj(), builder.MakeCluster("edge-1").Obj())).To(Succeed())
+	g.Expect(fleet.AwaitLines(t.Context())).To(Succeed())
+	renewals := func() int64 {
+		used := fleet.Traffic()
+		return used.Requests["PATCH leases"] + used.Requests["PUT leases"]
+	}
+	// Each tells once more that it is there when its line opens, and may have begun to do so a moment ago.
+	g.Eventually(func() bool {
+		was := renewals()
+		deadline := time.After(4 * time.Second)
+		for renewals() == was {
+			select {
+			case <-deadline:
+				return true
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		return false
+	}).WithTimeout(patience).Should(BeTrue(), "without lines each renewed every second")
+	g.Expect(readyOf(t, hub, "edge-0")(g)).To(Equal(metav1.ConditionTrue))
+
+	fleet.Silence("edge-0")
+	g.Eventually(readyOf(t, hub, "edge-0")).WithTimeout(patience).Should(Equal(metav1.ConditionUnknown), "though its lease was to last for minutes")
+	g.Expect(fleet.Return("edge-0")).To(Succeed())
+	g.Expect(fleet.AwaitLines(t.Context())).To(Succeed())
+	g.Eventually(readyOf(t, hub, "edge-0")).WithTimeout(patience).Should(Equal(metav1.ConditionTrue))
+	g.Expect(readyOf(t, hub, "edge-1")(g)).To(Equal(metav1.ConditionTrue))
+}
+
 func TestToTheHubTheyAreAgents(t *testing.T) {
 	t.Parallel()
-	g, api := NewWithT(t), startHub(t)
+	g, api := NewWithT(t), startHub(t, false)
 	hub := api.Client(t)
 	fleet, err := hollow.New(t.Context(), hollow.Options{Hub: api.Config, LeaseInterval: time.Second})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -75,15 +130,7 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 	}
 	g.Expect(fleet.Join(t.Context(), clusters...)).To(Succeed())
 	g.Expect(fleet.Names()).To(HaveLen(8))
-	ready := func(name string) func(Gomega) metav1.ConditionStatus {
-		return func(g Gomega) metav1.ConditionStatus {
-			var cluster clusterv1alpha1.Cluster
-			g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: name}, &cluster)).To(Succeed())
-			found := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
-			g.Expect(found).NotTo(BeNil())
-			return found.Status
-		}
-	}
+	ready := func(name string) func(Gomega) metav1.ConditionStatus { return readyOf(t, hub, name) }
 	for _, name := range fleet.Names() {
 		g.Eventually(ready(name)).Should(Equal(metav1.ConditionTrue))
 	}
@@ -151,7 +198,7 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 	}).WithTimeout(patience).Should(Succeed())
 
 	used := fleet.Traffic()
-	g.Expect(used.Requests).To(And(HaveKey("PATCH works/status"), HaveKey("PATCH leases"), HaveKey("WATCH works"), HaveKeyWithValue("PATCH clusters/status", BeNumerically(">=", 8))))
+	g.Expect(used.Requests).To(And(HaveKey("PATCH works/status"), HaveKey("PATCH leases"), HaveKey("PUT leases"), HaveKey("WATCH works"), HaveKeyWithValue("PATCH clusters/status", BeNumerically(">=", 8))))
 	g.Expect(used.Sent).To(BeNumerically(">", 0))
 	g.Expect(used.Received).To(BeNumerically(">", used.Sent/10))
 }

@@ -37,9 +37,9 @@ type Eviction struct {
 const (
 	// maxEvictions is how many a binding remembers.
 	maxEvictions = 10
-	// givenUp is how long a cluster in which an application was given up is none to go to
+	// failedFor is how long a cluster in which an application failed is none to go to
 	// for it.
-	givenUp = time.Hour
+	failedFor = time.Hour
 )
 
 // EvictionsOf returns what a binding remembers, the oldest first; nothing if that cannot
@@ -79,13 +79,13 @@ func SetEvictions(b metav1.Object, evictions []Eviction) error {
 	return nil
 }
 
-// GivenUp returns the clusters in which an application was given up of late because it was
-// not healthy there, as this version of its template, sorted.
-func GivenUp(evictions []Eviction, template string, now time.Time) []string {
+// FailedIn returns the clusters in which this version of an application's template was not healthy
+// of late, so that it left them, sorted.
+func FailedIn(evictions []Eviction, template string, now time.Time) []string {
 	var out []string
 	for i := range evictions {
 		e := &evictions[i]
-		if e.Reason == EvictionApplicationFailure && e.Template == template && now.Sub(e.At.Time) < givenUp && e.How != EvictionReturned {
+		if e.Reason == EvictionApplicationFailure && e.Template == template && now.Sub(e.At.Time) < failedFor && e.How != EvictionReturned {
 			out = append(out, e.From)
 		}
 	}

@@ -44,7 +44,7 @@ func TestWhereAnApplicationWasGivenUp(t *testing.T) {
 	given := func(from, reason, template string, ago time.Duration, how string) Eviction {
 		return Eviction{From: from, Reason: reason, Template: template, At: metav1.NewTime(now.Add(-ago)), How: how}
 	}
-	NewWithT(t).Expect(GivenUp([]Eviction{
+	NewWithT(t).Expect(FailedIn([]Eviction{
 		given("edge-4", EvictionApplicationFailure, "7", 0, ""),
 		given("edge-1", EvictionApplicationFailure, "7", 59*time.Minute, "Replaced"),
 		given("edge-1", EvictionApplicationFailure, "7", 2*time.Minute, "Replaced"),

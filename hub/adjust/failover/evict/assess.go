@@ -1,17 +1,12 @@
 package evict
 
 import (
-	"math"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 )
@@ -173,92 +168,6 @@ func gone(in *Input, cluster string) bool {
 	return c == nil || (!c.DeletionTimestamp.IsZero() && !heard(c))
 }
 
-// takeBack says whether a copy that is being left stays after all, and with how many replicas:
-// the cause of the task is gone, and nothing has taken the place of the copy. What left because
-// of a taint also takes the place back of copies that are not healthy yet.
-func (d *Decision) takeBack(in *Input, task *workv1alpha2.GracefulEvictionTask, room int64) (int32, bool) {
-	if !wellAgain(in, task) {
-		return 0, false
-	}
-	had := ptr.Deref(task.Replicas, 0)
-	if !bindings.Divided(in.Spec) {
-		open := !taken(in.Spec) || !placed(in)
-		return had, open || d.withdraw(in, task, 1) > 0
-	}
-	free := min(had, int32(min(max(room, 0), math.MaxInt32)))
-	free += d.withdraw(in, task, had-free)
-	return free, free > 0 || had == 0
-}
-
-// wellAgain says whether the cause of a task is gone.
-func wellAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
-	c := in.Clusters[task.FromCluster]
-	if !heard(c) || !c.DeletionTimestamp.IsZero() {
-		return false
-	}
-	switch task.Producer {
-	case workv1alpha2.ProducerTaintManager:
-		return tolerate(c.Spec.Taints, in.Tolerations, in.BySilence).Forever
-	case workv1alpha2.ProducerApplicationFailover, workv1alpha2.ProducerClusterApplicationFailover:
-		return !placed(in) && health(in, task.FromCluster) == workv1alpha1.Healthy
-	case workv1alpha2.ProducerScheduler:
-		return Missing(in.Spec) > 0 && refused(in)
-	default:
-		return false
-	}
-}
-
-// withdraw takes up to n replicas from targets that gained them by an eviction and are not
-// healthy with them, and says how many these are. What is not divided loses whole clusters.
-func (d *Decision) withdraw(in *Input, task *workv1alpha2.GracefulEvictionTask, n int32) int32 {
-	if n <= 0 || directly(task) || task.Producer != workv1alpha2.ProducerTaintManager {
-		return 0
-	}
-	past := underWay(in, task)
-	if past == nil {
-		return 0
-	}
-	before := map[string]int32{}
-	for _, was := range past.Before {
-		before[was.Name] = was.Replicas
-	}
-	var sum int32
-	for i := range in.Spec.Clusters {
-		target := &in.Spec.Clusters[i]
-		less, withdrawn := d.Withdrawn[target.Name]
-		gained := target.Replicas - before[target.Name] - less
-		if !bindings.Divided(in.Spec) {
-			gained = 1
-			if _, was := before[target.Name]; was || withdrawn {
-				gained = 0
-			}
-		}
-		gained = min(gained, n-sum)
-		if gained <= 0 || d.works(in, target) {
-			continue
-		}
-		if d.Withdrawn == nil {
-			d.Withdrawn = map[string]int32{}
-		}
-		sum += gained
-		if bindings.Divided(in.Spec) {
-			less += gained
-		}
-		d.Withdrawn[target.Name] = less
-	}
-	return sum
-}
-
-// underWay returns what the binding remembers of an eviction that is not over; nil if that is
-// nothing.
-func underWay(in *Input, task *workv1alpha2.GracefulEvictionTask) *workv1alpha2.Eviction {
-	i := slices.IndexFunc(in.Past, func(e workv1alpha2.Eviction) bool { return e.Ended == nil && e.From == task.FromCluster })
-	if i < 0 {
-		return nil
-	}
-	return &in.Past[i]
-}
-
 // taintsExpiring says whether the only taints that drive an application out are about to go.
 func taintsExpiring(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	c := in.Clusters[task.FromCluster]
@@ -267,78 +176,4 @@ func taintsExpiring(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	}
 	rest := slices.DeleteFunc(slices.Clone(c.Spec.Taints), func(t corev1.Taint) bool { return in.Expiring[c.Name].Has(t.Key) })
 	return !tolerate(c.Spec.Taints, in.Tolerations, in.BySilence).Forever && tolerate(rest, in.Tolerations, in.BySilence).Forever
-}
-
-// chosenAgain says whether the scheduler is about to take back an eviction. It is asked only
-// when the copy would go otherwise.
-func (d *Decision) chosenAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
-	if directly(task) || task.Producer != workv1alpha2.ProducerTaintManager || !in.WouldReturn(task.FromCluster) {
-		return false
-	}
-	d.recheck(in.Now, in.Now.Add(askAgain))
-	return true
-}
-
-// refused says that the scheduler does not find a place for all of the application as it is.
-func refused(in *Input) bool {
-	c := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingScheduled)
-	return c != nil && c.Status == metav1.ConditionFalse && c.ObservedGeneration >= in.Generation &&
-		(c.Reason == workv1alpha2.ReasonUnschedulable || c.Reason == workv1alpha2.ReasonNoClusterFit)
-}
-
-// replaced says whether the application is healthy in every target that gained from an
-// eviction, as the scheduler chose them last. A target that has no more than before replaces
-// nothing: if it is unhealthy, another copy would not help it. If it is not known which gained,
-// or none did, it has to be healthy in all of them.
-func (d *Decision) replaced(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
-	if !placed(in) {
-		return false
-	}
-	var gained []string
-	if past := underWay(in, task); past != nil {
-		gained = past.Gained(in.Spec.Clusters)
-	}
-	for i := range in.Spec.Clusters {
-		target := &in.Spec.Clusters[i]
-		if (len(gained) == 0 || slices.Contains(gained, target.Name)) && !d.works(in, target) {
-			return false
-		}
-	}
-	return true
-}
-
-// works says whether the application is healthy in a target with all of its share.
-func (d *Decision) works(in *Input, target *workv1alpha2.TargetCluster) bool {
-	if health(in, target.Name) != workv1alpha1.Healthy {
-		return false
-	}
-	ready, counted := bindings.Ready(itemOf(in.Status, target.Name))
-	if counted && ready >= target.Replicas || !counted && !grew(in, target) {
-		return true
-	}
-	if !in.Works[target.Name].Observed || in.Status.LastScheduledTime == nil {
-		return false
-	}
-	if at := in.Status.LastScheduledTime.Add(settled); in.Now.Before(at) {
-		d.recheck(in.Now, at)
-		return false
-	}
-	return true
-}
-
-// grew says whether a cluster has more of the application than before an eviction that is
-// under way. That it is healthy there may be said of the smaller share.
-func grew(in *Input, target *workv1alpha2.TargetCluster) bool {
-	return slices.ContainsFunc(in.Past, func(e workv1alpha2.Eviction) bool {
-		return e.Ended == nil && slices.ContainsFunc(e.Before, func(was workv1alpha2.TargetCluster) bool {
-			return was.Name == target.Name && was.Replicas < target.Replicas
-		})
-	})
-}
-
-// unplaceable says that the scheduler finds no cluster that could ever take the
-// application as things are.
-func unplaceable(in *Input) bool {
-	c := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingScheduled)
-	return c != nil && c.Reason == workv1alpha2.ReasonNoClusterFit && c.ObservedGeneration >= in.Generation
 }

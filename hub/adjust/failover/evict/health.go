@@ -31,7 +31,7 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 	if s := rule.DecisionConditions.TolerationSeconds; s != nil {
 		tolerance = time.Duration(*s) * time.Second
 	}
-	failed := workv1alpha2.GivenUp(in.Past, in.Spec.Resource.ResourceVersion, in.Now)
+	failed := workv1alpha2.FailedIn(in.Past, in.Spec.Resource.ResourceVersion, in.Now)
 	for i := range in.Spec.Clusters {
 		target := &in.Spec.Clusters[i]
 		d.keepUnheard(in, target.Name)

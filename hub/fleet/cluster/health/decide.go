@@ -21,8 +21,8 @@ const (
 
 // Options are how long the hub bears silence.
 type Options struct {
-	// Period is how late a look at a cluster may come. One that comes later proves
-	// nothing: the hub itself had stopped, and starts the grace period over.
+	// Period is how long the hub may be stopped. After a longer stop what it did not see
+	// proves nothing, and it starts the grace period over.
 	Period time.Duration
 	// Grace is how long a member that has reported may be silent.
 	Grace time.Duration
@@ -92,6 +92,8 @@ type Input struct {
 	Suspect bool
 	// Memory is what the last decision left; nil at the first look of this process.
 	Memory *Memory
+	// Awake is since when the hub has run without a stop: see Pulse.
+	Awake time.Time
 	// Options say how long silence is borne.
 	Options Options
 }
@@ -117,7 +119,7 @@ type Decision struct {
 // nothing else: the agent alone knows whether its member is ready.
 func Decide(in Input) Decision {
 	memory := Memory{Heard: in.Now, Renewed: in.Renewed, Started: in.Now, ready: reportOf(in.Ready)}
-	if in.Memory != nil && !in.late() {
+	if in.Memory != nil && !in.missed() {
 		memory.Started = in.Memory.Started
 		if !in.Line.Up && quiet(in, memory) {
 			memory.Heard = in.heardBefore()
@@ -166,9 +168,9 @@ func settle(in Input, memory *Memory) {
 	}
 }
 
-// late says that the hub did not look when it was to: it had been stopped, and what it did not see proves nothing.
-func (in Input) late() bool {
-	return !in.Memory.Due.IsZero() && in.Now.After(in.Memory.Due.Add(in.Options.Period))
+// missed says that the hub was stopped when it was to look: what it did not see proves nothing.
+func (in Input) missed() bool {
+	return !in.Memory.Due.IsZero() && in.Memory.Due.Before(in.Awake)
 }
 
 // quiet says that nothing was written since the last look.

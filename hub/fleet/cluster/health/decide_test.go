@@ -19,8 +19,8 @@ type step struct {
 	ready metav1.ConditionStatus
 	// renew says that the agent renews its lease.
 	renew bool
-	// restart says that the hub forgets what it knew.
-	restart bool
+	// restart says that the hub forgets what it knew, and stopped that it did not run until then.
+	restart, stopped bool
 	// want is Ready afterwards; empty if there is none.
 	want metav1.ConditionStatus
 	// wantRecheck is the second of the next look; 0 if there is none.
@@ -102,12 +102,17 @@ func TestDecide(t *testing.T) {
 		},
 		"a hub that was stopped for a while starts the grace period over": {
 			{at: 0, ready: isTrue, renew: true, want: isTrue, wantRecheck: 40},
-			{at: 3600, want: isTrue, wantRecheck: 3640},
+			{at: 3600, stopped: true, want: isTrue, wantRecheck: 3640},
 			{at: 3640, want: isUnknown},
 		},
-		"a look that is a little late is believed": {
+		"a hub that was stopped before the look was due looks when it is": {
 			{at: 0, ready: isTrue, renew: true, want: isTrue, wantRecheck: 40},
-			{at: 45, want: isUnknown},
+			{at: 30, stopped: true, want: isTrue, wantRecheck: 40},
+			{at: 40, want: isUnknown},
+		},
+		"a look that is late because there is much to do is believed": {
+			{at: 0, ready: isTrue, renew: true, want: isTrue, wantRecheck: 40},
+			{at: 100, want: isUnknown},
 		},
 	}
 	for name, story := range tests {
@@ -117,6 +122,7 @@ func TestDecide(t *testing.T) {
 			var ready *metav1.Condition
 			var renewed time.Time
 			var memory *Memory
+			var awake time.Time
 			for _, s := range story {
 				now := start.Add(time.Duration(s.at) * time.Second)
 				if s.ready != "" {
@@ -128,7 +134,10 @@ func TestDecide(t *testing.T) {
 				if s.restart {
 					memory = nil
 				}
-				out := Decide(Input{Now: now, Ready: ready, Renewed: renewed, Memory: memory, Options: options, Generation: 7})
+				if s.stopped {
+					awake = now
+				}
+				out := Decide(Input{Now: now, Ready: ready, Renewed: renewed, Memory: memory, Awake: awake, Options: options, Generation: 7})
 				memory = &out.Memory
 				if out.Ready != nil {
 					ready = out.Ready

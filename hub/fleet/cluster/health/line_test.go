@@ -19,8 +19,8 @@ type lineStep struct {
 	// ready is what the agent writes, renew says that it renews its lease.
 	ready metav1.ConditionStatus
 	renew bool
-	// restart says that the hub forgets what it knew, its lines too.
-	restart bool
+	// restart says that the hub forgets what it knew, its lines too, and stopped that it did not run until then.
+	restart, stopped bool
 	// suspect says that most lines were lost.
 	suspect bool
 	// want is Ready afterwards, wantReason its reason if that is to be looked at, wantRecheck the second of the next
@@ -153,11 +153,17 @@ func TestDecideByLine(t *testing.T) {
 		"a hub that was stopped for a while suspects itself": {
 			{at: 0, ready: isTrue, want: isTrue, wantRecheck: 60},
 			{at: 1, line: "up", want: isTrue, wantRecheck: 21},
-			{at: 600, want: isTrue, wantRecheck: 620},
+			{at: 600, stopped: true, want: isTrue, wantRecheck: 620},
 			{at: 605, line: "lost", want: isTrue, wantRecheck: 660},
 			{at: 630, line: "up", want: isTrue, wantRecheck: 650},
 			{at: 640, line: "lost", want: isTrue, wantRecheck: 643},
 			{at: 643, want: isUnknown, wantReason: disconnected},
+		},
+		"a hub that has much to do does not": {
+			{at: 0, ready: isTrue, want: isTrue, wantRecheck: 60},
+			{at: 1, line: "up", want: isTrue, wantRecheck: 21},
+			{at: 20, line: "lost", want: isTrue, wantRecheck: 23},
+			{at: 35, want: isUnknown, wantReason: disconnected},
 		},
 		"most lines lost at once give all the usual grace": {
 			{at: 0, ready: isTrue, want: isTrue, wantRecheck: 60},
@@ -193,10 +199,14 @@ func TestDecideByLine(t *testing.T) {
 			var renewed time.Time
 			var memory *Memory
 			var line Line
+			var awake time.Time
 			for _, s := range story {
 				now := start.Add(time.Duration(s.at) * time.Second)
 				if s.restart {
 					memory, line = nil, Line{}
+				}
+				if s.stopped {
+					awake = now
 				}
 				line = line.after(s.line, now)
 				if s.ready != "" {
@@ -205,7 +215,7 @@ func TestDecideByLine(t *testing.T) {
 				if s.renew {
 					renewed = now
 				}
-				out := Decide(Input{Now: now, Ready: ready, Renewed: renewed, Line: line, Suspect: s.suspect, Memory: memory, Options: options})
+				out := Decide(Input{Now: now, Ready: ready, Renewed: renewed, Line: line, Suspect: s.suspect, Memory: memory, Awake: awake, Options: options})
 				memory = &out.Memory
 				if out.Ready != nil {
 					ready = out.Ready
@@ -234,75 +244,4 @@ func (l Line) after(what string, now time.Time) Line {
 		l.Known, l.Up, l.Lost, l.Goodbye = true, false, now, what == "goodbye"
 	}
 	return l
-}
-
-func TestAMemberWhoseLineComesAndGoesIsBelievedMoreSlowly(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	in := Input{Ready: condition(isTrue, now), Options: Options{
-		Period: 5 * time.Second, Grace: 40 * time.Second, StartupGrace: time.Minute, FirstGrace: time.Minute, LineGrace: 3 * time.Second,
-	}}
-	look := func(after time.Duration, what string) Decision {
-		now = now.Add(after)
-		in.Now, in.Line = now, in.Line.after(what, now)
-		if what == "up" {
-			in.Ready = condition(isTrue, now)
-		}
-		out := Decide(in)
-		in.Memory = &out.Memory
-		if out.Ready != nil {
-			in.Ready = out.Ready
-		}
-		return out
-	}
-	look(0, "")
-	for range 10 { // started anew, or killed: without a line nobody would notice
-		g.Expect(look(time.Second, "up").Settling).To(BeFalse())
-		look(time.Second, "lost")
-		g.Expect(look(3*time.Second, "").Ready).NotTo(BeNil())
-	}
-	for _, want := range []bool{false, false, true} { // it was never away for long, away once, away twice
-		g.Expect(look(time.Second, "up").Settling).To(Equal(want))
-		look(time.Second, "lost")
-		g.Expect(look(3*time.Second, "").Ready).NotTo(BeNil())
-		look(40*time.Second, "")
-	}
-	out := look(time.Second, "up")
-	g.Expect(out.Settling).To(BeTrue())
-	g.Expect(out.RecheckAfter).To(Equal(20 * time.Second))
-	look(20*time.Second, "")
-	look(20*time.Second, "")
-	g.Expect(look(20*time.Second, "").Settling).To(BeFalse(), "a line that stayed for a minute is believed")
-}
-
-func TestSuspicion(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	lost := func(second int, up bool) Line {
-		return Line{Known: true, Up: up, Lost: start.Add(time.Duration(second) * time.Second)}
-	}
-	up := Line{Known: true, Up: true, Since: start}
-	goodbye := lost(60, false)
-	goodbye.Goodbye = true
-	for name, tc := range map[string]struct {
-		lines []Line
-		want  bool
-	}{
-		"none":                                  {nil, false},
-		"the only one":                          {[]Line{lost(60, false)}, false},
-		"one of two":                            {[]Line{lost(60, false), up}, false},
-		"both":                                  {[]Line{lost(60, false), lost(65, false)}, true},
-		"two of four":                           {[]Line{lost(60, false), lost(65, false), up, up}, false},
-		"three of five":                         {[]Line{lost(60, false), lost(65, false), lost(51, false), up, up}, true},
-		"three of five, most of which are back": {[]Line{lost(60, false), lost(65, true), lost(51, true), up, up}, true},
-		"others that were lost before do not count":  {[]Line{lost(60, false), lost(40, false), lost(1, false), up}, false},
-		"those that were lost before and are up do":  {[]Line{lost(60, false), lost(61, false), lost(1, true), up}, false},
-		"goodbyes are not the fault of a network":    {[]Line{lost(60, false), goodbye, goodbye, up}, false},
-		"the others of two, of which one went early": {[]Line{lost(60, false), lost(61, false), lost(1, false)}, true},
-	} {
-		g.Expect(NewSuspicion(tc.lines).Of(start.Add(time.Minute))).To(Equal(tc.want), name)
-	}
-	g.Expect(Suspicion{}.Of(start)).To(BeFalse())
 }

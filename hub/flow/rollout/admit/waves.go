@@ -214,106 +214,6 @@ func (r *rollout) send(w *wave) {
 // waits says of one that is held whether it has come too late for a wave that soaks.
 func (r *rollout) waits(m *member) bool { return m.late && m.wave.soaking }
 
-// wellOrNot says whether a wave is well, and if so, what is left of its soak.
-func (r *rollout) wellOrNot(w *wave) (time.Duration, bool) {
-	if w.status.StartedAt == nil {
-		return 0, false
-	}
-	missing := r.lacking(w)
-	if missing != "" {
-		w.status.WellSince, r.out.Memory.Soak = nil, Soak{}
-		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutWave, missing}
-		if r.tooFew(w) {
-			r.waiting.Reason = fairleadv1alpha1.ReasonRolloutTooFewHeard
-		}
-		return 0, false
-	}
-	if unheard := r.unheard(w); len(unheard) > 0 {
-		r.standStill(w, unheard)
-		return 0, false
-	}
-	r.soakOn(w)
-	if w.status.WellSince == nil {
-		w.status.WellSince = r.now()
-	}
-	if !r.sentAny(w) {
-		return 0, true // Nothing was changed there that could prove itself.
-	}
-	return w.settings.Soak.Duration - r.in.Now.Sub(w.status.WellSince.Time), true
-}
-
-// lacking says what a wave lacks to be well; empty if it is.
-func (r *rollout) lacking(w *wave) string {
-	held, flying := 0, 0
-	for _, m := range w.members {
-		switch {
-		case m.in(fairleadv1alpha1.ClusterHeld) && !r.waits(m):
-			held++
-		case m.in(fairleadv1alpha1.ClusterInFlight):
-			flying++
-		case m.in(fairleadv1alpha1.ClusterHealthy) && m.silent() && m.now.reason == "" && !m.Early:
-			flying++ // The hub suspects itself: nobody knows.
-		}
-	}
-	switch need := r.needed(w); {
-	case held+flying > 0:
-		return fmt.Sprintf("Wave %s waits for %s to be healthy with revision %d.", w.settings.Name, clusters(held+flying), r.newest.Number)
-	case r.updated(w) < need:
-		return fmt.Sprintf("Wave %s needs %s that %s healthy with revision %d, and has %d; the others are silent, suspended or have failed.",
-			w.settings.Name, clusters(need), isAre(need), r.newest.Number, r.updated(w))
-	case r.failures(w) > r.budget(w):
-		return fmt.Sprintf("Wave %s has too many failures.", w.settings.Name)
-	}
-	return ""
-}
-
-// tooFew says whether a wave waits for nothing but clusters that are not there.
-func (r *rollout) tooFew(w *wave) bool {
-	for _, m := range w.members {
-		if m.in(fairleadv1alpha1.ClusterInFlight) || m.in(fairleadv1alpha1.ClusterHeld) && !r.waits(m) {
-			return false
-		}
-	}
-	return r.updated(w) < r.needed(w)
-}
-
-// needed is how many clusters must be healthy with something new.
-func (r *rollout) needed(w *wave) int { return min(int(*w.settings.MinUpdated), r.concerned(w)) }
-
-// concerned is how many clusters of a wave the revision changes, as far as is known. Lost ones that
-// are no targets any more are among them: nothing was proven by their leaving.
-func (r *rollout) concerned(w *wave) int {
-	n := 0
-	for _, m := range w.members {
-		if !m.in(fairleadv1alpha1.ClusterSkipped) && (!m.in(fairleadv1alpha1.ClusterHealthy) || m.now.reason != fairleadv1alpha1.ClusterReasonUnchanged) && !r.waits(m) {
-			n++
-		}
-	}
-	return n
-}
-
-// updated is how many are healthy with something new.
-func (r *rollout) updated(w *wave) int {
-	n := 0
-	for _, m := range w.members {
-		if m.in(fairleadv1alpha1.ClusterHealthy) && m.now.reason != fairleadv1alpha1.ClusterReasonUnchanged {
-			n++
-		}
-	}
-	return n
-}
-
-// sentAny says whether the revision changed anything in a wave, also where a person then left it out.
-func (r *rollout) sentAny(w *wave) bool {
-	for _, m := range w.members {
-		if m.in(fairleadv1alpha1.ClusterHealthy) && m.now.reason == "" ||
-			m.in(fairleadv1alpha1.ClusterSkipped) && judge.Has(m.Work, r.newest) && !judge.Unchanged(m.Work, r.newest) || m.in(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost) {
-			return true
-		}
-	}
-	return false
-}
-
 // pass ends a wave, and goes to the next.
 func (r *rollout) pass(w *wave) {
 	w.status.PassedAt = r.now()
@@ -322,16 +222,6 @@ func (r *rollout) pass(w *wave) {
 	if len(w.members) > 0 {
 		r.say(false, EventWavePassed, fmt.Sprintf("Wave %s of revision %d has passed: %d healthy of %s.", w.settings.Name, r.newest.Number, w.healthy(), clusters(len(w.members))))
 	}
-}
-
-func (w *wave) healthy() int {
-	n := 0
-	for _, m := range w.members {
-		if m.in(fairleadv1alpha1.ClusterHealthy) {
-			n++
-		}
-	}
-	return n
 }
 
 // now is the time for a status, which knows whole seconds: the next one, so that nothing that is

@@ -21,10 +21,10 @@ func NotAllowed(in Input) []Departure {
 	if in.Allowance == nil || in.Allowance.Unusable(in.Clusters) != "" {
 		return nil
 	}
-	clusters := byName(in.Clusters)
+	clusters := sortedClusters(in.Memo.sort(in.Clusters))
 	var out []Departure
 	add := func(cluster string, replicas int32) {
-		if c := clusters[cluster]; c != nil && !in.Allowance.Allows(c) {
+		if c := clusters.named(cluster); c != nil && !in.Allowance.Allows(c) {
 			out = append(out, Departure{
 				Cluster: cluster, Replicas: replicas, NotAllowed: true,
 				Why: fmt.Sprintf("Cluster %s may not be used any more: %s.", cluster, in.Allowance.Why()),
@@ -74,7 +74,7 @@ func leftOut(in Input, d Decision) string {
 	in.Spec = spec
 	q := queryOf(&in, groups[current])
 	var names []string
-	for _, c := range sorted(in.Clusters) {
+	for _, c := range in.Clusters {
 		if in.Allowance.Allows(c) || q.Tier(c) < 0 {
 			continue
 		}

@@ -21,10 +21,10 @@ func takeBack(in Input) (spec *workv1alpha2.ResourceBindingSpec, copies map[stri
 	if len(tasks) == 0 {
 		return in.Spec, nil
 	}
-	clusters := byName(in.Clusters)
+	clusters := sortedClusters(in.Clusters)
 	copies = map[string]int32{}
 	for i := range tasks {
-		if survives(&tasks[i], clusters[tasks[i].FromCluster], in) {
+		if survives(&tasks[i], clusters.named(tasks[i].FromCluster), in) {
 			copies[tasks[i].FromCluster] = ptr.Deref(tasks[i].Replicas, 0)
 		}
 	}
@@ -99,8 +99,8 @@ func underWay(in Input) bool {
 	if len(tasks) == 0 {
 		return false
 	}
-	clusters := byName(in.Clusters)
-	return slices.ContainsFunc(tasks, func(t workv1alpha2.GracefulEvictionTask) bool { return heard(clusters[t.FromCluster]) })
+	clusters := sortedClusters(in.Clusters)
+	return slices.ContainsFunc(tasks, func(t workv1alpha2.GracefulEvictionTask) bool { return heard(clusters.named(t.FromCluster)) })
 }
 
 // returned are the targets whose old copies are taken back, by name.

@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/test/filled"
 )
 
 func aggregated(in *decide.Input) {
@@ -39,39 +40,44 @@ func room(cpu, memory string) corev1.ResourceList {
 // BenchmarkDecide places an application by label among clusters that serve what a
 // Kubernetes cluster serves.
 func BenchmarkDecide(b *testing.B) {
-	for _, n := range []int{10, 100, 1000, 5000} {
-		for name, change := range map[string]func(*decide.Input){
-			"duplicated": func(*decide.Input) {}, "static": divided, "dynamic": byRoom, "aggregated": aggregated, "spread": overRegions,
-		} {
-			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
-				in := input(with(), change, func(in *decide.Input) {
-					in.Spec.Replicas = 100
-					in.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{
-						corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
-					}}
-					in.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "shop"}}}
-					in.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
-				})
-				for i := range n {
-					in.Clusters = append(in.Clusters, member(fmt.Sprintf("edge-%04d", i), tainted, func(c *clusterv1alpha1.Cluster) {
-						c.Labels["site"] = []string{"shop", "shop", "ship"}[i%3]
-						c.Spec.Region = fmt.Sprintf("region-%d", i%5)
-						c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room("16", "64Gi")}
-						served := make([]clusterv1alpha1.APIEnablement, 0, 31)
-						for j := range 30 {
-							served = append(served, clusterv1alpha1.APIEnablement{GroupVersion: fmt.Sprintf("group-%d/v1", j)})
-						}
-						c.Status.APIEnablements = append(served, c.Status.APIEnablements...)
-					}))
-				}
-				b.ReportAllocs()
-				for b.Loop() {
-					if d := decide.Decide(in); d.Outcome != decide.Scheduled {
-						b.Fatal(d.Message)
+	for _, memo := range []*decide.Memo{nil, {}} {
+		for _, n := range []int{10, 100, 1000, 5000} {
+			for name, change := range map[string]func(*decide.Input){
+				"duplicated": func(*decide.Input) {}, "static": divided, "dynamic": byRoom, "aggregated": aggregated, "spread": overRegions,
+			} {
+				b.Run(fmt.Sprintf("memo=%t/%s/%d", memo != nil, name, n), func(b *testing.B) {
+					in := input(with(), change, func(in *decide.Input) {
+						in.Spec.Replicas = 100
+						in.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{
+							corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
+						}}
+						in.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "shop"}}}
+						in.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+					})
+					for i := range n {
+						in.Clusters = append(in.Clusters, member(fmt.Sprintf("edge-%04d", i), tainted, func(c *clusterv1alpha1.Cluster) {
+							c.Labels["site"] = []string{"shop", "shop", "ship"}[i%3]
+							c.Spec.Region = fmt.Sprintf("region-%d", i%5)
+							c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room("16", "64Gi")}
+							served := make([]clusterv1alpha1.APIEnablement, 0, 31)
+							for j := range 30 {
+								served = append(served, clusterv1alpha1.APIEnablement{GroupVersion: fmt.Sprintf("group-%d/v1", j)})
+							}
+							c.Status.APIEnablements = append(served, c.Status.APIEnablements...)
+						}))
 					}
-				}
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
-			})
+					in.Memo = memo
+					b.ReportAllocs()
+					cpu := filled.ReportCPU(b)
+					for b.Loop() {
+						if d := decide.Decide(in); d.Outcome != decide.Scheduled {
+							b.Fatal(d.Message)
+						}
+					}
+					cpu()
+					b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
+				})
+			}
 		}
 	}
 }

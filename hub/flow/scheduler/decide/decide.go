@@ -12,6 +12,7 @@ import (
 // Decide places an application. What its namespace may not use it leaves, whatever else comes of the
 // decision. If it fits nowhere but where it was given up, it goes there rather than nowhere.
 func Decide(in Input) Decision {
+	in.Clusters = in.Memo.sort(in.Clusters)
 	left := NotAllowed(in)
 	in.Spec = without(in.Spec, left)
 	d := decide(in)
@@ -47,8 +48,8 @@ func decide(in Input) Decision {
 		return refuse("The placement cannot be encoded: %v.", err)
 	}
 	d.Placement = string(placement)
+	in.placement = d.Placement
 	in.Spec = withDefaults(in.Spec)
-	in.Clusters = sorted(in.Clusters)
 	in.Spec, in.copies = takeBack(in)
 	groups, current, err := compile(in.Spec, in.ObservedAffinity)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 )
@@ -63,11 +62,11 @@ func onRequest(spec *workv1alpha2.ResourceBindingSpec) bool {
 // failbackToGroup says whether all of an application fits into a group. It may be there
 // already, in clusters that two groups have in common: then only the group is another.
 func failbackToGroup(in Input, g group) (*failback, error) {
-	q, clusters := queryOf(&in, g), byName(in.Clusters)
+	q, clusters := queryOf(&in, g), sortedClusters(in.Clusters)
 	why := fmt.Sprintf(whyGroup, g.name)
 	var leave []Departure
 	for _, t := range in.Spec.Clusters {
-		if c := clusters[t.Name]; c == nil || q.Tier(c) < 0 {
+		if c := clusters.named(t.Name); c == nil || q.Tier(c) < 0 {
 			leave = append(leave, Departure{Cluster: t.Name, Replicas: t.Replicas, Why: why})
 		}
 	}
@@ -81,9 +80,9 @@ func failbackToGroup(in Input, g group) (*failback, error) {
 // drainOverflow says which shares of clusters that take what overflows fit into the clusters
 // before them: of the last of those clusters first, and of equals the smallest first.
 func drainOverflow(in Input, g group) (*failback, error) {
-	q, clusters := queryOf(&in, g), byName(in.Clusters)
+	q, clusters := queryOf(&in, g), sortedClusters(in.Clusters)
 	tier := func(name string) int {
-		if c := clusters[name]; c != nil {
+		if c := clusters.named(name); c != nil {
 			return q.Tier(c)
 		}
 		return 0
@@ -126,9 +125,9 @@ func notPreferred(in Input, d Decision) bool {
 	case in.StayInOverflow || len(groups[current].overflow) == 0:
 		return false
 	}
-	q, clusters := queryOf(&in, groups[current]), byName(in.Clusters)
+	q, clusters := queryOf(&in, groups[current]), sortedClusters(in.Clusters)
 	return slices.ContainsFunc(d.Targets, func(t workv1alpha2.TargetCluster) bool {
-		c := clusters[t.Name]
+		c := clusters.named(t.Name)
 		return c != nil && q.Tier(c) > 0
 	})
 }
@@ -155,11 +154,11 @@ func move(in Input, g group, leave []Departure) (*failback, error) {
 // left are the targets that a decision from scratch does not choose again, though a group
 // picks them: what none picks any more goes at once.
 func left(in Input, groups []group, targets []workv1alpha2.TargetCluster) []Departure {
-	clusters := byName(in.Clusters)
+	clusters := sortedClusters(in.Clusters)
 	var out []Departure
 	for _, t := range in.Spec.Clusters {
 		there := func(o workv1alpha2.TargetCluster) bool { return o.Name == t.Name }
-		c := clusters[t.Name]
+		c := clusters.named(t.Name)
 		picks := func(g group) bool { return queryOf(&in, g).Tier(c) >= 0 }
 		if c != nil && !slices.ContainsFunc(targets, there) && slices.ContainsFunc(groups, picks) {
 			out = append(out, Departure{Cluster: t.Name, Replicas: t.Replicas, Why: "A decision from scratch was asked for."})
@@ -176,12 +175,4 @@ func assigned(targets []workv1alpha2.TargetCluster, cluster string) int32 {
 		}
 	}
 	return 0
-}
-
-func byName(clusters []*clusterv1alpha1.Cluster) map[string]*clusterv1alpha1.Cluster {
-	out := make(map[string]*clusterv1alpha1.Cluster, len(clusters))
-	for _, c := range clusters {
-		out[c.Name] = c
-	}
-	return out
 }

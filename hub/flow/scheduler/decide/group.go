@@ -12,7 +12,9 @@ import (
 
 // group is a set of clusters to try.
 type group struct {
-	name     string
+	name string
+	// index is that in the placement.
+	index    int
 	affinity *policyv1alpha1.ClusterAffinity
 	matcher  selector.ClusterMatcher
 	overflow []selector.ClusterMatcher
@@ -34,7 +36,7 @@ func compile(spec *workv1alpha2.ResourceBindingSpec, observed string) ([]group, 
 	current := 0
 	out := make([]group, len(terms))
 	for i := range terms {
-		g := group{name: terms[i].AffinityName, affinity: &terms[i].ClusterAffinity}
+		g := group{name: terms[i].AffinityName, index: i, affinity: &terms[i].ClusterAffinity}
 		var err error
 		if g.matcher, err = selector.CompileCluster(g.affinity); err != nil {
 			return nil, 0, fmt.Errorf("clusterAffinities[%d]: %w", i, err)
@@ -63,11 +65,11 @@ func inUse(in Input, groups []group, current int) int {
 	if len(groups) == 1 || len(in.Spec.Clusters) == 0 {
 		return current
 	}
-	clusters := byName(in.Clusters)
+	clusters := sortedClusters(in.Clusters)
 	has := func(i int) bool {
 		q := queryOf(&in, groups[i])
 		return !slices.ContainsFunc(in.Spec.Clusters, func(t workv1alpha2.TargetCluster) bool {
-			c := clusters[t.Name]
+			c := clusters.named(t.Name)
 			return c == nil || q.Tier(c) < 0
 		})
 	}

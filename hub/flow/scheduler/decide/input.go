@@ -54,7 +54,11 @@ type Input struct {
 	// Explain asks for what a person wants to know and a decision does without: the
 	// details of verdicts, and capacities that do not matter.
 	Explain bool
+	// Memo remembers for the next decision what it has in common with this one; nil remembers nothing.
+	Memo *Memo
 
+	// placement is that of the spec, as JSON.
+	placement string
 	// copies are the replicas of old copies that are still there, by cluster: see takeBack.
 	copies map[string]int32
 	// recall has takeBack count what the application is leaving for a better place.
@@ -136,7 +140,7 @@ type Verdict struct {
 type Attempt struct {
 	// Affinity is the name of the group; empty without clusterAffinities.
 	Affinity string
-	// Verdicts about all clusters, by name.
+	// Verdicts about all clusters, by name; none if the decision was made with a Memo.
 	Verdicts []Verdict
 	// Message says why the group does not do; empty if it does.
 	Message string

@@ -2,10 +2,10 @@ package decide
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -90,12 +90,6 @@ func total(targets []workv1alpha2.TargetCluster) int64 {
 }
 
 func targetGone(in Input) bool {
-	missing := make(sets.Set[string], len(in.Spec.Clusters))
-	for i := range in.Spec.Clusters {
-		missing.Insert(in.Spec.Clusters[i].Name)
-	}
-	for _, c := range in.Clusters {
-		missing.Delete(c.Name)
-	}
-	return missing.Len() > 0
+	clusters := sortedClusters(in.Clusters)
+	return slices.ContainsFunc(in.Spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return clusters.named(t.Name) == nil })
 }

@@ -60,7 +60,7 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 		Clusters:         w.Clusters,
 		Assumed:          w.Assumed,
 		APIPending:       w.APIPending,
-		FailedIn:         workv1alpha2.GivenUp(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, w.Now),
+		FailedIn:         workv1alpha2.FailedIn(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, w.Now),
 	}
 	if w.Namespace != nil {
 		in.Allowance = selector.AllowanceOf(w.Namespace)

@@ -14,8 +14,6 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
-	"fairlead.dev/common/selector"
-	"fairlead.dev/hub/flow/scheduler/assign"
 	"fairlead.dev/hub/flow/scheduler/fit"
 )
 
@@ -115,34 +113,6 @@ func StateOf(b workv1alpha2.Binding) BindingState {
 	return s
 }
 
-// Concerns says whether any of some changes may be one for where a binding goes. One whose targets
-// are found has nothing to gain from room elsewhere, nor from a cluster that it does not
-// pick; and one whose replicas are divided stays where it is, wherever else it would fit,
-// unless it would rather be elsewhere, or has replicas that no cluster may take.
-func Concerns(spec *workv1alpha2.ResourceBindingSpec, at BindingState, changes ...Change) bool {
-	p := picker{placement: spec.Placement}
-	return slices.ContainsFunc(changes, func(c Change) bool { return c.concerns(spec, at, &p) })
-}
-
-func (c Change) concerns(spec *workv1alpha2.ResourceBindingSpec, at BindingState, p *picker) bool {
-	switch c.Event {
-	case None:
-		return false
-	case Capacity:
-		return at.Waits == workv1alpha2.ReasonUnschedulable || at.NotPreferred && p.picks(c)
-	case Worse:
-		return at.Waits != "" || at.NotPreferred || slices.ContainsFunc(at.Targets, c.is)
-	case Feasibility:
-	}
-	if at.Waits != "" || spec.Placement == nil || slices.ContainsFunc(at.Targets, c.is) {
-		return true
-	}
-	if s := assign.StrategyOf(spec); s != assign.Everywhere && s != assign.Duplicated && !at.NotPreferred && !leftOver(spec, at.Targets) {
-		return false
-	}
-	return p.picks(c)
-}
-
 // leftOver says whether bounds leave replicas without a cluster.
 func leftOver(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) bool {
 	rest := int64(spec.Replicas)
@@ -150,38 +120,6 @@ func leftOver(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.Tar
 		rest -= int64(targets[i].Replicas)
 	}
 	return rest > 0 && bindings.Bounded(spec)
-}
-
-// is says whether a target is the cluster that changed.
-func (c Change) is(t workv1alpha2.TargetCluster) bool {
-	return c.Before != nil && t.Name == c.Before.Name || c.After != nil && t.Name == c.After.Name
-}
-
-// picker says which changes are of clusters that a placement picks. It reads the selectors once.
-type picker struct {
-	placement *policyv1alpha1.Placement
-	matchers  []selector.ClusterMatcher
-	// read says that matchers are there, invalid that one could not be made of them.
-	read, invalid bool
-}
-
-// picks says whether the placement picks the cluster that changed, as it was or as it is. It may be any
-// cluster if it is not told which.
-func (p *picker) picks(c Change) bool {
-	if p.placement == nil || c.Before == nil && c.After == nil {
-		return true
-	}
-	if !p.read {
-		p.read = true
-		for _, a := range affinities(p.placement) {
-			matcher, err := selector.CompileCluster(a)
-			p.invalid = p.invalid || err != nil
-			p.matchers = append(p.matchers, matcher)
-		}
-	}
-	return p.invalid || slices.ContainsFunc(p.matchers, func(m selector.ClusterMatcher) bool {
-		return c.Before != nil && m.Matches(c.Before) || c.After != nil && m.Matches(c.After)
-	})
 }
 
 // affinities returns all that a placement has, those of what overflows among them.

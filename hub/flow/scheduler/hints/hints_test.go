@@ -2,6 +2,8 @@ package hints_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -158,7 +160,7 @@ func TestConcerns(t *testing.T) {
 			for _, name := range tt.targets {
 				at.Targets = append(at.Targets, workv1alpha2.TargetCluster{Name: name, Replicas: 1})
 			}
-			NewWithT(t).Expect(hints.Concerns(spec, at, tt.change)).To(Equal(tt.want))
+			NewWithT(t).Expect(hints.Gather([]hints.Change{tt.change}).Concern(spec, at)).To(Equal(tt.want))
 		})
 	}
 }
@@ -195,6 +197,35 @@ func BenchmarkConcernsManyChanges(b *testing.B) {
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"region": "elsewhere"}},
 	}}}
 	for b.Loop() {
-		hints.Concerns(spec, hints.BindingState{}, changes...)
+		hints.Gather(changes).Concern(spec, hints.BindingState{})
 	}
+}
+
+// TestChangesTogetherConcernWhomOneOfThemConcerns compares what is said of many changes at once with what is said of each.
+func TestChangesTogetherConcernWhomOneOfThemConcerns(t *testing.T) {
+	t.Parallel()
+	g, random := NewWithT(t), rand.New(rand.NewPCG(1, 1))
+	pick := func(n int) string { return fmt.Sprintf("edge-%d", random.IntN(n)) }
+	said := map[bool]int{}
+	for range 300 {
+		changes := make([]hints.Change, 1+random.IntN(4))
+		for i := range changes {
+			before := builder.MakeCluster(pick(20)).Label("site", []string{"shop", "ship"}[random.IntN(2)]).Obj()
+			changes[i] = hints.Change{Event: hints.Event(random.IntN(4)), Before: before, After: before}
+		}
+		gathered := hints.Gather(changes)
+		for range 5 {
+			spec := &workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": []string{"shop", "ship", "none"}[random.IntN(3)]}},
+			}}}
+			at := hints.BindingState{NotPreferred: random.IntN(4) == 0, Targets: []workv1alpha2.TargetCluster{{Name: pick(20)}}}
+			if random.IntN(4) == 0 {
+				at.Waits = []string{workv1alpha2.ReasonUnschedulable, workv1alpha2.ReasonNoClusterFit}[random.IntN(2)]
+			}
+			want := slices.ContainsFunc(changes, func(c hints.Change) bool { return hints.Gather([]hints.Change{c}).Concern(spec, at) })
+			g.Expect(gathered.Concern(spec, at)).To(Equal(want))
+			said[want]++
+		}
+	}
+	g.Expect(min(said[true], said[false])).To(BeNumerically(">", 100))
 }

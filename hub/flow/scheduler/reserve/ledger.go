@@ -25,13 +25,15 @@ const Lifetime = 5 * time.Minute
 type Ledger struct {
 	mu       sync.Mutex
 	accounts map[string]*account
+	// reserving are the accounts in which something may be reserved, which are few among thousands of clusters.
+	reserving map[string]*account
 	// at has the clusters where something was reserved for a binding; some may have let go of it since.
 	at map[types.NamespacedName]sets.Set[string]
 }
 
 // New returns a ledger with nothing in it.
 func New() *Ledger {
-	return &Ledger{accounts: map[string]*account{}, at: map[types.NamespacedName]sets.Set[string]{}}
+	return &Ledger{accounts: map[string]*account{}, reserving: map[string]*account{}, at: map[types.NamespacedName]sets.Set[string]{}}
 }
 
 // account is what is reserved in one cluster.
@@ -71,7 +73,9 @@ func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alph
 				l.at[binding] = sets.Set[string]{}
 			}
 			l.at[binding].Insert(cluster)
-			l.account(cluster).add(entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
+			open := l.account(cluster)
+			l.reserving[cluster] = open
+			open.add(entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
 		case n < 0 && a != nil:
 			a.release(-n, func(e *entry) bool { return e.binding == binding })
 		}
@@ -119,18 +123,20 @@ func (l *Ledger) Leave(cluster string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.accounts, cluster)
+	delete(l.reserving, cluster)
 }
 
 // All returns what is reserved, by cluster.
 func (l *Ledger) All(now time.Time) map[string]fit.Assumed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := map[string]fit.Assumed{}
-	for cluster, a := range l.accounts {
-		a.expire(now)
-		if len(a.entries) > 0 {
-			out[cluster] = a.sum
+	out := make(map[string]fit.Assumed, len(l.reserving))
+	for cluster, a := range l.reserving {
+		if a.expire(now); len(a.entries) == 0 {
+			delete(l.reserving, cluster)
+			continue
 		}
+		out[cluster] = a.sum
 	}
 	return out
 }

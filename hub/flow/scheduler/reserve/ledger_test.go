@@ -173,6 +173,21 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
+// BenchmarkIdle is what one decision costs on a hub of so many clusters of which one has something reserved.
+func BenchmarkIdle(b *testing.B) {
+	l := reserve.New()
+	for i := range 5000 {
+		c := counting(50)
+		c.Name = fmt.Sprint(i)
+		l.Report(c)
+	}
+	l.Assign(web, nil, []workv1alpha2.TargetCluster{{Name: "7", Replicas: 1}}, nil, now)
+	b.ReportAllocs()
+	for b.Loop() {
+		l.All(now)
+	}
+}
+
 func TestWhatIsReservedInANamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

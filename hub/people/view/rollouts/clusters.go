@@ -172,8 +172,8 @@ func kept(number int64) string {
 	return fmt.Sprintf("r%d", number)
 }
 
-// Said names the clusters of a group, so many of them at most.
-func (g Group) Said(most int) string {
+// Names lists the clusters of a group, so many of them at most.
+func (g Group) Names(most int) string {
 	if len(g.Clusters) <= most {
 		return strings.Join(g.Clusters, ", ")
 	}

@@ -162,12 +162,12 @@ func TestWavesInWords(t *testing.T) {
 	g := NewWithT(t)
 	var said []string
 	for _, w := range Of(shops(), web(), at(10).Time).Waves {
-		said = append(said, w.Said(at(10).Time))
+		said = append(said, w.Progress(at(10).Time))
 	}
 	g.Expect(said).To(Equal([]string{"passed 4m ago", "well for 3m of 10m", "not begun"}))
-	g.Expect(Wave{StartedAt: &at(1).Time}.Said(at(10).Time)).To(Equal("began 9m ago"))
-	g.Expect(Wave{StartedAt: &at(1).Time, WellSince: &at(2).Time}.Said(at(10).Time)).To(Equal("well for 8m"))
-	g.Expect(Wave{StartedAt: &at(12).Time}.Said(at(10).Time)).To(Equal("began 0s ago"), "a clock that is behind")
+	g.Expect(Wave{StartedAt: &at(1).Time}.Progress(at(10).Time)).To(Equal("began 9m ago"))
+	g.Expect(Wave{StartedAt: &at(1).Time, WellSince: &at(2).Time}.Progress(at(10).Time)).To(Equal("well for 8m"))
+	g.Expect(Wave{StartedAt: &at(12).Time}.Progress(at(10).Time)).To(Equal("began 0s ago"), "a clock that is behind")
 }
 
 func TestWhatEachClusterHasAndWhy(t *testing.T) {
@@ -199,8 +199,8 @@ func TestThoseToBeLookedAtComeFirst(t *testing.T) {
 	groups := Of(shops(), web(), at(10).Time).Groups
 	g.Expect(groups).To(HaveLen(3))
 	g.Expect(groups[0].State).To(Equal(fairleadv1alpha1.ClusterLost))
-	g.Expect(groups[1].Said(2)).To(Equal("shop-010, shop-020 and 1 more"))
-	g.Expect(groups[1].Said(3)).To(Equal("shop-010, shop-020, shop-030"))
+	g.Expect(groups[1].Names(2)).To(Equal("shop-010, shop-020 and 1 more"))
+	g.Expect(groups[1].Names(3)).To(Equal("shop-010, shop-020, shop-030"))
 	g.Expect(States()).To(HaveLen(10), "each state has its place")
 }
 

@@ -90,8 +90,8 @@ func (w Wave) well(now time.Time) string {
 	return duration.HumanDuration(well) + " of " + duration.HumanDuration(w.Soak.Duration)
 }
 
-// Said says in few words how far a wave is.
-func (w Wave) Said(now time.Time) string {
+// Progress says in few words how far a wave is.
+func (w Wave) Progress(now time.Time) string {
 	ago := func(t *time.Time) string { return duration.HumanDuration(max(now.Sub(*t), 0)) }
 	switch {
 	case w.PassedAt != nil:

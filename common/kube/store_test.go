@@ -1,0 +1,137 @@
+package kube_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/test/filled"
+)
+
+// TestListsHaveWhatIsInTheCache holds that whoever lists what nobody may change gets the very objects of the cache, and the same
+// as who asks for a list of copies.
+func TestListsHaveWhatIsInTheCache(t *testing.T) {
+	g := NewWithT(t)
+	size := filled.Fleet{Clusters: 5, Bindings: 40, Namespaces: 3, Policies: 2}
+	hub := filled.New(t, cache.Options{}, size.Objects()...)
+	for name, reader := range map[string]client.Reader{"client": hub.Client, "cache": hub.Cache} {
+		first, err := kube.Clusters(t.Context(), reader)
+		g.Expect(err).NotTo(HaveOccurred())
+		second, err := kube.Clusters(t.Context(), reader)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(first).To(HaveLen(size.Clusters), name)
+		for _, c := range first {
+			g.Expect(slices.Contains(second, c)).To(BeTrue(), "%s: the same address", name)
+		}
+		for _, opts := range [][]client.ListOption{
+			nil,
+			{client.InNamespace(size.NamespaceOf(1))},
+			{client.InNamespace("nowhere")},
+			{client.MatchingLabels{"resourcebinding.karmada.io/permanent-id": "none"}},
+			{client.HasLabels{"resourcebinding.karmada.io/permanent-id"}},
+			{client.InNamespace(size.NamespaceOf(0)), client.MatchingLabels(size.Binding(0).Labels)},
+			{client.Limit(2)},
+		} {
+			var copies workv1alpha2.ResourceBindingList
+			g.Expect(reader.List(t.Context(), &copies, opts...)).To(Succeed())
+			found, err := kube.ResourceBindings().List(t.Context(), reader, opts...)
+			g.Expect(err).NotTo(HaveOccurred())
+			if len(opts) == 1 && opts[0] == client.Limit(2) {
+				g.Expect(found).To(HaveLen(2), "which ones is up to the cache")
+				continue
+			}
+			var want, got []string
+			for i := range copies.Items {
+				want = append(want, client.ObjectKeyFromObject(&copies.Items[i]).String()+copies.Items[i].ResourceVersion)
+			}
+			for _, b := range found {
+				got = append(got, client.ObjectKeyFromObject(b).String()+b.GetResourceVersion())
+			}
+			g.Expect(got).To(ConsistOf(want), "%s: %v", name, opts)
+		}
+	}
+	there, err := kube.ResourceBindings().Naming(t.Context(), hub.Client, filled.ClusterName(3))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(there).To(HaveLen(size.Bindings/size.Clusters), "by an index")
+}
+
+// informed is a reader whose cache has an informer that anything can be said of.
+type informed struct {
+	client.Reader
+	informer cache.Informer
+}
+
+func (i informed) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return i.informer, nil
+}
+
+// severalStores is an informer that keeps what it watches in more than one store.
+type severalStores struct {
+	cache.Informer
+	synced bool
+}
+
+func (s severalStores) HasSynced() bool { return s.synced }
+
+func TestAReaderWithoutAStoreIsAskedForAList(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	size := filled.Fleet{Clusters: 2}
+	plain := fake.NewClientBuilder().WithScheme(scheme).WithObjects(size.Cluster(0), size.Cluster(1)).Build()
+	for name, reader := range map[string]client.Reader{
+		"no cache":                       plain,
+		"no first list yet":              informed{plain, severalStores{}},
+		"only some namespaces in caches": informed{plain, severalStores{synced: true}},
+	} {
+		found, err := kube.Clusters(t.Context(), reader)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(found).To(HaveLen(2), name)
+	}
+}
+
+// BenchmarkLists is what it costs to look at all clusters, and at all bindings.
+func BenchmarkLists(b *testing.B) {
+	size := filled.Fleet{Clusters: 5000, Bindings: 50000}
+	var objects []client.Object
+	for i := range size.Clusters {
+		objects = append(objects, size.Cluster(i))
+	}
+	for i := range size.Bindings {
+		objects = append(objects, size.Binding(i))
+	}
+	hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, objects...)
+	for _, tt := range []struct {
+		name string
+		list func() (int, error)
+	}{
+		{"clusters", func() (int, error) {
+			found, err := kube.Clusters(b.Context(), hub.Client)
+			return len(found), err
+		}},
+		{"bindings", func() (int, error) {
+			found, err := kube.ResourceBindings().List(b.Context(), hub.Client)
+			return len(found), err
+		}},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			b.ReportAllocs()
+			cpu := filled.ReportCPU(b)
+			for b.Loop() {
+				if n, err := tt.list(); n == 0 || err != nil {
+					b.Fatal(n, err)
+				}
+			}
+			cpu()
+		})
+	}
+}

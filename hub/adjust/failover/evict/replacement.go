@@ -1,0 +1,86 @@
+package evict
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+)
+
+// chosenAgain says whether the scheduler is about to take back an eviction. It is asked only
+// when the copy would go otherwise.
+func (d *Decision) chosenAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
+	if directly(task) || task.Producer != workv1alpha2.ProducerTaintManager || !in.WouldReturn(task.FromCluster) {
+		return false
+	}
+	d.recheck(in.Now, in.Now.Add(askAgain))
+	return true
+}
+
+// refused says that the scheduler does not find a place for all of the application as it is.
+func refused(in *Input) bool {
+	c := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingScheduled)
+	return c != nil && c.Status == metav1.ConditionFalse && c.ObservedGeneration >= in.Generation &&
+		(c.Reason == workv1alpha2.ReasonUnschedulable || c.Reason == workv1alpha2.ReasonNoClusterFit)
+}
+
+// replaced says whether the application is healthy in every target that gained from an
+// eviction, as the scheduler chose them last. A target that has no more than before replaces
+// nothing: if it is unhealthy, another copy would not help it. If it is not known which gained,
+// or none did, it has to be healthy in all of them.
+func (d *Decision) replaced(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
+	if !placed(in) {
+		return false
+	}
+	var gained []string
+	if past := underWay(in, task); past != nil {
+		gained = past.Gained(in.Spec.Clusters)
+	}
+	for i := range in.Spec.Clusters {
+		target := &in.Spec.Clusters[i]
+		if (len(gained) == 0 || slices.Contains(gained, target.Name)) && !d.works(in, target) {
+			return false
+		}
+	}
+	return true
+}
+
+// works says whether the application is healthy in a target with all of its share.
+func (d *Decision) works(in *Input, target *workv1alpha2.TargetCluster) bool {
+	if health(in, target.Name) != workv1alpha1.Healthy {
+		return false
+	}
+	ready, counted := bindings.Ready(itemOf(in.Status, target.Name))
+	if counted && ready >= target.Replicas || !counted && !grew(in, target) {
+		return true
+	}
+	if !in.Works[target.Name].Observed || in.Status.LastScheduledTime == nil {
+		return false
+	}
+	if at := in.Status.LastScheduledTime.Add(settled); in.Now.Before(at) {
+		d.recheck(in.Now, at)
+		return false
+	}
+	return true
+}
+
+// grew says whether a cluster has more of the application than before an eviction that is
+// under way. That it is healthy there may be said of the smaller share.
+func grew(in *Input, target *workv1alpha2.TargetCluster) bool {
+	return slices.ContainsFunc(in.Past, func(e workv1alpha2.Eviction) bool {
+		return e.Ended == nil && slices.ContainsFunc(e.Before, func(was workv1alpha2.TargetCluster) bool {
+			return was.Name == target.Name && was.Replicas < target.Replicas
+		})
+	})
+}
+
+// unplaceable says that the scheduler finds no cluster that could ever take the
+// application as things are.
+func unplaceable(in *Input) bool {
+	c := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingScheduled)
+	return c != nil && c.Reason == workv1alpha2.ReasonNoClusterFit && c.ObservedGeneration >= in.Generation
+}

@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/cluster/health"
+	"fairlead.dev/hub/fleet/cluster/taint"
+)
+
+// record writes what follows from the decision, if it is not there yet.
+//
+// Taints follow from what is believed of the member. Of one that comes and goes that is
+// for a while still the silence.
+func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) error {
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+	}
+	taintsBefore := cluster.Spec.Taints
+	if cluster.DeletionTimestamp.IsZero() {
+		controllerutil.AddFinalizer(cluster, contract.ClusterFinalizer)
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.ExecutionNamespaceAnnotation, r.namespace(cluster))
+	}
+	jump, err := r.compareCapacity(cluster)
+	if err != nil {
+		return err
+	}
+	if decision.Ready != nil {
+		meta.SetStatusCondition(&cluster.Status.Conditions, *decision.Ready)
+	}
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
+	if ready != nil {
+		ready = ready.DeepCopy() // the write returns the object as a whole
+	}
+	versions, err := r.policyVersions(ctx)
+	if err != nil {
+		return err
+	}
+	policies, err := r.taintPolicies(ctx)
+	if err != nil {
+		return err
+	}
+	believed := taint.Believed(cluster.Status.Conditions, decision.Settling)
+	cluster.Spec.Taints = taint.Decide(cluster.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), r.clock.Now())
+	cluster.Spec.Taints = taint.ByPolicy(cluster, believed, policies, r.clock.Now())
+	taints := cluster.Spec.Taints
+	returns := decision.Settling && !r.states.settling(cluster)
+
+	asked := r.clock.Now()
+	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster)
+	r.pulse.answered(asked)
+	if err != nil {
+		if decision.Ready != nil && !apierrors.IsConflict(err) {
+			r.states.startOver(cluster, r.clock.Now())
+		}
+		switch {
+		case wrote: // the next try finds the taints there
+			r.report(ctx, cluster, health.Decision{}, ready, taintsBefore, taints)
+		case !sameTaints(taintsBefore, taints) && !apierrors.IsConflict(err):
+			r.events(taintFailed(cluster, err))
+		}
+		return fmt.Errorf("recording the state of cluster %q: %w", cluster.Name, err)
+	}
+	r.states.keep(cluster, decision.Memory)
+	if !wrote && !decision.Settling {
+		r.states.recorded(cluster, versions, r.clock.Now())
+	} else {
+		r.states.recorded(cluster, "", time.Time{})
+	}
+	if returns {
+		ctrl.LoggerFrom(ctx).Info("Believing later in a cluster that comes and goes", "until", decision.Memory.Settled)
+		r.events(settling(cluster, len(decision.Memory.Silences), decision.Memory.Settled))
+	}
+	if jump != "" && r.warned.IsNew(cluster.Name, reasonCapacityJumped, warningOf(cluster, jump)) {
+		r.events(capacityJumped(cluster, jump))
+	}
+	if wrote {
+		r.report(ctx, cluster, decision, ready, taintsBefore, taints)
+	}
+	return nil
+}
+
+// report tells people what changed.
+func (r *Reconciler) report(
+	ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision, ready *metav1.Condition, before, after []corev1.Taint,
+) {
+	log := ctrl.LoggerFrom(ctx)
+	if decision.Ready != nil {
+		log.Info("Hearing no longer from the agent", "reason", decision.Ready.Reason)
+	}
+	if sameTaints(before, after) {
+		return
+	}
+	log.Info("Changing taints", "taints", taint.Sentence(after))
+	r.events(taintSucceeded(cluster, after))
+	if ready != nil && ready.Status != metav1.ConditionTrue {
+		r.events(notReady(cluster, ready))
+	}
+}

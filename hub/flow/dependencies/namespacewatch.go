@@ -1,0 +1,135 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// ask asks for the namespace of a binding that was, and is to be, in some clusters: at once if it is missing in one,
+// and a little later, together with others, if the binding left one. To see where a namespace is to be takes a look at
+// all that is in it, which is nothing to do for each of thousands that go where others of the namespace are.
+func (n *namespaces) ask(ctx context.Context, was, is sets.Set[string], namespace string, q namespaceQueue) {
+	if !is.IsSuperset(was) {
+		q.AddAfter(namespace, untilLeft)
+	}
+	if !n.follows(ctx, namespace, is) {
+		q.Add(namespace)
+	}
+}
+
+// follows says whether a namespace is sent to clusters already, as far as the cache knows. When somebody changes that,
+// its binding asks for it.
+func (n *namespaces) follows(ctx context.Context, namespace string, to sets.Set[string]) bool {
+	b := kube.ClusterResourceBindings().New()
+	key := client.ObjectKey{Name: contract.BindingName(namespaceKind().Kind, namespace)}
+	if to.Len() > 0 {
+		if err := n.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil || b.GetDeletionTimestamp() != nil {
+			return false
+		}
+	}
+	return targetsOf(b).IsSuperset(to)
+}
+
+// targetsOf returns the clusters where a binding is to be, for its own sake or that of others; none if it is going.
+func targetsOf(b kube.Binding) sets.Set[string] {
+	out := sets.Set[string]{}
+	if b.GetDeletionTimestamp() != nil {
+		return out
+	}
+	spec := b.BindingSpec()
+	for i := range spec.Clusters {
+		out.Insert(spec.Clusters[i].Name)
+	}
+	for i := range spec.RequiredBy {
+		for _, target := range spec.RequiredBy[i].Clusters {
+			out.Insert(target.Name)
+		}
+	}
+	return out
+}
+
+// askForNamespace asks for the namespace of a binding that somebody changed or removed.
+func askForNamespace(b *workv1alpha2.ClusterResourceBinding, q namespaceQueue) {
+	if kindOf(b) == namespaceKind() {
+		q.Add(b.Spec.Resource.Name)
+	}
+}
+
+// askForQuotas asks for the namespaces of which a new cluster has a part of the quota.
+func (r *Reconciler) askForQuotas(ctx context.Context, cluster string, q namespaceQueue) {
+	var list policyv1alpha1.FederatedResourceQuotaList
+	if err := r.hubClient.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for FederatedResourceQuotas after a Cluster came")
+		return
+	}
+	for i := range list.Items {
+		if _, ok := assigned(&list.Items[i])[cluster]; ok {
+			q.Add(list.Items[i].Namespace)
+		}
+	}
+}
+
+// askForAll asks for every namespace, after a Cluster came that is to have them all.
+func (n *namespaces) askForAll(ctx context.Context, q namespaceQueue) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(namespaceKind())
+	if err := n.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for namespaces after a Cluster came")
+		return
+	}
+	for i := range list.Items {
+		q.Add(list.Items[i].Name)
+	}
+}
+
+// askForFollowers asks for the namespaces that followed what is in them to a cluster that is
+// gone.
+func (r *Reconciler) askForFollowers(ctx context.Context, cluster string, q namespaceQueue) {
+	found, err := kube.ClusterResourceBindings().Naming(ctx, r.hubClient, cluster)
+	if err != nil {
+		// The cache answers once it has started, and this is called after that.
+		ctrl.LoggerFrom(ctx).Error(err, "Looking for the namespaces in a Cluster that is gone")
+		return
+	}
+	for _, b := range found {
+		if kindOf(b) == namespaceKind() && bindings.IsTarget(b.BindingSpec(), cluster) {
+			q.Add(b.BindingSpec().Resource.Name)
+		}
+	}
+}
+
+// watchNamespaces asks for a namespace when its metadata changes, for as long as the hub
+// runs.
+func watchNamespaces(ctx context.Context, informers *kube.MetadataInformers, q namespaceQueue) error {
+	informer, err := informers.Hold(ctx, namespaceKind())
+	if err != nil {
+		return err
+	}
+	ask := func(obj any) {
+		if ns, ok := obj.(*metav1.PartialObjectMetadata); ok {
+			q.Add(ns.Name)
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: ask, UpdateFunc: func(_, now any) { ask(now) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching namespaces: %w", err)
+	}
+	return nil
+}

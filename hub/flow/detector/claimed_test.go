@@ -1,0 +1,129 @@
+package detector
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/test/filled"
+)
+
+// TestTheIndexOfClaimsSaysWhatTheTemplatesSay plays claims that come, move from one policy to another, are given up, and end with
+// their templates, in any order: at every moment the index has of each policy what a look at all templates finds.
+func TestTheIndexOfClaimsSaysWhatTheTemplatesSay(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(17, 4))
+	policies := []claim.Claim{
+		{Namespace: "shop", Name: "a", ID: "1"},
+		{Namespace: "shop", Name: "b", ID: "2"},
+		{Namespace: "other", Name: "a", ID: "3"},
+		{Name: "a", ID: "4"},
+		{Name: "shop", ID: "5"},
+	}
+	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{claimIndex: claimOf})
+	for range 3000 {
+		template := kube.MetadataOf(deployments())
+		template.Namespace, template.Name = "shop", fmt.Sprint(random.IntN(12))
+		switch random.IntN(4) {
+		case 0:
+			g.Expect(store.Delete(template)).To(Succeed())
+		case 1: // nobody has it, or somebody took off half of the claim
+			if random.IntN(2) == 0 {
+				claim.Set(template, policies[random.IntN(len(policies))])
+				template.Labels = nil
+			}
+			g.Expect(store.Update(template)).To(Succeed())
+		default:
+			claim.Set(template, policies[random.IntN(len(policies))])
+			if random.IntN(3) == 0 {
+				template.DeletionTimestamp = &metav1.Time{} // it is on its way out, and still claimed
+			}
+			g.Expect(store.Update(template)).To(Succeed())
+		}
+		scanned := map[string][]any{}
+		for _, obj := range store.List() {
+			one, ok := obj.(*metav1.PartialObjectMetadata)
+			g.Expect(ok).To(BeTrue())
+			if has, ok := claim.On(one); ok {
+				scanned[has.Key()] = append(scanned[has.Key()], obj)
+			}
+		}
+		for _, p := range policies {
+			found, err := store.ByIndex(claimIndex, p.Key())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(ConsistOf(scanned[p.Key()]...))
+		}
+		g.Expect(store.ListIndexFuncValues(claimIndex)).To(HaveLen(len(scanned)), "of what is claimed by nobody nothing is left")
+	}
+}
+
+// TestWhatAPolicyHasIsFoundAtOnce holds that the index is complete when a kind begins to be watched whose objects are in the
+// cache for long, as for another stage, and when that ends and begins again.
+func TestWhatAPolicyHasIsFoundAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	size := filled.Fleet{Clusters: 1, Bindings: 60, Policies: 7}
+	r, asked := full(t, size)
+	other := kube.NewWatchSet(kube.WatchSetDeps{
+		Informers: r.kinds.Informers, Cache: r.kinds.Cache, Live: r.kinds.Live, Mapper: r.kinds.Mapper, Clock: clock.RealClock{},
+		Handler: func(schema.GroupVersionKind) toolscache.ResourceEventHandler {
+			return toolscache.ResourceEventHandlerFuncs{}
+		},
+	})
+	_, err := other.Ensure(t.Context(), deployments())
+	g.Expect(err).NotTo(HaveOccurred())
+	for range 2 {
+		total := 0
+		for i := range size.Policies {
+			policy := claim.Claim{Name: size.PolicyOf(i)}
+			var scanned, found []string
+			g.Expect(r.kinds.each(deployments(), "", func(one *metav1.PartialObjectMetadata) {
+				if has, ok := claim.On(one); ok && has.Key() == policy.Key() {
+					scanned = append(scanned, one.Name)
+				}
+			})).To(Succeed())
+			g.Expect(r.kinds.eachOf(deployments(), policy, func(one *metav1.PartialObjectMetadata) { found = append(found, one.Name) })).To(Succeed())
+			g.Expect(found).To(ConsistOf(scanned))
+			before := asked.n
+			n, err := r.askForClaimed(t.Context(), policy)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(n).To(Equal(len(scanned)), "template and binding are one")
+			g.Expect(asked.n - before).To(Equal(n))
+			total += n
+		}
+		g.Expect(total).To(Equal(size.Bindings))
+		g.Expect(r.askForClaimed(t.Context(), claim.Claim{Namespace: size.NamespaceOf(0), Name: size.PolicyOf(0)})).To(BeZero(), "a policy of a namespace is another one")
+		g.Expect(r.kinds.anyClaimed(deployments())).To(BeTrue())
+		g.Expect(r.kinds.stop(t.Context(), deployments())).To(BeTrue())
+		g.Expect(r.kinds.anyClaimed(deployments())).To(BeFalse(), "nothing is known of a kind that is not watched")
+		_, err := r.kinds.ensure(t.Context(), deployments())
+		g.Expect(err).NotTo(HaveOccurred(), "the other stage kept the informer, and with it the index")
+	}
+}
+
+// TestWhatAPolicyHasIsFoundWithoutALookAtAllTemplates holds that as much memory is taken as for the few templates of the policy:
+// the addresses of all alone take twice as much.
+func TestWhatAPolicyHasIsFoundWithoutALookAtAllTemplates(t *testing.T) {
+	g := NewWithT(t)
+	size := filled.Fleet{Clusters: 1, Bindings: 5000, Policies: 1000}
+	r, _ := full(t, size)
+	const runs, most = 20, 5000 * 16 / 2
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		n, err := r.askForClaimed(t.Context(), claim.Claim{Name: size.PolicyOf(0)})
+		g.Expect(n, err).To(Equal(size.Bindings / size.Policies))
+	}
+	runtime.ReadMemStats(&after)
+	g.Expect((after.TotalAlloc - before.TotalAlloc) / runs).To(BeNumerically("<", most))
+}

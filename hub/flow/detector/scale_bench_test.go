@@ -1,0 +1,100 @@
+package detector
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/test/filled"
+)
+
+// counted is a queue that counts what is asked for.
+type counted struct {
+	workqueue.TypedRateLimitingInterface[request]
+	n int
+}
+
+func (c *counted) Add(request)                     { c.n++ }
+func (c *counted) AddAfter(request, time.Duration) {}
+
+// unheard is a queue that nobody works on.
+type unheard struct {
+	workqueue.TypedRateLimitingInterface[request]
+}
+
+func (unheard) Add(request)                     {}
+func (unheard) AddAfter(request, time.Duration) {}
+
+// full is a detector on a hub of some size, which watches Deployments. What is counted is only what it asks for itself: what a
+// watch shows comes in goroutines of its own and goes nowhere.
+func full(tb testing.TB, size filled.Fleet) (*Reconciler, *counted) {
+	tb.Helper()
+	var objects []client.Object
+	for i := range size.Bindings {
+		objects = append(objects, size.Template(i), size.Binding(i))
+	}
+	hub := filled.New(tb, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, objects...)
+	if err := addIndexes(tb.Context(), hub.Cache); err != nil {
+		tb.Fatal(err)
+	}
+	asked := &counted{}
+	r := &Reconciler{hubClient: hub.Client, liveReader: hub.Client, queue: &queue{requests: asked}, clock: clock.RealClock{}, kinds: newKinds(kube.WatchSetDeps{
+		Informers: kube.NewMetadataInformers(hub.Cache), Cache: hub.Cache, Live: hub.Client, Mapper: hub.Mapper, Clock: clock.RealClock{},
+	}, &queue{requests: unheard{}})}
+	if _, err := r.kinds.ensure(tb.Context(), deployments()); err != nil {
+		tb.Fatal(err)
+	}
+	return r, asked
+}
+
+func deployments() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+}
+
+// BenchmarkPolicyChanges is what a change of a policy costs that has a hundred of the templates: to find what it has; and, for
+// one that selects by the kind, to find what it selects.
+func BenchmarkPolicyChanges(b *testing.B) {
+	for _, size := range []filled.Fleet{{Clusters: 1, Bindings: 12500}, {Clusters: 1, Bindings: 50000}} {
+		r, asked := full(b, size)
+		policy := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: size.PolicyOf(0)}}
+		policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
+		for _, tt := range []struct {
+			name string
+			do   func() error
+		}{
+			{"claimed", func() error {
+				_, err := r.askForClaimed(b.Context(), claim.By(policy))
+				return err
+			}},
+			{"selected", func() error { return r.askForSelected(policy) }},
+			{"needed", func() error {
+				_, err := r.needed(b.Context(), deployments())
+				return err
+			}},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", tt.name, size.Bindings), func(b *testing.B) {
+				asked.n = 0
+				b.ReportAllocs()
+				cpu := filled.ReportCPU(b)
+				for b.Loop() {
+					if err := tt.do(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				cpu()
+				b.ReportMetric(float64(asked.n)/float64(b.N), "templates/op")
+			})
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package decide
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/assign"
+	"fairlead.dev/hub/flow/scheduler/fit"
+)
+
+// memoized is how many answers of each sort a Memo keeps: those of so many placements, and of so many sizes of a replica.
+const memoized = 64
+
+// Memo remembers between decisions what is the same for many applications: which clusters the filters let through, by placement
+// and kind, and how much fits into each, by what a replica requests. A decision then asks about the clusters that are
+// others since, and about those to which the application has a relation of its own; the others it only counts. What a decision
+// comes to is the same as without. The zero value is ready; one decision at a time may have it.
+type Memo struct {
+	filtered answers[filterKey, refused]
+	fits     answers[string, room]
+	// sorted are the clusters that were seen to be sorted last.
+	sorted []*clusterv1alpha1.Cluster
+	// What follows is room for one attempt, which is over when the next begins.
+	verdicts   []Verdict
+	at         []int
+	clusters   []*clusterv1alpha1.Cluster
+	candidates []assign.Candidate
+}
+
+// filterKey is all that filters go by, but for relations of the application to single clusters.
+type filterKey struct {
+	placement, apiVersion, kind, allowance string
+	group, overflow                        int
+}
+
+// refused says which filter keeps a cluster out, and why; nothing if none does.
+type refused struct{ filter, reason string }
+
+// answers are those to some questions, of each for all clusters. Of too many questions those that come later take the place of
+// the oldest.
+type answers[K comparable, V any] struct {
+	of    map[K]*answer[V]
+	order []K
+	// asked are questions that were asked once, of which as many are remembered.
+	asked []K
+}
+
+// answer has a value for each cluster.
+type answer[V any] struct {
+	clusters []*clusterv1alpha1.Cluster
+	values   []V
+}
+
+// again says whether a question was asked before. What is asked once is not worth to be answered for all clusters.
+func (a *answers[K, V]) again(key K) bool {
+	if a.of[key] != nil || slices.Contains(a.asked, key) {
+		return true
+	}
+	if len(a.asked) == memoized {
+		a.asked = slices.Delete(a.asked, 0, 1)
+	}
+	a.asked = append(a.asked, key)
+	return false
+}
+
+// get returns the value of each cluster, not to be changed: those that were asked for before of the clusters that are still the
+// same objects.
+func (a *answers[K, V]) get(key K, clusters []*clusterv1alpha1.Cluster, of func(*clusterv1alpha1.Cluster) V) []V {
+	known := a.of[key]
+	if known == nil {
+		if a.of == nil {
+			a.of = map[K]*answer[V]{}
+		}
+		if len(a.order) == memoized {
+			delete(a.of, a.order[0])
+			a.order = slices.Delete(a.order, 0, 1)
+		}
+		known = &answer[V]{}
+		a.of[key], a.order = known, append(a.order, key)
+	}
+	known.update(clusters, of)
+	return known.values
+}
+
+// update brings the values up to date with clusters, which are sorted by name.
+func (a *answer[V]) update(clusters []*clusterv1alpha1.Cluster, of func(*clusterv1alpha1.Cluster) V) {
+	if same(a.clusters, clusters) {
+		return
+	}
+	if len(a.clusters) != len(clusters) {
+		values, j := make([]V, len(clusters)), 0
+		for i, c := range clusters {
+			for j < len(a.clusters) && a.clusters[j].Name < c.Name {
+				j++
+			}
+			if j < len(a.clusters) && a.clusters[j] == c {
+				values[i] = a.values[j]
+			} else {
+				values[i] = of(c)
+			}
+		}
+		a.clusters, a.values = clusters, values
+		return
+	}
+	for i, c := range clusters {
+		if a.clusters[i] != c {
+			a.values[i] = of(c)
+		}
+	}
+	a.clusters = clusters
+}
+
+// same says whether two lists are one.
+func same(a, b []*clusterv1alpha1.Cluster) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// sort returns the clusters by name, as sorted does, and looks only once whether a list is sorted.
+func (m *Memo) sort(clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
+	if m == nil {
+		return sorted(clusters)
+	}
+	if !same(m.sorted, clusters) {
+		m.sorted = sorted(clusters)
+	}
+	return m.sorted
+}
+
+// filterByMemo does what filter does, with verdicts about those clusters only that no filter keeps out.
+func (a *attempt) filterByMemo() {
+	m, filters, q := a.in.Memo, fit.Filters(), *a.query
+	q.Targets, q.Leaving, q.FailedIn, q.APIPending = nil, nil, nil, nil
+	key := filterKey{placement: a.in.placement, apiVersion: q.APIVersion, kind: q.Kind, group: a.group, overflow: len(q.Overflow)}
+	if q.Allowance != nil {
+		key.allowance = q.Allowance.Why()
+	}
+	a.refused = m.filtered.get(key, a.in.Clusters, func(c *clusterv1alpha1.Cluster) refused {
+		filter, reason := refusal(&q, filters, c)
+		return refused{filter, reason}
+	})
+	a.related = map[int]refused{}
+	for _, names := range []sets.Set[string]{a.query.Targets, a.query.Leaving, a.query.FailedIn, a.query.APIPending} {
+		for name := range names {
+			if i, found := search(a.in.Clusters, name); found {
+				filter, reason := refusal(a.query, filters, a.in.Clusters[i])
+				a.related[i] = refused{filter, reason}
+			}
+		}
+	}
+	m.verdicts, m.at, m.clusters = m.verdicts[:0], m.at[:0], m.clusters[:0]
+	for i, c := range a.in.Clusters {
+		if a.refusal(i).filter == "" {
+			m.at, m.clusters = append(m.at, len(m.at)), append(m.clusters, c)
+			m.verdicts = append(m.verdicts, Verdict{Cluster: c.Name})
+		}
+	}
+	a.verdicts, a.at, a.clusters = m.verdicts, m.at, m.clusters
+}
+
+// refusal is what keeps the i-th cluster out.
+func (a *attempt) refusal(i int) refused {
+	if len(a.related) > 0 {
+		if own, ok := a.related[i]; ok {
+			return own
+		}
+	}
+	return a.refused[i]
+}
+
+// fitError counts the reasons why no cluster passes the filters.
+func (a *attempt) fitError() string {
+	if a.refused == nil {
+		return fitError(a.verdicts)
+	}
+	verdicts := make([]Verdict, len(a.in.Clusters))
+	for i := range verdicts {
+		verdicts[i].Reason = a.refusal(i).reason
+	}
+	return fitError(verdicts)
+}
+
+// room is how much fits into a cluster to which nothing was assigned that it does not report yet, and whose quotas do not matter.
+type room struct {
+	fit.Capacity
+
+	// quotas are those of its namespaces: in these it may be less.
+	quotas []clusterv1alpha1.NamespaceQuota
+}
+
+// capacities returns how much fits into each of the clusters that are left. They are asked about in their order.
+func (a *attempt) capacities() func(i int) fit.Capacity {
+	alone := func(i int) fit.Capacity {
+		c := a.clusters[i]
+		return a.capacity(c, a.in.Assumed[c.Name], a.in.Spec.Resource.Namespace)
+	}
+	if a.refused == nil {
+		return alone
+	}
+	key, err := json.Marshal(sizeOf(a.in.Spec))
+	if err != nil || !a.in.Memo.fits.again(string(key)) {
+		return alone
+	}
+	rooms := a.in.Memo.fits.get(string(key), a.in.Clusters, func(c *clusterv1alpha1.Cluster) room {
+		return room{a.capacity(c, fit.Assumed{}, ""), c.Status.NamespaceQuotas}
+	})
+	// Both lists are by name, and the clusters that are left are among all.
+	next := 0
+	return func(i int) fit.Capacity {
+		for a.in.Clusters[next] != a.clusters[i] {
+			next++
+		}
+		ofNamespace := func(q clusterv1alpha1.NamespaceQuota) bool { return q.Namespace == a.in.Spec.Resource.Namespace }
+		if slices.ContainsFunc(rooms[next].quotas, ofNamespace) {
+			return alone(i)
+		}
+		if len(a.in.Assumed) > 0 {
+			if _, ok := a.in.Assumed[a.clusters[i].Name]; ok {
+				return alone(i)
+			}
+		}
+		return rooms[next].Capacity
+	}
+}
+
+// size is what decides how much of an application fits into a cluster.
+type size struct {
+	Request    corev1.ResourceList      `json:"request,omitempty"`
+	Components []workv1alpha2.Component `json:"components,omitempty"`
+}
+
+func sizeOf(spec *workv1alpha2.ResourceBindingSpec) size {
+	s := size{Components: spec.Components}
+	if spec.ReplicaRequirements != nil {
+		s.Request = spec.ReplicaRequirements.ResourceRequest
+	}
+	return s
+}
+
+// search finds a cluster among those that are sorted by name.
+func search(clusters []*clusterv1alpha1.Cluster, name string) (int, bool) {
+	return slices.BinarySearchFunc(clusters, name, func(c *clusterv1alpha1.Cluster, name string) int { return strings.Compare(c.Name, name) })
+}
+
+// sortedClusters finds clusters by name.
+type sortedClusters []*clusterv1alpha1.Cluster
+
+// named returns the cluster of a name; nil if there is none.
+func (s sortedClusters) named(name string) *clusterv1alpha1.Cluster {
+	if i, found := search(s, name); found {
+		return s[i]
+	}
+	return nil
+}

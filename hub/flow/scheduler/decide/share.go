@@ -1,0 +1,96 @@
+package decide
+
+import (
+	"slices"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/division"
+	"fairlead.dev/hub/flow/scheduler/assign"
+)
+
+// wake leaves the candidates that have the application, if it was scaled to 0 there and all of
+// it fits into them again.
+func (a *attempt) wake(request assign.Request) {
+	if a.fresh || !assign.ByCapacity(a.strategy) || total(a.in.Spec.Clusters) > 0 || !slices.ContainsFunc(a.clusters, a.isTarget) {
+		return
+	}
+	keep := make([]bool, len(a.clusters))
+	var before []assign.Candidate
+	for i, c := range a.clusters {
+		if keep[i] = a.isTarget(c); keep[i] {
+			before = append(before, a.candidates[i])
+		}
+	}
+	if _, short := assign.Replicas(request, before); short != nil {
+		return
+	}
+	for i := range keep {
+		if !keep[i] {
+			a.verdicts[a.at[i]].Limit = "it was scaled to 0 elsewhere, and returns there"
+		}
+	}
+	a.retain(keep)
+}
+
+// assign shares the replicas among the candidates that are left.
+func (a *attempt) assign() ([]workv1alpha2.TargetCluster, *assign.Shortage) {
+	spec := a.in.Spec
+	request := assign.Request{
+		Strategy: a.strategy, Replicas: spec.Replicas, Fresh: a.fresh,
+		DescendingTies: division.DescendingTies(string(spec.Resource.UID)), Bounded: a.bounded(),
+	}
+	a.wake(request)
+	shares, short := assign.Replicas(request, a.candidates)
+	if short != nil {
+		return nil, short
+	}
+	components := componentsOf(spec)
+	targets := make([]workv1alpha2.TargetCluster, 0, len(shares))
+	for i, share := range shares {
+		v := &a.verdicts[a.at[i]]
+		if share == 0 && a.strategy != assign.Everywhere {
+			v.Limit = a.none(i)
+			continue
+		}
+		v.Target, v.Replicas = true, share
+		if assign.ByCapacity(a.strategy) && share-a.candidates[i].Assigned >= a.candidates[i].Available {
+			v.Limit = v.Capacity.Limit
+		}
+		if request.Bounded {
+			v.Limit = boundOf(&a.candidates[i], share)
+		}
+		targets = append(targets, workv1alpha2.TargetCluster{Name: v.Cluster, Replicas: share, Components: components})
+	}
+	return targets, nil
+}
+
+// none says why a candidate got nothing.
+func (a *attempt) none(i int) string {
+	c := &a.candidates[i]
+	switch {
+	case assign.ByCapacity(a.strategy) && c.Available == 0 && c.Assigned == 0:
+		return a.verdicts[a.at[i]].Capacity.Limit
+	case a.bounded() && c.Bounds.Max == 0:
+		return boundOf(c, 0)
+	case c.Tier > 0:
+		return "overflow: the clusters before it hold all"
+	case a.strategy == assign.Aggregated:
+		return "aggregated into fewer clusters"
+	case assign.ByCapacity(a.strategy) && !a.fresh && len(a.in.Spec.Clusters) > 0:
+		return "what runs elsewhere stays there"
+	default:
+		return "others weigh more"
+	}
+}
+
+// componentsOf returns what of the components goes to a cluster; nothing is divided.
+func componentsOf(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetComponent {
+	if !oneCluster(spec) {
+		return nil
+	}
+	out := make([]workv1alpha2.TargetComponent, len(spec.Components))
+	for i, c := range spec.Components {
+		out[i] = workv1alpha2.TargetComponent{Name: c.Name, Replicas: c.Replicas}
+	}
+	return out
+}

@@ -1,0 +1,156 @@
+package scheduler
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/quota"
+	"fairlead.dev/hub/flow/scheduler/hints"
+	"fairlead.dev/hub/flow/scheduler/reserve"
+	"fairlead.dev/test/filled"
+)
+
+// sizes are a quarter and the whole of what one hub is to carry.
+func sizes() []filled.Fleet {
+	return []filled.Fleet{{Clusters: 1250, Bindings: 12500}, {Clusters: 5000, Bindings: 50000}}
+}
+
+// full is a scheduler on a hub of some size.
+func full(b *testing.B, size filled.Fleet) *reconciler {
+	b.Helper()
+	hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, size.Objects()...)
+	r := &reconciler{
+		hubClient: hub.Client, hubReader: hub.Client, kind: kube.ResourceBindings(), events: func(kube.Event) {},
+		clock: clocktesting.NewFakePassiveClock(time.Now()), snapshot: &snapshot{}, ledger: reserve.New(), settle: DefaultSettle,
+		assumed: map[types.NamespacedName]placement{}, accounts: map[string]*quota.Account{}, waiting: map[types.NamespacedName]string{},
+		notPreferred: sets.Set[types.NamespacedName]{}, failbackSince: map[types.NamespacedName]time.Time{},
+	}
+	clusters, err := kube.Clusters(b.Context(), hub.Client)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range clusters {
+		r.keep(c)
+	}
+	return r
+}
+
+// counted is a queue that takes what is asked for, and counts it.
+type counted struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	n int
+}
+
+func (c *counted) Add(reconcile.Request)                     { c.n++ }
+func (c *counted) AddAfter(reconcile.Request, time.Duration) {}
+
+// BenchmarkClusterChanges is what it costs to find which bindings changes of clusters concern: of one that has more room, of
+// a quarter of all that are lost, and of the same when they are back.
+func BenchmarkClusterChanges(b *testing.B) {
+	for _, size := range sizes() {
+		r := full(b, size)
+		all := r.snapshot.Clusters()
+		changes := func(n int, change func(*clusterv1alpha1.Cluster)) []hints.Change {
+			out := make([]hints.Change, n)
+			for i := range out {
+				after := all[4*i].DeepCopy() // those of one region
+				change(after)
+				out[i] = hints.Of(all[4*i], after)
+			}
+			return out
+		}
+		lost := func(c *clusterv1alpha1.Cluster) {
+			c.Generation++
+			c.Spec.Taints = []corev1.Taint{{Key: "lost", Effect: corev1.TaintEffectNoSchedule}}
+		}
+		back := changes(size.Clusters/4, lost)
+		for i := range back {
+			back[i] = hints.Of(back[i].After, back[i].Before)
+		}
+		for _, tt := range []struct {
+			name    string
+			changes []hints.Change
+		}{
+			{"roomier", changes(1, func(c *clusterv1alpha1.Cluster) {
+				c.Status.ResourceSummary.Allocatable[corev1.ResourceCPU] = resource.MustParse("64")
+			})},
+			{"lost", changes(size.Clusters/4, lost)},
+			{"back", back},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", tt.name, size.Bindings), func(b *testing.B) {
+				q := &counted{}
+				b.ReportAllocs()
+				cpu := filled.ReportCPU(b)
+				for b.Loop() {
+					for _, c := range tt.changes {
+						r.wake(c, q)
+					}
+					if err := r.wakeConcerned(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				cpu()
+				b.ReportMetric(float64(q.n)/float64(b.N), "bindings/op")
+			})
+		}
+	}
+}
+
+// BenchmarkDecisions is what the decision on a binding costs: on one that stays, and on one whose policy was edited.
+func BenchmarkDecisions(b *testing.B) {
+	for _, size := range sizes() {
+		r := full(b, size)
+		for _, edited := range []bool{false, true} {
+			b.Run(fmt.Sprintf("edited=%t/%d", edited, size.Clusters), func(b *testing.B) {
+				i := 0
+				b.ReportAllocs()
+				cpu := filled.ReportCPU(b)
+				for b.Loop() {
+					binding := size.Binding(i % size.Bindings)
+					if i++; edited {
+						binding.Spec.Placement.ClusterTolerations[0].Key = "another"
+					}
+					if _, _, err := r.decide(b.Context(), binding); err != nil {
+						b.Fatal(err)
+					}
+				}
+				cpu()
+			})
+		}
+	}
+}
+
+// BenchmarkOthersAsk is what it costs the failover stage to ask whether there is another place for a binding whose region is lost.
+func BenchmarkOthersAsk(b *testing.B) {
+	for _, size := range sizes() {
+		r := full(b, size)
+		s := &Scheduler{namespaced: r}
+		b.Run(strconv.Itoa(size.Clusters), func(b *testing.B) {
+			i := 0
+			b.ReportAllocs()
+			cpu := filled.ReportCPU(b)
+			for b.Loop() {
+				n := i % size.Bindings
+				i++
+				if _, err := s.CouldPlaceWithout(b.Context(), size.Binding(n), []string{size.ClusterOf(n)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			cpu()
+		})
+	}
+}
