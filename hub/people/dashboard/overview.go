@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
-	"strings"
 	"time"
 
 	"fairlead.dev/hub/people/auth"
@@ -43,35 +42,6 @@ type stateCount struct {
 	State string
 	Count int
 	To    string
-}
-
-// overviewTrouble is what is wrong, the worst first.
-type overviewTrouble struct {
-	Applications []*applications.Application
-	MoreApps     int
-	Reasons      []reason
-	Clusters     []clusters.Cluster
-	MoreClusters int
-	// Idle are policies that have nothing.
-	Idle     []applications.PolicyKey
-	MoreIdle int
-	// Well says that nothing of that is there. Hidden is what is not seen, of which nobody
-	// can say that it is well.
-	Well   bool
-	Hidden []string
-	// Nothing says that there is nothing on the hub yet.
-	Nothing bool
-	// MayJoin says that the person may let clusters join.
-	MayJoin bool
-}
-
-// reason is why several applications are in trouble.
-type reason struct {
-	Text     string
-	State    applications.State
-	Count    int
-	Clusters int
-	Example  *applications.Application
 }
 
 func (s *Server) overview(ctx context.Context, v *visit) (*page, error) {
@@ -187,131 +157,4 @@ func statesOf(apps []*applications.Application) map[applications.State]int {
 		of[a.State]++
 	}
 	return of
-}
-
-// trouble gathers what an operator should look at.
-func (s *Server) trouble(ctx context.Context, v *visit, visible auth.Visibility, apps []*applications.Application, fleet []clusters.Cluster) (overviewTrouble, error) {
-	var t overviewTrouble
-	var bad []*applications.Application
-	for _, a := range apps {
-		switch a.State {
-		case applications.Failing, applications.Unscheduled, applications.Unhealthy, applications.Stale:
-			bad = append(bad, a)
-		default:
-		}
-	}
-	slices.SortStableFunc(bad, func(a, b *applications.Application) int { return applications.Worse(*a, *b) })
-	t.Applications, t.MoreApps = head(bad)
-	t.Reasons = reasons(bad)
-	var ill []clusters.Cluster
-	for i := range fleet {
-		if c := fleet[i]; c.State != clusters.Ready && c.State != clusters.Cordoned || len(c.Remarks) > 0 {
-			ill = append(ill, c)
-		}
-	}
-	slices.SortStableFunc(ill, clusters.Worse)
-	t.Clusters, t.MoreClusters = head(ill)
-	policies := s.seenPolicies(visible, apps)
-	var idle []applications.PolicyKey
-	for _, p := range policies {
-		if p.Has == 0 {
-			idle = append(idle, p.PolicyKey)
-		}
-	}
-	t.Idle, t.MoreIdle = head(idle)
-	t.Hidden = s.hidden(visible)
-	t.Nothing = len(apps)+len(fleet)+len(policies)+len(t.Hidden) == 0
-	t.Well = len(bad)+len(ill)+len(idle) == 0
-	var err error
-	t.MayJoin, err = v.user.May(ctx, makesTokens())
-	return t, err
-}
-
-// hidden says what the overview does not show.
-func (s *Server) hidden(visible auth.Visibility) []string {
-	var out []string
-	if !visible.Clusters {
-		out = append(out, "clusters")
-	}
-	if !visible.Leases {
-		out = append(out, "heartbeats of agents")
-	}
-	if !visible.AllApplications() || s.Namespace != "" {
-		out = append(out, "applications of every namespace")
-	}
-	if !visible.AllPolicies() || s.Namespace != "" {
-		out = append(out, "policies of every namespace")
-	}
-	return out
-}
-
-func head[T any](all []T) ([]T, int) {
-	if len(all) <= overviewRows {
-		return all, 0
-	}
-	return all[:overviewRows], len(all) - overviewRows
-}
-
-// reasons sums up why applications are in trouble, the most frequent first. What differs
-// only in the names of the cluster and the application is one reason.
-func reasons(bad []*applications.Application) []reason {
-	type key struct {
-		text  string
-		state applications.State
-	}
-	at := map[key]*reason{}
-	for _, a := range bad {
-		told := map[key]bool{}
-		for i := range a.Places {
-			p := &a.Places[i]
-			if p.State != applications.Failing && p.State != applications.Unhealthy && p.State != applications.Stale {
-				continue
-			}
-			k := key{general(p, a), p.State}
-			r := at[k]
-			if r == nil {
-				r = &reason{Text: k.text, State: p.State, Example: a}
-				at[k] = r
-			}
-			r.Clusters++
-			if !told[k] {
-				told[k] = true
-				r.Count++
-			}
-		}
-		if a.State == applications.Unscheduled {
-			k := key{strings.ReplaceAll(a.Why, a.Name, "…"), a.State}
-			if at[k] == nil {
-				at[k] = &reason{Text: k.text, State: a.State, Example: a}
-			}
-			at[k].Count++
-		}
-	}
-	out := make([]reason, 0, len(at))
-	for _, r := range at {
-		out = append(out, *r)
-	}
-	order := applications.States()
-	slices.SortFunc(out, func(a, b reason) int {
-		if a.Count != b.Count {
-			return b.Count - a.Count
-		}
-		if a.State != b.State {
-			return slices.Index(order, a.State) - slices.Index(order, b.State)
-		}
-		return strings.Compare(a.Text, b.Text)
-	})
-	return out[:min(len(out), overviewRows)]
-}
-
-// general returns why an application is in trouble in a cluster, without their names.
-func general(p *applications.Place, a *applications.Application) string {
-	if p.State == applications.Stale {
-		return "Cluster " + p.Cluster + " is not heard from."
-	}
-	text := p.Why
-	if len(a.Name) > 3 { //nolint:mnd // shorter ones are parts of words
-		text = strings.ReplaceAll(text, a.Name, "…")
-	}
-	return strings.ReplaceAll(text, p.Cluster, "…")
 }

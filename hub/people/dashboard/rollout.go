@@ -33,9 +33,9 @@ type rolloutFacts struct {
 // waveRow is a wave with its bar.
 type waveRow struct {
 	rollouts.Wave
-	Going  bool
-	Said   string
-	Shares template.HTML
+	Going    bool
+	Progress string
+	Shares   template.HTML
 }
 
 // rolloutClusters are the targets of a rollout.
@@ -89,7 +89,7 @@ func (s *Server) rollout(ctx context.Context, v *visit) (*page, error) {
 	}
 	facts := rolloutFacts{Rollout: r, App: one.App}
 	for _, w := range r.Waves {
-		facts.Waves = append(facts.Waves, waveRow{Wave: w, Going: w.Name == r.Wave, Said: w.Said(v.now), Shares: sharesOf(w, "wave "+w.Name)})
+		facts.Waves = append(facts.Waves, waveRow{Wave: w, Going: w.Name == r.Wave, Progress: w.Progress(v.now), Shares: sharesOf(w, "wave "+w.Name)})
 	}
 	if may {
 		facts.Actions = rolloutActions(&r, one.Object.RolloutStatus(), approves)

@@ -228,7 +228,7 @@ func (s *Server) askRetry(ctx context.Context, v *visit) (*question, error) {
 	}
 	for _, g := range rollouts.Of(one.Object, one.App.Template, v.now).Groups {
 		if g.State == fairleadv1alpha1.ClusterFailed {
-			q.Points = append(q.Points, g.Said(mostPoints))
+			q.Points = append(q.Points, g.Names(mostPoints))
 		}
 	}
 	return q, nil

@@ -27,6 +27,8 @@ const (
 	// maxPods is how many pods are read of one cluster, pageSize how many with one request.
 	maxPods  = 5000
 	pageSize = 500
+	// maxPages is for a member whose pages are smaller than that.
+	maxPages = 2 * maxPods / pageSize
 )
 
 // Application is a workload, as its clusters have it.
@@ -185,9 +187,14 @@ func (s *search) listPods(ctx context.Context) error {
 	if s.selector != "" {
 		query.Set("labelSelector", s.selector)
 	}
-	for {
+	left := s.most
+	for range maxPages {
 		var list corev1.PodList
-		if err := s.get(ctx, s.url(s.listPath(podsResource), query), asJSON, &list); err != nil {
+		err := s.getWithin(ctx, s.url(s.listPath(podsResource), query), asJSON, &list, &left)
+		if errors.Is(err, errTooLarge) && len(s.pods) > 0 {
+			break
+		}
+		if err != nil {
 			return err
 		}
 		s.pods, s.version = append(s.pods, list.Items...), list.ResourceVersion
@@ -195,11 +202,12 @@ func (s *search) listPods(ctx context.Context) error {
 			return nil
 		}
 		if len(s.pods) >= maxPods || len(list.Items) == 0 {
-			s.more = true
-			return nil
+			break
 		}
 		query.Set("continue", list.Continue)
 	}
+	s.more = true
+	return nil
 }
 
 // between are the kinds of Kubernetes that control pods for others.
@@ -214,6 +222,7 @@ var between = map[schema.GroupKind]schema.GroupVersionResource{ //nolint:gocheck
 
 // climb reads what is between the pods and the application.
 func (s *search) climb(ctx context.Context) error {
+	left := s.most
 	asked := map[schema.GroupKind]bool{}
 	for {
 		found := false
@@ -223,7 +232,7 @@ func (s *search) climb(ctx context.Context) error {
 				continue
 			}
 			asked[kind], found = true, true
-			if err := s.addAll(ctx, resource); err != nil {
+			if err := s.addAll(ctx, resource, &left); err != nil {
 				return err
 			}
 		}
@@ -233,21 +242,25 @@ func (s *search) climb(ctx context.Context) error {
 	}
 }
 
-// addAll reads what controls the objects of a kind. Those of a Deployment have the labels that it selects by.
-func (s *search) addAll(ctx context.Context, resource schema.GroupVersionResource) error {
+// addAll reads what controls the objects of a kind, as far as bytes are left for that. Those of a Deployment have the labels that it
+// selects by.
+func (s *search) addAll(ctx context.Context, resource schema.GroupVersionResource, left *int64) error {
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	if s.app.Kind == "Deployment" && s.selector != "" {
 		query.Set("labelSelector", s.selector)
 	}
-	for read := 0; read < maxPods; {
+	for range maxPages {
 		var list metav1.PartialObjectMetadataList
-		if err := s.get(ctx, s.url(s.listPath(resource), query), asMetadata, &list); err != nil {
+		err := s.getWithin(ctx, s.url(s.listPath(resource), query), asMetadata, &list, left)
+		if errors.Is(err, errTooLarge) {
+			break
+		}
+		if err != nil {
 			return err
 		}
 		for i := range list.Items {
 			s.tree.Add(&list.Items[i])
 		}
-		read += len(list.Items)
 		if list.Continue == "" || len(list.Items) == 0 {
 			return nil
 		}

@@ -52,7 +52,7 @@ func stateOf(cluster string, line *Line, err error) LineState {
 	}
 	switch {
 	case line.Up && line.Operators == OperatorsOff:
-		out.Remark = "the owner of " + cluster + " lets no operators in; there, `agent join --operators` does"
+		out.Remark = "the owner of " + cluster + " lets no operators in; there, `agent operators group:NAME` does"
 	case line.Up:
 	case line.Goodbye:
 		out.Remark = "the agent has closed it, as when that is stopped or upgraded"

@@ -24,7 +24,7 @@ func TestHowALineIs(t *testing.T) {
 		remark string
 	}{
 		"up":                           {line: &Line{Up: true, Since: since, Operators: "read"}, want: LineState{Known: true, Up: true, At: opened, Operators: "read"}},
-		"up, and nobody is let in":     {line: &Line{Up: true, Since: since, Operators: OperatorsOff}, want: LineState{Known: true, Up: true, At: opened, Operators: OperatorsOff}, remark: "agent join --operators"},
+		"up, and nobody is let in":     {line: &Line{Up: true, Since: since, Operators: OperatorsOff}, want: LineState{Known: true, Up: true, At: opened, Operators: OperatorsOff}, remark: "agent operators group:NAME"},
 		"lost":                         {line: &Line{Since: since, Lost: lost, Operators: "read"}, want: LineState{Known: true, At: ended, Operators: "read"}, remark: "look whether that runs"},
 		"closed":                       {line: &Line{Since: since, Lost: lost, Goodbye: true}, want: LineState{Known: true, At: ended}, remark: "stopped or upgraded"},
 		"lost at a time nobody wrote":  {line: &Line{}, want: LineState{Known: true}, remark: "look whether that runs"},

@@ -25,7 +25,7 @@ import (
 const (
 	// askTimeout is how long one answer may take. The hub gives up on a member earlier, and says so.
 	askTimeout = 20 * time.Second
-	// maxAnswer bounds an answer, and maxRefusal what is read of one that is an error.
+	// maxAnswer bounds an answer, or all pages of one together, and maxRefusal what is read of one that is an error.
 	maxAnswer  = 64 << 20
 	maxRefusal = 64 << 10
 )
@@ -35,6 +35,7 @@ type Members struct {
 	config *rest.Config
 	base   *url.URL
 	http   *http.Client
+	most   int64 // maxAnswer, but in tests
 }
 
 // NewMembers returns the way into the clusters of a hub, by the person's own way to the hub.
@@ -51,7 +52,7 @@ func NewMembers(hub *rest.Config) (*Members, error) {
 	}
 	// A member that answers with an address elsewhere sends nobody there.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Members{config: hub, base: base, http: client}, nil
+	return &Members{config: hub, base: base, http: client, most: maxAnswer}, nil
 }
 
 // Server is the address of the API of a cluster, given that of its hub.
@@ -120,6 +121,12 @@ var errTooLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
 
 // get reads one answer into a value.
 func (m *Members) get(ctx context.Context, at *url.URL, accept string, into any) error {
+	left := m.most
+	return m.getWithin(ctx, at, accept, into, &left)
+}
+
+// getWithin reads one answer of as many bytes as are left into a value, and takes those off.
+func (m *Members) getWithin(ctx context.Context, at *url.URL, accept string, into any, left *int64) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	body, err := m.open(ctx, at, accept)
@@ -127,8 +134,9 @@ func (m *Members) get(ctx context.Context, at *url.URL, accept string, into any)
 		return err
 	}
 	defer func() { _ = body.Close() }() // it was read
-	bound := &io.LimitedReader{R: body, N: maxAnswer}
+	bound := &io.LimitedReader{R: body, N: *left}
 	err = json.NewDecoder(jsondepth.Limit(bound, jsondepth.MaxAnswer)).Decode(into)
+	*left = bound.N
 	switch {
 	case bound.N <= 0:
 		return errTooLarge

@@ -14,6 +14,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/prune"
 	"fairlead.dev/hub/people/migrate/conversion"
@@ -239,8 +240,8 @@ func (c *converter) binding(d conversion.Document, find finder) {
 		}
 		clusters = append(clusters, of)
 	}
-	divided := b.Spec.Placement.ReplicaScheduling != nil && b.Spec.Placement.ReplicaScheduling.ReplicaSchedulingType != "Duplicated" && b.Spec.Replicas > 0
-	if divided && len(left) > 0 && len(clusters) > 0 {
+	// Of a workload that is scaled to 0 there is no share to lose.
+	if bindings.Divided(&b.Spec) && b.Spec.Replicas > 0 && len(left) > 0 && len(clusters) > 0 {
 		withhold()
 		find(true, "spec.clusters", "its replicas are divided with %s, which does not come along; name all of its clusters with --cluster", strings.Join(left, ", "))
 		return

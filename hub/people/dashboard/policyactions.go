@@ -1,0 +1,69 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/people/view/applications"
+)
+
+// askSuspend asks whether what a policy has is to be delivered no more, or again.
+func (s *Server) askSuspend(stop bool) func(ctx context.Context, v *visit) (*question, error) {
+	return func(ctx context.Context, v *visit) (*question, error) {
+		p, err := s.readPolicy(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		name := applications.KeyOf(p)
+		if err := v.user.Must(ctx, changesPolicy(name)); err != nil {
+			return nil, err
+		}
+		if !stop {
+			return &question{
+				Title: "Resume " + name.Name + "?", Button: "Resume", Back: policyPath(name),
+				Text: "What this policy has is delivered again: every change since then is sent to the clusters at once.",
+			}, nil
+		}
+		return &question{
+			Title: "Suspend " + name.Name + "?", Button: "Suspend", Back: policyPath(name), Danger: true,
+			Text:   "What this policy has is not delivered any more until you resume it: the copies in the clusters stay as they are.",
+			Points: []string{"Deletions still take effect.", "Changes are kept on the hub and go out with the resumption."},
+		}, nil
+	}
+}
+
+func (s *Server) doSuspend(stop bool) func(ctx context.Context, v *visit) (string, string, error) {
+	return func(ctx context.Context, v *visit) (string, string, error) {
+		p, err := s.readPolicy(ctx, v)
+		if err != nil {
+			return "", "", err
+		}
+		edit, err := kube.Begin(p)
+		if err != nil {
+			return "", "", err
+		}
+		spec := p.PropagationSpec()
+		said := "is suspended: nothing is delivered until you resume it."
+		if stop {
+			if spec.Suspension == nil {
+				spec.Suspension = &policyv1alpha1.Suspension{}
+			}
+			spec.Suspension.Dispatching = new(true)
+		} else {
+			said = "is resumed."
+			if spec.Suspension != nil {
+				spec.Suspension.Dispatching = nil
+				if spec.Suspension.DispatchingOnClusters == nil {
+					spec.Suspension = nil
+				}
+			}
+		}
+		if _, err := edit.Commit(ctx, v.user.Hub, contract.FieldManagerDashboard); err != nil {
+			return "", "", fmt.Errorf("changing policy %q: %w", p.GetName(), err)
+		}
+		return "Policy " + p.GetName() + " " + said, policyPath(applications.KeyOf(p)), nil
+	}
+}
