@@ -184,7 +184,8 @@ vulnerabilities = @out=$$(cd $(1) && $(GOVULNCHECK) ./... 2>&1) && status=0 || s
 # What is tested was vetted before: see verify-vet. Half of linking a test is what only debuggers read.
 gotest = go test -vet=off -ldflags '-s -w'
 # A quarter of an API server's processor time is the search for garbage. There are dozens of them, each for a minute, and
-# there is memory: they look for it more rarely, as does all that is started with them.
+# there is memory: they look for it more rarely, as does all that is started with them. Stories that are told in
+# many ways spend as much on it, hence unit tests do likewise.
 flowtest = GOGC=400 FAIRLEAD_CHAOS_SEED=$(CHAOS_SEED) $(gotest) -parallel $(FLOW_TESTS)
 # Packages with tests: those that start built programs, of the others those that start API servers (the slowest, those in
 # test/, first), and those that start neither.
@@ -224,7 +225,7 @@ test-embedded: ## The module of the embedded API: etcd, kube-apiserver and what 
 .PHONY: test-unit
 test-unit: ## The packages that need no API server, in under half a minute
 	$(call say,unit tests)
-	@$(gotest) -timeout 5m $$($(unit_packages)) | $(slowest)
+	@GOGC=400 $(gotest) -timeout 5m $$($(unit_packages)) | $(slowest)
 
 .PHONY: rollout-fuzz
 rollout-fuzz: ## Ten thousand made-up stories of staged rollouts, in some minutes; SEED=1 is the seed of the first

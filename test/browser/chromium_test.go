@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,25 +17,18 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/process"
 	"fairlead.dev/test/showcase"
 )
 
-// chromium returns the browser of this machine. Without one the test is skipped, or fails if
-// it must not be.
+// chromium returns the browser of this machine.
 func chromium(tb testing.TB) string {
 	tb.Helper()
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); name != "" && err == nil {
-			return path
-		}
+	if named := os.Getenv("CHROMIUM"); named != "" {
+		return named
 	}
-	const missing = "there is no chromium on this machine, nor does $CHROMIUM name one: apt-get install chromium"
-	if os.Getenv("FAIRLEAD_NEED_CHROMIUM") != "" {
-		tb.Fatal(missing)
-	}
-	tb.Skip("SKIPPED: " + missing)
-	return ""
+	return cluster.Tool(tb, "chromium", "chromium-browser", "google-chrome")
 }
 
 // browser is a window in which nobody has signed in.

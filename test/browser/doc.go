@@ -4,5 +4,5 @@
 //
 // It needs the program chromium (or chromium-browser, google-chrome, or what $CHROMIUM
 // names). Where there is none, the tests say that they were skipped, and fail if
-// $FAIRLEAD_NEED_CHROMIUM is set, as the whole check sets it. Screenshots are in _artifacts.
+// $FAIRLEAD_NEED_TOOLS names it, as the whole check has it. Screenshots are in _artifacts.
 package browser

@@ -73,17 +73,23 @@ func shared(t *testing.T) *system {
 	t.Helper()
 	all.Lock()
 	defer all.Unlock()
-	return all.get(t, "", cluster.Options{Name: "edge-1", Nodes: 2}, cluster.Options{Name: "edge-2", Nodes: 2})
+	return all.get(t, "", cluster.Options{Profile: cluster.Member, Name: "edge-1", Nodes: 2}, cluster.Options{Profile: cluster.Member, Name: "edge-2", Nodes: 2})
 }
 
 // alone returns a system with three members, shop-1 to shop-3, that no other test uses before this
-// one ends: it may stop parts, and has to start them again, and what pods fit is for it to say.
+// one ends: it may stop parts, and has to start them again. In shop-1 and shop-2 run pods.
 func alone(t *testing.T) *system {
 	t.Helper()
 	stopped.Lock()
 	t.Cleanup(stopped.Unlock)
-	return stopped.get(t, "-alone", cluster.Options{Name: "shop-1"}, cluster.Options{Name: "shop-2"}, cluster.Options{Name: "shop-3"})
+	return stopped.get(t, "-alone", oneNode(), cluster.Options{Profile: cluster.Member, Name: "shop-2"}, noNodes())
 }
+
+// oneNode is shop-1. Tests that need no hub use it as well, in namespaces that no hub knows.
+func oneNode() cluster.Options { return cluster.Options{Profile: cluster.Member, Name: "shop-1"} }
+
+// noNodes is shop-3, which stores objects and has no controllers that write their statuses; others use it likewise.
+func noNodes() cluster.Options { return cluster.Options{Profile: cluster.Hub, Name: "shop-3"} }
 
 // get starts a system of these members if there is none yet. Their options, and the suffix of the
 // hub's name, are those of no other system, or they would be of both.
@@ -94,7 +100,6 @@ func (k *kept) get(t *testing.T, suffix string, members ...cluster.Options) *sys
 	}
 	s := &system{hub: cluster.Shared(t, cluster.Options{Profile: cluster.Hub, Name: hubName + suffix})}
 	for _, m := range members {
-		m.Profile = cluster.Member
 		s.members = append(s.members, cluster.Shared(t, m))
 	}
 	// It outlives the test that happens to come first.

@@ -2,7 +2,6 @@ package book
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -120,9 +119,7 @@ func TestTheBookWorksAsItIsWritten(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		ran := t.Run(page, func(t *testing.T) {
 			for _, program := range needs()[page] {
-				if _, err := exec.LookPath(program); err != nil {
-					t.Skipf("the page needs %s, which is not on this machine", program)
-				}
+				cluster.Tool(t, program)
 			}
 			m.run(t, page, blocks)
 			if look := after[page]; look != nil {

@@ -24,7 +24,7 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-var shared = fleettest.Of(fleet.Options{Clusters: 3, Nodes: 1})
+var shared = fleettest.Of(fleet.Options{Clusters: 3, APIOnly: true})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 

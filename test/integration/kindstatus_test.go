@@ -1,4 +1,4 @@
-package kinds_test
+package integration
 
 import (
 	"testing"
@@ -13,8 +13,6 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-func TestMain(m *testing.M) { cluster.Main(m) }
-
 func item(name, status string) workv1alpha2.AggregatedStatusItem {
 	out := workv1alpha2.AggregatedStatusItem{ClusterName: name}
 	if status != "" {
@@ -23,7 +21,8 @@ func item(name, status string) workv1alpha2.AggregatedStatusItem {
 	return out
 }
 
-// TestTheAPIServerTakesWhatIsAggregated writes the status of each kind to a real API
+// TestTheAPIServerTakesWhatIsAggregated holds the native interpreter to what a real control plane takes: its rules are pure and
+// tested beside their code, but only an API server knows which statuses it refuses. It writes the status of each kind to a real API
 // server and holds that it is taken, in steps as clusters report, and that what is read
 // back is not to be written again.
 func TestTheAPIServerTakesWhatIsAggregated(t *testing.T) {
@@ -83,9 +82,9 @@ func TestTheAPIServerTakesWhatIsAggregated(t *testing.T) {
 			{item("a", `{"currentReplicas":1,"desiredReplicas":2}`)}, {},
 		}},
 	}
-	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	hubClient := hub.Client(t)
-	namespace := hub.Namespace(t)
+	api := cluster.Shared(t, noNodes())
+	apiClient := api.Client(t)
+	namespace := api.Namespace(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,11 +94,11 @@ func TestTheAPIServerTakesWhatIsAggregated(t *testing.T) {
 			g.Expect(obj.UnmarshalJSON([]byte(tt.template))).To(Succeed())
 			obj.SetGenerateName("x-")
 			obj.SetNamespace(namespace)
-			g.Expect(hubClient.Create(ctx, obj)).To(Succeed())
+			g.Expect(apiClient.Create(ctx, obj)).To(Succeed())
 			for i, items := range tt.steps {
 				out, err := native.New().AggregateStatus(t.Context(), obj, items)
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(hubClient.Status().Update(ctx, out)).To(Succeed(), "step %d: %v", i, out.Object["status"])
+				g.Expect(apiClient.Status().Update(ctx, out)).To(Succeed(), "step %d: %v", i, out.Object["status"])
 				settled, err := native.New().AggregateStatus(t.Context(), out, items)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(settled.Object).To(BeComparableTo(out.Object), "step %d: what is read back is not to be written again", i)

@@ -1,4 +1,4 @@
-package kinds_test
+package integration
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func TestHealthOfWhatControllersReport(t *testing.T) {
 		"ConfigMap":     {object: `{"apiVersion":"v1","kind":"ConfigMap"}`, want: healthy},
 		"NetworkPolicy": {object: `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","spec":{"podSelector":{}}}`, want: healthy},
 	}
-	member := cluster.Shared(t, cluster.Options{Profile: cluster.Member})
+	member := cluster.Shared(t, oneNode())
 	memberClient := member.Client(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

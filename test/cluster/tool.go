@@ -1,0 +1,32 @@
+package cluster
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// NeedTools names the environment variable with the tools, spaces between, for want of which no test may be skipped. The whole check
+// sets it to those that it installs: a test that is skipped there would never run anywhere.
+const NeedTools = "FAIRLEAD_NEED_TOOLS"
+
+// Tool returns the path of a program that a test needs and that a machine may lack: a name, or others under which it comes. Where it
+// is missing the test is skipped, or fails if NeedTools names it.
+func Tool(tb testing.TB, name string, others ...string) string {
+	tb.Helper()
+	for _, candidate := range append([]string{name}, others...) {
+		if candidate == "" {
+			continue
+		}
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path
+		}
+	}
+	if slices.Contains(strings.Fields(os.Getenv(NeedTools)), name) {
+		tb.Fatalf("there is no %s on this machine, and $%s says that nothing is skipped for that: install it", name, NeedTools)
+	}
+	tb.Skipf("SKIPPED: there is no %s on this machine, which this test needs", name)
+	return ""
+}
