@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	"fairlead.dev/test/fleet"
+)
+
+// region loses a quarter of the clusters, and has them back.
+func (s *system) region(ctx context.Context, at size, tell put) error {
+	taint := &policyv1alpha1.ClusterTaintPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "lost"},
+		Spec: policyv1alpha1.ClusterTaintPolicySpec{
+			AddOnConditions: []policyv1alpha1.MatchCondition{{
+				ConditionType: clusterv1alpha1.ClusterReady, Operator: policyv1alpha1.MatchConditionNotIn, StatusValues: []metav1.ConditionStatus{metav1.ConditionTrue},
+			}},
+			RemoveOnConditions: []policyv1alpha1.MatchCondition{{
+				ConditionType: clusterv1alpha1.ClusterReady, Operator: policyv1alpha1.MatchConditionIn, StatusValues: []metav1.ConditionStatus{metav1.ConditionTrue},
+			}},
+			Taints: []policyv1alpha1.ClusterTaint{{Key: "bench.example.com/lost", Effect: corev1.TaintEffectNoExecute}},
+		},
+	}
+	if err := client.IgnoreAlreadyExists(s.hubClient.Create(ctx, taint)); err != nil {
+		return fmt.Errorf("making a ClusterTaintPolicy: %w", err)
+	}
+	var lost []string
+	for i := 0; i < at.agents; i += regions {
+		lost = append(lost, clusterName(i))
+	}
+	if _, err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	for _, turn := range []struct {
+		what string
+		do   func() error
+		want metav1.ConditionStatus
+	}{
+		{"lost", func() error { s.agents.Silence(lost...); return nil }, metav1.ConditionUnknown},
+		{"back", func() error { return s.agents.Return(lost...) }, metav1.ConditionTrue},
+	} {
+		before, err := s.now(ctx)
+		if err != nil {
+			return err
+		}
+		if err := turn.do(); err != nil {
+			return err
+		}
+		if err := s.awaitReady(ctx, lost, turn.want); err != nil {
+			return err
+		}
+		seen := time.Now()
+		after, err := s.awaitQuiet(ctx)
+		if err != nil {
+			return err
+		}
+		u := since(before, after)
+		tell(turn.what+": until all of its clusters are "+string(turn.want), seen.Sub(before.at).Seconds(), "s")
+		tell(turn.what+": until it is quiet", u.seconds, "s")
+		tell(turn.what+": hub CPU", u.cpu[hubProcess], "s")
+		tell(turn.what+": API server CPU", u.cpu[apiProcess], "s")
+		tell(turn.what+": writes for each of its clusters", u.writes()/float64(len(lost)), "")
+	}
+	return nil
+}
+
+// awaitReady returns when clusters have a condition Ready of some status.
+func (s *system) awaitReady(ctx context.Context, names []string, want metav1.ConditionStatus) error {
+	for began := time.Now(); ; {
+		var list clusterv1alpha1.ClusterList
+		if err := s.hubClient.List(ctx, &list); err != nil {
+			return fmt.Errorf("listing clusters: %w", err)
+		}
+		ready := map[string]metav1.ConditionStatus{}
+		for i := range list.Items {
+			if c := meta.FindStatusCondition(list.Items[i].Status.Conditions, clusterv1alpha1.ClusterReady); c != nil {
+				ready[list.Items[i].Name] = c.Status
+			}
+		}
+		if !slices.ContainsFunc(names, func(name string) bool { return ready[name] != want }) {
+			return nil
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("not all clusters are Ready=%s after %s", want, patience)
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// starts counts how often the hub has said that its stages run.
+func (s *system) starts() (int, error) {
+	said, err := os.ReadFile(s.fleet.Log(fleet.HubName))
+	if err != nil {
+		return 0, fmt.Errorf("reading what the hub says: %w", err)
+	}
+	return bytes.Count(said, []byte("Hub is ready")), nil
+}
+
+// awaitStart returns when the hub has said once more that its stages run.
+func (s *system) awaitStart(ctx context.Context, before int) error {
+	for began := time.Now(); ; {
+		now, err := s.starts()
+		if err != nil || now > before {
+			return err
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("the stages of the hub do not run after %s", patience)
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// restart kills the hub with its API, and starts both.
+func (s *system) restart(ctx context.Context, at size, tell put) error {
+	starts, err := s.starts()
+	if err != nil {
+		return err
+	}
+	if err := s.fleet.Kill(ctx, fleet.HubName); err != nil {
+		return err
+	}
+	began, traffic := time.Now(), s.agents.Traffic()
+	if err := s.fleet.StartHub(ctx); err != nil {
+		return err
+	}
+	up := time.Now()
+	// The API answers long before the hub works: what is quiet until then says nothing.
+	if err := s.awaitStart(ctx, starts); err != nil {
+		return err
+	}
+	works := time.Now()
+	if s.lines {
+		if err := s.agents.AwaitLines(ctx); err != nil {
+			return err
+		}
+	}
+	var all []string
+	for i := range at.agents {
+		all = append(all, clusterName(i))
+	}
+	if err := s.awaitReady(ctx, all, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	ready := time.Now()
+	steady, err := s.awaitQuiet(ctx)
+	if err != nil {
+		return err
+	}
+	// All that they count began with them.
+	u := since(moment{at: began, traffic: traffic}, steady)
+	tell("until the API answers", up.Sub(began).Seconds(), "s")
+	tell("until the hub works", works.Sub(began).Seconds(), "s")
+	tell("until all agents are seen and Ready", ready.Sub(began).Seconds(), "s")
+	tell("until it is steady", u.seconds, "s")
+	tell("hub CPU", u.cpu[hubProcess], "s")
+	tell("API server CPU", u.cpu[apiProcess], "s")
+	tell("hub reads", u.hubRead/1e6, "MB")
+	var writes, reads float64
+	for key, n := range u.requests {
+		switch {
+		case !concernsApplications(key):
+		case isWrite(key):
+			writes += n
+			tell(key, n, "")
+		case key == "GET deployments":
+			reads += n
+		}
+	}
+	tell("writes about applications", writes, "")
+	tell("templates read", reads, "")
+	tell("agents turned away (429)", u.agentsWereTurnedOff, "")
+	return nil
+}
