@@ -80,6 +80,18 @@ func Assigned(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
 }
 
+// Requirers names the bindings whose workloads need the object of a binding.
+func Requirers(needed workv1alpha2.Binding) []types.NamespacedName {
+	var out []types.NamespacedName
+	for _, s := range needed.BindingSpec().RequiredBy {
+		if s.Name == "" {
+			continue // all that is in a namespace
+		}
+		out = append(out, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+	}
+	return out
+}
+
 // Needs says whether the workload of a binding needs an object by what its template says now. What
 // it needs by labels is taken to be any of the kind, and if nothing is noted it may be anything.
 func Needs(b workv1alpha2.Binding, obj *workv1alpha2.ObjectReference) bool {

@@ -8,12 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 )
 
@@ -24,6 +26,8 @@ const (
 	WorksByBinding = "binding-permanent-id"
 	// bindingsByCluster has bindings by every cluster that they name: see BindingKind.Naming.
 	bindingsByCluster = "clusters"
+	// bindingsByRequirer has bindings by every binding whose workload needs their object: see BindingKind.NeededBy.
+	bindingsByRequirer = "required-by"
 	// bindingsByWait has bindings by the reason why they are not placed: see BindingKind.Waiting.
 	bindingsByWait = "waits"
 	// anyReason stands there for whatever reason.
@@ -45,6 +49,9 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []BindingKind{ResourceBindings(), ClusterResourceBindings()} {
 		if err := indexer.IndexField(ctx, kind.New(), bindingsByCluster, clustersNamed); err != nil {
 			return fmt.Errorf("indexing %ss by cluster: %w", kind.Kind, err)
+		}
+		if err := indexer.IndexField(ctx, kind.New(), bindingsByRequirer, requirers); err != nil {
+			return fmt.Errorf("indexing %ss by what needs them: %w", kind.Kind, err)
 		}
 		if err := indexer.IndexField(ctx, kind.New(), bindingsByWait, waitsFor); err != nil {
 			return fmt.Errorf("indexing %ss by what they wait for: %w", kind.Kind, err)
@@ -77,6 +84,19 @@ func clustersNamed(obj client.Object) []string {
 		names.Insert(b.BindingStatus().AggregatedStatus[i].ClusterName)
 	}
 	return names.UnsortedList()
+}
+
+// requirers names the bindings whose workloads need the object of a binding.
+func requirers(obj client.Object) []string {
+	b, ok := obj.(Binding)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, by := range bindings.Requirers(b) {
+		out = append(out, by.String())
+	}
+	return out
 }
 
 // waitsFor returns why the scheduler has not placed a binding, as its condition says.
@@ -112,6 +132,12 @@ func (k BindingKind) Naming(ctx context.Context, r client.Reader, cluster string
 		}
 	}
 	return out, nil
+}
+
+// NeededBy returns the bindings of the kind, in any namespace, whose objects the workload of a binding needs, as a cache
+// shows it, which must have the indexes of Index. They are to be read and not to be changed.
+func (k BindingKind) NeededBy(ctx context.Context, r client.Reader, by types.NamespacedName) ([]Binding, error) {
+	return k.List(ctx, r, client.MatchingFields{bindingsByRequirer: by.String()})
 }
 
 // Waiting returns the bindings of the kind that a cache, which must have the indexes of Index, shows

@@ -7,11 +7,14 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/filled"
 )
@@ -97,6 +100,73 @@ func TestAReaderWithoutAStoreIsAskedForAList(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(found).To(HaveLen(2), name)
 	}
+}
+
+// attachedTo is the binding of the settings of the i-th application, which only that one needs.
+func attachedTo(size filled.Fleet, i int) *workv1alpha2.ResourceBinding {
+	workload := size.Binding(i)
+	b := size.Binding(size.Bindings + i)
+	b.Namespace = workload.Namespace
+	b.Labels[contract.DependedByLabelPrefix+contract.Hash(workload.Namespace+"/"+workload.Name)] = "id"
+	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: workload.Namespace, Name: workload.Name, Clusters: workload.Spec.Clusters}}
+	return b
+}
+
+// TestWhatAWorkloadNeedsIsFound holds that the cache has the bindings that a workload needs of either kind, whichever kind that has,
+// and no others.
+func TestWhatAWorkloadNeedsIsFound(t *testing.T) {
+	g := NewWithT(t)
+	size := filled.Fleet{Clusters: 5, Bindings: 40, Namespaces: 3}
+	objects := size.Objects()
+	for i := range size.Bindings / 2 {
+		objects = append(objects, attachedTo(size, i))
+	}
+	elsewhere := attachedTo(size, 1)
+	elsewhere.Namespace, elsewhere.Name = size.NamespaceOf(2), "of-another-namespace"
+	class := &workv1alpha2.ClusterResourceBinding{}
+	class.Name, class.Spec.RequiredBy = "fast-storageclass", elsewhere.Spec.RequiredBy
+	needy := class.DeepCopy()
+	needy.Name, needy.Spec.RequiredBy = "needed-by-a-cluster-scoped-one", []workv1alpha2.BindingSnapshot{{Name: "fast-storageclass"}}
+	hub := filled.New(t, cache.Options{}, append(objects, elsewhere, class, needy)...)
+	names := func(kind kube.BindingKind, by types.NamespacedName) []string {
+		found, err := kind.NeededBy(t.Context(), hub.Client, by)
+		g.Expect(err).NotTo(HaveOccurred())
+		var out []string
+		for _, b := range found {
+			out = append(out, client.ObjectKeyFromObject(b).String())
+		}
+		return out
+	}
+	for i := range size.Bindings {
+		workload, want := client.ObjectKeyFromObject(size.Binding(i)), []string{}
+		if i < size.Bindings/2 {
+			want = append(want, client.ObjectKeyFromObject(attachedTo(size, i)).String())
+		}
+		if i == 1 {
+			want = append(want, client.ObjectKeyFromObject(elsewhere).String())
+			g.Expect(names(kube.ClusterResourceBindings(), workload)).To(ConsistOf("/fast-storageclass"))
+		}
+		g.Expect(names(kube.ResourceBindings(), workload)).To(ConsistOf(want))
+	}
+	g.Expect(names(kube.ClusterResourceBindings(), types.NamespacedName{Name: class.Name})).To(ConsistOf("/" + needy.Name))
+}
+
+// BenchmarkNeededBy is what it costs to find the one binding that a workload needs, beside 50,000 others.
+func BenchmarkNeededBy(b *testing.B) {
+	size := filled.Fleet{Clusters: 1, Bindings: 50000}
+	var objects []client.Object
+	for i := range size.Bindings {
+		objects = append(objects, size.Binding(i))
+	}
+	hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, append(objects, attachedTo(size, 0))...)
+	b.ReportAllocs()
+	cpu := filled.ReportCPU(b)
+	for b.Loop() {
+		if found, err := kube.ResourceBindings().NeededBy(b.Context(), hub.Client, client.ObjectKeyFromObject(size.Binding(0))); len(found) != 1 || err != nil {
+			b.Fatal(len(found), err)
+		}
+	}
+	cpu()
 }
 
 // BenchmarkLists is what it costs to look at all clusters, and at all bindings.

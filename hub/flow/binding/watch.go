@@ -206,20 +206,14 @@ func (r *reconciler) onStaged() handler.EventHandler {
 
 // neededBy returns the bindings of what the workload of a binding, whose name obj has, needs.
 func (r *reconciler) neededBy(ctx context.Context, obj client.Object) []reconcile.Request {
-	name := obj.GetName()
-	if obj.GetNamespace() != "" {
-		name = obj.GetNamespace() + "/" + name
-	}
-	found, err := r.kind.List(ctx, r.hubClient, client.HasLabels{contract.DependedByLabelPrefix + contract.Hash(name)})
+	found, err := r.kind.NeededBy(ctx, r.hubClient, client.ObjectKeyFromObject(obj))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Looking for the bindings that follow a rollout")
 		return nil
 	}
 	var out []reconcile.Request
 	for _, b := range found {
-		if bindings.Requires(b, client.ObjectKeyFromObject(obj)) {
-			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-		}
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 	}
 	return out
 }

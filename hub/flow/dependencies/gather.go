@@ -92,7 +92,7 @@ func (r *Reconciler) bindingAt(ctx context.Context, key types.NamespacedName) (k
 func (r *Reconciler) attached(ctx context.Context, req request) ([]kube.Binding, error) {
 	var out []kube.Binding
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
-		found, err := kind.List(ctx, r.hubClient, client.MatchingFields{requiredByIndex: req.String()})
+		found, err := kind.NeededBy(ctx, r.hubClient, req)
 		if err != nil {
 			return nil, err
 		}

@@ -2,11 +2,9 @@ package dependencies
 
 import (
 	"context"
-	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -18,12 +16,10 @@ import (
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
-
-// requiredByIndex finds the bindings that a binding needs.
-const requiredByIndex = "dependencies-required-by"
 
 type requests = workqueue.TypedRateLimitingInterface[request]
 
@@ -33,13 +29,13 @@ type namespaceQueue = workqueue.TypedRateLimitingInterface[string]
 func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] {
 	c := mgr.GetCache()
 	return []source.TypedSource[request]{
-		source.TypedFunc[request](func(ctx context.Context, q requests) error {
+		source.TypedFunc[request](func(_ context.Context, q requests) error {
 			r.kinds.wake = func(all ...request) {
 				for _, req := range all {
 					q.Add(req)
 				}
 			}
-			return addIndexes(ctx, mgr.GetFieldIndexer())
+			return nil
 		}),
 		bindingSource(c, r, &workv1alpha2.ResourceBinding{}),
 		bindingSource(c, r, &workv1alpha2.ClusterResourceBinding{}),
@@ -64,37 +60,6 @@ func (r *Reconciler) reread(ctx context.Context, affects func(schema.GroupVersio
 	}
 }
 
-func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, obj := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		if err := indexer.IndexField(ctx, obj, requiredByIndex, func(obj client.Object) []string {
-			b, ok := obj.(workv1alpha2.Binding)
-			if !ok {
-				return nil
-			}
-			var keys []string
-			for _, req := range referring(b) {
-				keys = append(keys, req.String())
-			}
-			return keys
-		}); err != nil {
-			return fmt.Errorf("indexing %T by %q: %w", obj, requiredByIndex, err)
-		}
-	}
-	return nil
-}
-
-// referring names the bindings that need a binding.
-func referring(b workv1alpha2.Binding) []request {
-	var out []request
-	for _, s := range b.BindingSpec().RequiredBy {
-		if s.Name == "" {
-			continue // all that is in a namespace
-		}
-		out = append(out, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
-	}
-	return out
-}
-
 // concerned says whether others follow a binding, or did, or it says so.
 func concerned(b kube.Binding) bool {
 	return b.BindingSpec().PropagateDeps || marked(b) || noted(b) != ""
@@ -117,7 +82,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 			if concerned(e.Object) {
 				q.Add(client.ObjectKeyFromObject(e.Object))
 			}
-			ask(q, referring(e.Object)) // one that is gone lets go of it
+			ask(q, bindings.Requirers(e.Object)) // one that is gone lets go of it
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
 			r.wrote.Seen(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew)
@@ -126,8 +91,8 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 				q.Add(client.ObjectKeyFromObject(e.ObjectNew))
 			}
 			if drifted(e.ObjectOld, e.ObjectNew) {
-				ask(q, referring(e.ObjectOld))
-				ask(q, referring(e.ObjectNew))
+				ask(q, bindings.Requirers(e.ObjectOld))
+				ask(q, bindings.Requirers(e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[B], q requests) {
@@ -135,7 +100,7 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 			if concerned(e.Object) {
 				q.Add(client.ObjectKeyFromObject(e.Object))
 			}
-			ask(q, referring(e.Object))
+			ask(q, bindings.Requirers(e.Object))
 		},
 	})
 }

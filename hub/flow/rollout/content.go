@@ -112,19 +112,14 @@ func (r *reconciler) parts(ctx context.Context, b kube.Binding) ([]kube.Binding,
 	if !b.BindingSpec().PropagateDeps {
 		return out, nil
 	}
-	name := b.GetName()
-	if b.GetNamespace() != "" {
-		name = b.GetNamespace() + "/" + name
-	}
-	label := client.HasLabels{contract.DependedByLabelPrefix + contract.Hash(name)}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
-		found, err := kind.List(ctx, r.hubClient, label)
+		found, err := kind.NeededBy(ctx, r.hubClient, client.ObjectKeyFromObject(b))
 		if err != nil {
 			return nil, err
 		}
 		for _, other := range found {
 			// What an older revision needs stays attached, and is no part of what is made now.
-			if bindings.Requires(other, client.ObjectKeyFromObject(b)) && bindings.Needs(b, &other.BindingSpec().Resource) && !bindings.IsStaged(other) && other.GetDeletionTimestamp().IsZero() {
+			if bindings.Needs(b, &other.BindingSpec().Resource) && !bindings.IsStaged(other) && other.GetDeletionTimestamp().IsZero() {
 				out = append(out, other)
 			}
 		}

@@ -55,9 +55,9 @@ func (r *reconciler) onDependent() handler.EventHandler {
 		if !ok {
 			return
 		}
-		for _, by := range b.BindingSpec().RequiredBy {
-			if by.Name != "" && (by.Namespace != "") == (r.kind.Kind == kube.ResourceBindings().Kind) {
-				r.askFor(ctx, client.ObjectKey{Namespace: by.Namespace, Name: by.Name}, q, 0)
+		for _, by := range bindings.Requirers(b) {
+			if (by.Namespace != "") == (r.kind.Kind == kube.ResourceBindings().Kind) {
+				r.askFor(ctx, by, q, 0)
 			}
 		}
 	}

@@ -1,0 +1,81 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+)
+
+// indexes takes what a cache is to have of ResourceBindings, by the names of the indexes.
+type indexes toolscache.Indexers
+
+// IndexField implements client.FieldIndexer.
+func (i indexes) IndexField(_ context.Context, obj client.Object, field string, value client.IndexerFunc) error {
+	if _, ok := obj.(*workv1alpha2.ResourceBinding); ok {
+		i[field] = func(obj any) ([]string, error) {
+			b, ok := obj.(client.Object)
+			if !ok {
+				return nil, fmt.Errorf("%T is no object", obj)
+			}
+			return value(b), nil
+		}
+	}
+	return nil
+}
+
+// TestWhatAWorkloadNeedsIsIndexedAsBindingsSay plays bindings that come, go, and begin or cease to be needed by others, in any
+// order: at every moment the index has of each of those what a look at all bindings finds.
+func TestWhatAWorkloadNeedsIsIndexedAsBindingsSay(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(29, 8))
+	workloads := []types.NamespacedName{
+		{Namespace: "shop", Name: "web"}, {Namespace: "shop", Name: "api"}, {Namespace: "other", Name: "web"}, {Name: "web"}, {Name: "shop"},
+	}
+	all := indexes{}
+	g.Expect(Index(t.Context(), all)).To(Succeed())
+	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers(all))
+	for range 3000 {
+		b := &workv1alpha2.ResourceBinding{}
+		b.Namespace, b.Name = []string{"shop", "other"}[random.IntN(2)], fmt.Sprint(random.IntN(8))
+		if random.IntN(4) == 0 {
+			g.Expect(store.Delete(b)).To(Succeed())
+		} else {
+			for range random.IntN(4) {
+				by := workloads[random.IntN(len(workloads))]
+				if random.IntN(4) == 0 {
+					by.Name = "" // all that is in the namespace
+				}
+				b.Spec.RequiredBy = append(b.Spec.RequiredBy, workv1alpha2.BindingSnapshot{Namespace: by.Namespace, Name: by.Name})
+			}
+			g.Expect(store.Update(b)).To(Succeed())
+		}
+		needed := map[types.NamespacedName][]any{}
+		for _, obj := range store.List() {
+			one, ok := obj.(*workv1alpha2.ResourceBinding)
+			g.Expect(ok).To(BeTrue())
+			for _, by := range workloads {
+				if bindings.Requires(one, by) {
+					needed[by] = append(needed[by], obj)
+				}
+			}
+		}
+		for _, by := range workloads {
+			found, err := store.ByIndex(bindingsByRequirer, by.String())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(found).To(ConsistOf(needed[by]...), by.String())
+		}
+		g.Expect(store.ListIndexFuncValues(bindingsByRequirer)).To(HaveLen(len(needed)), "of what nobody needs nothing is left")
+	}
+}
