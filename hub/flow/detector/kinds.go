@@ -111,6 +111,26 @@ func (k *kinds) each(kind schema.GroupVersionKind, namespace string, visit func(
 	})
 }
 
+// eachNamed does so with those templates of a kind that have a name, in whatever namespace.
+func (k *kinds) eachNamed(kind schema.GroupVersionKind, name string, visit func(*metav1.PartialObjectMetadata)) error {
+	return k.visit(kind, visit, func(store toolscache.Indexer) ([]any, error) { return ofName(store, name) })
+}
+
+// ofName returns what a store has of a name. It looks once for each namespace, of which there are few.
+func ofName(store toolscache.Indexer, name string) ([]any, error) {
+	var found []any
+	for _, namespace := range store.ListIndexFuncValues(toolscache.NamespaceIndex) {
+		obj, there, err := store.GetByKey(toolscache.NewObjectName(namespace, name).String())
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			found = append(found, obj)
+		}
+	}
+	return found, nil
+}
+
 // eachOf does so with those templates of a kind that carry the claim of a policy.
 func (k *kinds) eachOf(kind schema.GroupVersionKind, policy claim.Claim, visit func(*metav1.PartialObjectMetadata)) error {
 	return k.visit(kind, visit, func(store toolscache.Indexer) ([]any, error) { return store.ByIndex(claimIndex, policy.Key()) })

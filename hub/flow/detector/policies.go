@@ -91,13 +91,19 @@ func (r *Reconciler) askForSelected(p policyv1alpha1.Policy) error {
 			r.queue.last(request{Kind: kind, Namespace: namespace, Name: s.Name})
 			continue
 		}
-		err := r.kinds.each(kind, namespace, func(t *metav1.PartialObjectMetadata) {
+		ask := func(t *metav1.PartialObjectMetadata) {
 			target := targetOf(t)
 			target.APIVersion, target.Kind = s.APIVersion, s.Kind
 			if selector.Resource([]policyv1alpha1.ResourceSelector{s}, target) != selector.NoMatch {
 				r.queue.last(requestFor(kind, t))
 			}
-		})
+		}
+		var err error
+		if s.Name != "" {
+			err = r.kinds.eachNamed(kind, s.Name, ask)
+		} else {
+			err = r.kinds.each(kind, namespace, ask)
+		}
 		if err != nil {
 			return err
 		}

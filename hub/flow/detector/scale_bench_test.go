@@ -44,6 +44,12 @@ func full(tb testing.TB, size filled.Fleet) (*Reconciler, *counted) {
 	for i := range size.Bindings {
 		objects = append(objects, size.Template(i), size.Binding(i))
 	}
+	return fullOf(tb, objects...)
+}
+
+// fullOf is a detector on a hub that has these objects.
+func fullOf(tb testing.TB, objects ...client.Object) (*Reconciler, *counted) {
+	tb.Helper()
 	hub := filled.New(tb, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, objects...)
 	if err := addIndexes(tb.Context(), hub.Cache); err != nil {
 		tb.Fatal(err)
@@ -63,12 +69,14 @@ func deployments() schema.GroupVersionKind {
 }
 
 // BenchmarkPolicyChanges is what a change of a policy costs that has a hundred of the templates: to find what it has; and, for
-// one that selects by the kind, to find what it selects.
+// one that selects by the kind, or by a name in all namespaces, to find what it selects.
 func BenchmarkPolicyChanges(b *testing.B) {
 	for _, size := range []filled.Fleet{{Clusters: 1, Bindings: 12500}, {Clusters: 1, Bindings: 50000}} {
 		r, asked := full(b, size)
 		policy := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: size.PolicyOf(0)}}
 		policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
+		byName := policy.DeepCopy()
+		byName.Spec.ResourceSelectors[0].Name = size.Template(0).Name
 		for _, tt := range []struct {
 			name string
 			do   func() error
@@ -78,6 +86,7 @@ func BenchmarkPolicyChanges(b *testing.B) {
 				return err
 			}},
 			{"selected", func() error { return r.askForSelected(policy) }},
+			{"named", func() error { return r.askForSelected(byName) }},
 			{"needed", func() error {
 				_, err := r.needed(b.Context(), deployments())
 				return err
