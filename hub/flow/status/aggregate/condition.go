@@ -61,15 +61,17 @@ type verdicts struct {
 	reason    string   // of the first that failed
 }
 
+// classify goes by the names of the targets, which are sorted.
 func classify(targets []string, reports []Report, items []workv1alpha2.AggregatedStatusItem) verdicts {
 	var v verdicts
 	reported := map[string]bool{}
 	for i, item := range items { // items are of the reports, in the same order
 		cluster, work := item.ClusterName, reports[i].Work
+		_, target := slices.BinarySearch(targets, cluster)
 		reported[cluster] = true
 		applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
 		switch {
-		case !slices.Contains(targets, cluster):
+		case !target:
 			v.leaving = append(v.leaving, cluster)
 		case applied != nil && !item.Applied:
 			v.failed = append(v.failed, cluster)

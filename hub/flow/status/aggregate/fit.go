@@ -1,7 +1,9 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/prose"
@@ -17,7 +19,8 @@ const (
 )
 
 // fit makes items small enough to be written, whatever the clusters report: messages
-// are cut, and the largest statuses are left out until the others have room. The Work
+// are cut, and the largest statuses are left out until the others have room: with
+// thousands of clusters those may be hundreds of a usual size. The Work
 // has all of it.
 func fit(items []workv1alpha2.AggregatedStatusItem) {
 	if len(items) == 0 {
@@ -28,23 +31,33 @@ func fit(items []workv1alpha2.AggregatedStatusItem) {
 	total := 0
 	for i := range items {
 		items[i].AppliedMessage = prose.Cut(items[i].AppliedMessage, most)
-		total += size(items[i])
+		total += size(&items[i])
 	}
-	for total > maxStatuses {
-		largest := 0
-		for i := range items {
-			if size(items[i]) > size(items[largest]) {
-				largest = i
-			}
+	if total <= maxStatuses {
+		return
+	}
+	for _, i := range largestFirst(items) {
+		if total <= maxStatuses {
+			break
 		}
-		n := size(items[largest])
+		n := size(&items[i])
 		total -= n
-		items[largest].Status = nil
-		items[largest].AppliedMessage = prose.Cut(fmt.Sprintf("It is applied, but its status of %d bytes is too large to be shown here; look at the Work.", n), most)
+		items[i].Status = nil
+		items[i].AppliedMessage = prose.Cut(fmt.Sprintf("It is applied, but its status of %d bytes is too large to be shown here; look at the Work.", n), most)
 	}
 }
 
-func size(item workv1alpha2.AggregatedStatusItem) int {
+// largestFirst returns the indexes of items by the size of their statuses, and of equals the first one first.
+func largestFirst(items []workv1alpha2.AggregatedStatusItem) []int {
+	out := make([]int, len(items))
+	for i := range out {
+		out[i] = i
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(size(&items[b]), size(&items[a])) })
+	return out
+}
+
+func size(item *workv1alpha2.AggregatedStatusItem) int {
 	if item.Status == nil {
 		return 0
 	}
