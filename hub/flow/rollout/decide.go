@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -11,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/revision"
@@ -111,14 +114,15 @@ func (r *reconciler) slotKey(name types.NamespacedName) slotKey {
 // taken reads which places a status takes; who returned first is served first.
 func (s *scope) taken(status *fairleadv1alpha1.StagedRolloutStatus) slotsOf {
 	return takenBy(status, func(name string) catchup.Waiting {
-		for i := range s.in.Clusters {
-			if c := &s.in.Clusters[i]; c.Cluster.Name == name {
-				return catchup.Waiting{Cluster: name, Since: c.HeardSince}
-			}
+		if i, known := slices.BinarySearchFunc(s.in.Clusters, name, byName); known {
+			return catchup.Waiting{Cluster: name, Since: s.in.Clusters[i].HeardSince}
 		}
 		return catchup.Waiting{Cluster: name, Since: s.in.Now}
 	})
 }
+
+// byName compares clusters of a decision, which are sorted so, with a name.
+func byName(c admit.Cluster, name string) int { return strings.Compare(c.Cluster.Name, name) }
 
 // taken reads the places that all rollouts have, as a hub finds them that begins to work.
 func (r *reconciler) taken(ctx context.Context) (map[slotKey]slotsOf, error) {
@@ -126,11 +130,13 @@ func (r *reconciler) taken(ctx context.Context) (map[slotKey]slotsOf, error) {
 	if err != nil {
 		return nil, err
 	}
+	named := make(map[string]*clusterv1alpha1.Cluster, len(clusters))
+	for _, c := range clusters {
+		named[c.Name] = c
+	}
 	since := func(name string) catchup.Waiting {
-		for _, c := range clusters {
-			if c.Name == name {
-				return catchup.Waiting{Cluster: name, Since: r.heardSince(c)}
-			}
+		if c := named[name]; c != nil {
+			return catchup.Waiting{Cluster: name, Since: r.heardSince(c)}
 		}
 		return catchup.Waiting{Cluster: name, Since: r.clock.Now()}
 	}

@@ -22,8 +22,9 @@ import (
 // what is written, and one decision at a time takes some of them. It is safe for use by many
 // goroutines.
 type slots struct {
-	mu       sync.Mutex
-	loaded   bool
+	mu     sync.Mutex
+	loaded bool
+	// rollouts are those that have places or wait for some: each decision looks at all of them, and most rollouts do neither.
 	rollouts map[slotKey]slotsOf
 	// wake has the rollouts of a kind looked at whose clusters wait for a place.
 	wake map[string]func(types.NamespacedName)
@@ -56,9 +57,20 @@ func (p *slots) load(list func() (map[slotKey]slotsOf, error)) error {
 	if err != nil {
 		return err
 	}
-	maps.Copy(p.rollouts, found)
+	for key, of := range found {
+		p.put(key, of)
+	}
 	p.loaded = true
 	return nil
+}
+
+// put takes over which places a rollout has and waits for.
+func (p *slots) put(key slotKey, of slotsOf) {
+	if of.busy.Len()+len(of.queue) == 0 {
+		delete(p.rollouts, key)
+		return
+	}
+	p.rollouts[key] = of
 }
 
 // decide has a decision made with the places that its rollout may have, and takes them: until
@@ -66,15 +78,15 @@ func (p *slots) load(list func() (map[slotKey]slotsOf, error)) error {
 func (p *slots) decide(key slotKey, now slotsOf, most int, f func(sets.Set[string]) slotsOf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rollouts[key] = now
+	p.put(key, now)
 	in := catchup.Input{Max: most, Busy: sets.Set[string]{}}
 	for _, of := range p.rollouts {
 		if of.strategy == now.strategy {
-			in.Busy = in.Busy.Union(of.busy)
+			maps.Copy(in.Busy, of.busy)
 			in.Queue = append(in.Queue, of.queue...)
 		}
 	}
-	p.rollouts[key] = f(catchup.Slots(in))
+	p.put(key, f(catchup.Slots(in)))
 }
 
 // settle says what was written in the end. If places became free, or the queue is another one, those
@@ -82,7 +94,7 @@ func (p *slots) decide(key slotKey, now slotsOf, most int, f func(sets.Set[strin
 func (p *slots) settle(key slotKey, before, after slotsOf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rollouts[key] = after
+	p.put(key, after)
 	if before.strategy == after.strategy && after.busy.IsSuperset(before.busy) && len(before.queue) <= len(after.queue) {
 		return
 	}
@@ -94,14 +106,12 @@ func (p *slots) forget(kind string, name types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := slotKey{kind: kind, name: name}
-	before, known := p.rollouts[key]
-	if !known {
+	before, takes := p.rollouts[key]
+	if !takes {
 		return
 	}
 	delete(p.rollouts, key)
-	if before.busy.Len()+len(before.queue) > 0 {
-		p.wakeOthers(key, before.strategy)
-	}
+	p.wakeOthers(key, before.strategy)
 }
 
 func (p *slots) wakeOthers(but slotKey, strategy string) {

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -11,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/hub/flow/rollout/admit"
 	"fairlead.dev/hub/flow/rollout/catchup"
+	"fairlead.dev/test/builder"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -120,4 +124,144 @@ func TestWhichPlacesAStatusTakes(t *testing.T) {
 	g.Expect(of.strategy).To(Equal("night"))
 	g.Expect(sets.List(of.busy)).To(Equal([]string{"a"}))
 	g.Expect(of.queue).To(Equal([]catchup.Waiting{{Cluster: "b", Since: noon}}))
+}
+
+// TestPlacesAreThoseOfAllRollouts plays rollouts that want places, get some, give them back and end, in any order: what each may
+// have, and who is woken, is what a look at all of them says, though few are kept.
+func TestPlacesAreThoseOfAllRollouts(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(21, 6))
+	p := newSlots()
+	var woken []string
+	p.wake[fairleadv1alpha1.KindStagedRollout] = func(name types.NamespacedName) { woken = append(woken, name.Name) }
+	all, granted := map[slotKey]slotsOf{}, 0
+	waiting := func(but slotKey, strategy string) []string {
+		var out []string
+		for key, of := range all {
+			if key != but && of.strategy == strategy && len(of.queue) > 0 {
+				out = append(out, key.name.Name)
+			}
+		}
+		return out
+	}
+	anything := func(strategy string) slotsOf {
+		out := slotsOf{strategy: strategy, busy: sets.Set[string]{}}
+		for i := range 5 {
+			switch random.IntN(8) {
+			case 0:
+				out.busy.Insert(fmt.Sprint(i))
+			case 1:
+				out.queue = append(out.queue, catchup.Waiting{Cluster: fmt.Sprint(i), Since: noon.Add(time.Duration(i) * time.Minute)})
+			}
+		}
+		return out
+	}
+	for range 3000 {
+		key, strategy := ofShop(fmt.Sprint(random.IntN(12))), []string{"night", "day"}[random.IntN(2)]
+		woken = nil
+		switch random.IntN(3) {
+		case 0:
+			before, known := all[key]
+			delete(all, key)
+			p.forget(key.kind, key.name)
+			if known && before.busy.Len()+len(before.queue) > 0 {
+				g.Expect(woken).To(ConsistOf(waiting(key, before.strategy)))
+			} else {
+				g.Expect(woken).To(BeEmpty())
+			}
+		case 1:
+			before, after := anything(strategy), anything(strategy)
+			all[key] = after
+			p.settle(key, before, after)
+			if after.busy.IsSuperset(before.busy) && len(before.queue) <= len(after.queue) {
+				g.Expect(woken).To(BeEmpty())
+			} else {
+				g.Expect(woken).To(ConsistOf(waiting(key, strategy)))
+			}
+		default:
+			now, after := anything(strategy), anything(strategy)
+			all[key] = now
+			want := catchup.Input{Max: 2, Busy: sets.Set[string]{}}
+			for _, of := range all {
+				if of.strategy == strategy {
+					want.Busy = want.Busy.Union(of.busy)
+					want.Queue = append(want.Queue, of.queue...)
+				}
+			}
+			p.decide(key, now, want.Max, func(mine sets.Set[string]) slotsOf {
+				g.Expect(mine).To(Equal(catchup.Slots(want)))
+				granted += mine.Len()
+				return after
+			})
+			all[key] = after
+		}
+		for key, of := range p.rollouts {
+			g.Expect(of).To(Equal(all[key]))
+			g.Expect(of.busy.Len()+len(of.queue)).NotTo(BeZero(), "one that takes no place costs the others nothing")
+		}
+	}
+	g.Expect(granted).To(BeNumerically(">", 1000))
+}
+
+// BenchmarkPlaces is what it costs to ask for a place where as many other applications go by the same strategy, of which one in a
+// thousand has a cluster that catches up.
+func BenchmarkPlaces(b *testing.B) {
+	for _, n := range []int{1000, 50000} {
+		p := newSlots()
+		none := slotsOf{strategy: "night", busy: sets.Set[string]{}}
+		for i := range n {
+			of := none
+			if i%1000 == 0 {
+				of.busy = sets.New(fmt.Sprint(i))
+			}
+			p.settle(ofShop(fmt.Sprint(i)), of, of)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.decide(ofShop("1"), none, 100, func(sets.Set[string]) slotsOf { return none })
+			}
+		})
+	}
+}
+
+// BenchmarkPlacesOfAStatus is what it costs to read which places a rollout to so many clusters has, of which every other one waits.
+func BenchmarkPlacesOfAStatus(b *testing.B) {
+	for _, n := range []int{500, 5000} {
+		s := &scope{}
+		group := fairleadv1alpha1.ClusterGroup{State: fairleadv1alpha1.ClusterReturning, Reason: fairleadv1alpha1.ClusterReasonSlot}
+		for i := range n {
+			c := builder.MakeCluster(fmt.Sprintf("edge-%05d", i)).Obj()
+			s.in.Clusters = append(s.in.Clusters, admit.Cluster{Cluster: c, HeardSince: noon})
+			if i%2 == 0 {
+				group.Names = append(group.Names, c.Name)
+			}
+		}
+		status := &fairleadv1alpha1.StagedRolloutStatus{Strategy: "night", Clusters: []fairleadv1alpha1.ClusterGroup{group}}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if of := s.taken(status); len(of.queue) != n/2 {
+					b.Fatal(len(of.queue))
+				}
+			}
+		})
+	}
+}
+
+// TestWhoReturnedFirstIsServedFirst holds that since when a cluster that waits is heard from is what was read of that cluster, and
+// of one that nothing was read of, now.
+func TestWhoReturnedFirstIsServedFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := &scope{in: admit.Input{Now: noon.Add(time.Hour)}}
+	for i, name := range []string{"a", "b", "c", "e"} {
+		s.in.Clusters = append(s.in.Clusters, admit.Cluster{Cluster: builder.MakeCluster(name).Obj(), HeardSince: noon.Add(time.Duration(-i) * time.Minute)})
+	}
+	of := s.taken(&fairleadv1alpha1.StagedRolloutStatus{Clusters: []fairleadv1alpha1.ClusterGroup{
+		{State: fairleadv1alpha1.ClusterReturning, Reason: fairleadv1alpha1.ClusterReasonSlot, Names: []string{"d", "a", "c", "e"}},
+	}})
+	g.Expect(of.queue).To(Equal([]catchup.Waiting{
+		{Cluster: "e", Since: noon.Add(-3 * time.Minute)}, {Cluster: "c", Since: noon.Add(-2 * time.Minute)}, {Cluster: "a", Since: noon}, {Cluster: "d", Since: s.in.Now},
+	}))
 }
