@@ -3,6 +3,7 @@ package binding
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,8 @@ type materials struct {
 	partErr error
 	revise  render.Revise
 	made    map[string]staging.Material
+	// wanted is why clusters have the object, where a rollout has a say.
+	wanted map[string]wanted
 }
 
 func (r *reconciler) materials(ctx context.Context, s *scope) *materials {
@@ -40,6 +43,7 @@ func (r *reconciler) materials(ctx context.Context, s *scope) *materials {
 		made:     map[string]staging.Material{},
 	}
 	if len(s.rollouts) > 0 {
+		m.wanted = wantedIn(s.binding.BindingSpec())
 		m.part, m.partErr = revision.MakePart(revision.Source{Template: s.template, Rules: m.unstaged.Overrides.Rules(), Revise: m.scaling(s.binding)})
 	}
 	return m
@@ -77,7 +81,7 @@ func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.T
 	}
 	var opinions []staging.Opinion
 	for _, f := range s.rollouts {
-		if f.name != "" && !s.neededBy(f.name, target.Name) {
+		if f.name != "" && !slices.Contains(s.materials.wanted[target.Name].by, f.name) {
 			continue
 		}
 		o, err := r.opinion(ctx, s, f, target)
@@ -90,9 +94,28 @@ func (r *reconciler) choose(ctx context.Context, s *scope, target workv1alpha2.T
 	return verdict, opinion, nil
 }
 
-// neededBy says whether the workload of a rollout needs the object in a cluster.
-func (s *scope) neededBy(name, cluster string) bool {
-	return bindings.RequiredIn(s.binding.BindingSpec(), cluster, func(by client.ObjectKey) bool { return by.String() == name })
+// wanted is why a cluster has an object: the scheduler chose it, or workloads need it there, by NAMESPACE/NAME of their bindings.
+type wanted struct {
+	assigned bool
+	by       []string
+}
+
+// wantedIn returns why clusters have the object of a binding, by cluster: there may be thousands, and each is asked about.
+func wantedIn(spec *workv1alpha2.ResourceBindingSpec) map[string]wanted {
+	out := make(map[string]wanted, len(spec.Clusters))
+	for i := range spec.Clusters {
+		out[spec.Clusters[i].Name] = wanted{assigned: true}
+	}
+	for i := range spec.RequiredBy {
+		needs := &spec.RequiredBy[i]
+		by := client.ObjectKey{Namespace: needs.Namespace, Name: needs.Name}.String()
+		for j := range needs.Clusters {
+			w := out[needs.Clusters[j].Name]
+			w.by = append(w.by, by)
+			out[needs.Clusters[j].Name] = w
+		}
+	}
+	return out
 }
 
 // free says whether a cluster has the object without any rollout's word: by a policy of its own, or
@@ -101,14 +124,8 @@ func (s *scope) free(cluster string) bool {
 	if bindings.IsStaged(s.binding) {
 		return false
 	}
-	return bindings.Assigned(s.binding.BindingSpec(), cluster) || bindings.RequiredIn(s.binding.BindingSpec(), cluster, func(by client.ObjectKey) bool {
-		for _, f := range s.rollouts {
-			if f.name == by.String() {
-				return false
-			}
-		}
-		return true
-	})
+	w := s.materials.wanted[cluster]
+	return w.assigned || slices.ContainsFunc(w.by, func(name string) bool { return s.rolloutNamed(name) == nil })
 }
 
 // stagedInput completes what a Work is rendered from by what a rollout gives: the material, and the

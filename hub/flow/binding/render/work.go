@@ -205,10 +205,13 @@ func mark(obj *unstructured.Unstructured, in Input, work *workv1alpha1.Work) err
 func preservedState(in Input) map[string]string {
 	spec := in.Binding.BindingSpec()
 	tasks := spec.GracefulEvictionTasks
-	if len(tasks) == 0 || len(bindings.Targets(spec)) != 1 {
+	if len(tasks) == 0 {
 		return nil
 	}
 	last := &tasks[len(tasks)-1]
+	if len(last.PreservedLabelState) == 0 || len(spec.Clusters) > 1 || len(bindings.Targets(spec)) != 1 { // few have any: it is asked for each target
+		return nil
+	}
 	if last.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly || slices.Contains(last.ClustersBeforeFailover, in.Target.Name) {
 		return nil
 	}

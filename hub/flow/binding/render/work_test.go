@@ -496,3 +496,24 @@ func BenchmarkWorkOf20kB(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(data)), "template-bytes")
 }
+
+// BenchmarkWorkOfMany is what it costs to make the Work of one of many clusters while the application leaves another one.
+func BenchmarkWorkOfMany(b *testing.B) {
+	for _, n := range []int{100, 5000} {
+		in := input(func(in *render.Input) {
+			spec := in.Binding.BindingSpec()
+			spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "edge-0", PurgeMode: policyv1alpha1.PurgeGracefully}}
+			for i := range n {
+				spec.Clusters = append(spec.Clusters, workv1alpha2.TargetCluster{Name: fmt.Sprintf("edge-%05d", i), Replicas: 1})
+			}
+		})
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := render.Work(in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package binding
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+)
+
+// TestWhyClustersHaveAnObject holds of any binding, and any rollouts that it follows, that it is known of each cluster whose
+// workloads need the object there, and whether it has it without the word of any rollout.
+func TestWhyClustersHaveAnObject(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(6, 18))
+	some := func() []workv1alpha2.TargetCluster {
+		var out []workv1alpha2.TargetCluster
+		for _, i := range random.Perm(5)[:random.IntN(4)] {
+			out = append(out, workv1alpha2.TargetCluster{Name: fmt.Sprint("edge-", i)})
+		}
+		return out
+	}
+	workloads := []client.ObjectKey{{Namespace: "shop", Name: "web"}, {Namespace: "other", Name: "web"}, {Name: "web"}, {Namespace: "shop"}}
+	free, notFree := 0, 0
+	for range 2000 {
+		b := &workv1alpha2.ResourceBinding{}
+		if random.IntN(3) == 0 {
+			b.Spec.Clusters = some()
+		}
+		s := &scope{binding: b, materials: &materials{}}
+		var names []string
+		for _, by := range workloads {
+			if random.IntN(2) == 0 {
+				b.Spec.RequiredBy = append(b.Spec.RequiredBy, workv1alpha2.BindingSnapshot{Namespace: by.Namespace, Name: by.Name, Clusters: some()})
+			}
+			if by.Name != "" && random.IntN(2) == 0 {
+				s.rollouts = append(s.rollouts, &followed{name: by.String()})
+				names = append(names, by.String())
+			}
+		}
+		s.materials.wanted = wantedIn(&b.Spec)
+		for i := range 5 {
+			cluster := fmt.Sprint("edge-", i)
+			for _, by := range workloads {
+				needs := bindings.RequiredIn(&b.Spec, cluster, func(other client.ObjectKey) bool { return other == by })
+				g.Expect(slices.Contains(s.materials.wanted[cluster].by, by.String())).To(Equal(needs))
+			}
+			want := bindings.Assigned(&b.Spec, cluster) ||
+				bindings.RequiredIn(&b.Spec, cluster, func(by client.ObjectKey) bool { return !slices.Contains(names, by.String()) })
+			g.Expect(s.free(cluster)).To(Equal(want))
+			if want {
+				free++
+			} else {
+				notFree++
+			}
+		}
+	}
+	g.Expect(min(free, notFree)).To(BeNumerically(">", 500))
+}
