@@ -6,7 +6,9 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -103,30 +105,46 @@ func reported() predicate.Predicate {
 // goroutines.
 type wants struct {
 	mu      sync.Mutex
-	targets map[types.NamespacedName]scale.Target
+	targets map[types.NamespacedName]scaled
+	// by has who scales what: every template that changes is looked for.
+	by map[scaled]sets.Set[types.NamespacedName]
 }
 
-func newWants() *wants { return &wants{targets: map[types.NamespacedName]scale.Target{}} }
+// scaled is what an autoscaler scales. Versions do not matter.
+type scaled struct {
+	namespace, name string
+	kind            schema.GroupKind
+}
+
+func newWants() *wants {
+	return &wants{targets: map[types.NamespacedName]scaled{}, by: map[scaled]sets.Set[types.NamespacedName]{}}
+}
 
 func (w *wants) set(key types.NamespacedName, t scale.Target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t == (scale.Target{}) {
+	if before, ok := w.targets[key]; ok {
+		if w.by[before].Delete(key); w.by[before].Len() == 0 {
+			delete(w.by, before)
+		}
 		delete(w.targets, key)
+	}
+	if t == (scale.Target{}) {
 		return
 	}
-	w.targets[key] = t
+	now := scaled{namespace: key.Namespace, name: t.Name, kind: t.GroupVersionKind().GroupKind()}
+	if w.by[now] == nil {
+		w.by[now] = sets.Set[types.NamespacedName]{}
+	}
+	w.targets[key] = now
+	w.by[now].Insert(key)
 }
 
 // of returns the keys of those who scale the template of a binding.
 func (w *wants) of(b *workv1alpha2.ResourceBinding) []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []types.NamespacedName
-	for key, t := range w.targets {
-		if key.Namespace == b.Namespace && t.Is(b.Spec.Resource) {
-			out = append(out, key)
-		}
-	}
-	return out
+	ref := b.Spec.Resource
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+	return w.by[scaled{namespace: b.Namespace, name: ref.Name, kind: kind}].UnsortedList()
 }

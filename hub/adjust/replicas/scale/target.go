@@ -45,12 +45,6 @@ func (t Target) GroupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)
 }
 
-// Is says whether the target is the template of a binding in the namespace of the
-// autoscaler. Versions do not matter.
-func (t Target) Is(ref workv1alpha2.ObjectReference) bool {
-	return t.Name == ref.Name && t.GroupVersionKind().GroupKind() == schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
-}
-
 // String names the target for people.
 func (t Target) String() string { return t.Kind + " " + t.Name }
 

@@ -39,18 +39,12 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestIs(t *testing.T) {
+func TestIsAutoscaler(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	web := scale.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	ref := func(apiVersion, kind, name string) workv1alpha2.ObjectReference {
 		return workv1alpha2.ObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}
 	}
-	g.Expect(web.Is(ref("apps/v1", "Deployment", "web"))).To(BeTrue())
-	g.Expect(web.Is(ref("apps/v2", "Deployment", "web"))).To(BeTrue(), "another version of it")
-	g.Expect(web.Is(ref("farm/v1", "Deployment", "web"))).To(BeFalse())
-	g.Expect(web.Is(ref("apps/v1", "StatefulSet", "web"))).To(BeFalse())
-	g.Expect(web.Is(ref("apps/v1", "Deployment", "api"))).To(BeFalse())
 	g.Expect(scale.IsAutoscaler(ref("autoscaling/v1", "HorizontalPodAutoscaler", "x"))).To(BeTrue())
 	g.Expect(scale.IsAutoscaler(ref("farm/v1", "HorizontalPodAutoscaler", "x"))).To(BeFalse())
 }
