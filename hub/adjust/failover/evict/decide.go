@@ -64,7 +64,7 @@ func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string
 
 // health is how the application fares in a cluster, as far as the cluster is heard from.
 func health(in *Input, cluster string) workv1alpha1.ResourceHealth {
-	item := itemOf(in.Status, cluster)
+	item := in.item(cluster)
 	if item == nil || !item.Applied || !heard(in.Clusters[cluster]) {
 		return workv1alpha1.Unknown
 	}
@@ -76,13 +76,18 @@ func heard(c *clusterv1alpha1.Cluster) bool {
 	return c != nil && meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterReady)
 }
 
-func itemOf(status *workv1alpha2.ResourceBindingStatus, cluster string) *workv1alpha2.AggregatedStatusItem {
-	for i := range status.AggregatedStatus {
-		if status.AggregatedStatus[i].ClusterName == cluster {
-			return &status.AggregatedStatus[i]
+// item is what the binding shows of a cluster; nil if nothing. It is asked for each target, and for each again by each task.
+func (in *Input) item(cluster string) *workv1alpha2.AggregatedStatusItem {
+	if in.items == nil {
+		all := in.Status.AggregatedStatus
+		in.items = make(map[string]*workv1alpha2.AggregatedStatusItem, len(all))
+		for i := range all {
+			if in.items[all[i].ClusterName] == nil {
+				in.items[all[i].ClusterName] = &all[i]
+			}
 		}
 	}
-	return nil
+	return in.items[cluster]
 }
 
 func grace(in *Input, task *workv1alpha2.GracefulEvictionTask) time.Duration {

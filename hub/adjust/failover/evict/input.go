@@ -73,6 +73,9 @@ type Input struct {
 	State func(cluster string, rules []policyv1alpha1.StatePreservationRule) (map[string]string, error)
 	// Options are what the hub was started with.
 	Options Options
+
+	// items are those of the status by cluster, once they were asked for.
+	items map[string]*workv1alpha2.AggregatedStatusItem
 }
 
 // Options are for all bindings.

@@ -54,7 +54,7 @@ func (d *Decision) works(in *Input, target *workv1alpha2.TargetCluster) bool {
 	if health(in, target.Name) != workv1alpha1.Healthy {
 		return false
 	}
-	ready, counted := bindings.Ready(itemOf(in.Status, target.Name))
+	ready, counted := bindings.Ready(in.item(target.Name))
 	if counted && ready >= target.Replicas || !counted && !grew(in, target) {
 		return true
 	}
