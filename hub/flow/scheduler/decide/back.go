@@ -72,10 +72,13 @@ func CouldPlaceWithout(in Input, without []string) bool {
 	if d.Outcome != Scheduled {
 		return false
 	}
+	has := make(map[string]int32, len(spec.Clusters))
+	for _, t := range spec.Clusters {
+		has[t.Name] = max(has[t.Name], t.Replicas)
+	}
 	return slices.ContainsFunc(d.Targets, func(t workv1alpha2.TargetCluster) bool {
-		return !slices.ContainsFunc(spec.Clusters, func(have workv1alpha2.TargetCluster) bool {
-			return have.Name == t.Name && have.Replicas >= t.Replicas
-		})
+		n, there := has[t.Name]
+		return !there || n < t.Replicas
 	})
 }
 

@@ -128,3 +128,25 @@ func TestWhatIsScaledToNothingStaysWhereItIs(t *testing.T) {
 	up = decide.Decide(input(packed, applied, has(target("b", 0)), with(member("a", pods(9)), member("b", pods(1)))))
 	g.Expect(up.Targets).To(BeComparableTo(targets{target("a", 4)}), "and else it goes where there is room")
 }
+
+func TestAnotherPlaceIsOneThatDoesNotHaveAsMuchYet(t *testing.T) {
+	t.Parallel()
+	everywhere := func(in *decide.Input) { in.Spec.Placement.ReplicaScheduling = nil }
+	three := with(member("a"), member("b"), member("c"))
+	for name, tt := range map[string]struct {
+		in   decide.Input
+		want bool
+	}{
+		"none for what is everywhere":                  {input(everywhere, three, applied, has(target("a", 2), target("b", 2), target("c", 2))), false},
+		"one that has it not":                          {input(everywhere, three, applied, has(target("a", 2), target("b", 2))), true},
+		"one that has less":                            {input(everywhere, three, applied, has(target("a", 2), target("c", 2), target("b", 1))), true},
+		"none where somebody wrote a cluster twice":    {input(everywhere, three, applied, has(target("c", 2), target("c", 1), target("b", 2))), false},
+		"others, among which the share is divided":     {input(divided, three, applied, has(target("a", 2))), true},
+		"only the one that is left, which is no other": {input(everywhere, with(member("a")), applied, has(target("a", 2))), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(decide.CouldPlaceWithout(tt.in, []string{"a"})).To(Equal(tt.want))
+		})
+	}
+}

@@ -81,3 +81,24 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCouldPlaceWithout asks for another place for what is in every cluster but one already.
+func BenchmarkCouldPlaceWithout(b *testing.B) {
+	for _, n := range []int{100, 1000, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			in := input(with(), applied, func(in *decide.Input) { in.Spec.Placement.ReplicaScheduling = nil })
+			for i := range n {
+				c := member(fmt.Sprintf("edge-%04d", i))
+				in.Clusters, in.Spec.Clusters = append(in.Clusters, c), append(in.Spec.Clusters, target(c.Name, in.Spec.Replicas))
+			}
+			b.ReportAllocs()
+			cpu := filled.ReportCPU(b)
+			for b.Loop() {
+				if decide.CouldPlaceWithout(in, []string{in.Clusters[0].Name}) {
+					b.Fatal("there is none")
+				}
+			}
+			cpu()
+		})
+	}
+}
