@@ -49,8 +49,10 @@ func Register(ctx context.Context, mgr manager.Manager, deps Deps) error {
 	if workers == 0 {
 		workers = defaultWorkers
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, requestsByUser, userOf); err != nil {
-		return fmt.Errorf("indexing certificate requests by user: %w", err)
+	for name, value := range map[string]client.IndexerFunc{requestsByUser: userOf, pendingByCluster: pendingFor} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, name, value); err != nil {
+			return fmt.Errorf("indexing certificate requests by %s: %w", name, err)
+		}
 	}
 	leaving := &leaveReconciler{hubClient: mgr.GetClient(), events: deps.Events, clock: deps.Clock}
 	return errors.Join(r.register(mgr), r.rights.register(mgr, workers), newSessions(mgr.GetClient(), deps).register(mgr), leaving.register(mgr))

@@ -73,18 +73,31 @@ func (r *Reconciler) requestsOfNamespace(ctx context.Context, namespace client.O
 		return nil
 	}
 	var csrs certificatesv1.CertificateSigningRequestList
-	if err := r.hubClient.List(ctx, &csrs); err != nil {
+	if err := r.hubClient.List(ctx, &csrs, client.MatchingFields{pendingByCluster: cluster}, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("Listing requests failed; they look again by themselves", "reason", err.Error())
 		return nil
 	}
 	var out []ctrl.Request
 	for i := range csrs.Items {
-		csr := &csrs.Items[i]
-		if request, ours := approve.Read(csr.Spec); pending(csr) && ours && request.Cluster == cluster {
-			out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(csr)})
-		}
+		out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&csrs.Items[i])})
 	}
 	return out
+}
+
+// pendingByCluster has the requests that are not decided by the cluster whose agent makes them. While a fleet joins there are as
+// many as execution namespaces, each of which asks.
+const pendingByCluster = "pending-cluster"
+
+// pendingFor is what requests are indexed by.
+func pendingFor(obj client.Object) []string {
+	csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
+	if !ok || !pending(csr) {
+		return nil
+	}
+	if request, ours := approve.Read(csr.Spec); ours && request.Cluster != "" {
+		return []string{request.Cluster}
+	}
+	return nil
 }
 
 // undecidedOrIssued drops requests that are not ours, and those with which nothing is to
