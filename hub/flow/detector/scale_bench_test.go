@@ -2,8 +2,11 @@ package detector
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,16 +31,17 @@ type counted struct {
 func (c *counted) Add(request)                     { c.n++ }
 func (c *counted) AddAfter(request, time.Duration) {}
 
-// unheard is a queue that nobody works on.
+// unheard is a queue on which nobody works, and that knows how much came.
 type unheard struct {
 	workqueue.TypedRateLimitingInterface[request]
+	n atomic.Int64
 }
 
-func (unheard) Add(request)                     {}
-func (unheard) AddAfter(request, time.Duration) {}
+func (u *unheard) Add(request)                   { u.n.Add(1) }
+func (*unheard) AddAfter(request, time.Duration) {}
 
 // full is a detector on a hub of some size, which watches Deployments. What is counted is only what it asks for itself: what a
-// watch shows comes in goroutines of its own and goes nowhere.
+// watch shows comes in goroutines of its own and goes nowhere. It is awaited, since it takes time and memory.
 func full(tb testing.TB, size filled.Fleet) (*Reconciler, *counted) {
 	tb.Helper()
 	var objects []client.Object
@@ -54,13 +58,20 @@ func fullOf(tb testing.TB, objects ...client.Object) (*Reconciler, *counted) {
 	if err := addIndexes(tb.Context(), hub.Cache); err != nil {
 		tb.Fatal(err)
 	}
-	asked := &counted{}
+	asked, shown := &counted{}, &unheard{}
 	r := &Reconciler{hubClient: hub.Client, liveReader: hub.Client, queue: &queue{requests: asked}, clock: clock.RealClock{}, kinds: newKinds(kube.WatchSetDeps{
 		Informers: kube.NewMetadataInformers(hub.Cache), Cache: hub.Cache, Live: hub.Client, Mapper: hub.Mapper, Clock: clock.RealClock{},
-	}, &queue{requests: unheard{}})}
+	}, &queue{requests: shown})}
 	if _, err := r.kinds.ensure(tb.Context(), deployments()); err != nil {
 		tb.Fatal(err)
 	}
+	var templates int64
+	for _, obj := range objects {
+		if obj.GetObjectKind().GroupVersionKind() == deployments() {
+			templates++
+		}
+	}
+	NewWithT(tb).Eventually(shown.n.Load, "1m", "1ms").Should(Equal(templates))
 	return r, asked
 }
 
