@@ -187,10 +187,10 @@ func (f *Fleet) register(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 func joinID(cluster string) string { return "join-of-" + cluster }
 
 // awaitRights returns when the agents of clusters have all of their rights, of which the binding
-// of the ClusterRole is the last.
+// of the ClusterRole is the last. The more there are the more rarely it looks: it reads them all.
 func (f *Fleet) awaitRights(ctx context.Context, names []string) error {
 	missing := sets.New(names...)
-	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, max(poll, time.Duration(len(names))*time.Millisecond), true, func(ctx context.Context) (bool, error) {
 		var bindings rbacv1.ClusterRoleBindingList
 		if err := f.hubClient.List(ctx, &bindings, client.MatchingLabels{contract.SystemLabel: contract.LabelTrue}); err != nil {
 			return false, fmt.Errorf("listing the rights of agents: %w", err)
