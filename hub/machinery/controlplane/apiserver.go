@@ -94,7 +94,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
 }
 
 // authorizeBySubject has requests authorized without a look at the rights of everybody. All requests come through the
-// aggregator's handlers.
+// aggregator's handlers; reviews, by which the hub asks for every line whether its agent may still have it, are answered behind them.
 func authorizeBySubject(config *app.Config) error {
 	front := config.Aggregator.GenericConfig
 	bySubject, err := authorizer.New(config.KubeAPIs.ControlPlane.VersionedInformers.Rbac().V1(), front.Authorization.Authorizer)
@@ -102,6 +102,7 @@ func authorizeBySubject(config *app.Config) error {
 		return err
 	}
 	front.Authorization.Authorizer = bySubject
+	config.KubeAPIs.ControlPlane.Generic.Authorization.Authorizer = bySubject
 	return nil
 }
 
