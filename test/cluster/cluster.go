@@ -139,8 +139,8 @@ func startShared(o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Main runs the tests of a package, stops the control planes that they shared, and ends
-// the process. It is all that TestMain does.
+// Main runs the tests of a package, ends what was to last as long as they do, stops the control
+// planes that they shared, and ends the process. It is all that TestMain does.
 func Main(m *testing.M) {
 	// Often enough for what people would notice; each look at an API costs it a millisecond, and at gomega's hundred a
 	// second a few tests that wait keep a core busy. Only what fails waits to the end: on a machine that is busy for
@@ -148,6 +148,9 @@ func Main(m *testing.M) {
 	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	gomega.SetDefaultEventuallyTimeout(patience)
 	code := m.Run()
+	if !packageEnd.come() {
+		code = max(code, 1)
+	}
 	if err := stopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
