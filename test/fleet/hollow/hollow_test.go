@@ -34,8 +34,11 @@ const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// startHub runs a whole hub on an API of its own, which gives silent clusters up after a few seconds, and serves lines if it is to.
-func startHub(t *testing.T, lines bool) *cluster.Cluster {
+// shared is the API of a hub on which each test has clusters of its own.
+var shared cluster.Kept[*cluster.Cluster]
+
+// startHub runs a whole hub on an API of its own, which gives silent clusters up after a few seconds, and serves lines.
+func startHub(t testing.TB) *cluster.Cluster {
 	t.Helper()
 	api := cluster.Start(t, cluster.Options{Profile: cluster.Hub})
 	info := apiserver.ClusterInfo{Servers: []string{api.Config.Host}, CA: api.Config.CAData}
@@ -50,12 +53,10 @@ func startHub(t *testing.T, lines bool) *cluster.Cluster {
 		ClusterStartupGracePeriod: time.Minute,
 		Clock:                     clock.RealClock{},
 		Registry:                  prometheus.NewRegistry(),
-	}
-	if lines {
-		options.Connect = &setup.ConnectOptions{
+		Connect: &setup.ConnectOptions{
 			BindAddress: "127.0.0.1:0", Replica: "hub-0",
 			Service: connect.Place{Namespace: metav1.NamespaceSystem, Name: connect.EmbeddedService, Loopback: true},
-		}
+		},
 	}
 	mgr, err := setup.New(t.Context(), api.Config, options)
 	if err != nil {
@@ -85,11 +86,11 @@ func readyOf(t *testing.T, hub client.Client, name string) func(Gomega) metav1.C
 
 func TestWithLinesTheyRenewTheirLeasesRarely(t *testing.T) {
 	t.Parallel()
-	g, api := NewWithT(t), startHub(t, true)
+	g, api := NewWithT(t), shared.Share(t, startHub)
 	hub := api.Client(t)
 	fleet, err := hollow.New(t.Context(), hollow.Options{Hub: api.Config, LeaseInterval: time.Second, Lines: true})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(fleet.Join(t.Context(), builder.MakeCluster("edge-0").Obj(), builder.MakeCluster("edge-1").Obj())).To(Succeed())
+	g.Expect(fleet.Join(t.Context(), builder.MakeCluster("line-0").Obj(), builder.MakeCluster("line-1").Obj())).To(Succeed())
 	g.Expect(fleet.AwaitLines(t.Context())).To(Succeed())
 	renewals := func() int64 {
 		used := fleet.Traffic()
@@ -108,19 +109,19 @@ func TestWithLinesTheyRenewTheirLeasesRarely(t *testing.T) {
 		}
 		return false
 	}).WithTimeout(patience).Should(BeTrue(), "without lines each renewed every second")
-	g.Expect(readyOf(t, hub, "edge-0")(g)).To(Equal(metav1.ConditionTrue))
+	g.Expect(readyOf(t, hub, "line-0")(g)).To(Equal(metav1.ConditionTrue))
 
-	fleet.Silence("edge-0")
-	g.Eventually(readyOf(t, hub, "edge-0")).WithTimeout(patience).Should(Equal(metav1.ConditionUnknown), "though its lease was to last for minutes")
-	g.Expect(fleet.Return("edge-0")).To(Succeed())
+	fleet.Silence("line-0")
+	g.Eventually(readyOf(t, hub, "line-0")).WithTimeout(patience).Should(Equal(metav1.ConditionUnknown), "though its lease was to last for minutes")
+	g.Expect(fleet.Return("line-0")).To(Succeed())
 	g.Expect(fleet.AwaitLines(t.Context())).To(Succeed())
-	g.Eventually(readyOf(t, hub, "edge-0")).WithTimeout(patience).Should(Equal(metav1.ConditionTrue))
-	g.Expect(readyOf(t, hub, "edge-1")(g)).To(Equal(metav1.ConditionTrue))
+	g.Eventually(readyOf(t, hub, "line-0")).WithTimeout(patience).Should(Equal(metav1.ConditionTrue))
+	g.Expect(readyOf(t, hub, "line-1")(g)).To(Equal(metav1.ConditionTrue))
 }
 
 func TestToTheHubTheyAreAgents(t *testing.T) {
 	t.Parallel()
-	g, api := NewWithT(t), startHub(t, false)
+	g, api := NewWithT(t), shared.Share(t, startHub)
 	hub := api.Client(t)
 	fleet, err := hollow.New(t.Context(), hollow.Options{Hub: api.Config, LeaseInterval: time.Second})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -136,7 +137,7 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 	}
 
 	ns := api.Namespace(t)
-	g.Expect(hub.Create(t.Context(), builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Obj())).To(Succeed())
+	g.Expect(hub.Create(t.Context(), builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters(fleet.Names()...).Obj())).To(Succeed())
 	template := builder.MakeDeployment(ns, "web").Replicas(2).Obj()
 	g.Expect(hub.Create(t.Context(), template)).To(Succeed())
 	healths := func(g Gomega) map[string]workv1alpha1.ResourceHealth {
