@@ -18,8 +18,8 @@ import (
 	provider "fairlead.dev/test/issuer"
 )
 
-// StartWithIssuer does what Start does with an API and a dashboard that know the people of an issuer, with names and
-// groups that begin with "sso:"; root is nobody. The group shoppers may look at what is in the namespace shop. The person
+// StartWithIssuer starts a hub's API of the test's own, fills it, and serves the dashboard over TLS, as `hub serve` does.
+// Both know the people of an issuer, with names and groups that begin with "sso:"; root is nobody. The group shoppers may look at what is in the namespace shop. The person
 // who sits at the issuer is to be one of it. It returns the issuer as the dashboard knows it, too.
 func StartWithIssuer(tb testing.TB, p *provider.Issuer) (*Showcase, *issuer.Issuer) {
 	tb.Helper()

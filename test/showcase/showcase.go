@@ -46,15 +46,8 @@ type Showcase struct {
 	Authority *x509.CertPool
 }
 
-// Start starts a hub's API of the test's own, fills it, and serves the dashboard over TLS, as
-// `hub serve` does.
-func Start(tb testing.TB) *Showcase {
-	tb.Helper()
-	return start(tb, "", nil)
-}
-
-// start starts one whose API knows people by an AuthenticationConfiguration, and whose dashboard has them sign in at an
-// issuer; an empty one and nil for neither.
+// start starts the API, which knows people by an AuthenticationConfiguration, and the dashboard, which has them sign in at
+// an issuer.
 func start(tb testing.TB, authenticationConfig string, i *issuer.Issuer) *Showcase {
 	tb.Helper()
 	ctrl.SetLogger(logr.Discard()) // what there is to say is on the pages

@@ -93,9 +93,11 @@ func (v *visitor) csrf() string {
 	return found[1]
 }
 
-// TestHTTP tries what needs no browser, all on one API server.
+// TestHTTP tries what needs no browser, all at one dashboard, at which people sign in with tokens and certificates only.
 func TestHTTP(t *testing.T) {
-	show := showcase.Start(t)
+	hub := *shared.Take(t, startLogin).Showcase
+	show := &hub
+	show.Server, show.URL = show.Serve(t, nil, "")
 	admin := show.Token(t, "root", "", showcase.Everything())
 	const one = "127.0.0.1"
 	strangers := 1

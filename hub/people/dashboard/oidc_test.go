@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	relying "fairlead.dev/hub/people/issuer"
+	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/issuer"
 	"fairlead.dev/test/showcase"
 )
@@ -34,13 +35,16 @@ type login struct {
 	ca    string
 }
 
+// shared is a hub where anna signs in. Each test changes what it is about, and leaves alone what the other looks at.
+var shared cluster.Kept[*login]
+
 // startLogin starts a hub where anna signs in.
-func startLogin(t *testing.T) *login {
-	t.Helper()
-	i := issuer.Start(t)
+func startLogin(tb testing.TB) *login {
+	tb.Helper()
+	i := issuer.Start(tb)
 	i.ClientSecret = "of the client"
 	i.SignIn("anna", "shoppers")
-	show, known := showcase.StartWithIssuer(t, i)
+	show, known := showcase.StartWithIssuer(tb, i)
 	return &login{Showcase: show, issuer: i, known: known, ca: show.CAFile()}
 }
 
@@ -67,7 +71,7 @@ var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 // TestIssuer signs people in at an issuer, honest and not, all on one API server.
 func TestIssuer(t *testing.T) {
 	t.Parallel()
-	l := startLogin(t)
+	l := shared.Take(t, startLogin)
 	t.Run("people sign in, see what the API lists for their groups, and sign out at both", func(t *testing.T) { l.walk(t) })
 	t.Run("a sign-in that is not the browser's own does not count", func(t *testing.T) { l.foreign(t) })
 	t.Run("a token that is not the issuer's for us, now, does not count", func(t *testing.T) { l.lies(t) })
