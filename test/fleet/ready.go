@@ -89,6 +89,10 @@ func (f *Fleet) memberReady(ctx context.Context, member string) error {
 	if err != nil {
 		return err
 	}
+	// By the uid of this namespace an agent knows its member. An API server answers before it has made it.
+	if err := c.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{}); err != nil {
+		return fmt.Errorf("reading the namespace by which the member is known: %w", err)
+	}
 	var nodes corev1.NodeList
 	if err := c.List(ctx, &nodes); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
