@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -73,11 +74,11 @@ func (e *end) come() bool {
 	e.came = true
 	cleanups := e.cleanups
 	e.mu.Unlock()
-	for i := len(cleanups) - 1; i >= 0; i-- {
+	for _, cleanup := range slices.Backward(cleanups) {
 		done := make(chan struct{})
 		go func() { // which is all that ends where something fails for good
 			defer close(done)
-			cleanups[i]()
+			cleanup()
 		}()
 		<-done
 	}
@@ -136,10 +137,10 @@ func (o outliving) Fatalf(format string, args ...any) {
 	o.Fatal(fmt.Sprintf(format, args...))
 }
 
-// TempDir is one that is there until the end.
+// TempDir is one that is there until the end; that of the test goes with it.
 func (o outliving) TempDir() string {
 	o.Helper()
-	dir, err := os.MkdirTemp("", "fairlead-test-") //nolint:usetesting // That of the test goes with it.
+	dir, err := os.MkdirTemp("", "fairlead-test-")
 	if err != nil {
 		o.Fatal(err)
 	}

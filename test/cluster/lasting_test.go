@@ -34,9 +34,9 @@ func TestWhatLastsEndsAfterTheLastTest(t *testing.T) {
 func TestWhatLastsMayFailAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(testing.TB){
-		"an error":       func(tb testing.TB) { tb.Error("x") },
-		"a fatal one":    func(tb testing.TB) { tb.Fatalf("%s", "x") },
-		"an expectation": func(tb testing.TB) { NewWithT(tb).Expect(errors.New("x")).NotTo(HaveOccurred()) },
+		"an error":       func(tb testing.TB) { tb.Helper(); tb.Error("x") },
+		"a fatal one":    func(tb testing.TB) { tb.Helper(); tb.Fatalf("%s", "x") },
+		"an expectation": func(tb testing.TB) { tb.Helper(); NewWithT(tb).Expect(errors.New("x")).NotTo(HaveOccurred()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,12 +38,12 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 var shared cluster.Kept[*cluster.Cluster]
 
 // startHub runs a whole hub on an API of its own, which gives silent clusters up after a few seconds, and serves lines.
-func startHub(t testing.TB) *cluster.Cluster {
-	t.Helper()
-	api := cluster.Start(t, cluster.Options{Profile: cluster.Hub})
+func startHub(tb testing.TB) *cluster.Cluster {
+	tb.Helper()
+	api := cluster.Start(tb, cluster.Options{Profile: cluster.Hub})
 	info := apiserver.ClusterInfo{Servers: []string{api.Config.Host}, CA: api.Config.CAData}
-	if err := apiserver.Install(t.Context(), api.Config, apiserver.Options{ClusterInfo: &info}); err != nil {
-		t.Fatal(err)
+	if err := apiserver.Install(tb.Context(), api.Config, apiserver.Options{ClusterInfo: &info}); err != nil {
+		tb.Fatal(err)
 	}
 	options := setup.Options{
 		ExecutionNamespacePrefix:  contract.DefaultExecutionNamespacePrefix,
@@ -58,15 +58,15 @@ func startHub(t testing.TB) *cluster.Cluster {
 			Service: connect.Place{Namespace: metav1.NamespaceSystem, Name: connect.EmbeddedService, Loopback: true},
 		},
 	}
-	mgr, err := setup.New(t.Context(), api.Config, options)
+	mgr, err := setup.New(tb.Context(), api.Config, options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- mgr.Start(t.Context()) }()
-	t.Cleanup(func() {
+	go func() { done <- mgr.Start(tb.Context()) }()
+	tb.Cleanup(func() {
 		if err := <-done; err != nil {
-			t.Errorf("the hub stopped: %v", err)
+			tb.Errorf("the hub stopped: %v", err)
 		}
 	})
 	return api
