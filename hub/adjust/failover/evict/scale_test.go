@@ -48,6 +48,7 @@ func BenchmarkDecide(b *testing.B) {
 			name := fmt.Sprintf("edge-%05d", i)
 			ready(name, metav1.ConditionTrue)(&in)
 			if i < 10 {
+				taint(name)(&in)
 				task(func(task *workv1alpha2.GracefulEvictionTask) { task.FromCluster = name })(&in)
 				continue
 			}
