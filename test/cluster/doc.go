@@ -7,5 +7,7 @@
 //
 //	func TestMain(m *testing.M) { cluster.Main(m) }
 //
+// What else they share, such as a fleet that one of them starts, is Kept, and lasts until the last of them.
+//
 // A control plane never outlives the test process, however that ends.
 package cluster
