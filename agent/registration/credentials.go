@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/agent/registration/dial"
 	"fairlead.dev/common/contract"
 )
 
@@ -142,7 +143,7 @@ func (c *Credentials) take(config *rest.Config) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.current = credentialSet{ca: config.CAData, cert: cert, key: key, config: whole, transport: transport, trusts: trusts, issuer: issuer}
+	c.current = credentialSet{ca: config.CAData, cert: cert, key: key, config: whole, transport: dial.InTurn(transport), trusts: trusts, issuer: issuer}
 	if c.secretStore == nil {
 		c.persisted = c.current
 	}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/connect"
+	"fairlead.dev/agent/registration/dial"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -83,7 +84,7 @@ func (a *agent) start() error {
 	hub := a.fleet.options.Hub
 	config := &rest.Config{
 		Host: hub.Host, QPS: -1, UserAgent: "fairlead-hollow", BearerToken: hub.BearerToken, BearerTokenFile: hub.BearerTokenFile,
-		Transport:   &counter{next: transport, traffic: &a.fleet.traffic},
+		Transport:   &counter{next: dial.InTurn(transport), traffic: &a.fleet.traffic},
 		Impersonate: a.identity(),
 	}
 	hubClient, err := client.NewWithWatch(config, client.Options{Scheme: a.fleet.scheme, Mapper: mapper()})

@@ -1,0 +1,234 @@
+package dial_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	. "github.com/onsi/gomega"
+
+	"fairlead.dev/agent/registration/dial"
+)
+
+// crowd is how many requests begin at once.
+const crowd = 8
+
+// server answers when as many requests have come as it waits for, and counts the connections to it.
+type server struct {
+	*httptest.Server
+
+	connections, requests atomic.Int32
+	all                   chan struct{}
+}
+
+func newServer(tb testing.TB, http2 bool, together int32) *server {
+	tb.Helper()
+	s := &server{all: make(chan struct{})}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		if s.requests.Add(1) == together {
+			close(s.all)
+		}
+		select {
+		case <-s.all:
+		case <-request.Context().Done():
+		}
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.connections.Add(1)
+		}
+	}
+	s.EnableHTTP2 = http2
+	s.StartTLS()
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) transport(tb testing.TB) *http.Transport {
+	tb.Helper()
+	t, ok := s.Client().Transport.(*http.Transport)
+	if !ok {
+		tb.Fatalf("the client of the server has a transport of %T", s.Client().Transport)
+	}
+	return t
+}
+
+// get makes requests at once, and returns what came of them.
+func get(ctx context.Context, t http.RoundTripper, url string, requests int) []error {
+	out := make([]error, requests)
+	var all sync.WaitGroup
+	for i := range out {
+		all.Go(func() { out[i] = getOne(ctx, t, url) })
+	}
+	all.Wait()
+	return out
+}
+
+func getOne(ctx context.Context, t http.RoundTripper, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := t.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return errors.Join(err, response.Body.Close())
+}
+
+func TestRequestsThatBeginTogetherShareOneConnection(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t, true, crowd)
+
+	g.Expect(get(t.Context(), dial.InTurn(s.transport(t)), s.URL, crowd)).To(HaveEach(Succeed()))
+
+	g.Expect(s.connections.Load()).To(BeEquivalentTo(1), "connections for %d requests", crowd)
+}
+
+// Without turns there are more, or there would be no need for them.
+func TestATransportAloneOpensAConnectionForEach(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t, true, crowd)
+	plain := s.transport(t)
+	dials, all := atomic.Int32{}, make(chan struct{})
+	plain.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dials.Add(1) == crowd {
+			close(all)
+		}
+		select { // until all have asked for one
+		case <-all:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+
+	g.Expect(get(t.Context(), plain, s.URL, crowd)).To(HaveEach(Succeed()))
+
+	g.Expect(dials.Load()).To(BeEquivalentTo(crowd))
+}
+
+func TestAConnectionThatWasCutIsOpenedAgainOnce(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t, true, crowd)
+	shared := dial.InTurn(s.transport(t))
+	g.Expect(get(t.Context(), shared, s.URL, crowd)).To(HaveEach(Succeed()))
+
+	s.CloseClientConnections()
+	g.Eventually(func() []error { return get(t.Context(), shared, s.URL, crowd) }).Should(HaveEach(Succeed()))
+
+	g.Expect(s.connections.Load()).To(BeEquivalentTo(2))
+}
+
+// A watch keeps the connection that it got for itself: the others must not wait for that one.
+func TestEachRequestHasAConnectionWhereOneCarriesOnlyOne(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t, false, crowd)
+
+	g.Expect(get(t.Context(), dial.InTurn(s.transport(t)), s.URL, crowd)).To(HaveEach(Succeed()))
+
+	g.Expect(s.connections.Load()).To(BeEquivalentTo(crowd))
+}
+
+// dialer is asked for connections.
+type dialer struct {
+	dials atomic.Int32
+	fail  chan error
+}
+
+func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	d.dials.Add(1)
+	select {
+	case err, on := <-d.fail:
+		if !on {
+			err = errors.New("the test is over")
+		}
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func TestWhoWaitedFailsWithTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		d := &dialer{fail: make(chan error)}
+		shared := dial.InTurn(&http.Transport{DialContext: d.dial})
+		var failed []error
+		go func() { failed = get(t.Context(), shared, "https://hub.example", crowd) }()
+		synctest.Wait()
+		g.Expect(d.dials.Load()).To(BeEquivalentTo(1), "while the first one waits")
+
+		d.fail <- errors.New("the cable is out")
+		synctest.Wait()
+
+		g.Expect(failed).To(HaveLen(crowd))
+		g.Expect(failed).To(HaveEach(MatchError(ContainSubstring("the cable is out"))))
+		g.Expect(d.dials.Load()).To(BeEquivalentTo(1))
+
+		go func() { d.fail <- errors.New("still out") }()
+		g.Expect(getOne(t.Context(), shared, "https://hub.example")).To(MatchError(ContainSubstring("still out")), "the next tries anew")
+	})
+}
+
+func TestWhoIsCancelledFailsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		d := &dialer{fail: make(chan error)}
+		defer close(d.fail) // who is cancelled leaves its connection to whoever comes next
+		shared := dial.InTurn(&http.Transport{DialContext: d.dial})
+		outcomes := [3]error{}
+		ctxs, cancels := [3]context.Context{}, [3]context.CancelFunc{}
+		for i := range outcomes {
+			ctxs[i], cancels[i] = context.WithCancel(t.Context())
+			go func() { outcomes[i] = getOne(ctxs[i], shared, "https://hub.example") }()
+			synctest.Wait() // so the first one connects, and the others wait
+		}
+
+		cancels[1]()
+		synctest.Wait()
+		g.Expect(outcomes[1]).To(And(MatchError(context.Canceled), MatchError(ContainSubstring("hub.example"))), "who waits")
+		g.Expect(outcomes[0]).To(BeNil())
+
+		cancels[0]()
+		synctest.Wait()
+		g.Expect(outcomes[0]).To(MatchError(context.Canceled), "who connects")
+		g.Expect(outcomes[2]).To(BeNil(), "who waited connects now")
+		g.Expect(d.dials.Load()).To(BeEquivalentTo(2))
+
+		cancels[2]()
+		synctest.Wait()
+		g.Expect(outcomes[2]).To(MatchError(context.Canceled))
+	})
+}
+
+func TestAHostThatHangsHoldsNoOtherUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		hangs := &dialer{fail: make(chan error)}
+		defer close(hangs.fail)
+		shared := dial.InTurn(&http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasPrefix(address, "hangs") {
+				return hangs.dial(ctx, network, address)
+			}
+			return nil, errors.New("refused")
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = getOne(ctx, shared, "https://hangs.example") }() // until it is cancelled
+		synctest.Wait()
+
+		g.Expect(getOne(t.Context(), shared, "https://other.example")).To(MatchError(ContainSubstring("refused")))
+
+		cancel()
+		synctest.Wait()
+	})
+}
