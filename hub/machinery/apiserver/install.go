@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,10 +40,11 @@ type Options struct {
 	AllowDowngrade bool
 }
 
-// How long an API server that has just started may take.
+// How long an API server that has just started may take: minutes where thousands of agents come back at once.
 const (
-	installTimeout = 2 * time.Minute
-	installPoll    = 25 * time.Millisecond
+	installTimeout  = 10 * time.Minute
+	installPoll     = 25 * time.Millisecond
+	installProgress = 30 * time.Second
 )
 
 // Install makes the API server that of a hub and returns when all its kinds are served
@@ -60,6 +63,7 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)
 	}
 	i := &installer{hubClient: hubClient, mutates: true}
+	go i.progress(ctx)
 	install := i.all
 	if o.Version != "" {
 		install = func(ctx context.Context) error {
@@ -90,6 +94,20 @@ type installer struct {
 	hubClient client.Client
 	// mutates says whether the API server has mutating admission policies.
 	mutates bool
+	// last is the kind and the name of the object that was begun last.
+	last atomic.Pointer[string]
+}
+
+// progress says every now and then how far an installation is that takes long.
+func (i *installer) progress(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, installProgress, false, func(ctx context.Context) (bool, error) { // it ends with the installation
+		at := "the version of what is installed"
+		if last := i.last.Load(); last != nil {
+			at = *last
+		}
+		ctrl.LoggerFrom(ctx).Info("Still installing what the hub needs: the API server takes long to answer", "at", at)
+		return false, nil
+	})
 }
 
 func (i *installer) namespaces(ctx context.Context) error {
@@ -194,6 +212,7 @@ func (i *installer) applyAll(ctx context.Context, objects []*unstructured.Unstru
 // its own namespaces, for one, appear a moment after it is ready.
 func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	kind, name := obj.GetKind(), obj.GetName()
+	i.last.Store(ptr.To(kind + " " + name))
 	last := error(nil)
 	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
 		desired := obj.DeepCopy() // the client writes the answer into what it is given

@@ -143,6 +143,7 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 	})
 
 	t.Run("an older hub leaves what a newer one installed", func(t *testing.T) { anOlderHubLeavesWhatANewerOneInstalled(t, hub) })
+	t.Run("an installation outlives an API server that is silent in the middle", func(t *testing.T) { anInstallationOutlivesASilence(t, hub) })
 }
 
 func schemaKind() schema.GroupVersionKind {

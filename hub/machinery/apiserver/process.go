@@ -26,7 +26,7 @@ import (
 
 // How long the embedded API may take.
 const (
-	readyTimeout = 3 * time.Minute
+	readyTimeout = 10 * time.Minute // where thousands of agents come back at once
 	readyPoll    = 50 * time.Millisecond
 	// orphanTimeout is what the embedded API of a hub that was killed needs to stop.
 	orphanTimeout = 20 * time.Second

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -116,28 +117,43 @@ func (i *installer) await(ctx context.Context) error {
 	return nil
 }
 
-// alone runs an installation while no other hub of the API does.
+// errLost says that an installation was given up in the middle.
+var errLost = fmt.Errorf("the API server did not answer for %s, so another hub may install by now", installRenew)
+
+// alone runs an installation while no other hub of the API does. If the API server falls silent in the middle, as it may for a while where
+// thousands of agents come back at once, it begins again when its turn has come again: what was installed before is found as it should be.
 func alone(ctx context.Context, cfg *rest.Config, install func(context.Context) error) error {
 	api, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)
 	}
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: installedKey().Namespace, Name: installedName}, Client: api.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: rand.String(identityLength)},
+	}
+	for {
+		err := leading(ctx, lock, install)
+		if !errors.Is(err, errLost) || ctx.Err() != nil {
+			return err
+		}
+		ctrl.LoggerFrom(ctx).Info("Installing again what the hub needs: the API server was silent in the middle", "cause", err.Error())
+	}
+}
+
+// leading runs an installation once, when the lock was got and while it is held.
+func leading(ctx context.Context, lock resourcelock.Interface, install func(context.Context) error) error {
 	// What it says of a lease is of no interest: that the installation ends, it takes for a failure.
 	holding, stop := context.WithCancel(logr.NewContext(ctx, logr.Discard()))
 	defer stop()
 	began, result := make(chan struct{}), make(chan error, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: installedKey().Namespace, Name: installedName}, Client: api.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: rand.String(identityLength)},
-		},
-		LeaseDuration: installLease, RenewDeadline: installRenew, RetryPeriod: installRetry, ReleaseOnCancel: true, Name: installedName,
+		Lock: lock, LeaseDuration: installLease, RenewDeadline: installRenew, RetryPeriod: installRetry, ReleaseOnCancel: true, Name: installedName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				close(began)
 				err := install(ctrl.LoggerInto(leading, ctrl.LoggerFrom(ctx)))
 				if err != nil && leading.Err() != nil && ctx.Err() == nil {
-					err = fmt.Errorf("the API server did not answer for %s, so another hub may install by now: start this one again once it does: %w", installRenew, err)
+					err = fmt.Errorf("%w: %w", errLost, err)
 				}
 				result <- err
 				stop()

@@ -1,12 +1,20 @@
 package apiserver
 
 import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,4 +102,56 @@ func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) 
 	g.Expect(message()).To(Equal(newer))
 	install("v1.5.0", false)
 	g.Expect(message()).NotTo(Equal(newer))
+}
+
+// silentInTheMiddle answers no request from the first one that installs a policy until whoever installs has given that one up.
+type silentInTheMiddle struct {
+	api    http.Handler
+	silent atomic.Bool
+	over   chan struct{}
+}
+
+func (s *silentInTheMiddle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	isPolicy := r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/apis/admissionregistration.k8s.io/")
+	if isPolicy && s.silent.CompareAndSwap(false, true) {
+		<-r.Context().Done()
+		close(s.over)
+		return
+	}
+	if s.silent.Load() {
+		select {
+		case <-s.over:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	s.api.ServeHTTP(w, r)
+}
+
+// anInstallationOutlivesASilence has the API server fall silent for longer than a hub holds the installation for its own.
+func anInstallationOutlivesASilence(t *testing.T, hub *cluster.Cluster) {
+	t.Helper()
+	g := NewWithT(t)
+	api, err := url.Parse(hub.Config.Host)
+	g.Expect(err).NotTo(HaveOccurred())
+	transport, err := rest.TransportFor(hub.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	silence := &silentInTheMiddle{
+		api:  &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(api) }},
+		over: make(chan struct{}),
+	}
+	front := httptest.NewUnstartedServer(silence)
+	front.EnableHTTP2 = true
+	front.StartTLS()
+	t.Cleanup(front.Close)
+	cfg := &rest.Config{Host: front.URL, TLSClientConfig: rest.TLSClientConfig{
+		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
+	}}
+
+	g.Expect(Install(t.Context(), cfg, Options{Version: "v1.6.0"})).To(Succeed())
+
+	g.Expect(silence.over).To(BeClosed(), "it was given up once")
+	version, err := (&installer{hubClient: hub.Client(t)}).installed(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(version).To(Equal("v1.6.0"))
 }
