@@ -103,7 +103,7 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 		BindAddress: f.bindAddress, SecurePort: f.securePort,
 		AdvertiseHost: f.advertiseHost, TLSSANs: f.names(),
 		Kubeconfig: f.adminKubeconfig, Context: f.adminContext, Profiling: f.profiling,
-		Flags:    f.passed,
+		Flags: f.passed, WaitForHub: true,
 		HeapRoom: int64(heapPart * float64(memory.OfMachine(os.DirFS("/")))),
 		Progress: func(line string) { say(env.Err, "  %s", strings.TrimPrefix(line, "controlplane: ")) },
 		Clock:    env.Clock,
@@ -123,15 +123,24 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 	if server == "" {
 		server = api.ServerURL(ctx)
 	}
-	err = work(ctx, env, f, api.Config(), f.clusterInfo(server, api.Config().CAData), func() {
+	open := func() {
+		if err := api.Open(); err != nil {
+			cancel(err)
+		}
+	}
+	err = work(ctx, env, f, api.Config(), f.clusterInfo(server, api.Config().CAData), open, func() {
 		say(env.Err, "\nThe hub's API:     %s", server)
 		say(env.Err, "For its operators: kubectl --kubeconfig %s --context %s get clusters", f.adminKubeconfig, f.adminContext)
 		say(env.Err, "To join a cluster: hub token create --cluster NAME%s\n", f.tokenFlags(env))
 	})
-	if errors.Is(context.Cause(ctx), errStopped) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errStopped):
 		return api.Err()
+	case cause != nil && !errors.Is(cause, context.Canceled):
+		return cause
+	default:
+		return err
 	}
-	return err
 }
 
 // errStopped says that the embedded API ended before the hub did.
@@ -165,7 +174,7 @@ func serveExternal(ctx context.Context, env Environment, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	return work(ctx, env, f, cfg, info, func() {
+	return work(ctx, env, f, cfg, info, nil, func() {
 		say(env.Err, "\nThe hub's API:     %s", cfg.Host)
 		if info == nil {
 			say(env.Err, "Its kubeconfig names no certificate authority, so agents are told nothing of it: write ConfigMap kube-public/cluster-info yourself")
@@ -191,8 +200,8 @@ func (f serveFlags) externalInfo(cfg *rest.Config) (*apiserver.ClusterInfo, erro
 	return info, nil
 }
 
-// work installs what the hub needs and runs its stages.
-func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, announce func()) error {
+// work installs what the hub needs and runs its stages. Open, which may be nil, is called when it can use agents and people.
+func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, open, announce func()) error {
 	err := apiserver.Install(ctx, cfg, apiserver.Options{
 		ClusterInfo: info, AdoptClusterInfo: f.kubeconfig == "", Version: version.Of().Version, AllowDowngrade: f.allowDowngrade,
 	})
@@ -201,7 +210,7 @@ func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, 
 	}
 	announce()
 	o := f.options(env)
-	o.Ready = func() { say(env.Err, "Hub is ready") }
+	o.Synced, o.Ready = open, func() { say(env.Err, "Hub is ready") }
 	mgr, err := setup.New(ctx, cfg, o)
 	if err != nil {
 		return err

@@ -64,6 +64,8 @@ type Options struct {
 	Connect *ConnectOptions
 	// Clock is the hub's time.
 	Clock clock.WithTicker
+	// Synced is called when the caches are filled, by a hub that waits to be elected as well; it may be nil.
+	Synced func()
 	// Ready, if not nil, is called once when the stages run.
 	Ready func()
 }
@@ -147,7 +149,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	if err := monitoring.Register(mgr, monitoring.Deps{Registry: o.Registry, Clock: o.Clock}); err != nil {
 		return nil, err
 	}
-	return mgr, addProbes(mgr, o.Ready)
+	return mgr, addProbes(mgr, o)
 }
 
 func orNone(address string) string {
@@ -157,17 +159,20 @@ func orNone(address string) string {
 	return address
 }
 
-// addProbes adds the health endpoints and the call of ready. A hub that waits to be
+// addProbes adds the health endpoints and the calls of Synced and Ready. A hub that waits to be
 // elected is ready: its caches are filled.
-func addProbes(mgr manager.Manager, ready func()) error {
+func addProbes(mgr manager.Manager, o Options) error {
 	var synced atomic.Bool
 	standby := runnable{run: func(ctx context.Context) error {
 		synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
+		if synced.Load() && o.Synced != nil {
+			o.Synced()
+		}
 		return nil
 	}}
 	working := runnable{leader: true, run: func(ctx context.Context) error {
-		if mgr.GetCache().WaitForCacheSync(ctx) && ready != nil {
-			ready()
+		if mgr.GetCache().WaitForCacheSync(ctx) && o.Ready != nil {
+			o.Ready()
 		}
 		return nil
 	}}

@@ -41,6 +41,8 @@ type Embedded struct {
 	HeapRoom int64
 	// Profiling lets administrators ask it for its profiles.
 	Profiling bool
+	// WaitForHub lets nobody but the hub in until Open.
+	WaitForHub bool
 	// Flags are further ones, of those that PassedFlags names.
 	Flags []string
 	// Progress is told each line that the program prints.
@@ -104,10 +106,22 @@ func (e Embedded) args() []string {
 	if len(e.TLSSANs) > 0 {
 		args = append(args, "--tls-san="+strings.Join(e.TLSSANs, ","))
 	}
+	if e.WaitForHub {
+		args = append(args, "--wait-for-hub")
+	}
 	if e.HeapRoom > 0 {
 		args = append(args, "--heap-room="+strconv.FormatInt(e.HeapRoom, 10))
 	}
 	return append(args, e.Flags...)
+}
+
+// Open lets everybody in.
+func (p *Process) Open() error {
+	path := filepath.Join(p.embedded.DataDir, "run", "hub.open")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return fmt.Errorf("opening the API: %w", err)
+	}
+	return nil
 }
 
 // LinesAddressFile is the file of a data directory in which the embedded API reads where the hub of its machine listens for

@@ -62,8 +62,27 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	full := filepath.Join(t.TempDir(), "audit.log")
 	g.Expect(os.Symlink("/dev/full", full)).To(Succeed())
 	e.Flags = []string{"--audit-log-path=" + full}
+	// From here on the hub is let in before everybody else.
+	e.WaitForHub = true
+	hubAlone := func(p *Process) {
+		t.Helper()
+		hubClient, err := client.New(p.Config(), client.Options{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(hubClient.Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{})).To(Succeed())
+		_, err = net.Dial("tcp", strings.TrimPrefix(p.ServerURL(t.Context()), "https://"))
+		g.Expect(err).To(MatchError(syscall.ECONNREFUSED))
+	}
+	opened := func(p *Process) {
+		t.Helper()
+		g.Expect(p.Open()).To(Succeed())
+		g.Eventually(func() error {
+			return asAdministrator(t, e).Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{})
+		}).WithTimeout(time.Minute).Should(Succeed())
+	}
 	first, err := e.Start(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
+	hubAlone(first)
+	opened(first)
 	url := first.ServerURL(t.Context())
 	isKept("before-the-kill")
 	keep("before-the-stop")
@@ -86,6 +105,8 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer second.Stop()
 	g.Expect(second.ServerURL(t.Context())).To(Equal(url))
+	hubAlone(second)
+	opened(second)
 	isKept("before-the-stop")
 	g.Expect(second.cmd.Process.Signal(syscall.SIGKILL)).To(Succeed())
 	g.Eventually(second.Done()).WithTimeout(time.Minute).Should(BeClosed())

@@ -43,6 +43,8 @@ type Process struct {
 	log      *os.File
 	cmd      *exec.Cmd
 	config   *rest.Config
+	// advertised is the URL in the administrator's kubeconfig.
+	advertised string
 	// done is closed when the process has ended; exit is how, and valid from then on.
 	done chan struct{}
 	exit error
@@ -98,7 +100,7 @@ func (p *Process) ServerURL(ctx context.Context) string {
 }
 
 func (p *Process) port() string {
-	u, err := url.Parse(p.config.Host)
+	u, err := url.Parse(p.advertised)
 	if err != nil || u.Port() == "" {
 		return strconv.Itoa(p.embedded.SecurePort)
 	}
@@ -230,6 +232,11 @@ func (p *Process) startError() error {
 // ready reads the kubeconfig anew each time: it may still be that of the last start.
 func (p *Process) ready(ctx context.Context) (bool, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", p.embedded.Kubeconfig)
+	advertised := ""
+	if err == nil {
+		advertised = config.Host
+		config.Host, err = p.embedded.localURL(config.Host)
+	}
 	if err == nil {
 		// The hub is another user than the administrator: the audit log tells them apart. A program of
 		// before that was so has none for it.
@@ -243,9 +250,6 @@ func (p *Process) ready(ctx context.Context) (bool, error) {
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading the kubeconfig of the embedded API: %w", err)
-	}
-	if config.Host, err = p.embedded.localURL(config.Host); err != nil {
-		return false, err
 	}
 	config.QPS = -1
 	httpClient, err := rest.HTTPClientFor(config)
@@ -261,6 +265,6 @@ func (p *Process) ready(ctx context.Context) (bool, error) {
 		return false, nil //nolint:nilerr // it is not there yet
 	}
 	_ = resp.Body.Close()
-	p.config = config
+	p.config, p.advertised = config, advertised
 	return resp.StatusCode == http.StatusOK, nil
 }

@@ -28,17 +28,22 @@ import (
 func newAPIServer() *cobra.Command {
 	o := options.NewServerRunOptions()
 	ctx := server.SetupSignalContext()
-	var room uint64
+	var (
+		room uint64
+		own  private
+	)
 	cmd := &cobra.Command{
 		Use: "kube-apiserver", Short: "Serve the API of Kubernetes", SilenceUsage: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if room > 0 {
 				go heap.Follow(ctx, room)
 			}
-			return runAPIServer(ctx, o)
+			return runAPIServer(ctx, o, own)
 		},
 	}
 	cmd.Flags().Uint64Var(&room, args.HeapFlag, 0, "bytes that the heap may fill before garbage is searched as often as by default")
+	cmd.Flags().UintVar(&own.socket, args.PrivateFlag, 0, "number of an open file that listens for what runs beside it")
+	cmd.Flags().StringVar(&own.open, args.OpenFlag, "", "file whose presence says that others than these may come")
 	flags := o.Flags()
 	for _, set := range flags.FlagSets {
 		cmd.Flags().AddFlagSet(set)
@@ -47,7 +52,7 @@ func newAPIServer() *cobra.Command {
 }
 
 // runAPIServer serves until the context ends.
-func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
+func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own private) error {
 	components := o.GenericServerRunOptions.ComponentGlobalsRegistry
 	if err := components.Set(); err != nil {
 		return fmt.Errorf("setting versions and features: %w", err)
@@ -56,6 +61,10 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	if err := logsapi.ValidateAndApply(o.Logs, components.FeatureGateFor(compatibility.DefaultKubeComponent)); err != nil {
 		return fmt.Errorf("setting up the log: %w", err)
+	}
+	listening, err := own.listen(ctx, o)
+	if err != nil {
+		return err
 	}
 	complete, err := o.Complete(ctx)
 	if err != nil {
@@ -78,6 +87,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions) error {
 	copySparingly(config)
 	compressOnDemand(config)
 	findHub(config)
+	announce(config, listening)
 	completed, err := config.Complete()
 	if err != nil {
 		return fmt.Errorf("completing the configuration: %w", err)

@@ -71,6 +71,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Etcd.KeyFile, "etcd-keyfile", "", "key of that certificate")
 	fs.StringVar(&c.Etcd.Prefix, "etcd-prefix", "", "below what key the hub keeps everything there (default: "+args.DefaultEtcdPrefix+")")
 	fs.Int64Var(&c.HeapRoom, "heap-room", 0, "how many bytes the heap of kube-apiserver may fill before it searches garbage as often as by default")
+	fs.BoolVar(&c.WaitForHub, "wait-for-hub", false, "listen for others than the hub and the components of a hub when it is ready, which it says by the file run/hub.open of the data directory")
 	fs.StringVar(&c.EncryptionProviderConfig, "encryption-provider-config", "", "EncryptionConfiguration by which a hub encrypts its database instead of with keys of its own, such as one with a KMS v2 provider")
 	fs.StringVar(&c.Audit.PolicyFile, "audit-policy-file", "", "what the audit log of a hub tells (default: a policy of its own)")
 	fs.StringVar(&c.Audit.LogPath, "audit-log-path", "", "the audit log of a hub (default: DIR/audit/audit.log)")
@@ -101,7 +102,7 @@ func clusterOnly() []string {
 
 // hubOnly names the flags that say nothing about a cluster.
 func hubOnly() []string {
-	return append([]string{"etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "encryption-provider-config", "audit-policy-file", "audit-log-path", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize",
+	return append([]string{"wait-for-hub", "etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "encryption-provider-config", "audit-policy-file", "audit-log-path", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize",
 		"audit-webhook-config-file"}, authenticationFlags()...)
 }
 

@@ -21,8 +21,15 @@ func hubDisabledAdmission() []string {
 	}
 }
 
-// HeapFlag is a flag of kube-apiserver that is ours.
-const HeapFlag = "heap-room"
+// Flags of kube-apiserver that are ours.
+const (
+	HeapFlag    = "heap-room"
+	PrivateFlag = "private-listener"
+	OpenFlag    = "open-file"
+)
+
+// PrivateFile is the number that the first file has which a component is given.
+const PrivateFile = 3
 
 // APIServer renders the command line of kube-apiserver.
 func APIServer(in Input) []string {
@@ -63,6 +70,9 @@ func APIServer(in Input) []string {
 	out = append(out, etcdClient(in.ExternalEtcd)...)
 	if in.HeapRoom > 0 {
 		out = append(out, "--"+HeapFlag+"="+strconv.FormatInt(in.HeapRoom, 10))
+	}
+	if in.PrivatePort > 0 {
+		out = append(out, "--"+PrivateFlag+"="+strconv.Itoa(PrivateFile), "--"+OpenFlag+"="+OpenFile)
 	}
 	if a := in.Audit; a.LogPath != "" {
 		out = append(out,

@@ -28,8 +28,14 @@ const (
 	etcdPeerURL   = "unix://peer.sock:0"
 )
 
+// OpenFile appears in the working directory of the components when the hub can use whoever comes to its API.
+const OpenFile = "hub.open"
+
 // DefaultEtcdPrefix is below what key kube-apiserver keeps everything.
 const DefaultEtcdPrefix = "/registry"
+
+// PrivateHost is where what runs beside kube-apiserver reaches it, if it has a port of its own.
+const PrivateHost = "127.0.0.1"
 
 // ExternalEtcd is a database that somebody else runs. Without servers there is none, and an etcd is started.
 type ExternalEtcd struct {
@@ -68,9 +74,11 @@ type Input struct {
 	Profiling bool
 	PKI       *pki.Bundle
 	// Kubeconfig says where a component finds its kubeconfig.
-	Kubeconfig    func(component string) string
-	BindAddress   string
-	Port          int
+	Kubeconfig  func(component string) string
+	BindAddress string
+	Port        int
+	// PrivatePort is the one of what runs beside kube-apiserver, at the loopback address; 0 is that this shares that of everybody.
+	PrivatePort   int
 	AdvertiseHost string
 	ServiceCIDR   netip.Prefix
 	// EncryptionConfig is the file that says how the database is encrypted; empty is not at all.
@@ -100,13 +108,18 @@ func (in Input) LocalHost() string {
 }
 
 // LocalURL is the URL of kube-apiserver for the components.
-func (in Input) LocalURL() string { return in.url(in.LocalHost()) }
+func (in Input) LocalURL() string {
+	if in.PrivatePort > 0 {
+		return httpsURL(PrivateHost, in.PrivatePort)
+	}
+	return httpsURL(in.LocalHost(), in.Port)
+}
 
 // AdvertisedURL is the URL of kube-apiserver for everybody else.
-func (in Input) AdvertisedURL() string { return in.url(in.AdvertiseHost) }
+func (in Input) AdvertisedURL() string { return httpsURL(in.AdvertiseHost, in.Port) }
 
-func (in Input) url(host string) string {
-	return "https://" + net.JoinHostPort(host, strconv.Itoa(in.Port))
+func httpsURL(host string, port int) string {
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
 
 // ServiceIP is the address of the Service "kubernetes", the first of the range.

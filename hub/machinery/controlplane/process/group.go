@@ -28,6 +28,8 @@ type Component struct {
 	Name string
 	// Args are the arguments of the executable.
 	Args []string
+	// Files are given to it, as the open files from number 3 on.
+	Files []*os.File
 	// Essential components end the whole group when they stop. The others are started again.
 	Essential bool
 	// Grace is the time between SIGTERM and SIGKILL.
@@ -106,6 +108,7 @@ func (g *Group) launch(c *child) error {
 	cmd.Dir = g.cfg.Dir
 	cmd.Env = environment(os.Environ())
 	cmd.Stdout, cmd.Stderr = c.log, c.log
+	cmd.ExtraFiles = c.Files
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = attributes()
 	if err := g.forker.Start(cmd); err != nil {

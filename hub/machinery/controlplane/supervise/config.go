@@ -38,8 +38,10 @@ type Config struct {
 	// UnsafeExec lets whoever may exec into pods of a cluster run programs of this machine.
 	UnsafeExec bool
 	// HeapRoom is how many bytes the heap of kube-apiserver may fill for the sake of speed; 0 is as Go does by default.
-	HeapRoom  int64
-	Profiling bool
+	HeapRoom int64
+	// WaitForHub lets only what runs beside kube-apiserver in until the hub says that it can use others.
+	WaitForHub bool
+	Profiling  bool
 	// EncryptionProviderConfig is a configuration of encryption of the operator's; empty means the hub's own keys.
 	EncryptionProviderConfig string
 	Audit                    args.Audit

@@ -28,7 +28,7 @@ const (
 	etcdName = "etcd"
 
 	startPoll    = 50 * time.Millisecond
-	startTimeout = 3 * time.Minute
+	startTimeout = 10 * time.Minute
 
 	controllerGrace = 2 * time.Second
 	apiServerGrace  = 5 * time.Second
@@ -76,6 +76,11 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	if err := awaitPort(ctx, cfg.BindAddress, in.Port); err != nil {
 		return err
 	}
+	own, err := listenPrivately(ctx, cfg, dir, &in)
+	if err != nil {
+		return err
+	}
+	defer own.close()
 	store, err := openStore(ctx, cfg, dir, clk, report)
 	if err != nil {
 		return err
@@ -92,14 +97,14 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 		}
 		in.Authentication = cfg.Authentication
 	}
-	own, err := writeCredentials(cfg, dir, &in, servingHosts(cfg, in, ownName(), ownAddresses()), clk.Now())
+	credentials, err := writeCredentials(cfg, dir, &in, servingHosts(cfg, in, ownName(), ownAddresses()), clk.Now())
 	if err != nil {
 		return err
 	}
 	if err := store.enter(ctx, dir); err != nil {
 		return err
 	}
-	api, err := connect(own)
+	api, err := connect(credentials)
 	if err != nil {
 		return err
 	}
@@ -117,7 +122,7 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	}()
 
 	r := run{
-		Config: cfg, in: in, dir: dir, store: store, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
+		Config: cfg, in: in, dir: dir, private: own, store: store, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
 		group: group, api: api, clock: clk, began: began, report: report,
 	}
 	if err := r.start(ctx); err != nil {
@@ -169,6 +174,7 @@ type run struct {
 	Config
 	in           args.Input
 	dir          *datadir.Dir
+	private      *private
 	store        *store
 	encryption   *encryption.State
 	runDir, logs string
@@ -192,10 +198,11 @@ func (r run) start(ctx context.Context) error {
 	if err := r.encrypt(ctx); err != nil {
 		return err
 	}
-	apiServer := process.Component{Name: "kube-apiserver", Args: args.APIServer(r.in), Essential: true, Grace: apiServerGrace}
+	apiServer := process.Component{Name: "kube-apiserver", Args: args.APIServer(r.in), Files: r.private.files(), Essential: true, Grace: apiServerGrace}
 	if err := r.group.Start(apiServer); err != nil {
 		return err
 	}
+	r.private.close() // kube-apiserver has it now
 	err := r.await(ctx, "kube-apiserver to be ready", r.isReady())
 	if err != nil {
 		return err

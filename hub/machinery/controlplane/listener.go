@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/listener"
+)
+
+const (
+	// openPoll is how often it is looked whether the hub is ready.
+	openPoll = 100 * time.Millisecond
+	// openAnyway is after how long everybody is let in though the hub is not ready: an operator may have to mend what it waits for.
+	openAnyway = 5 * time.Minute
+)
+
+// private says that what runs beside the API server has an address of its own.
+type private struct {
+	// socket is the number of the open file that listens at that address; 0 if there is none.
+	socket uint
+	// open is the file whose presence says that everybody may come.
+	open string
+}
+
+// listen has the options listen at both addresses; nil if there is only one.
+func (p private) listen(ctx context.Context, o *options.ServerRunOptions) (*listener.Listener, error) {
+	if p.socket == 0 {
+		return nil, nil
+	}
+	own, err := net.FileListener(os.NewFile(uintptr(p.socket), args.PrivateFlag))
+	if err != nil {
+		return nil, fmt.Errorf("--%s %d: %w", args.PrivateFlag, p.socket, err)
+	}
+	bind, isAddress := netip.AddrFromSlice(o.SecureServing.BindAddress)
+	if !isAddress {
+		return nil, fmt.Errorf("--bind-address %s is not an IP address", o.SecureServing.BindAddress)
+	}
+	public, err := listener.Reserve(netip.AddrPortFrom(bind.Unmap(), uint16(o.SecureServing.BindPort))) //nolint:gosec // It is a port.
+	if err != nil {
+		return nil, err
+	}
+	l := listener.New(own, public, p.opened(ctx))
+	o.SecureServing.Listener = l
+	return l, nil
+}
+
+// opened returns what is closed when everybody may come.
+func (p private) opened(ctx context.Context) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		err := wait.PollUntilContextTimeout(ctx, openPoll, openAnyway, true, func(context.Context) (bool, error) {
+			_, err := os.Stat(p.open)
+			return err == nil, nil
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			klog.InfoS("Letting everybody in though the hub is not ready; see what it says", "after", openAnyway)
+		}
+		close(out)
+	}()
+	return out
+}
+
+// announce has the servers tell others the public address.
+func announce(config *app.Config, l *listener.Listener) {
+	if l == nil {
+		return
+	}
+	config.Aggregator.GenericConfig.SecureServing.Listener = l.Public()
+	config.KubeAPIs.ControlPlane.Generic.SecureServing.Listener = l.Public()
+}

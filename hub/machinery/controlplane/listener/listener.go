@@ -1,0 +1,124 @@
+package listener
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Listener accepts at both addresses. Its own address is the private one: by that the API server calls itself.
+type Listener struct {
+	private  net.Listener
+	reserved *Reserved
+
+	accepted chan accepted
+	done     chan struct{}
+	close    sync.Once
+
+	mu     sync.Mutex
+	public net.Listener // nil until it is open
+	closed bool
+}
+
+// accepted is what came of waiting for a connection.
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+// New returns a listener at a private address, and at a reserved one as soon as open is closed. It closes both.
+func New(private net.Listener, public *Reserved, open <-chan struct{}) *Listener {
+	l := &Listener{private: private, reserved: public, accepted: make(chan accepted), done: make(chan struct{})}
+	go l.accept(private)
+	go func() {
+		select {
+		case <-l.done:
+			return
+		case <-open:
+		}
+		opened, err := l.open()
+		if err != nil {
+			l.pass(accepted{err: err})
+			return
+		}
+		l.accept(opened)
+	}()
+	return l
+}
+
+// open begins to listen at the public address.
+func (l *Listener) open() (net.Listener, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, net.ErrClosed
+	}
+	public, err := l.reserved.listen()
+	if err != nil {
+		return nil, fmt.Errorf("listening at %s: %w", l.reserved.address, err)
+	}
+	l.public = public
+	return public, nil
+}
+
+// accept passes on who comes to one address.
+func (l *Listener) accept(at net.Listener) {
+	for {
+		conn, err := at.Accept()
+		if !l.pass(accepted{conn, err}) {
+			if err == nil {
+				_ = conn.Close() // nobody is there any more
+			}
+			return
+		}
+	}
+}
+
+// pass says whether somebody took it.
+func (l *Listener) pass(a accepted) bool {
+	select {
+	case l.accepted <- a:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case a := <-l.accepted:
+		return a.conn, a.err
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *Listener) Close() error {
+	err := net.ErrClosed
+	l.close.Do(func() {
+		close(l.done)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.closed = true
+		public := l.reserved.release
+		if l.public != nil {
+			public = l.public.Close
+		}
+		err = errors.Join(l.private.Close(), public())
+	})
+	return err
+}
+
+// Addr implements net.Listener.
+func (l *Listener) Addr() net.Addr { return l.private.Addr() }
+
+// Public is the listener with the public address for its own: that is for what the API server tells others.
+func (l *Listener) Public() net.Listener { return public{l} }
+
+type public struct{ *Listener }
+
+// Addr implements net.Listener.
+func (p public) Addr() net.Addr { return p.reserved.address }
