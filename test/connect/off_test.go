@@ -28,20 +28,23 @@ func (w *world) leaseOf(g Gomega, member string) *coordinationv1.Lease {
 	return lease
 }
 
-// renews waits until an agent renews its lease as one without a line.
-func (w *world) renews(member string) {
+// renew waits until agents renew their leases as those without a line.
+func (w *world) renew(members ...string) {
 	w.T.Helper()
-	var last time.Time
-	renewals := 0
+	last, renewals := map[string]time.Time{}, map[string]int{}
 	w.Eventually(func(g Gomega) {
-		lease := w.leaseOf(g, member)
-		// One that rests would say so in its duration, and be renewed every ten minutes.
-		g.Expect(*lease.Spec.LeaseDurationSeconds).To(BeEquivalentTo(40))
-		if at := lease.Spec.RenewTime.Time; at.After(last) {
-			last = at
-			renewals++
+		for _, member := range members {
+			lease := w.leaseOf(g, member)
+			// One that rests would say so in its duration, and be renewed every ten minutes.
+			g.Expect(*lease.Spec.LeaseDurationSeconds).To(BeEquivalentTo(40), member)
+			if at := lease.Spec.RenewTime.Time; at.After(last[member]) {
+				last[member] = at
+				renewals[member]++
+			}
 		}
-		g.Expect(renewals).To(BeNumerically(">=", 3), "two renewals were seen")
+		for _, member := range members {
+			g.Expect(renewals[member]).To(BeNumerically(">=", 3), "two renewals of %s were seen", member)
+		}
 	})
 }
 
@@ -63,7 +66,7 @@ func TestAnAgentThatIsToHaveNoLine(t *testing.T) {
 	})
 	w.AgentArgs = append(slices.Clone(before), "--line=false")
 	w.G.Expect(w.StartAgent(closed)).To(Succeed())
-	w.renews(closed)
+	w.renew(closed)
 	const why = "its agent runs with --line=false"
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.Operate("clusters")).To(MatchRegexp(closed + ` +Ready .*No line: ` + why))
@@ -109,8 +112,7 @@ func TestAHubThatIsToServeNoLines(t *testing.T) {
 	})
 	w.MustKubectl(fleet.HubName, "create", "namespace", "goes")
 	w.MustKubectl(fleet.HubName, "delete", "namespace", "goes", "--timeout=120s")
-	w.renews(open)
-	w.renews(closed)
+	w.renew(open, closed)
 	out, err := w.does(open, "alice", "get", "--raw", "/api")
 	w.G.Expect(err).To(HaveOccurred(), out)
 	w.G.Expect(w.sinceReady(open)).To(Equal(ready), "it was never Unknown")

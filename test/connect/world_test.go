@@ -34,7 +34,11 @@ const (
 	poll     = 100 * time.Millisecond
 )
 
-var shared = fleettest.Of(fleet.Options{Clusters: 2, Nodes: 1, UnsafeExec: true, HubArgs: []string{"--tls-san", hubName}})
+// shared has agents that renew their leases every four seconds where they have no line, rather than every ten: tests wait for that.
+var shared = fleettest.Of(fleet.Options{
+	Clusters: 2, Nodes: 1, UnsafeExec: true,
+	HubArgs: []string{"--tls-san", hubName}, AgentArgs: []string{"--cluster-lease-renew-interval-fraction=0.1"},
+})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
