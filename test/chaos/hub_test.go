@@ -2,7 +2,7 @@ package chaos
 
 import (
 	"maps"
-	"path/filepath"
+	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -13,7 +13,6 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/test/fleet"
-	"fairlead.dev/test/process"
 )
 
 // TestTheHubIsRestoredFromAnOlderSnapshot has the hub forget what was done since: what was
@@ -52,18 +51,12 @@ func TestWorksVanish(t *testing.T) {
 	w.isWell(t)
 	all, before := len(w.model), unclaimed(t, g, w.hub) // other tests leave some
 
-	// The API of the hub without its stages, which would render the Works anew.
+	// The API of the hub without its stages, which would render the Works anew: these stand still until they are killed.
 	g.Expect(f.Kill(t.Context(), fleet.AgentName(member))).To(Succeed())
-	g.Expect(f.Stop(t.Context(), fleet.HubName)).To(Succeed())
-	api, err := process.Start(process.Spec{
-		Executable: f.Program("controlplane"), Log: f.Log("api"),
-		Args: []string{
-			"--profile=hub", "--data-dir=" + filepath.Join(f.Dir, fleet.HubName), "--bind-address=127.0.0.1", "--secure-port=0",
-			"--kubeconfig=" + f.Kubeconfig(fleet.HubName), "--context=" + fleet.HubName,
-		},
-	})
+	stages, err := f.PID(fleet.HubName)
 	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(api.Kill)
+	g.Expect(stages).NotTo(BeZero())
+	g.Expect(syscall.Kill(stages, syscall.SIGSTOP)).To(Succeed())
 	works := client.InNamespace(contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, member))
 	eventually(t, func(g Gomega) {
 		var list workv1alpha1.WorkList
@@ -82,7 +75,7 @@ func TestWorksVanish(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(unclaimed(t, g, w.hub)).To(BeNumerically(">=", int(before)+all)) })
 	g.Expect(w.look(t, g)).To(HaveLen(all), "what is merely absent deletes nothing")
 
-	api.Kill()
+	g.Expect(f.Kill(t.Context(), fleet.HubName)).To(Succeed())
 	g.Expect(f.Up(t.Context())).To(Succeed())
 	w.isWell(t)
 	eventually(t, func(g Gomega) { g.Expect(unclaimed(t, g, w.hub)).To(Equal(before), "claimed again") })
