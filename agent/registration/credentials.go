@@ -91,12 +91,12 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	c.who = *who
 	c.who.Server = config.Host
 	c.servers = newServers(config.Host, split(who.Servers))
-	var dial dialFunc
+	var reach dialFunc
 	if o.Connection != nil {
-		dial = o.Connection.Dial
+		reach = o.Connection.Dial
 	}
-	c.lineDial = c.servers.bounded(c.traffic.counted(dialer(dial)))
-	c.dial = c.servers.bounded(c.traffic.counted(redialed(dial, func() { tell(c.interrupted) })))
+	c.lineDial = c.servers.bounded(c.traffic.counted(dialer(reach)))
+	c.dial = c.servers.bounded(c.traffic.counted(redialed(reach, func() { tell(c.interrupted) })))
 	if err := c.take(config); err != nil {
 		return nil, err
 	}

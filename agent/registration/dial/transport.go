@@ -6,17 +6,20 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// InTurn returns a transport whose requests to one host get their connections one after the other. Where a connection cannot be opened, all
-// requests that have waited for it fail with it, rather than that each tries for itself and as long. It may be used concurrently.
-func InTurn(next *http.Transport) http.RoundTripper {
+// InTurn returns a transport, on top of one of net/http, whose requests to one host get their connections one after the other. Where a connection
+// cannot be opened, all requests that have waited for it fail with it, rather than that each tries for itself and as long. It may be used
+// concurrently.
+func InTurn(next http.RoundTripper) http.RoundTripper {
 	return &transport{next: next, opening: map[string]*opening{}}
 }
 
 // transport implements InTurn.
 type transport struct {
-	next *http.Transport
+	next http.RoundTripper
 
 	mu sync.Mutex
 	// opening has, by host, the request that gets its connection.
@@ -40,12 +43,27 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	var once sync.Once
-	end := func(err error) { once.Do(func() { t.end(host, own, err) }) }
+	asked := false
+	end := func(err error) {
+		if own != nil {
+			t.end(host, own, err)
+			own = nil
+		}
+	}
 	defer end(nil)
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { end(nil) }}
-	response, err := t.next.RoundTrip(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
-	if err != nil && ctx.Err() == nil {
+	response, err := t.next.RoundTrip(request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) {
+			asked = true
+			if own != nil {
+				return
+			}
+			// The transport tries again, since the connection that it got was ending. If another request fails to open one, this one
+			// tries for itself: nobody waits twice for a host that is silent.
+			own, _ = t.turn(ctx, host)
+		},
+		GotConn: func(httptrace.GotConnInfo) { end(nil) },
+	})))
+	if err != nil && asked && ctx.Err() == nil {
 		end(err) // of no meaning to others once there was a connection
 	}
 	return response, err //nolint:wrapcheck // It stands for the transport.
@@ -84,4 +102,4 @@ func (t *transport) end(host string, own *opening, err error) {
 }
 
 // CloseIdleConnections closes what no request uses.
-func (t *transport) CloseIdleConnections() { t.next.CloseIdleConnections() }
+func (t *transport) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(t.next) }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -124,9 +125,37 @@ func TestAConnectionThatWasCutIsOpenedAgainOnce(t *testing.T) {
 	g.Expect(get(t.Context(), shared, s.URL, crowd)).To(HaveEach(Succeed()))
 
 	s.CloseClientConnections()
-	g.Eventually(func() []error { return get(t.Context(), shared, s.URL, crowd) }).Should(HaveEach(Succeed()))
+	g.Eventually(func() error { return getOne(t.Context(), shared, s.URL) }).Should(Succeed()) // until the cut is noticed
+	g.Expect(get(t.Context(), shared, s.URL, crowd)).To(HaveEach(Succeed()))
 
 	g.Expect(s.connections.Load()).To(BeEquivalentTo(2))
+}
+
+// ending is a transport that gives each request a connection which is ending, and lets it try again, as that of net/http does. It
+// counts who connects at the same time then.
+type ending struct{ again, most, now atomic.Int32 }
+
+func (e *ending) RoundTrip(request *http.Request) (*http.Response, error) {
+	trace := httptrace.ContextClientTrace(request.Context())
+	trace.GetConn(request.URL.Host)
+	trace.GotConn(httptrace.GotConnInfo{Reused: true})
+	trace.GetConn(request.URL.Host)
+	e.again.Add(1)
+	e.most.Store(max(e.most.Load(), e.now.Add(1)))
+	synctest.Wait() // whoever can come has come
+	e.now.Add(-1)
+	trace.GotConn(httptrace.GotConnInfo{})
+	return &http.Response{Body: http.NoBody}, nil
+}
+
+func TestWhoTriesAgainHasATurnAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		e := &ending{}
+		g.Expect(get(t.Context(), dial.InTurn(e), "https://hub.example", crowd)).To(HaveEach(Succeed()))
+		g.Expect(e.again.Load()).To(BeEquivalentTo(crowd))
+		g.Expect(e.most.Load()).To(BeEquivalentTo(1), "connecting at a time")
+	})
 }
 
 // A watch keeps the connection that it got for itself: the others must not wait for that one.
