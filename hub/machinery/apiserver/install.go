@@ -76,7 +76,7 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.ClusterInfo == nil {
 		return nil
 	}
-	return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo)
+	return patiently(ctx, func(ctx context.Context) error { return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo) })
 }
 
 // all installs everything but what agents are told.
@@ -101,7 +101,7 @@ type installer struct {
 // progress says every now and then how far an installation is that takes long.
 func (i *installer) progress(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, installProgress, false, func(ctx context.Context) (bool, error) { // it ends with the installation
-		at := "the version of what is installed"
+		at := "its turn among the hubs of this API"
 		if last := i.last.Load(); last != nil {
 			at = *last
 		}
@@ -213,21 +213,29 @@ func (i *installer) applyAll(ctx context.Context, objects []*unstructured.Unstru
 func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	kind, name := obj.GetKind(), obj.GetName()
 	i.last.Store(ptr.To(kind + " " + name))
-	last := error(nil)
-	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
+	err := patiently(ctx, func(ctx context.Context) error {
 		desired := obj.DeepCopy() // the client writes the answer into what it is given
-		last = i.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
+		return i.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 			client.FieldOwner(contract.FieldManagerInstall), client.ForceOwnership)
-		return last == nil, permanent(last)
 	})
-	if ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), last)
-	}
 	if err != nil {
 		return fmt.Errorf("installing %s %q: %w", kind, name, err)
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("Installed", "kind", kind, "name", name)
 	return nil
+}
+
+// patiently tries again and again until it succeeds, or fails in a way that waiting does not mend.
+func patiently(ctx context.Context, try func(context.Context) error) error {
+	last := error(nil)
+	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
+		last = try(ctx)
+		return last == nil, permanent(last)
+	})
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), last)
+	}
+	return err
 }
 
 // permanent returns an error that waiting does not mend, and nil for any other.
@@ -237,7 +245,8 @@ func permanent(err error) error {
 		apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTooManyRequests(err),
 		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err),
 		apierrors.IsTimeout(err), apierrors.IsServerTimeout(err),
-		utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err):
+		utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err),
+		utilnet.IsTimeout(err), utilnet.IsHTTP2ConnectionLost(err):
 		return nil
 	case meta.IsNoMatchError(err) && !isBuiltIn(err), isDiscovery(err):
 		return nil
