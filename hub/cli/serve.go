@@ -123,12 +123,11 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 	if server == "" {
 		server = api.ServerURL(ctx)
 	}
-	open := func() {
+	err = work(ctx, env, f, api.Config(), f.clusterInfo(server, api.Config().CAData), func() {
 		if err := api.Open(); err != nil {
 			cancel(err)
+			return
 		}
-	}
-	err = work(ctx, env, f, api.Config(), f.clusterInfo(server, api.Config().CAData), open, func() {
 		say(env.Err, "\nThe hub's API:     %s", server)
 		say(env.Err, "For its operators: kubectl --kubeconfig %s --context %s get clusters", f.adminKubeconfig, f.adminContext)
 		say(env.Err, "To join a cluster: hub token create --cluster NAME%s\n", f.tokenFlags(env))
@@ -174,7 +173,7 @@ func serveExternal(ctx context.Context, env Environment, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	return work(ctx, env, f, cfg, info, nil, func() {
+	return work(ctx, env, f, cfg, info, func() {
 		say(env.Err, "\nThe hub's API:     %s", cfg.Host)
 		if info == nil {
 			say(env.Err, "Its kubeconfig names no certificate authority, so agents are told nothing of it: write ConfigMap kube-public/cluster-info yourself")
@@ -200,17 +199,16 @@ func (f serveFlags) externalInfo(cfg *rest.Config) (*apiserver.ClusterInfo, erro
 	return info, nil
 }
 
-// work installs what the hub needs and runs its stages. Open, which may be nil, is called when it can use agents and people.
-func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, open, announce func()) error {
+// work installs what the hub needs and runs its stages. Open is called when it can use agents and people.
+func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, open func()) error {
 	err := apiserver.Install(ctx, cfg, apiserver.Options{
 		ClusterInfo: info, AdoptClusterInfo: f.kubeconfig == "", Version: version.Of().Version, AllowDowngrade: f.allowDowngrade,
 	})
 	if err != nil {
 		return err
 	}
-	announce()
 	o := f.options(env)
-	o.Synced, o.Ready = open, func() { say(env.Err, "Hub is ready") }
+	o.Open, o.Ready = open, func() { say(env.Err, "Hub is ready") }
 	mgr, err := setup.New(ctx, cfg, o)
 	if err != nil {
 		return err

@@ -64,8 +64,9 @@ type Options struct {
 	Connect *ConnectOptions
 	// Clock is the hub's time.
 	Clock clock.WithTicker
-	// Synced is called when the caches are filled, by a hub that waits to be elected as well; it may be nil.
-	Synced func()
+	// Open, if not nil, is called once when agents and people may come: when the stages run, or, where hubs elect one, when the caches of
+	// those stages are filled that are known before.
+	Open func()
 	// Ready, if not nil, is called once when the stages run.
 	Ready func()
 }
@@ -159,19 +160,25 @@ func orNone(address string) string {
 	return address
 }
 
-// addProbes adds the health endpoints and the calls of Synced and Ready. A hub that waits to be
+// addProbes adds the health endpoints and the calls of Open and Ready. A hub that waits to be
 // elected is ready: its caches are filled.
 func addProbes(mgr manager.Manager, o Options) error {
 	var synced atomic.Bool
 	standby := runnable{run: func(ctx context.Context) error {
 		synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
-		if synced.Load() && o.Synced != nil {
-			o.Synced()
+		if synced.Load() && o.LeaderElection && o.Open != nil {
+			o.Open()
 		}
 		return nil
 	}}
 	working := runnable{leader: true, run: func(ctx context.Context) error {
-		if mgr.GetCache().WaitForCacheSync(ctx) && o.Ready != nil {
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return nil
+		}
+		if !o.LeaderElection && o.Open != nil {
+			o.Open()
+		}
+		if o.Ready != nil {
 			o.Ready()
 		}
 		return nil

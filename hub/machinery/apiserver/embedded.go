@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -62,6 +63,13 @@ func (e Embedded) Start(ctx context.Context) (*Process, error) {
 		_ = held.Close()
 		return nil, errImporting(e.DataDir)
 	}
+	if e.WaitForHub {
+		// At its address may be somebody else by now: the port is another with each start.
+		if err := os.Remove(e.ownKubeconfig()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			_ = held.Close()
+			return nil, fmt.Errorf("removing the hub's kubeconfig of its last start: %w", err)
+		}
+	}
 	p := &Process{embedded: e, lock: held, done: make(chan struct{}), followed: make(chan struct{})}
 	if err := p.launch(); err != nil {
 		_ = held.Close()
@@ -115,9 +123,14 @@ func (e Embedded) args() []string {
 	return append(args, e.Flags...)
 }
 
+// ownKubeconfig is the hub's own, which the program writes.
+func (e Embedded) ownKubeconfig() string {
+	return filepath.Join(e.DataDir, "kubeconfigs", "hub.kubeconfig")
+}
+
 // Open lets everybody in.
 func (p *Process) Open() error {
-	path := filepath.Join(p.embedded.DataDir, "run", "hub.open")
+	path := filepath.Join(p.embedded.DataDir, "run", "hub.open") // as args.OpenFile of the program says
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return fmt.Errorf("opening the API: %w", err)
 	}

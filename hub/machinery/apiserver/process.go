@@ -224,6 +224,9 @@ func (p *Process) awaitReady(ctx context.Context) error {
 // instance.
 func (p *Process) startError() error {
 	if words, err := p.lastWords(); err == nil && words != "" {
+		if strings.Contains(words, "unknown flag") {
+			words += fmt.Sprintf("; %s is of another version than this hub: take both from one release", p.embedded.Binary)
+		}
 		return fmt.Errorf("the embedded API does not start: %s", words)
 	}
 	return fmt.Errorf("the embedded API does not start (%w) and says nothing; its log is %s", p.outcome(), p.log.Name())
@@ -240,8 +243,7 @@ func (p *Process) ready(ctx context.Context) (bool, error) {
 	if err == nil {
 		// The hub is another user than the administrator: the audit log tells them apart. A program of
 		// before that was so has none for it.
-		own := filepath.Join(p.embedded.DataDir, "kubeconfigs", "hub.kubeconfig")
-		if of, ownErr := clientcmd.BuildConfigFromFlags("", own); !errors.Is(ownErr, fs.ErrNotExist) {
+		if of, ownErr := clientcmd.BuildConfigFromFlags("", p.embedded.ownKubeconfig()); p.embedded.WaitForHub || !errors.Is(ownErr, fs.ErrNotExist) {
 			config, err = of, ownErr
 		}
 	}

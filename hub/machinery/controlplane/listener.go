@@ -38,7 +38,9 @@ func (p private) listen(ctx context.Context, o *options.ServerRunOptions) (*list
 	if p.socket == 0 {
 		return nil, nil
 	}
-	own, err := net.FileListener(os.NewFile(uintptr(p.socket), args.PrivateFlag))
+	file := os.NewFile(uintptr(p.socket), args.PrivateFlag)
+	defer file.Close() //nolint:errcheck // The listener has a copy of it.
+	own, err := net.FileListener(file)
 	if err != nil {
 		return nil, fmt.Errorf("--%s %d: %w", args.PrivateFlag, p.socket, err)
 	}

@@ -152,6 +152,27 @@ func TestProfiles(t *testing.T) {
 		}
 	})
 
+	t.Run("kube-apiserver waits for the hub only where what runs beside it has a port of its own", func(t *testing.T) {
+		t.Parallel()
+		in := input(args.Hub)
+		if line := strings.Join(args.APIServer(in), " "); strings.Contains(line, args.PrivateFlag) || strings.Contains(line, args.OpenFlag) {
+			t.Errorf("it waits by default: %s", line)
+		}
+		in.PrivatePort = 40001
+		if got := value(t, args.APIServer(in), args.PrivateFlag); got != "3" {
+			t.Errorf("--%s = %s", args.PrivateFlag, got)
+		}
+		if got := value(t, args.APIServer(in), args.OpenFlag); got != args.OpenFile {
+			t.Errorf("--%s = %s", args.OpenFlag, got)
+		}
+		if got, want := in.LocalURL(), "https://127.0.0.1:40001"; got != want {
+			t.Errorf("LocalURL() = %q, want %q", got, want)
+		}
+		if got, want := in.AdvertisedURL(), "https://127.0.0.1:6443"; got != want {
+			t.Errorf("AdvertisedURL() = %q, want %q", got, want)
+		}
+	})
+
 	t.Run("kube-apiserver reaches kubelets only when programs may be run", func(t *testing.T) {
 		t.Parallel()
 		in := input(args.Cluster)

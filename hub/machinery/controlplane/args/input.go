@@ -28,7 +28,7 @@ const (
 	etcdPeerURL   = "unix://peer.sock:0"
 )
 
-// OpenFile appears in the working directory of the components when the hub can use whoever comes to its API.
+// OpenFile, which Open of fairlead.dev/hub/machinery/apiserver writes, appears in the working directory of the components when the hub can use whoever comes to its API.
 const OpenFile = "hub.open"
 
 // DefaultEtcdPrefix is below what key kube-apiserver keeps everything.

@@ -93,11 +93,18 @@ func TestAnAddressThatIsTakenIsNotReserved(t *testing.T) {
 func TestAReservedAddressIsGivenToNobodyElse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	l, public, _ := greeting(t, "127.0.0.1")
+	l, public, open := greeting(t, "127.0.0.1")
 
-	_, err := (&net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(public)}).Dial("tcp", l.Addr().String())
+	_, err := net.Listen("tcp", public.String())
+	g.Expect(err).To(MatchError(syscall.EADDRINUSE), "to listen there")
+	_, err = listener.Reserve(public)
+	g.Expect(err).To(MatchError(syscall.EADDRINUSE), "to reserve it")
+	_, err = (&net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(public)}).Dial("tcp", l.Addr().String())
 
 	g.Expect(err).To(MatchError(syscall.EADDRINUSE), "as the near end of a connection")
+
+	open()
+	g.Eventually(func() (string, error) { return visit(public.String()) }).Should(Equal("welcome"))
 }
 
 func TestBothAddressesAreFreeOnceItIsClosed(t *testing.T) {

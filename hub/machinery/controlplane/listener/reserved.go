@@ -13,6 +13,9 @@ import (
 // backlog is how many connections wait to be accepted; the kernel has a limit of its own.
 const backlog = 1 << 16
 
+// gone is in place of a socket that is held no more.
+const gone = -1
+
 // Reserved is an address that is taken, and at which nobody listens yet.
 type Reserved struct {
 	address *net.TCPAddr
@@ -54,7 +57,7 @@ func (r *Reserved) bind(family int, address unix.Sockaddr) error {
 		return err
 	}
 	// Connections of a program that was killed still end.
-	if err := unix.SetsockoptInt(r.socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+	if err := r.reuse(1); err != nil {
 		return err
 	}
 	if family == unix.AF_INET6 {
@@ -63,6 +66,10 @@ func (r *Reserved) bind(family int, address unix.Sockaddr) error {
 		}
 	}
 	if err := unix.Bind(r.socket, address); err != nil {
+		return err
+	}
+	// From here on nobody else is to have it, as every server in Go could that asks likewise.
+	if err := r.reuse(0); err != nil {
 		return err
 	}
 	bound, err := unix.Getsockname(r.socket)
@@ -83,12 +90,23 @@ func (r *Reserved) Addr() net.Addr { return r.address }
 
 // listen begins to listen there. The reservation ends with it.
 func (r *Reserved) listen() (net.Listener, error) {
-	if err := unix.Listen(r.socket, backlog); err != nil {
+	if err := errors.Join(r.reuse(1), unix.Listen(r.socket, backlog)); err != nil {
 		return nil, os.NewSyscallError("listen", err)
 	}
 	file := os.NewFile(uintptr(r.socket), "public")
+	r.socket = gone
 	defer file.Close() //nolint:errcheck // The listener has a copy of it.
 	return net.FileListener(file)
 }
 
-func (r *Reserved) release() error { return unix.Close(r.socket) }
+// reuse says whether the address may be taken that connections still have which are ending.
+func (r *Reserved) reuse(may int) error {
+	return unix.SetsockoptInt(r.socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, may)
+}
+
+func (r *Reserved) release() error {
+	if r.socket == gone {
+		return nil
+	}
+	return unix.Close(r.socket)
+}

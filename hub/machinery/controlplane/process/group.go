@@ -28,7 +28,7 @@ type Component struct {
 	Name string
 	// Args are the arguments of the executable.
 	Args []string
-	// Files are given to it, as the open files from number 3 on.
+	// Files are given to it, as the open files from number 3 on. They may be closed once it runs, so only an essential component has some.
 	Files []*os.File
 	// Essential components end the whole group when they stop. The others are started again.
 	Essential bool

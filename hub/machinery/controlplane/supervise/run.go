@@ -207,7 +207,11 @@ func (r run) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.report("API server ready at %s after %.1f s", r.in.AdvertisedURL(), r.clock.Since(r.began).Seconds())
+	if r.WaitForHub {
+		r.report("API server ready for the hub after %.1f s", r.clock.Since(r.began).Seconds())
+	} else {
+		r.report("API server ready at %s after %.1f s", r.in.AdvertisedURL(), r.clock.Since(r.began).Seconds())
+	}
 
 	for _, c := range r.controllers() {
 		r.report("starting %s", c.Name)
