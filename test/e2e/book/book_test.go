@@ -34,7 +34,7 @@ func exceptions() map[string]exception {
 		"backup.md":   {1, "containers: test/network has them where there is a Docker engine"},
 		"looking.md":  {1, "an application with pods: test/connect has kubectl in one, and the tests of hub/people/pods the others"},
 		"machines.md": {2, "an etcd of three members: test/machines has one, and kills hubs and members"},
-		"rotation.md": {1, "agents take an hour to renew their certificates: test/e2e/exchange takes these steps with one that does not wait"},
+		"rotation.md": {1, "agents take an hour to renew their certificates: test/e2e/upkeep takes these steps with one that does not wait"},
 		"sizing.md":   {1, "a measurement takes its time"},
 	}
 }

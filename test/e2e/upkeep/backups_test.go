@@ -1,4 +1,4 @@
-package backups
+package upkeep
 
 import (
 	"context"
@@ -22,29 +22,24 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-var shared = fleettest.Of(fleet.Options{Clusters: 1, APIOnly: true})
-
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
-
 const (
-	member = "edge-1"
 	// counter is a template that changes all the time.
 	counter = "counter"
 	keep    = 3
 	// interval is how often it does: other programs want to run as well.
-	interval = 50 * time.Millisecond
+	interval = 200 * time.Millisecond
 )
 
-// world is the fleet, whose hub makes backups to a directory.
-type world struct {
+// backups is the fleet, whose hub makes backups to a directory.
+type backups struct {
 	*fleettest.World
 
 	dir, data, key, public string
 }
 
-func up(t *testing.T) *world {
+func newBackups(t *testing.T) *backups {
 	t.Helper()
-	w := &world{World: shared.World(t, fleet.HubName, fleet.AgentName(member)), dir: filepath.Join(t.TempDir(), "backups")}
+	w := &backups{World: shared.World(t, fleet.HubName, fleet.AgentName(stays)), dir: filepath.Join(t.TempDir(), "backups")}
 	w.data = filepath.Join(w.Dir, fleet.HubName)
 	w.key = filepath.Join(t.TempDir(), "hub-backup.key")
 	public, err := w.Run(t.Context(), "hub", "backup", "keygen", w.key)
@@ -54,7 +49,7 @@ func up(t *testing.T) *world {
 }
 
 // restart starts the hub with further flags.
-func (w *world) restart(flags ...string) {
+func (w *backups) restart(flags ...string) {
 	w.T.Helper()
 	w.G.Expect(w.Stop(w.T.Context(), fleet.HubName)).To(Succeed())
 	w.HubArgs = flags
@@ -62,7 +57,7 @@ func (w *world) restart(flags ...string) {
 }
 
 // found returns the names of all files in the directory of backups for which it says so.
-func (w *world) found(g Gomega, is func(name string) bool) []string {
+func (w *backups) found(g Gomega, is func(name string) bool) []string {
 	entries, err := os.ReadDir(w.dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	var out []string
@@ -81,7 +76,7 @@ func isBackup(name string) bool {
 func isPartial(name string) bool { return strings.HasSuffix(name, ".partial") }
 
 // taken is when a backup was made, to the second, by its name.
-func (w *world) taken(file string) time.Time {
+func (w *backups) taken(file string) time.Time {
 	w.T.Helper()
 	_, stamp, _ := strings.Cut(strings.TrimPrefix(filepath.Base(file), "fairlead-"), "-")
 	at, err := time.Parse("20060102T150405Z", strings.TrimSuffix(stamp, ".backup.age"))
@@ -90,7 +85,7 @@ func (w *world) taken(file string) time.Time {
 }
 
 // hub runs a command of the operator that needs no hub.
-func (w *world) hub(args ...string) error {
+func (w *backups) hub(args ...string) error {
 	_, err := w.Run(w.T.Context(), "hub", args...)
 	return err
 }
@@ -102,7 +97,7 @@ type counting struct {
 	stop  func()
 }
 
-func (w *world) count() *counting {
+func (w *backups) count() *counting {
 	w.T.Helper()
 	ctx, cancel := context.WithCancel(w.T.Context())
 	c := &counting{}
@@ -134,7 +129,7 @@ func (c *counting) before(at time.Time) (n, last int) {
 	return n, len(c.acked)
 }
 
-func (w *world) set(ctx context.Context, n int) error {
+func (w *backups) set(ctx context.Context, n int) error {
 	c, err := w.Client(fleet.HubName)
 	if err != nil {
 		return err
@@ -145,7 +140,7 @@ func (w *world) set(ctx context.Context, n int) error {
 }
 
 // get returns the template on the hub, or its object in the member, and the number in it.
-func (w *world) get(g Gomega, where string) (*corev1.ConfigMap, int) {
+func (w *backups) get(g Gomega, where string) (*corev1.ConfigMap, int) {
 	c, err := w.Client(where)
 	g.Expect(err).NotTo(HaveOccurred())
 	object := &corev1.ConfigMap{}
@@ -155,8 +150,8 @@ func (w *world) get(g Gomega, where string) (*corev1.ConfigMap, int) {
 }
 
 func TestAHubMakesSealedBackupsFromWhichItIsRestored(t *testing.T) {
-	w := up(t)
-	w.ApplyConfigMap(counter, member)
+	w := newBackups(t)
+	w.ApplyConfigMap(counter, stays)
 	w.G.Expect(w.hub("backup", "status", "--kubeconfig", w.Kubeconfig(fleet.HubName))).To(MatchError(ContainSubstring("makes no backups by itself")))
 	manual := filepath.Join(t.TempDir(), "hub.backup")
 	w.G.Expect(w.hub("backup", "--data-dir", w.data, manual)).To(MatchError(ContainSubstring("--recipient")), "nothing is written unsealed that nobody asked to be")
@@ -167,6 +162,7 @@ func TestAHubMakesSealedBackupsFromWhichItIsRestored(t *testing.T) {
 		return []string{"--backup-every=" + every, "--backup-dir=" + w.dir, "--backup-keep=" + strconv.Itoa(keep), "--backup-recipient=" + w.public}
 	}
 	w.restart(schedule("1h")...)
+	w.Eventually(func(g Gomega) { g.Expect(w.found(g, isBackup)).NotTo(BeEmpty(), "the first is made at once") })
 	w.Eventually(func(g Gomega) {
 		status, err := w.Run(t.Context(), "hub", "backup", "status", "--kubeconfig", w.Kubeconfig(fleet.HubName))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -205,8 +201,8 @@ func TestAHubMakesSealedBackupsFromWhichItIsRestored(t *testing.T) {
 		n, _ := counting.before(w.taken(newest))
 		g.Expect(n).To(BeNumerically(">", 0))
 	})
-	w.Eventually(func(g Gomega) { _, n := w.get(g, member); g.Expect(n).To(BeNumerically(">", 0)) })
-	was, _ := w.get(w.G, member)
+	w.Eventually(func(g Gomega) { _, n := w.get(g, stays); g.Expect(n).To(BeNumerically(">", 0)) })
+	was, _ := w.get(w.G, stays)
 
 	w.G.Expect(w.Kill(t.Context(), fleet.HubName)).To(Succeed())
 	counting.stop()
@@ -222,14 +218,14 @@ func TestAHubMakesSealedBackupsFromWhichItIsRestored(t *testing.T) {
 	w.G.Expect(restored).To(And(BeNumerically(">=", least), BeNumerically("<=", last+1)), "all is there that was written before the backup was made")
 	w.G.Expect(w.set(t.Context(), last+100)).To(Succeed())
 	w.Eventually(func(g Gomega) {
-		is, n := w.get(g, member)
+		is, n := w.get(g, stays)
 		g.Expect(n).To(Equal(last + 100))
 		g.Expect(is.UID).To(Equal(was.UID), "it was never deleted")
 	})
 }
 
 // killInTheMiddle kills the hub while it writes or verifies a backup.
-func (w *world) killInTheMiddle() {
+func (w *backups) killInTheMiddle() {
 	w.T.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.StartHub(w.T.Context())).To(Succeed())
@@ -241,7 +237,7 @@ func (w *world) killInTheMiddle() {
 }
 
 // refused has nothing restored from a backup without its key, or from a part of it.
-func (w *world) refused(file string) {
+func (w *backups) refused(file string) {
 	w.T.Helper()
 	data, err := os.ReadFile(file)
 	w.G.Expect(err).NotTo(HaveOccurred())

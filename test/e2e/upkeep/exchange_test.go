@@ -1,4 +1,4 @@
-package exchange
+package upkeep
 
 import (
 	"fmt"
@@ -17,16 +17,8 @@ import (
 	"fairlead.dev/test/fleet"
 )
 
-// The members of the fleet. One stays connected throughout, one is away while the authority is
-// exchanged, and one joins anew in each phase.
-const (
-	stays = "edge-1"
-	away  = "edge-2"
-	joins = "edge-3"
-)
-
 func TestTheAuthorityIsExchangedWhileClustersAreJoined(t *testing.T) {
-	w := up(t)
+	w := newExchange(t)
 	w.stay(stays)
 	w.stop(fleet.AgentName(away))
 	old := w.hashes(w.G)
@@ -94,7 +86,7 @@ func TestTheAuthorityIsExchangedWhileClustersAreJoined(t *testing.T) {
 }
 
 // joinsAndWorks has a member join and both that are connected apply something.
-func (w *world) joinsAndWorks(phase string, hashes []string) {
+func (w *exchange) joinsAndWorks(phase string, hashes []string) {
 	w.T.Helper()
 	args, err := w.CreateToken(w.T.Context(), phase)
 	w.G.Expect(err).NotTo(HaveOccurred())
@@ -116,7 +108,7 @@ func (w *world) joinsAndWorks(phase string, hashes []string) {
 }
 
 // hashes are those that the hub tells of.
-func (w *world) hashes(g Gomega) []string {
+func (w *exchange) hashes(g Gomega) []string {
 	w.T.Helper()
 	hub, err := w.Client(fleet.HubName)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -130,7 +122,7 @@ func (w *world) hashes(g Gomega) []string {
 }
 
 // waitedFor are the clusters that `hub ca status` shows as not as far.
-func (w *world) waitedFor(g Gomega) []string {
+func (w *exchange) waitedFor(g Gomega) []string {
 	var names []string
 	for line := range strings.Lines(w.status(g)) {
 		if strings.Contains(line, "it has not told") || strings.Contains(line, "of the old authority") {
@@ -140,7 +132,7 @@ func (w *world) waitedFor(g Gomega) []string {
 	return names
 }
 
-func (w *world) ca(args ...string) string {
+func (w *exchange) ca(args ...string) string {
 	w.T.Helper()
 	out, err := w.tryCA(args...)
 	w.G.Expect(err).NotTo(HaveOccurred())
@@ -148,20 +140,20 @@ func (w *world) ca(args ...string) string {
 }
 
 // status is what `hub ca status` says.
-func (w *world) status(g Gomega) string {
+func (w *exchange) status(g Gomega) string {
 	w.T.Helper()
 	out, err := w.tryCA("status")
 	g.Expect(err).NotTo(HaveOccurred())
 	return out
 }
 
-func (w *world) tryCA(args ...string) (string, error) {
+func (w *exchange) tryCA(args ...string) (string, error) {
 	w.T.Helper()
 	return w.Run(w.T.Context(), "hub", append(append([]string{"ca"}, args...), "--data-dir", filepath.Join(w.Dir, fleet.HubName), "--kubeconfig", w.Kubeconfig(fleet.HubName))...)
 }
 
 // refused has a step refused for a reason.
-func (w *world) refused(why, step string) {
+func (w *exchange) refused(why, step string) {
 	w.T.Helper()
 	_, err := w.tryCA(step)
 	w.G.Expect(err).To(MatchError(ContainSubstring(why)), fmt.Sprintf("hub ca %s", step))

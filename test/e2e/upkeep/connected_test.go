@@ -1,4 +1,4 @@
-package exchange
+package upkeep
 
 import (
 	"context"
@@ -24,21 +24,17 @@ import (
 	"fairlead.dev/test/fleet/fleettest"
 )
 
-var shared = fleettest.Of(fleet.Options{Clusters: 3, APIOnly: true})
-
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
-
-// world is the fleet, as the test sees it.
-type world struct {
+// exchange is the fleet, as the test of the authority sees it.
+type exchange struct {
 	*fleettest.World
 	// ended is told how the agent in this process ended.
 	ended chan error
 }
 
-// up returns the fleet. The agent of the member that joins anew each time is stopped.
-func up(t *testing.T) *world {
+// newExchange returns the fleet. The agent of the member that joins anew each time is stopped.
+func newExchange(t *testing.T) *exchange {
 	t.Helper()
-	w := &world{World: shared.World(t, fleet.HubName, fleet.AgentName(away)), ended: make(chan error, 1)}
+	w := &exchange{World: shared.World(t, fleet.HubName, fleet.AgentName(away)), ended: make(chan error, 1)}
 	w.stop(fleet.AgentName(joins))
 	w.Operate("forget", joins, "--force")
 	w.Operate("forget", joins, "--release")
@@ -47,7 +43,7 @@ func up(t *testing.T) *world {
 
 // stay runs the agent of a member in this process, as it is but for one thing: what is drawn by
 // lot, when to renew within an hour, is always at once.
-func (w *world) stay(member string) {
+func (w *exchange) stay(member string) {
 	w.T.Helper()
 	w.stop(fleet.AgentName(member))
 	credentials, err := registration.OpenCredentials(registration.KeepOptions{
@@ -84,32 +80,32 @@ func (w *world) stay(member string) {
 }
 
 // stayed says that the agent in this process was never started again.
-func (w *world) stayed() {
+func (w *exchange) stayed() {
 	w.T.Helper()
 	w.G.Expect(w.ended).NotTo(Receive())
 }
 
 // restartHub kills the hub and starts it again.
-func (w *world) restartHub() {
+func (w *exchange) restartHub() {
 	w.T.Helper()
 	w.G.Expect(w.Kill(w.T.Context(), fleet.HubName)).To(Succeed())
 	w.G.Expect(w.StartHub(w.T.Context())).To(Succeed())
 	w.AwaitReady(stays)
 }
 
-func (w *world) stop(name string) {
+func (w *exchange) stop(name string) {
 	w.T.Helper()
 	w.G.Expect(w.Stop(w.T.Context(), name)).To(Succeed())
 }
 
-func (w *world) mustAgent(args ...string) {
+func (w *exchange) mustAgent(args ...string) {
 	w.T.Helper()
 	_, err := w.Run(w.T.Context(), "agent", args...)
 	w.G.Expect(err).NotTo(HaveOccurred())
 }
 
 // rejoin returns the arguments of the join command for a member that comes back.
-func (w *world) rejoin(member string) []string {
+func (w *exchange) rejoin(member string) []string {
 	w.T.Helper()
 	_, rest, found := strings.Cut(w.Operate("token", "create", "--rejoin", member), "agent join ")
 	w.G.Expect(found).To(BeTrue())
@@ -117,7 +113,7 @@ func (w *world) rejoin(member string) []string {
 	return strings.Fields(line)
 }
 
-func (w *world) log(name string) string {
+func (w *exchange) log(name string) string {
 	w.T.Helper()
 	data, err := os.ReadFile(w.Log(name))
 	w.G.Expect(err).NotTo(HaveOccurred())
@@ -125,7 +121,7 @@ func (w *world) log(name string) string {
 }
 
 // copyAdmin keeps the administrator's kubeconfig as it is now.
-func (w *world) copyAdmin() string {
+func (w *exchange) copyAdmin() string {
 	w.T.Helper()
 	data, err := os.ReadFile(w.Kubeconfig(fleet.HubName))
 	w.G.Expect(err).NotTo(HaveOccurred())
@@ -135,13 +131,13 @@ func (w *world) copyAdmin() string {
 }
 
 // reaches says whether the hub is reached with a kubeconfig.
-func (w *world) reaches(kubeconfig string) error {
+func (w *exchange) reaches(kubeconfig string) error {
 	_, err := w.Run(w.T.Context(), "hub", "clusters", "--kubeconfig", kubeconfig)
 	return err
 }
 
 // send has a ConfigMap sent to a cluster, and waits until the hub says that it is there.
-func (w *world) send(name, target string) {
+func (w *exchange) send(name, target string) {
 	w.T.Helper()
 	w.ApplyConfigMap(name, target)
 	w.Eventually(func(g Gomega) {
