@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/fleet"
 )
@@ -40,6 +42,12 @@ func TestTheExamples(t *testing.T) {
 	g.Expect(pods(t, g, f, "edge-2", "app=nginx")).To(HaveLen(2))
 	g.Expect(pods(t, g, f, "edge-3", "app=nginx")).To(BeEmpty())
 
+	// kubectl asks for a dozen kinds in each member: it does once the hub says that all is there.
+	eventually(t, func(g Gomega) {
+		all := applied(t, g, f, "shop")
+		g.Expect(all).To(HaveLen(16))
+		g.Expect(all).To(HaveEach(metav1.ConditionTrue))
+	})
 	eventually(t, func(g Gomega) {
 		for _, member := range f.Members() {
 			names := strings.Fields(kubectl(t, g, f, member, "get", "-n", "shop", "-l", "app.kubernetes.io/part-of=shop", "-o", "name",
@@ -50,10 +58,10 @@ func TestTheExamples(t *testing.T) {
 			want := map[string]string{"web": "6/2", "stock": "3/1"}[fields[0]]
 			g.Expect(fields[1]).To(Equal(want), fields[0])
 		}
-		applied := strings.Fields(kubectl(t, g, f, fleet.HubName, "get", "resourcebindings", "-n", "shop", "-o",
+		states := strings.Fields(kubectl(t, g, f, fleet.HubName, "get", "resourcebindings", "-n", "shop", "-o",
 			`jsonpath={.items[*].status.conditions[?(@.type=="FullyApplied")].status}`))
-		g.Expect(applied).To(HaveLen(16))
-		g.Expect(applied).To(HaveEach("True"))
+		g.Expect(states).To(HaveLen(16))
+		g.Expect(states).To(HaveEach("True"))
 	})
 }
 

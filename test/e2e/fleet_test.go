@@ -8,12 +8,14 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/fleet/fleettest"
 )
@@ -52,6 +54,31 @@ func kubectl(t *testing.T, g Gomega, f *fleet.Fleet, name string, args ...string
 	t.Helper()
 	out, err := f.Kubectl(t.Context(), name, args...)
 	g.Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+// read reads an object of the hub or a member.
+func read(t *testing.T, g Gomega, f *fleet.Fleet, name string, key client.ObjectKey, live client.Object) {
+	t.Helper()
+	c, err := f.Client(name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Get(t.Context(), key, live)).To(Succeed())
+}
+
+// applied returns what the hub says of the ResourceBindings of a namespace, by name: True if it is in all clusters.
+func applied(t *testing.T, g Gomega, f *fleet.Fleet, namespace string) map[string]metav1.ConditionStatus {
+	t.Helper()
+	hub, err := f.Client(fleet.HubName)
+	g.Expect(err).NotTo(HaveOccurred())
+	var list workv1alpha2.ResourceBindingList
+	g.Expect(hub.List(t.Context(), &list, client.InNamespace(namespace))).To(Succeed())
+	out := map[string]metav1.ConditionStatus{}
+	for i := range list.Items {
+		out[list.Items[i].Name] = ""
+		if c := meta.FindStatusCondition(list.Items[i].Status.Conditions, workv1alpha2.BindingFullyApplied); c != nil {
+			out[list.Items[i].Name] = c.Status
+		}
+	}
 	return out
 }
 

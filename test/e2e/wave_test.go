@@ -1,12 +1,19 @@
 package e2e
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/test/fleet"
 )
@@ -15,7 +22,7 @@ import (
 type wave struct {
 	*fleet.Fleet
 	// generations are those of the Works before the change.
-	generations map[string]int
+	generations map[string]int64
 }
 
 // inOneWave is an application that runs where nodes have a label, and goes to edge-1, edge-2 and edge-3 in this order.
@@ -48,7 +55,7 @@ spec:
 // beginWave has a change go to edge-1, where no node has what it asks for.
 func beginWave(t *testing.T, f *fleet.Fleet) wave {
 	t.Helper()
-	g, w := NewWithT(t), wave{Fleet: f, generations: map[string]int{}}
+	g, w := NewWithT(t), wave{Fleet: f, generations: map[string]int64{}}
 	for _, member := range f.Members() {
 		kubectl(t, g, f, fleet.HubName, "label", "cluster", member, "--overwrite", "turn="+strings.TrimPrefix(member, "edge-"))
 	}
@@ -76,7 +83,7 @@ func (w wave) goesOn(t *testing.T) {
 			g.Expect(w.rollout(t, g)).To(Equal(map[string]string{"true": "2 Paused", "false": "2 Progressing"}[paused]))
 		})
 	}
-	g.Expect(w.writes(t, g, "edge-1")).To(Equal(1))
+	g.Expect(w.writes(t, g, "edge-1")).To(BeEquivalentTo(1))
 	for _, member := range []string{"edge-2", "edge-3"} {
 		g.Expect(w.writes(t, g, member)).To(BeZero(), "it is not the turn of %s", member)
 		g.Expect(w.wants(t, g, member)).To(BeEmpty(), member)
@@ -87,34 +94,45 @@ func (w wave) goesOn(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(w.rollout(t, g)).To(Equal("2 Completed")) })
 	for _, member := range w.Members() {
 		eventually(t, func(g Gomega) { g.Expect(w.wants(t, g, member)).To(Equal("on"), member) })
-		g.Expect(w.writes(t, g, member)).To(Equal(1), "%s is sent it once", member)
+		g.Expect(w.writes(t, g, member)).To(BeEquivalentTo(1), "%s is sent it once", member)
 	}
 }
+
+// What follows is asked for again and again, hence by no program.
 
 // rollout is the newest revision and its phase.
 func (w wave) rollout(t *testing.T, g Gomega) string {
 	t.Helper()
-	return kubectl(t, g, w.Fleet, fleet.HubName, "get", "stagedrollout", "waving-deployment", "-o", "jsonpath={.status.revision} {.status.phase}")
+	live := &fairleadv1alpha1.StagedRollout{}
+	read(t, g, w.Fleet, fleet.HubName, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "waving-deployment"}, live)
+	return fmt.Sprintf("%d %s", live.Status.Revision, live.Status.Phase)
 }
 
 // wants is which nodes the application asks for in a member.
 func (w wave) wants(t *testing.T, g Gomega, member string) string {
 	t.Helper()
-	return kubectl(t, g, w.Fleet, member, "get", "deployment", "waving", "-o", "jsonpath={.spec.template.spec.nodeSelector.wave}")
+	live := &unstructured.Unstructured{}
+	live.SetAPIVersion("apps/v1")
+	live.SetKind("Deployment")
+	read(t, g, w.Fleet, member, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "waving"}, live)
+	node, _, err := unstructured.NestedString(live.Object, "spec", "template", "spec", "nodeSelector", "wave")
+	g.Expect(err).NotTo(HaveOccurred())
+	return node
 }
 
 // generation counts the writes of what a cluster is sent.
-func (w wave) generation(t *testing.T, g Gomega, member string) int {
+func (w wave) generation(t *testing.T, g Gomega, member string) int64 {
 	t.Helper()
-	out := kubectl(t, g, w.Fleet, fleet.HubName, "get", "work", contract.WorkName("Deployment", "default", "waving"),
-		"-n", contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, member), "-o", "jsonpath={.metadata.generation}")
-	n, err := strconv.Atoi(out)
-	g.Expect(err).NotTo(HaveOccurred())
-	return n
+	live := &workv1alpha1.Work{}
+	read(t, g, w.Fleet, fleet.HubName, client.ObjectKey{
+		Namespace: contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, member),
+		Name:      contract.WorkName("Deployment", "default", "waving"),
+	}, live)
+	return live.Generation
 }
 
 // writes is how often a cluster was sent something since the change.
-func (w wave) writes(t *testing.T, g Gomega, member string) int {
+func (w wave) writes(t *testing.T, g Gomega, member string) int64 {
 	t.Helper()
 	return w.generation(t, g, member) - w.generations[member]
 }
