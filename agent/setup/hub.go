@@ -47,6 +47,7 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 		}
 		return address
 	}
+	restored := newRestores()
 	mgr, err := ctrl.NewManager(tuned(o.Hub), manager.Options{
 		Scheme:         scheme,
 		Logger:         ctrl.LoggerFrom(ctx),
@@ -62,7 +63,7 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 				&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", o.Cluster)},
 			},
 			DefaultTransform: cache.TransformStripManagedFields(),
-			NewInformer:      pagedInformers(o.Clock),
+			NewInformer:      pagedInformers(o.Clock, restored.tell),
 		},
 		Metrics:                 metricsserver.Options{BindAddress: disabled(o.MetricsBindAddress)},
 		HealthProbeBindAddress:  disabled(o.HealthProbeBindAddress),
@@ -73,6 +74,9 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
+	}
+	if err := mgr.Add(restored); err != nil {
+		return nil, fmt.Errorf("adding what looks whether the hub was restored: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("adding the health check: %w", err)

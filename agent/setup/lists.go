@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"fairlead.dev/agent/presence"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
 // page is how many objects the hub is asked for at a time. An API server ends an answer after a
@@ -23,10 +26,14 @@ const askAgain = 5 * time.Second
 
 // pagedInformers makes informers of what the hub has that read it in pages. By default they would
 // have all of it streamed as a watch, which no API server compresses, and which begins anew when
-// it is not through within five minutes.
-func pagedInformers(c clock.Clock) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+// it is not through within five minutes. Restored is told of a hub whose Works went back in time.
+func pagedInformers(c clock.Clock, restored func(*presence.RestoredError)) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
 	return func(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		return toolscache.NewSharedIndexInformer(paged{toolscache.ToListerWatcherWithContext(source), c}, example, resync, indexers)
+		of := toolscache.ToListerWatcherWithContext(source)
+		if _, isWork := example.(*workv1alpha1.Work); isWork {
+			of = &resumed{ListerWatcherWithContext: of, restored: restored}
+		}
+		return toolscache.NewSharedIndexInformer(paged{of, c}, example, resync, indexers)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestTheHubIsReadInPages(t *testing.T) {
 			return watch.NewFake(), nil
 		},
 	}
-	informer := pagedInformers(clock.RealClock{})(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+	informer := pagedInformers(clock.RealClock{}, nil)(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -80,7 +80,7 @@ func TestAHubThatIsBackIsHeardSoon(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			pagedInformers(clock.RealClock{})(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{}).RunWithContext(ctx)
+			pagedInformers(clock.RealClock{}, nil)(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{}).RunWithContext(ctx)
 		}()
 		g.Expect(<-heard).To(BeTemporally("<=", back.Add(2*askAgain)))
 		cancel()

@@ -22,7 +22,7 @@ import (
 // crowd is how many requests begin at once.
 const crowd = 8
 
-// server answers when as many requests have come as it waits for, and counts the connections to it.
+// server answers when a crowd of requests has come, and counts the connections to it.
 type server struct {
 	*httptest.Server
 
@@ -30,11 +30,11 @@ type server struct {
 	all                   chan struct{}
 }
 
-func newServer(tb testing.TB, http2 bool, together int32) *server {
+func newServer(tb testing.TB, http2 bool) *server {
 	tb.Helper()
 	s := &server{all: make(chan struct{})}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
-		if s.requests.Add(1) == together {
+		if s.requests.Add(1) == crowd {
 			close(s.all)
 		}
 		select {
@@ -62,9 +62,9 @@ func (s *server) transport(tb testing.TB) *http.Transport {
 	return t
 }
 
-// get makes requests at once, and returns what came of them.
-func get(ctx context.Context, t http.RoundTripper, url string, requests int) []error {
-	out := make([]error, requests)
+// get makes a crowd of requests at once, and returns what came of them.
+func get(ctx context.Context, t http.RoundTripper, url string) []error {
+	out := make([]error, crowd)
 	var all sync.WaitGroup
 	for i := range out {
 		all.Go(func() { out[i] = getOne(ctx, t, url) })
@@ -88,9 +88,9 @@ func getOne(ctx context.Context, t http.RoundTripper, url string) error {
 
 func TestRequestsThatBeginTogetherShareOneConnection(t *testing.T) {
 	g := NewWithT(t)
-	s := newServer(t, true, crowd)
+	s := newServer(t, true)
 
-	g.Expect(get(t.Context(), dial.InTurn(s.transport(t)), s.URL, crowd)).To(HaveEach(Succeed()))
+	g.Expect(get(t.Context(), dial.InTurn(s.transport(t)), s.URL)).To(HaveEach(Succeed()))
 
 	g.Expect(s.connections.Load()).To(BeEquivalentTo(1), "connections for %d requests", crowd)
 }
@@ -98,7 +98,7 @@ func TestRequestsThatBeginTogetherShareOneConnection(t *testing.T) {
 // Without turns there are more, or there would be no need for them.
 func TestATransportAloneOpensAConnectionForEach(t *testing.T) {
 	g := NewWithT(t)
-	s := newServer(t, true, crowd)
+	s := newServer(t, true)
 	plain := s.transport(t)
 	dials, all := atomic.Int32{}, make(chan struct{})
 	plain.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -113,20 +113,20 @@ func TestATransportAloneOpensAConnectionForEach(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 
-	g.Expect(get(t.Context(), plain, s.URL, crowd)).To(HaveEach(Succeed()))
+	g.Expect(get(t.Context(), plain, s.URL)).To(HaveEach(Succeed()))
 
 	g.Expect(dials.Load()).To(BeEquivalentTo(crowd))
 }
 
 func TestAConnectionThatWasCutIsOpenedAgainOnce(t *testing.T) {
 	g := NewWithT(t)
-	s := newServer(t, true, crowd)
+	s := newServer(t, true)
 	shared := dial.InTurn(s.transport(t))
-	g.Expect(get(t.Context(), shared, s.URL, crowd)).To(HaveEach(Succeed()))
+	g.Expect(get(t.Context(), shared, s.URL)).To(HaveEach(Succeed()))
 
 	s.CloseClientConnections()
 	g.Eventually(func() error { return getOne(t.Context(), shared, s.URL) }).Should(Succeed()) // until the cut is noticed
-	g.Expect(get(t.Context(), shared, s.URL, crowd)).To(HaveEach(Succeed()))
+	g.Expect(get(t.Context(), shared, s.URL)).To(HaveEach(Succeed()))
 
 	g.Expect(s.connections.Load()).To(BeEquivalentTo(2))
 }
@@ -152,7 +152,7 @@ func TestWhoTriesAgainHasATurnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		e := &ending{}
-		g.Expect(get(t.Context(), dial.InTurn(e), "https://hub.example", crowd)).To(HaveEach(Succeed()))
+		g.Expect(get(t.Context(), dial.InTurn(e), "https://hub.example")).To(HaveEach(Succeed()))
 		g.Expect(e.again.Load()).To(BeEquivalentTo(crowd))
 		g.Expect(e.most.Load()).To(BeEquivalentTo(1), "connecting at a time")
 	})
@@ -161,9 +161,9 @@ func TestWhoTriesAgainHasATurnAgain(t *testing.T) {
 // A watch keeps the connection that it got for itself: the others must not wait for that one.
 func TestEachRequestHasAConnectionWhereOneCarriesOnlyOne(t *testing.T) {
 	g := NewWithT(t)
-	s := newServer(t, false, crowd)
+	s := newServer(t, false)
 
-	g.Expect(get(t.Context(), dial.InTurn(s.transport(t)), s.URL, crowd)).To(HaveEach(Succeed()))
+	g.Expect(get(t.Context(), dial.InTurn(s.transport(t)), s.URL)).To(HaveEach(Succeed()))
 
 	g.Expect(s.connections.Load()).To(BeEquivalentTo(crowd))
 }
@@ -193,7 +193,7 @@ func TestWhoWaitedFailsWithTheConnection(t *testing.T) {
 		d := &dialer{fail: make(chan error)}
 		shared := dial.InTurn(&http.Transport{DialContext: d.dial})
 		var failed []error
-		go func() { failed = get(t.Context(), shared, "https://hub.example", crowd) }()
+		go func() { failed = get(t.Context(), shared, "https://hub.example") }()
 		synctest.Wait()
 		g.Expect(d.dials.Load()).To(BeEquivalentTo(1), "while the first one waits")
 
@@ -216,10 +216,11 @@ func TestWhoIsCancelledFailsAlone(t *testing.T) {
 		defer close(d.fail) // who is cancelled leaves its connection to whoever comes next
 		shared := dial.InTurn(&http.Transport{DialContext: d.dial})
 		outcomes := [3]error{}
-		ctxs, cancels := [3]context.Context{}, [3]context.CancelFunc{}
+		cancels := [3]context.CancelFunc{}
 		for i := range outcomes {
-			ctxs[i], cancels[i] = context.WithCancel(t.Context())
-			go func() { outcomes[i] = getOne(ctxs[i], shared, "https://hub.example") }()
+			var ctx context.Context
+			ctx, cancels[i] = context.WithCancel(t.Context())
+			go func() { outcomes[i] = getOne(ctx, shared, "https://hub.example") }()
 			synctest.Wait() // so the first one connects, and the others wait
 		}
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -65,7 +64,7 @@ func (e Embedded) Start(ctx context.Context) (*Process, error) {
 	}
 	if e.WaitForHub {
 		// At its address may be somebody else by now: the port is another with each start.
-		if err := os.Remove(e.ownKubeconfig()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(e.ownKubeconfig()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			_ = held.Close()
 			return nil, fmt.Errorf("removing the hub's kubeconfig of its last start: %w", err)
 		}

@@ -16,7 +16,6 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -212,7 +211,7 @@ func (i *installer) applyAll(ctx context.Context, objects []*unstructured.Unstru
 // its own namespaces, for one, appear a moment after it is ready.
 func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	kind, name := obj.GetKind(), obj.GetName()
-	i.last.Store(ptr.To(kind + " " + name))
+	i.last.Store(new(kind + " " + name))
 	err := patiently(ctx, func(ctx context.Context) error {
 		desired := obj.DeepCopy() // the client writes the answer into what it is given
 		return i.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),

@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/utils/ptr"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,7 +64,7 @@ func (i *installer) installed(ctx context.Context) (string, error) {
 // versioned installs unless a newer version did. An older hub beside a newer one works with what that one installed, as agents and clients of
 // the newer one do. The version is noted first: an installation that was killed is made again by its own version, and not by an older one.
 func (i *installer) versioned(ctx context.Context, o Options, install func(context.Context) error) error {
-	i.last.Store(ptr.To("the version of what is installed"))
+	i.last.Store(new("the version of what is installed"))
 	var by string
 	err := patiently(ctx, func(ctx context.Context) (err error) {
 		by, err = i.installed(ctx)
