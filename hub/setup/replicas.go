@@ -135,13 +135,13 @@ func (a *allLines) Line(name string) (health.Seen, bool) {
 
 // OnChange implements cluster.Lines.
 func (a *allLines) OnChange(f func(cluster string)) (stop func()) {
-	stop = a.Registry.OnChange(f)
+	stopOwn := a.Registry.OnChange(f)
 	if a.peers == nil {
-		return stop
+		return stopOwn
 	}
 	stopOthers := a.peers.OnChange(f)
 	return func() {
-		stop()
+		stopOwn()
 		stopOthers()
 	}
 }
