@@ -21,7 +21,7 @@ import (
 // says nothing until the hub is there once more, and leaves out what has come until then. So would an agent be deaf, and well to look at,
 // to a hub that was restored from a snapshot of its disk. The lease tells as much only if it was written after the
 // snapshot, and while the line is the sign of life it is written every ten minutes. A watch is taken up again some times an hour, and after
-// the hub was away: one object is asked for each time.
+// the hub was away: an empty list is asked for each time.
 type resumed struct {
 	toolscache.ListerWatcherWithContext
 
@@ -47,7 +47,7 @@ func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	left, listed := options.ResourceVersion, r.listed
 	r.listed = "" // what begins there once goes on from there another time
 	if left != "" && left != listed {
-		now, err := r.version(ctx, options)
+		now, err := r.version(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -60,9 +60,12 @@ func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	return r.ListerWatcherWithContext.WatchWithContext(ctx, options) //nolint:wrapcheck // It stands for what watches.
 }
 
-// version is how far the hub is with what a watch is of. An answer for which no version is named is the latest.
-func (r *resumed) version(ctx context.Context, of metav1.ListOptions) (string, error) {
-	list, err := r.ListerWatcherWithContext.ListWithContext(ctx, metav1.ListOptions{LabelSelector: of.LabelSelector, FieldSelector: of.FieldSelector, Limit: 1})
+// nothing selects no object: a list of them says how far the hub is, and carries no manifests over a metered line.
+const nothing = "metadata.name=nothing.fairlead.dev"
+
+// version is how far the hub is. An answer for which no version is named is the latest.
+func (r *resumed) version(ctx context.Context) (string, error) {
+	list, err := r.ListerWatcherWithContext.ListWithContext(ctx, metav1.ListOptions{FieldSelector: nothing})
 	if err != nil {
 		return "", err //nolint:wrapcheck // It stands for what lists.
 	}

@@ -34,11 +34,11 @@ func TestAHubThatWentBackInTimeIsNoticedWhenAWatchGoesOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
 				version, watches := "7", make(chan *watch.FakeWatcher, 2)
-				var from, limits []string
+				var from, asked []string
 				source := &toolscache.ListWatch{
 					ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-						if o.Limit == 1 {
-							limits = append(limits, version)
+						if o.FieldSelector == nothing {
+							asked = append(asked, version)
 						}
 						return &workv1alpha1.WorkList{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
 					},
@@ -55,7 +55,7 @@ func TestAHubThatWentBackInTimeIsNoticedWhenAWatchGoesOn(t *testing.T) {
 				var done sync.WaitGroup
 				done.Go(func() { informer.RunWithContext(ctx) })
 				first := <-watches
-				g.Expect(limits).To(BeEmpty(), "a watch that begins where the list was needs no question")
+				g.Expect(asked).To(BeEmpty(), "a watch that begins where the list was needs no question")
 
 				version = tc.version
 				time.Sleep(time.Minute) // an informer lists anew what ended at once
@@ -63,7 +63,7 @@ func TestAHubThatWentBackInTimeIsNoticedWhenAWatchGoesOn(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 
-				g.Expect(limits).To(Equal([]string{tc.version}))
+				g.Expect(asked).To(Equal([]string{tc.version}))
 				if tc.want != nil {
 					g.Expect(restored).To(Receive(Equal(tc.want)))
 					g.Expect(from).To(Equal([]string{"7", tc.version}), "it is listed anew")
