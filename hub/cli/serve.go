@@ -123,14 +123,14 @@ func serveEmbedded(ctx context.Context, env Environment, f serveFlags) error {
 	if server == "" {
 		server = api.ServerURL(ctx)
 	}
-	err = work(ctx, env, f, api.Config(), f.clusterInfo(server, api.Config().CAData), func() {
-		if err := api.Open(); err != nil {
-			cancel(err)
-			return
+	err = work(ctx, env, f, api.Config(), f.clusterInfo(server, api.Config().CAData), func(ctx context.Context) error {
+		if err := api.Open(ctx); err != nil {
+			return err
 		}
 		say(env.Err, "\nThe hub's API:     %s", server)
 		say(env.Err, "For its operators: kubectl --kubeconfig %s --context %s get clusters", f.adminKubeconfig, f.adminContext)
 		say(env.Err, "To join a cluster: hub token create --cluster NAME%s\n", f.tokenFlags(env))
+		return nil
 	})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errStopped):
@@ -173,12 +173,13 @@ func serveExternal(ctx context.Context, env Environment, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	return work(ctx, env, f, cfg, info, func() {
+	return work(ctx, env, f, cfg, info, func(context.Context) error {
 		say(env.Err, "\nThe hub's API:     %s", cfg.Host)
 		if info == nil {
 			say(env.Err, "Its kubeconfig names no certificate authority, so agents are told nothing of it: write ConfigMap kube-public/cluster-info yourself")
 		}
 		say(env.Err, "To join a cluster: hub token create --cluster NAME --kubeconfig %s\n", f.kubeconfig)
+		return nil
 	})
 }
 
@@ -200,7 +201,7 @@ func (f serveFlags) externalInfo(cfg *rest.Config) (*apiserver.ClusterInfo, erro
 }
 
 // work installs what the hub needs and runs its stages. Open is called when it can use agents and people.
-func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, open func()) error {
+func work(ctx context.Context, env Environment, f serveFlags, cfg *rest.Config, info *apiserver.ClusterInfo, open func(context.Context) error) error {
 	err := apiserver.Install(ctx, cfg, apiserver.Options{
 		ClusterInfo: info, AdoptClusterInfo: f.kubeconfig == "", Version: version.Of().Version, AllowDowngrade: f.allowDowngrade,
 	})

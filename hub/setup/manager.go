@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,8 +66,8 @@ type Options struct {
 	// Clock is the hub's time.
 	Clock clock.WithTicker
 	// Open, if not nil, is called once when agents and people may come: when the stages run, or, where hubs elect one, when the caches of
-	// those stages are filled that are known before.
-	Open func()
+	// those stages are filled that are known before. The hub ends with its error.
+	Open func(context.Context) error
 	// Ready, if not nil, is called once when the stages run.
 	Ready func()
 }
@@ -160,14 +161,33 @@ func orNone(address string) string {
 	return address
 }
 
+// opener returns what lets agents and people in, however many ask for it, and returns when they may come. That it is asked to stop
+// meanwhile is no error.
+func (o Options) opener() func(context.Context) error {
+	var once sync.Once
+	var err error
+	return func(ctx context.Context) error {
+		once.Do(func() {
+			if o.Open == nil {
+				return
+			}
+			if err = o.Open(ctx); ctx.Err() != nil {
+				err = nil
+			}
+		})
+		return err
+	}
+}
+
 // addProbes adds the health endpoints and the calls of Open and Ready. A hub that waits to be
 // elected is ready: its caches are filled.
 func addProbes(mgr manager.Manager, o Options) error {
 	var synced atomic.Bool
+	open := o.opener()
 	standby := runnable{run: func(ctx context.Context) error {
 		synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
-		if synced.Load() && o.LeaderElection && o.Open != nil {
-			o.Open()
+		if synced.Load() && o.LeaderElection {
+			return open(ctx)
 		}
 		return nil
 	}}
@@ -175,8 +195,8 @@ func addProbes(mgr manager.Manager, o Options) error {
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
 			return nil
 		}
-		if !o.LeaderElection && o.Open != nil {
-			o.Open()
+		if err := open(ctx); err != nil {
+			return err
 		}
 		if o.Ready != nil {
 			o.Ready()

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 )
 
@@ -127,13 +129,31 @@ func (e Embedded) ownKubeconfig() string {
 	return filepath.Join(e.DataDir, "kubeconfigs", "hub.kubeconfig")
 }
 
-// Open lets everybody in.
-func (p *Process) Open() error {
+// Open lets everybody in, and returns when the API answers at its public address: whoever is told that a hub is ready may come at
+// once. It fails if the API ends, or does not answer within a minute.
+func (p *Process) Open(ctx context.Context) error {
 	path := filepath.Join(p.embedded.DataDir, "run", "hub.open") // as args.OpenFile of the program says
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return fmt.Errorf("opening the API: %w", err)
 	}
-	return nil
+	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout,
+		fmt.Errorf("the embedded API does not answer at %s %s after it was opened; see the logs in %s", p.public, openTimeout, filepath.Dir(p.log.Name())))
+	defer cancel()
+	config := rest.CopyConfig(p.config)
+	config.Host = p.public
+	err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.done:
+			return false, p.Err()
+		default:
+			status, err := readyz(ctx, config)
+			return status != 0, err
+		}
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // LinesAddressFile is the file of a data directory in which the embedded API reads where the hub of its machine listens for

@@ -74,10 +74,8 @@ func TestEmbeddedOverKillsAndRestarts(t *testing.T) {
 	}
 	opened := func(p *Process) {
 		t.Helper()
-		g.Expect(p.Open()).To(Succeed())
-		g.Eventually(func() error {
-			return asAdministrator(t, e).Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{})
-		}).WithTimeout(time.Minute).Should(Succeed())
+		g.Expect(p.Open(t.Context())).To(Succeed())
+		g.Expect(asAdministrator(t, e).Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{})).To(Succeed(), "as soon as it is said")
 	}
 	first, err := e.Start(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -28,6 +28,7 @@ import (
 const (
 	readyTimeout = 10 * time.Minute // where thousands of agents come back at once
 	readyPoll    = 50 * time.Millisecond
+	openTimeout  = time.Minute
 	// orphanTimeout is what the embedded API of a hub that was killed needs to stop.
 	orphanTimeout = 20 * time.Second
 	// stopGrace is the time between asking it to stop and killing it.
@@ -43,8 +44,8 @@ type Process struct {
 	log      *os.File
 	cmd      *exec.Cmd
 	config   *rest.Config
-	// advertised is the URL in the administrator's kubeconfig.
-	advertised string
+	// advertised is the URL in the administrator's kubeconfig, and public that of the same port on this machine.
+	advertised, public string
 	// done is closed when the process has ended; exit is how, and valid from then on.
 	done chan struct{}
 	exit error
@@ -235,10 +236,11 @@ func (p *Process) startError() error {
 // ready reads the kubeconfig anew each time: it may still be that of the last start.
 func (p *Process) ready(ctx context.Context) (bool, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", p.embedded.Kubeconfig)
-	advertised := ""
+	advertised, public := "", ""
 	if err == nil {
 		advertised = config.Host
-		config.Host, err = p.embedded.localURL(config.Host)
+		public, err = p.embedded.localURL(advertised)
+		config.Host = public
 	}
 	if err == nil {
 		// The hub is another user than the administrator: the audit log tells them apart. A program of
@@ -254,19 +256,28 @@ func (p *Process) ready(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("reading the kubeconfig of the embedded API: %w", err)
 	}
 	config.QPS = -1
+	status, err := readyz(ctx, config)
+	if status == 0 || err != nil {
+		return false, err
+	}
+	p.config, p.advertised, p.public = config, advertised, public
+	return status == http.StatusOK, nil
+}
+
+// readyz asks an API whether it is ready, and returns the status of the answer; 0 if there is none.
+func readyz(ctx context.Context, config *rest.Config) (status int, err error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return false, fmt.Errorf("connecting to the embedded API: %w", err)
+		return 0, fmt.Errorf("connecting to the embedded API: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/readyz", http.NoBody)
 	if err != nil {
-		return false, fmt.Errorf("asking the embedded API whether it is ready: %w", err)
+		return 0, fmt.Errorf("asking the embedded API whether it is ready: %w", err)
 	}
 	resp, err := httpClient.Do(req)
 	if err != nil {
-		return false, nil //nolint:nilerr // it is not there yet
+		return 0, nil //nolint:nilerr // it is not there yet
 	}
 	_ = resp.Body.Close()
-	p.config, p.advertised = config, advertised
-	return resp.StatusCode == http.StatusOK, nil
+	return resp.StatusCode, nil
 }
