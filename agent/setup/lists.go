@@ -10,15 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"fairlead.dev/agent/presence"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// page is how many objects the hub is asked for at a time. An API server ends an answer after a
-// minute, however well it moves: on a ship's line a page of Works takes a few seconds.
-const page = 100
+const (
+	// page is how many objects the hub is asked for at a time. An API server ends an answer after a
+	// minute, however well it moves: on a ship's line a page of small Works takes a few seconds.
+	page = 100
+	// slowPage is how long a page may take before the next one is made smaller: well before it would be cut off.
+	slowPage = 20 * time.Second
+)
 
 // askAgain is after how long a hub that does not answer is asked again, and up to twice that: agents
 // do not all come at once.
@@ -33,36 +40,75 @@ func pagedInformers(c clock.Clock, restored func(*presence.RestoredError)) func(
 		if _, isWork := example.(*workv1alpha1.Work); isWork {
 			of = &resumed{ListerWatcherWithContext: of, restored: restored}
 		}
-		return toolscache.NewSharedIndexInformer(paged{of, c}, example, resync, indexers)
+		return toolscache.NewSharedIndexInformer(newPaged(of, c), example, resync, indexers)
 	}
 }
 
-// paged lists in pages.
+// paged lists in pages, which it makes smaller where they take long. An informer does one thing at a time.
 type paged struct {
 	toolscache.ListerWatcherWithContext
 
 	clock clock.Clock
+	// size is how many objects the next page has.
+	size int64
+}
+
+func newPaged(of toolscache.ListerWatcherWithContext, c clock.Clock) *paged {
+	return &paged{ListerWatcherWithContext: of, clock: c, size: page}
 }
 
 // List implements toolscache.ListerWatcher.
-func (p paged) List(options metav1.ListOptions) (runtime.Object, error) {
+func (p *paged) List(options metav1.ListOptions) (runtime.Object, error) {
 	return p.ListWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
 }
 
 // Watch implements toolscache.ListerWatcher.
-func (p paged) Watch(options metav1.ListOptions) (watch.Interface, error) {
+func (p *paged) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return p.WatchWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
 }
 
-// ListWithContext implements toolscache.ListerWatcherWithContext. Whoever names a version gets all
-// at once, so none is named: then it is the latest.
-func (p paged) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	options.Limit, options.ResourceVersion, options.ResourceVersionMatch = page, "", ""
-	return answered(ctx, p.clock, func() (runtime.Object, error) { return p.ListerWatcherWithContext.ListWithContext(ctx, options) })
+// ListWithContext implements toolscache.ListerWatcherWithContext. It returns all pages as one list: when a later page has
+// expired, an informer asks for everything at once, and would take the first page of the answer for everything. Whoever
+// names a version gets all at once, so none is named: then it is the latest.
+func (p *paged) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	pages := pager.New(p.next)
+	pages.FullListIfExpired = false
+	for {
+		all, several, err := pages.List(ctx, options) // the informer copies what it keeps
+		if !several || !apierrors.IsResourceExpired(err) {
+			return all, err //nolint:wrapcheck // It stands for what lists.
+		}
+		// The hub keeps a version for five minutes at least. What is left of it is not there any more, so it begins anew.
+		ctrl.LoggerFrom(ctx).Info("Listing anew, since the hub no longer has what was listed at first", "reason", err.Error())
+	}
+}
+
+// next returns one page.
+func (p *paged) next(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return answered(ctx, p.clock, func() (runtime.Object, error) {
+		began := p.clock.Now()
+		options.Limit = p.size
+		answer, err := p.ListerWatcherWithContext.ListWithContext(ctx, options)
+		p.resize(p.clock.Since(began), err == nil)
+		return answer, err //nolint:wrapcheck // It stands for what lists.
+	})
+}
+
+// resize fits the next page to how long one took, and whether it came whole: what is cut off has crossed the line for nothing.
+func (p *paged) resize(took time.Duration, whole bool) {
+	switch {
+	case took >= slowPage && !whole:
+		p.size = max(p.size/4, 1)
+	case took >= slowPage:
+		p.size = max(p.size/2, 1)
+	case took < slowPage/4 && whole:
+		p.size = min(p.size*2, page)
+	}
 }
 
 // WatchWithContext implements toolscache.ListerWatcherWithContext.
-func (p paged) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (p *paged) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	return answered(ctx, p.clock, func() (watch.Interface, error) { return p.ListerWatcherWithContext.WatchWithContext(ctx, options) })
 }
 
@@ -84,4 +130,4 @@ func answered[T any](ctx context.Context, c clock.Clock, ask func() (T, error)) 
 }
 
 // IsWatchListSemanticsUnSupported tells informers not to have lists streamed.
-func (paged) IsWatchListSemanticsUnSupported() bool { return true }
+func (*paged) IsWatchListSemanticsUnSupported() bool { return true }

@@ -3,6 +3,9 @@ package setup
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,6 +96,99 @@ func TestAnAnswerOfTheHubIsForTheInformer(t *testing.T) {
 	g := NewWithT(t)
 	gone := apierrors.NewResourceExpired("too old resource version")
 	source := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, gone }}
-	_, err := paged{toolscache.ToListerWatcherWithContext(source), clock.RealClock{}}.WatchWithContext(t.Context(), metav1.ListOptions{})
+	_, err := newPaged(toolscache.ToListerWatcherWithContext(source), clock.RealClock{}).WatchWithContext(t.Context(), metav1.ListOptions{})
 	g.Expect(err).To(MatchError(gone))
+}
+
+// works is a hub with so many Works, each of which takes a while on the line.
+type works struct {
+	toolscache.ListWatch
+
+	count   int
+	each    time.Duration
+	expires func() bool
+	asked   []int64
+}
+
+func (w *works) list(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	const cutOff = time.Minute
+	w.asked = append(w.asked, o.Limit)
+	first, _ := strconv.Atoi(o.Continue)
+	if first > 0 && w.expires != nil && w.expires() {
+		return nil, apierrors.NewResourceExpired("the provided continue parameter is too old")
+	}
+	n := min(int(o.Limit), w.count-first)
+	if n == 0 { // no limit
+		n = w.count - first
+	}
+	takes := time.Duration(n) * w.each
+	time.Sleep(min(takes, cutOff))
+	if takes > cutOff {
+		return nil, errors.New("stream error when reading response body, may be caused by closed connection")
+	}
+	list := &workv1alpha1.WorkList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
+	for i := range n {
+		list.Items = append(list.Items, workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("work-%d", first+i)}})
+	}
+	if first+n < w.count {
+		list.Continue = strconv.Itoa(first + n)
+	}
+	return list, nil
+}
+
+// synced has an informer read all, and returns how many that are.
+func (w *works) synced(t *testing.T) int {
+	t.Helper()
+	w.ListWithContextFunc = w.list
+	w.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil }
+	informer := pagedInformers(clock.RealClock{}, nil)(&w.ListWatch, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		informer.RunWithContext(ctx)
+	}()
+	NewWithT(t).Expect(toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)).To(BeTrue())
+	n := len(informer.GetStore().ListKeys())
+	cancel()
+	<-done
+	return n
+}
+
+func TestAListThatExpiresOnTheWayBeginsAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		expired := false
+		hub := &works{count: 250, each: time.Millisecond, expires: func() bool {
+			first := !expired
+			expired = true
+			return first
+		}}
+		g.Expect(hub.synced(t)).To(Equal(250), "and not what the first page of another list has")
+		g.Expect(hub.asked).To(Equal([]int64{page, page, page, page, page}))
+	})
+}
+
+func TestPagesAreMadeSmallerThanWhatIsCutOff(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		each time.Duration
+		want []int64
+	}{
+		"a fast line":                         {time.Millisecond, []int64{100, 100, 100}},
+		"pages that take long and come whole": {300 * time.Millisecond, []int64{100, 50, 50, 50}},
+		"pages that are cut off":              {2 * time.Second, []int64{100, 25}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				hub := &works{count: 250, each: tc.each}
+				g.Expect(hub.synced(t)).To(Equal(250))
+				g.Expect(hub.asked[:len(tc.want)]).To(Equal(tc.want))
+				g.Expect(slices.Min(hub.asked)).To(BeNumerically(">", 2), "no smaller than need be")
+			})
+		})
+	}
 }
