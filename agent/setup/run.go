@@ -64,6 +64,7 @@ func serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.Hub = brief(o.Hub)
 	if o.Compress {
 		o.Hub = compressing(o.Hub)
 	}

@@ -2,6 +2,7 @@ package setup_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,7 +11,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/setup"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -56,4 +61,35 @@ func TestAnAgentThatAsksForItHasItsHubCompress(t *testing.T) {
 	thin := measureWorks(t, "thin", true)
 	t.Logf("%d bytes, compressed %d", plain, thin)
 	g.Expect(thin).To(BeNumerically("<", plain*6/10))
+}
+
+func TestTheHubAnswersAWriteWithItsVersionWhereThatIsPreferred(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newJoined(t, "brief")
+	w.place(t)
+	work := w.work(t, "settings", w.configMap("settings"))
+	for _, prefers := range []string{"", "return=minimal"} {
+		config := rest.CopyConfig(w.config)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(request *http.Request) (*http.Response, error) {
+				request = request.Clone(request.Context())
+				request.Header.Set("Prefer", prefers)
+				return next.RoundTrip(request)
+			})
+		})
+		hub, err := client.New(config, client.Options{Scheme: w.client.Scheme()})
+		g.Expect(err).NotTo(HaveOccurred())
+		answer := &metav1.PartialObjectMetadata{}
+		answer.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("Work"))
+		answer.SetNamespace(work.Namespace)
+		answer.SetName(work.Name)
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"observedGeneration":%d}}`, len(prefers)+1))
+		g.Expect(hub.Status().Patch(t.Context(), answer, patch)).To(Succeed())
+		g.Expect(answer.ResourceVersion).To(Equal(w.read(g, work).ResourceVersion))
+		if prefers == "" {
+			g.Expect(answer.Name).To(Equal(work.Name), "who says nothing gets all")
+		} else {
+			g.Expect(answer.ObjectMeta).To(Equal(metav1.ObjectMeta{UID: answer.UID, ResourceVersion: answer.ResourceVersion, Generation: 1}))
+		}
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/compression"
 	"fairlead.dev/hub/machinery/controlplane/heap"
 	"fairlead.dev/hub/machinery/controlplane/hijack"
+	"fairlead.dev/hub/machinery/controlplane/preference"
 	"fairlead.dev/hub/machinery/controlplane/revocation"
 )
 
@@ -86,6 +87,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own private)
 	}
 	copySparingly(config)
 	compressOnDemand(config)
+	answerAsPreferred(config)
 	findHub(config)
 	announce(config, listening)
 	completed, err := config.Complete()
@@ -148,6 +150,16 @@ func compressOnDemand(config *app.Config) {
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
 		return build(compression.Handler(handler), c)
+	}
+}
+
+// answerAsPreferred has answers to writes cut for whoever prefers that, before they are compressed. All requests come through the
+// aggregator's handlers.
+func answerAsPreferred(config *app.Config) {
+	front := config.Aggregator.GenericConfig
+	build := front.BuildHandlerChainFunc
+	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
+		return build(preference.Handler(handler), c)
 	}
 }
 
