@@ -75,8 +75,10 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.journalKey, "journal-key-file", "", "file, such as a mounted Secret's, whose content seals the Works that are kept in the state directory; without it only the modes of the files protect them")
 	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "call the interpreter webhooks that the hub names, from here; an agent with --namespaces never does")
 	flags.BoolVar(&f.line, "line", true, "keep a line to the hub open, over which operators reach this cluster as far as its owner lets them (`agent operators`), and by which the hub notices at once that this agent is gone")
-	flags.DurationVar(&f.options.Line.Ping, "line-ping", 0, "after how long without a word the hub asks over the line whether this agent is there, up to 1m, which a metered network is glad of; 0 leaves that to the hub")
-	flags.BoolVar(&f.options.Compress, "compress", false, "ask the hub to compress what it sends, watches too, which a metered network is glad of; a hub with an API server of its own does, another one goes on as without")
+	flags.DurationVar(&f.options.Line.Ping, "line-ping", 0, "after how long without a word the hub asks over the line whether this agent is there, up to 1m, which a metered network is glad of; 0 leaves that to the hub, but while it takes long to answer (200 ms), when it is 20s")
+	f.options.Compress = setup.CompressSlow
+	flags.Var(&f.options.Compress, "compress", "ask the hub to compress what it sends, watches too: auto while it takes long to answer (200 ms), true or false; a hub with an API server of its own does, another one goes on as without")
+	flags.Lookup("compress").NoOptDefVal = string(setup.CompressAlways)
 	flags.StringVar(&f.events, "events", eventsSummary, "which events to emit on the hub: summary (warnings), or all that clients of the API know")
 	flags.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory to get along with, such as 128Mi, before the garbage collector works harder (default: $GOMEMLIMIT, or nine tenths of what the container has)")
 	flags.StringVar(&f.deployment, "upgrade-deployment", "", "NAMESPACE/NAME of the Deployment that runs this agent in this cluster, if the hub may have it upgraded by NAME-guard; without it, the hub may not")

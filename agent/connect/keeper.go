@@ -116,8 +116,10 @@ func (k *Keeper) open(ctx context.Context) (*held, error) {
 	if k.Allowed != nil {
 		header.Set(contract.LineOperatorsHeader, k.Allowed(ctx))
 	}
-	if k.Ping > 0 {
-		header.Set(contract.LinePingHeader, k.Ping.String())
+	if k.Ping != nil {
+		if ping := k.Ping(); ping > 0 {
+			header.Set(contract.LinePingHeader, ping.String())
+		}
 	}
 	conn, response, err := k.Open(ctx, contract.LineAttachPath(k.Cluster), header)
 	switch {

@@ -28,7 +28,7 @@ func TestALineIsKeptAndServed(t *testing.T) {
 		h.said.Set(contract.LinePresenceHeader, contract.LineIsPresence)
 		var sick error
 		k, stop := h.keep(func(d *Deps) {
-			d.Registry, d.Ping = registry, time.Minute
+			d.Registry, d.Ping = registry, func() time.Duration { return time.Minute }
 			d.Well = func() error { return sick }
 			d.Allowed = func(context.Context) string { return "read" }
 			d.Operators = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "pods of "+r.URL.Path) })

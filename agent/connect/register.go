@@ -34,8 +34,9 @@ type Deps struct {
 	Allowed   func(ctx context.Context) string
 	// Well says what is wrong with the agent; nil is nothing.
 	Well func() error
-	// Ping is after how long without a word the hub is asked to look whether the agent is there; 0 leaves that to the hub.
-	Ping time.Duration
+	// Ping says after how long without a word the hub is asked to look whether the agent is there, of a line that is opened now; 0
+	// leaves that to the hub, and so does nil.
+	Ping func() time.Duration
 	// Clock tells the time.
 	Clock clock.Clock
 	// Registry takes the metrics; nil has none.

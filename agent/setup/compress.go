@@ -3,6 +3,7 @@ package setup
 import (
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -15,22 +16,60 @@ import (
 // understands it as it understands Go's.
 const likesGzip = "gzip, identity;q=0.5"
 
-// compressing returns a copy of a configuration whose answers the server is asked to compress.
-func compressing(config *rest.Config) *rest.Config {
+// Compression says when the hub is asked to compress what it sends.
+type Compression string
+
+// When the hub is asked to compress.
+const (
+	CompressNever  Compression = "false"
+	CompressAlways Compression = "true"
+	// CompressSlow is while the line to the hub is slow. A watch goes on as it was asked for, for some minutes.
+	CompressSlow Compression = "auto"
+)
+
+// String implements pflag.Value.
+func (c *Compression) String() string { return string(*c) }
+
+// Type implements pflag.Value.
+func (*Compression) Type() string { return "auto|true|false" }
+
+// Set implements pflag.Value.
+func (c *Compression) Set(value string) error {
+	switch wanted := Compression(value); wanted {
+	case CompressNever, CompressAlways, CompressSlow:
+		*c = wanted
+		return nil
+	}
+	return fmt.Errorf("it is %s, %s or %s", CompressSlow, CompressAlways, CompressNever)
+}
+
+// compressing returns a copy of a configuration whose answers the server is asked to compress, as far as that is wanted.
+func (c Compression) compressing(config *rest.Config, times *answerTimes) *rest.Config {
+	wanted := func() bool { return true }
+	switch c {
+	case CompressAlways:
+	case CompressSlow:
+		wanted = times.isSlow
+	default:
+		return config
+	}
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return compressed{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return compressed{next, wanted} })
 	return config
 }
 
-// compressed asks for compressed answers, and decompresses them.
-type compressed struct{ next http.RoundTripper }
+// compressed asks for compressed answers while they are wanted, and decompresses them.
+type compressed struct {
+	next   http.RoundTripper
+	wanted func() bool
+}
 
 // WrappedRoundTripper lets clients find the connections below.
 func (c compressed) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // RoundTrip implements http.RoundTripper.
 func (c compressed) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Header.Get("Accept-Encoding") != "" || request.Header.Get("Range") != "" || request.Header.Get("Upgrade") != "" || request.Method == http.MethodHead {
+	if request.Header.Get("Accept-Encoding") != "" || request.Header.Get("Range") != "" || request.Header.Get("Upgrade") != "" || request.Method == http.MethodHead || !c.wanted() {
 		return c.next.RoundTrip(request) // whoever asks for it itself knows what to do with it
 	}
 	request = request.Clone(request.Context())

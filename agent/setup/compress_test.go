@@ -19,7 +19,7 @@ func askCompressed(t *testing.T, serve http.HandlerFunc, header http.Header) (ht
 	g := NewWithT(t)
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
-	client, err := rest.HTTPClientFor(compressing(&rest.Config{Host: server.URL}))
+	client, err := rest.HTTPClientFor(CompressAlways.compressing(&rest.Config{Host: server.URL}, nil))
 	g.Expect(err).NotTo(HaveOccurred())
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 	g.Expect(err).NotTo(HaveOccurred())

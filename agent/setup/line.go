@@ -34,7 +34,7 @@ func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact
 		Operators:   operators,
 		Allowed:     operators.Summary,
 		Well:        me.well,
-		Ping:        o.Line.Ping,
+		Ping:        o.Line.ping,
 		Clock:       o.Clock,
 		Registry:    ctrlmetrics.Registry,
 	})

@@ -66,8 +66,8 @@ type Options struct {
 	// Traffic returns how many bytes went to the hub and came from it since the process started;
 	// nil if nobody counts them.
 	Traffic func() (sent, received int64)
-	// Compress asks the hub to compress what it sends.
-	Compress bool
+	// Compress says when the hub is asked to compress what it sends; empty is never.
+	Compress Compression
 	// Line is how a line to the hub is opened, over which operators reach the member.
 	Line LineOptions
 	// Self is how the agent runs, by which it is upgraded.
@@ -88,8 +88,24 @@ type LineOptions struct {
 	Certificate func() (serial string, notAfter time.Time)
 	// None says why Open is nil, for people at the hub; empty if they are not told.
 	None string
-	// Ping is after how long without a word the hub is asked to look whether the agent is there; 0 leaves that to the hub.
+	// Ping is after how long without a word the hub is asked to look whether the agent is there; 0 leaves that to the hub, but
+	// where the network to it is slow.
 	Ping time.Duration
+
+	// isSlow says whether that is so.
+	isSlow func() bool
+}
+
+// slowPing is after how long without a word the hub is asked to look whether the agent is there where the network is slow: a look
+// every five seconds is a third of what an agent with nothing to do sends and gets.
+const slowPing = 20 * time.Second
+
+// ping is after how long without a word the hub is asked to look; 0 leaves that to the hub.
+func (o LineOptions) ping() time.Duration {
+	if o.Ping == 0 && o.isSlow != nil && o.isSlow() {
+		return slowPing
+	}
+	return o.Ping
 }
 
 // trust is what the lease says of the authorities.

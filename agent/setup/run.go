@@ -64,10 +64,9 @@ func serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	o.Hub = brief(o.Hub)
-	if o.Compress {
-		o.Hub = compressing(o.Hub)
-	}
+	times := &answerTimes{}
+	o.Hub = o.Compress.compressing(timed(brief(o.Hub), times, o.Clock), times)
+	o.Line.isSlow = times.isSlow
 	asking := tuned(o.Hub)
 	asking.Timeout = answerPatience
 	hub, err := client.New(asking, client.Options{Scheme: scheme, Mapper: hubMapper()})

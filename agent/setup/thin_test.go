@@ -22,7 +22,7 @@ import (
 )
 
 // measureWorks counts what passes between an agent and its hub for Works that are made, one after the other, while it watches.
-func measureWorks(t *testing.T, name string, compress bool) int64 {
+func measureWorks(t *testing.T, name string, compress setup.Compression) int64 {
 	t.Helper()
 	g, w := NewWithT(t), newJoined(t, name)
 	hub, err := url.Parse(w.config.Host)
@@ -57,8 +57,8 @@ func measureWorks(t *testing.T, name string, compress bool) int64 {
 // It runs alone, since what other tests do in the member that they share is told on the line, too.
 func TestAnAgentThatAsksForItHasItsHubCompress(t *testing.T) {
 	g := NewWithT(t)
-	plain := measureWorks(t, "plain", false)
-	thin := measureWorks(t, "thin", true)
+	plain := measureWorks(t, "plain", setup.CompressNever)
+	thin := measureWorks(t, "thin", setup.CompressAlways)
 	t.Logf("%d bytes, compressed %d", plain, thin)
 	g.Expect(thin).To(BeNumerically("<", plain*6/10))
 }

@@ -38,6 +38,8 @@ const (
 	selfMisses  = 2
 	// rightsEvery is how often the right of the agent to have a line is looked at, in selfEvery.
 	rightsEvery = 5
+	// slowestPing bounds how long the answer to a ping may take.
+	slowestPing = 15 * time.Second
 	// handshakeTimeout bounds writing the answer that opens a line.
 	handshakeTimeout = 10 * time.Second
 	// maxTold bounds what an agent says in a header.
@@ -102,7 +104,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
 		return
 	}
-	lineClient, err := line.NewClient(r.Context(), conn, line.ClientOptions{Ping: ping})
+	lineClient, err := line.NewClient(r.Context(), conn, line.ClientOptions{Ping: ping, PingTimeout: pingTimeoutOf(ping)})
 	if err != nil {
 		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
 		return
@@ -155,6 +157,12 @@ func pingOf(said string) time.Duration {
 		return line.DefaultPing
 	}
 	return max(min(wanted, selfEvery), line.DefaultPing)
+}
+
+// pingTimeoutOf is how long the answer to a ping may take: an agent that wants to be asked rarely is behind a network that is slow, where
+// an answer waits behind what else is on its way.
+func pingTimeoutOf(ping time.Duration) time.Duration {
+	return min(max(ping/2, line.DefaultPingTimeout), slowestPing)
 }
 
 // told is what an agent says, as it may be shown, cut to a bearable length.

@@ -28,3 +28,10 @@ func TestWhatAnAgentSaysSteersNoTerminal(t *testing.T) {
 		NewWithT(t).Expect(told(said)).To(Equal(want), "%q", said)
 	}
 }
+
+func TestAnAnswerToAPingMayTakeLongerWhereTheAgentIsAskedRarely(t *testing.T) {
+	t.Parallel()
+	for ping, want := range map[time.Duration]time.Duration{5 * time.Second: 5 * time.Second, 20 * time.Second: 10 * time.Second, time.Minute: 15 * time.Second} {
+		NewWithT(t).Expect(pingTimeoutOf(ping)).To(Equal(want), ping.String())
+	}
+}

@@ -52,7 +52,7 @@ type options struct {
 	away, idle        time.Duration
 	patience          time.Duration
 	bin, dir          string
-	compress          bool
+	compress          string
 	roundTrip         time.Duration
 	kilobitsPerSecond float64
 }
@@ -79,7 +79,7 @@ func parse() (options, error) {
 	f.DurationVar(&o.away, "away", time.Minute, "how long the line is away at least; the hub is restarted meanwhile")
 	f.DurationVar(&o.idle, "idle", 3*time.Minute, "how long to idle; what an hour takes is calculated from it")
 	f.DurationVar(&o.patience, "patience", 30*time.Minute, "how long one measurement may take")
-	f.BoolVar(&o.compress, "compress", true, "have the agent ask for compressed answers")
+	f.StringVar(&o.compress, "compress", "auto", "whether the agent asks for compressed answers: auto, true or false")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	f.StringVar(&o.dir, "dir", "_bench/wan", "directory of hub and member")
 	if err := f.Parse(os.Args[1:]); err != nil {
@@ -105,7 +105,7 @@ func run(ctx context.Context) (err error) {
 	f, err := fleet.New(fleet.Options{
 		Bin: o.bin, Dir: o.dir, Clusters: 1, Report: progress,
 		HubArgs:   []string{"--advertise-url", r.URL()},
-		AgentArgs: []string{fmt.Sprintf("--compress=%t", o.compress)},
+		AgentArgs: []string{"--compress=" + o.compress},
 	})
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	fmt.Printf("\n%s there and back, %.0f kbit/s, %.0f %% of packets lost, compressed: %t\n\n", o.roundTrip, o.kilobitsPerSecond, o.loss*100, o.compress)
+	fmt.Printf("\n%s there and back, %.0f kbit/s, %.0f %% of packets lost, compressed: %s\n\n", o.roundTrip, o.kilobitsPerSecond, o.loss*100, o.compress)
 	fmt.Println("| what | seconds | to the member | from it | the objects' own bytes, to / from | connections |")
 	fmt.Println("|---|---|---|---|---|---|")
 	fmt.Print(b.report.String())

@@ -70,7 +70,7 @@ func (a *answer) Flush() {
 
 // Write implements http.ResponseWriter. Of a watch it is called for each event.
 func (a *answer) Write(p []byte) (int, error) {
-	a.sendHeader(a.watch || len(p) >= worthwhile)
+	a.sendHeader(a.watch || len(p) >= worthwhile && !bytes.Contains(p, secretKind))
 	if !a.compressed {
 		return a.ResponseWriter.Write(p)
 	}

@@ -14,5 +14,6 @@
 // event.
 //
 // Who controls a part of what is compressed and sees how long it becomes can guess at the rest (CRIME, BREACH). So a Secret, alone
-// or in a Work, is compressed by itself: nothing before it and nothing after it is.
+// or in a Work, is compressed by itself on a watch: nothing before it and nothing after it is. Another answer with a Secret in it,
+// such as a page of Works, is not compressed here; kube-apiserver itself compresses those of more than 128 KiB for all clients.
 package compression

@@ -203,15 +203,16 @@ func TestAnswers(t *testing.T) {
 		want   string
 		status int
 	}{
-		"a long one":                         {next: answer(200, long), zipped: true, want: long},
-		"a refusal":                          {next: answer(409, long), zipped: true, want: long, status: 409},
-		"one with its length":                {next: answer(200, long, "Content-Length", fmt.Sprint(len(long))), zipped: true, want: long},
-		"a short one":                        {next: answer(200, "ok"), want: "ok"},
-		"none":                               {next: answer(204, ""), status: 204},
-		"nothing at all":                     {next: func(http.ResponseWriter, *http.Request) {}},
-		"one that is compressed":             {next: answer(200, long, "Content-Encoding", "br"), want: long},
-		"one that may be asked for":          {next: answer(200, long, "ETag", `"1"`), want: long},
-		"one that only Go asked to compress": {next: answer(200, long), accept: "gzip", want: long},
+		"a long one":                              {next: answer(200, long), zipped: true, want: long},
+		"a refusal":                               {next: answer(409, long), zipped: true, want: long, status: 409},
+		"one with its length":                     {next: answer(200, long, "Content-Length", fmt.Sprint(len(long))), zipped: true, want: long},
+		"a short one":                             {next: answer(200, "ok"), want: "ok"},
+		"a list with a Secret":                    {next: answer(200, `{"kind":"Secret"}`+long), want: `{"kind":"Secret"}` + long},
+		"none":                                    {next: answer(204, ""), status: 204},
+		"nothing at all":                          {next: func(http.ResponseWriter, *http.Request) {}},
+		"one that is compressed":                  {next: answer(200, long, "Content-Encoding", "br"), want: long},
+		"one that may be asked for":               {next: answer(200, long, "ETag", `"1"`), want: long},
+		"one that only Go asked to compress":      {next: answer(200, long), accept: "gzip", want: long},
 		"one to somebody who prefers it as it is": {next: answer(200, long), accept: "identity, gzip;q=0.5", want: long},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,69 @@
+package setup
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// slowAnswer is how long the quickest of the last answers takes where the line to the hub is slow.
+	slowAnswer = 200 * time.Millisecond
+	// lastAnswers is how many answers these are. One that is late says nothing of the line: the hub may have been busy.
+	lastAnswers = 8
+)
+
+// answerTimes knows whether the line to the hub is slow, by how long the hub took to answer. It is safe for use by many goroutines.
+type answerTimes struct {
+	mu    sync.Mutex
+	last  [lastAnswers]time.Duration
+	count int
+}
+
+func (a *answerTimes) add(took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last[a.count%lastAnswers] = took
+	a.count++
+}
+
+// isSlow says whether the line is slow. One of which nothing is known is not.
+func (a *answerTimes) isSlow() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, took := range a.last[:min(a.count, lastAnswers)] {
+		if took < slowAnswer {
+			return false
+		}
+	}
+	return a.count > 0
+}
+
+// timed returns a copy of a configuration whose requests are timed until their answers begin.
+func timed(config *rest.Config, times *answerTimes, c clock.PassiveClock) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return timing{next, times, c} })
+	return config
+}
+
+type timing struct {
+	next  http.RoundTripper
+	times *answerTimes
+	clock clock.PassiveClock
+}
+
+// WrappedRoundTripper lets clients find the connections below.
+func (t timing) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper.
+func (t timing) RoundTrip(request *http.Request) (*http.Response, error) {
+	began := t.clock.Now()
+	response, err := t.next.RoundTrip(request)
+	if err == nil {
+		t.times.add(t.clock.Since(began))
+	}
+	return response, err
+}
