@@ -2,13 +2,23 @@ package setup
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"k8s.io/client-go/rest"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// brief returns a copy of a configuration whose answers the server is asked to keep short where a client wants to know no more of what
-// it wrote than its version. A hub with an API server of its own does, another one answers with all metadata.
+// What an agent prefers of the hub's answers: of one that it needs no more than metadata of, the version, and on its watch of Works no
+// manifests that it has reported upon, which specs puts back. A hub with an API server of its own does that, another one answers with all.
+const (
+	preferVersion   = "return=minimal"
+	preferUnknown   = "observed-spec=omit"
+	metadataIsAsked = "as=PartialObjectMetadata"
+)
+
+// brief returns a copy of a configuration whose answers the server is asked to keep short.
 func brief(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return briefly{next} })
@@ -22,10 +32,20 @@ func (b briefly) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 // RoundTrip implements http.RoundTripper.
 func (b briefly) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodPatch || !strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadata") {
+	preference := ""
+	switch {
+	case request.Method == http.MethodPatch && strings.Contains(request.Header.Get("Accept"), metadataIsAsked):
+		preference = preferVersion
+	case request.Method == http.MethodGet && isWatchOfWorks(request.URL):
+		preference = preferUnknown
+	default:
 		return b.next.RoundTrip(request)
 	}
 	request = request.Clone(request.Context())
-	request.Header.Set("Prefer", "return=minimal")
+	request.Header.Set("Prefer", preference)
 	return b.next.RoundTrip(request)
+}
+
+func isWatchOfWorks(u *url.URL) bool {
+	return strings.HasSuffix(u.Path, "/works") && strings.HasPrefix(u.Path, "/apis/"+workv1alpha1.GroupVersion.Group+"/") && u.Query().Get("watch") == "true"
 }

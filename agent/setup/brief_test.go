@@ -11,18 +11,22 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestAnswersToWritesAreAskedToBeShortWhereOnlyMetadataIsWanted(t *testing.T) {
+func TestAnswersAreAskedToBeShort(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	line := &slowly{clock: clocktesting.NewFakeClock(time.Now())}
 	client, err := rest.HTTPClientFor(brief(&rest.Config{Host: "https://hub", Transport: line}))
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, tc := range []struct{ method, accept, prefers string }{
-		{http.MethodPatch, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "return=minimal"},
-		{http.MethodPatch, "application/json", ""},
-		{http.MethodGet, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", ""},
+	const works, clusters = "apis/work.karmada.io/v1alpha1/namespaces/es-edge-1/works", "apis/cluster.karmada.io/v1alpha1/clusters"
+	for _, tc := range []struct{ method, path, accept, prefers string }{
+		{http.MethodPatch, works + "/web/status", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "return=minimal"},
+		{http.MethodPatch, works + "/web/status", "application/json", ""},
+		{http.MethodGet, works + "/web", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", ""},
+		{http.MethodGet, works + "?watch=true", "application/json", "observed-spec=omit"},
+		{http.MethodGet, works + "?limit=100", "application/json", ""},
+		{http.MethodGet, clusters + "?watch=true", "application/json", ""},
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), tc.method, "https://hub/", http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), tc.method, "https://hub/"+tc.path, http.NoBody)
 		g.Expect(err).NotTo(HaveOccurred())
 		request.Header.Set("Accept", tc.accept)
 		response, err := client.Do(request)

@@ -38,7 +38,7 @@ func pagedInformers(c clock.Clock, restored func(*presence.RestoredError)) func(
 	return func(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		of := toolscache.ToListerWatcherWithContext(source)
 		if _, isWork := example.(*workv1alpha1.Work); isWork {
-			of = &resumed{ListerWatcherWithContext: of, restored: restored}
+			of = &specs{ListerWatcherWithContext: &resumed{ListerWatcherWithContext: of, restored: restored}}
 		}
 		return toolscache.NewSharedIndexInformer(newPaged(of, c), example, resync, indexers)
 	}

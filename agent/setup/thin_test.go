@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,15 +70,7 @@ func TestTheHubAnswersAWriteWithItsVersionWhereThatIsPreferred(t *testing.T) {
 	w.place(t)
 	work := w.work(t, "settings", w.configMap("settings"))
 	for _, prefers := range []string{"", "return=minimal"} {
-		config := rest.CopyConfig(w.config)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(request *http.Request) (*http.Response, error) {
-				request = request.Clone(request.Context())
-				request.Header.Set("Prefer", prefers)
-				return next.RoundTrip(request)
-			})
-		})
-		hub, err := client.New(config, client.Options{Scheme: w.client.Scheme()})
+		hub, err := client.New(w.preferring(prefers), client.Options{Scheme: w.client.Scheme()})
 		g.Expect(err).NotTo(HaveOccurred())
 		answer := &metav1.PartialObjectMetadata{}
 		answer.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("Work"))
@@ -92,4 +85,55 @@ func TestTheHubAnswersAWriteWithItsVersionWhereThatIsPreferred(t *testing.T) {
 			g.Expect(answer.ObjectMeta).To(Equal(metav1.ObjectMeta{UID: answer.UID, ResourceVersion: answer.ResourceVersion, Generation: 1}))
 		}
 	}
+}
+
+// preferring is how the hub is reached by who says with each request what is preferred of the answer.
+func (w *world) preferring(what string) *rest.Config {
+	config := rest.CopyConfig(w.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			request = request.Clone(request.Context())
+			request.Header.Set("Prefer", what)
+			return next.RoundTrip(request)
+		})
+	})
+	return config
+}
+
+func TestAWorkThatWasReportedComesBackWithoutItsManifestsWhereThatIsPreferred(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newJoined(t, "echo")
+	w.place(t)
+	work := w.work(t, "settings", w.configMap("settings"))
+	events := map[string]watch.Interface{}
+	for _, prefers := range []string{"", "observed-spec=omit"} {
+		hub, err := client.NewWithWatch(w.preferring(prefers), client.Options{Scheme: w.client.Scheme()})
+		g.Expect(err).NotTo(HaveOccurred())
+		from := &client.ListOptions{Namespace: work.Namespace, Raw: &metav1.ListOptions{ResourceVersion: work.ResourceVersion}}
+		if events[prefers], err = hub.Watch(t.Context(), &workv1alpha1.WorkList{}, from); err != nil {
+			t.Fatal(err)
+		}
+		defer events[prefers].Stop()
+	}
+	next := func(prefers string) *workv1alpha1.Work {
+		event := <-events[prefers].ResultChan()
+		g.Expect(event.Type).To(Equal(watch.Modified))
+		out, _ := event.Object.(*workv1alpha1.Work)
+		return out
+	}
+	report := func(generation int64) {
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"observedGeneration":%d}}`, generation))
+		g.Expect(w.client.Status().Patch(t.Context(), work.DeepCopy(), patch)).To(Succeed())
+	}
+	report(1)
+	g.Expect(next("").Spec.Workload.Manifests).To(HaveLen(1))
+	back := next("observed-spec=omit")
+	g.Expect(back.Spec.Workload.Manifests).To(BeEmpty())
+	g.Expect(back.Status.ObservedGeneration).To(Equal(int64(1)))
+
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspendDispatching":true}}`))
+	g.Expect(w.client.Patch(t.Context(), work.DeepCopy(), patch)).To(Succeed())
+	g.Expect(next("observed-spec=omit").Spec.Workload.Manifests).To(HaveLen(1), "nobody has reported this generation")
+	report(2)
+	g.Expect(next("observed-spec=omit").Spec.Workload.Manifests).To(BeEmpty())
 }

@@ -12,33 +12,41 @@ const (
 	preferHeader  = "Prefer"
 	appliedHeader = "Preference-Applied"
 	minimal       = "return=minimal"
+	observedSpec  = "observed-spec=omit"
 )
 
-// Handler has what next answers to writes cut to the version of the object, for clients that prefer that.
+// Handler has what next answers cut, for clients that prefer that: what answers a write to the version of the object, and events of a
+// watch by the specs that were observed.
 func Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !changes(req) || !preferred(req.Header) {
+		switch verb := verbOf(req); {
+		case (verb == "patch" || verb == "update") && preferred(req.Header, minimal):
+			answer := &answer{ResponseWriter: w}
+			next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), req)
+			answer.finish() // not after a panic, which is to look like one
+		case verb == "watch" && preferred(req.Header, observedSpec):
+			next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&events{ResponseWriter: w}), req)
+		default:
 			next.ServeHTTP(w, req)
-			return
 		}
-		answer := &answer{ResponseWriter: w}
-		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), req)
-		answer.finish() // not after a panic, which is to look like one
 	})
 }
 
-// changes says whether a request changes an object that its path names: of one that is made the client wants to know more.
-func changes(req *http.Request) bool {
+// verbOf is what a request does with resources; empty if it is about something else.
+func verbOf(req *http.Request) string {
 	info, known := request.RequestInfoFrom(req.Context())
-	return known && info.IsResourceRequest && info.Name != "" && (info.Verb == "patch" || info.Verb == "update")
+	if !known || !info.IsResourceRequest {
+		return ""
+	}
+	return info.Verb
 }
 
-// preferred says whether a client prefers an answer that is minimal. Preferences are separated by commas, or by being headers
+// preferred says whether a client prefers something. Preferences are separated by commas, or by being headers
 // of their own, and each may have parameters.
-func preferred(header http.Header) bool {
+func preferred(header http.Header, what string) bool {
 	for preference := range strings.SplitSeq(strings.Join(header.Values(preferHeader), ","), ",") {
 		name, _, _ := strings.Cut(preference, ";")
-		if strings.EqualFold(strings.Join(strings.Fields(name), ""), minimal) {
+		if strings.EqualFold(strings.Join(strings.Fields(name), ""), what) {
 			return true
 		}
 	}

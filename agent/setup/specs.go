@@ -1,0 +1,134 @@
+package setup
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+)
+
+// specs puts back what a hub leaves out on a watch of Works that prefers that (see brief): the manifests of a Work of which the agent
+// has reported this generation, which it knows. They are those of the last list, and of the events since. A Work of which they are not
+// known, or are of another generation, is no Work to go on with: then all is listed anew.
+type specs struct {
+	toolscache.ListerWatcherWithContext
+
+	// known are those of the last list, and of the watches since.
+	known *knownSpecs
+}
+
+// knownSpecs are specs by the UID of their Work. It is safe for use by many goroutines: an informer does one thing at a time, but a
+// watch that it ended may have an event in its hands.
+type knownSpecs struct {
+	mu sync.Mutex
+	of map[types.UID]knownSpec
+}
+
+// knownSpec shares its manifests with the Work in the cache.
+type knownSpec struct {
+	generation int64
+	spec       workv1alpha1.WorkSpec
+}
+
+// ListWithContext implements toolscache.ListerWatcherWithContext. It may return a page of a list.
+func (s *specs) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := s.ListerWatcherWithContext.ListWithContext(ctx, options)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It stands for what lists.
+	}
+	if options.Continue == "" {
+		s.known = &knownSpecs{of: map[types.UID]knownSpec{}}
+	}
+	if works, ok := list.(*workv1alpha1.WorkList); ok {
+		s.known.mu.Lock()
+		defer s.known.mu.Unlock()
+		for i := range works.Items {
+			s.known.learn(&works.Items[i])
+		}
+	}
+	return list, nil
+}
+
+// WatchWithContext implements toolscache.ListerWatcherWithContext.
+func (s *specs) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	events, err := s.ListerWatcherWithContext.WatchWithContext(ctx, options)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It stands for what watches.
+	}
+	if s.known == nil {
+		s.known = &knownSpecs{of: map[types.UID]knownSpec{}}
+	}
+	whole := &wholeEvents{Interface: events, result: make(chan watch.Event), stopped: make(chan struct{})}
+	go whole.pass(s.known)
+	return whole, nil
+}
+
+// wholeEvents are those of a watch with what was left out.
+type wholeEvents struct {
+	watch.Interface
+
+	result  chan watch.Event
+	stopped chan struct{}
+	once    sync.Once
+}
+
+// ResultChan implements watch.Interface.
+func (w *wholeEvents) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop implements watch.Interface.
+func (w *wholeEvents) Stop() {
+	w.once.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
+}
+
+// pass passes events until the watch ends.
+func (w *wholeEvents) pass(known *knownSpecs) {
+	defer close(w.result)
+	for event := range w.Interface.ResultChan() {
+		select {
+		case w.result <- known.whole(event):
+		case <-w.stopped: // what is left is read until there is no more
+		}
+	}
+}
+
+// whole returns an event with what was left out, or one that ends the watch.
+func (k *knownSpecs) whole(event watch.Event) watch.Event {
+	work, isWork := event.Object.(*workv1alpha1.Work)
+	if !isWork {
+		return event
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch event.Type {
+	case watch.Deleted:
+		delete(k.of, work.UID)
+	case watch.Modified:
+		if len(work.Spec.Workload.Manifests) > 0 || work.Status.ObservedGeneration != work.Generation {
+			k.learn(work)
+			break
+		}
+		known, ok := k.of[work.UID]
+		if !ok || known.generation != work.Generation {
+			unknown := apierrors.NewResourceExpired("the hub left out the manifests of Work " + work.Name + ", which are not known here")
+			return watch.Event{Type: watch.Error, Object: new(unknown.Status())}
+		}
+		work.Spec = known.spec
+	case watch.Added:
+		k.learn(work)
+	case watch.Bookmark, watch.Error: // say nothing of a Work
+	}
+	return event
+}
+
+// learn takes the spec of a Work.
+func (k *knownSpecs) learn(work *workv1alpha1.Work) {
+	k.of[work.UID] = knownSpec{generation: work.Generation, spec: work.Spec}
+}
