@@ -120,6 +120,7 @@ func serve(ctx context.Context, o Options) error {
 	reporter, err := status.Register(mgr, status.Deps{
 		Namespace:   namespace,
 		Cluster:     o.Cluster,
+		IsSlow:      times.isSlow,
 		Interpreter: kinds,
 		PodReasons:  unready.Of,
 		Events:      events,

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +26,9 @@ import (
 )
 
 const (
-	// defaultWorkers is how many Works are written at a time.
+	// defaultWorkers is how many Works are written at a time, and slowWorkers how many where each waits long for its answer.
 	defaultWorkers = 8
+	slowWorkers    = 32
 	// firstDelay is how long a change waits for others of the same Work.
 	firstDelay = 10 * time.Millisecond
 	// streamDelay is the same if the Work was written within streamFor: something is
@@ -68,8 +68,10 @@ type Deps struct {
 	Clock clock.WithTicker
 	// Registry gets the metrics; that of the process if nil.
 	Registry prometheus.Registerer
-	// Workers is how many Works are written at a time; 0 is a sensible number.
+	// Workers is how many Works are written at a time; 0 is a sensible number, which is larger while IsSlow says so.
 	Workers int
+	// IsSlow says whether the network to the hub is slow; nil if it is not.
+	IsSlow func() bool
 }
 
 // Reporter writes the status of Works. It is safe for use by many goroutines.
@@ -82,6 +84,8 @@ type Reporter struct {
 	namespace   string
 	cluster     string
 	workers     int
+	isSlow      func() bool
+	writing     turns
 
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	took  prometheus.Observer
@@ -106,7 +110,8 @@ func New(hubClient client.Client, deps Deps) (*Reporter, error) {
 		clock:       deps.Clock,
 		namespace:   deps.Namespace,
 		cluster:     deps.Cluster,
-		workers:     cmp.Or(deps.Workers, defaultWorkers),
+		workers:     deps.Workers,
+		isSlow:      deps.IsSlow,
 		queue:       newQueue(deps.Clock),
 		took:        newReportTime(deps.Registry),
 		works:       map[types.NamespacedName]*facts{},
@@ -242,7 +247,7 @@ func delay(inRow int, since time.Duration) time.Duration {
 // Run writes until the context ends.
 func (r *Reporter) Run(ctx context.Context) {
 	var workers sync.WaitGroup
-	for range r.workers {
+	for range r.mostWorkers() {
 		workers.Go(func() {
 			for r.next(ctx) {
 			}
@@ -260,6 +265,8 @@ func (r *Reporter) next(ctx context.Context) bool {
 		return false
 	}
 	defer r.queue.Done(name)
+	r.writing.take(r.allowed)
+	defer r.writing.giveBack()
 	if err := r.write(ctx, name); err != nil {
 		if ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Writing the status of a Work failed; it is tried again", "Work", name)
