@@ -12,7 +12,7 @@
 // The same is measured at a quarter, at half and at the whole of that size, one beside the other: what grows with its
 // square shows. Times are those of this machine, which the agents share with the hub; requests, bytes and processor
 // time do not depend on how busy it is. With --profiles a directory gets profiles of the processor time of hub and API
-// server, of each scene.
+// server, of each scene, and of what the hub has in memory after it.
 //
 // The scene rollout is played if it is asked for (make bench-rollout). One application goes to all clusters, with a
 // RolloutStrategy of three waves: it is edited while its canary soaks, aborted when all clusters have it, rolled out while

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -28,10 +32,7 @@ func (s *system) profile(ctx context.Context, name string) (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server: %w", err)
 	}
-	toHub := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", s.profilingSocket())
-	}}}
+	toHub := s.profilesOfHub()
 	var running sync.WaitGroup
 	for who, from := range map[string]struct {
 		client *http.Client
@@ -44,13 +45,55 @@ func (s *system) profile(ctx context.Context, name string) (func(), error) {
 			}
 		})
 	}
-	return running.Wait, nil
+	return func() {
+		running.Wait()
+		path := filepath.Join(s.profiles, name+"-"+hubProcess+"-heap.pprof")
+		if err := fetch(ctx, toHub, "http://hub/debug/pprof/heap?gc=1", path); err != nil {
+			progress("no profile of what %s has in memory: %v", hubProcess, err)
+		}
+	}, nil
+}
+
+// profilesOfHub is a client of the socket at which the hub tells its profiles.
+func (s *system) profilesOfHub() *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", s.profilingSocket())
+	}}}
+}
+
+// hubHeap is what lives in the heap of the hub, in bytes, after a search for garbage. How much more is resident is a matter of how long
+// ago the last search was.
+func (s *system) hubHeap(ctx context.Context) (float64, error) {
+	var text bytes.Buffer
+	if err := read(ctx, s.profilesOfHub(), "http://hub/debug/pprof/heap?gc=1&debug=1", &text); err != nil {
+		return 0, fmt.Errorf("reading what lives in the hub's memory: %w", err)
+	}
+	_, after, found := strings.Cut(text.String(), "# HeapAlloc = ")
+	line, _, _ := strings.Cut(after, "\n")
+	bytes, err := strconv.ParseFloat(line, 64)
+	if !found || err != nil {
+		return 0, errors.New("reading what lives in the hub's memory: its profile does not say so")
+	}
+	return bytes, nil
 }
 
 // profileLength is for how long a scene is profiled.
 func (s *system) profileLength() int { return min(profileSeconds, max(1, int(s.idle.Seconds()))) }
 
 func fetch(ctx context.Context, c *http.Client, url, path string) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := read(ctx, c, url, out); err != nil {
+		return errors.Join(err, out.Close(), os.Remove(path))
+	}
+	return out.Close()
+}
+
+// read writes what is at a URL.
+func read(ctx context.Context, c *http.Client, url string, out io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return err
@@ -63,12 +106,8 @@ func fetch(ctx context.Context, c *http.Client, url, path string) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s", url, response.Status)
 	}
-	out, err := os.Create(path)
-	if err != nil {
-		return err
-	}
 	if _, err := io.Copy(out, response.Body); err != nil {
-		return fmt.Errorf("writing a profile: %w", err)
+		return fmt.Errorf("reading a profile: %w", err)
 	}
-	return out.Close()
+	return nil
 }

@@ -117,6 +117,11 @@ func (s *system) idling(ctx context.Context, _ size, tell put) error {
 		tell(name+" CPU", u.cpu[name]/u.seconds, "cores")
 		tell(name+" resident", float64(after.resident[name])/1e6, "MB")
 	}
+	live, err := s.hubHeap(ctx)
+	if err != nil {
+		return err
+	}
+	tell("hub's heap, of which nothing is garbage", live/1e6, "MB")
 	tell("agents to hub", u.agentsSent/u.seconds/1000, "kB/s")
 	tell("hub's API to agents", u.agentsReceived/u.seconds/1000, "kB/s")
 	tell("hub reads", u.hubRead/u.seconds/1000, "kB/s")
