@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,9 +23,8 @@ import (
 
 // Names of the indexes of a hub's cache.
 const (
-	// WorksByBinding has Works by the permanent id of their binding:
-	// client.MatchingFields{kube.WorksByBinding: id}.
-	WorksByBinding = "binding-permanent-id"
+	// worksByBinding has Works by a part of the permanent id of their binding: see WorksOf.
+	worksByBinding = "binding-permanent-id"
 	// bindingsByCluster has bindings by every cluster that they name: see BindingKind.Naming.
 	bindingsByCluster = "clusters"
 	// bindingsByRequirer has bindings by every binding whose workload needs their object: see BindingKind.NeededBy.
@@ -34,12 +35,17 @@ const (
 	anyReason = "*"
 )
 
+// workShards is over how many values of its index the Works are spread. A value for each binding would be a map for each, in which
+// there is one Work: that took more memory than a third of the Work. Of a value that has some tens of Works those of a binding are
+// found as fast.
+const workShards = 1 << 12
+
 // Index adds to a cache the indexes by which the stages of a hub find what a change concerns,
 // without looking at everything there is. It is called once, before the cache starts.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &workv1alpha1.Work{}, WorksByBinding, func(obj client.Object) []string {
+func Index(ctx context.Context, c Informed) error {
+	err := addIndex(ctx, c, &workv1alpha1.Work{}, worksByBinding, func(obj client.Object) []string {
 		if id := BindingID(obj); id != "" {
-			return []string{id}
+			return []string{shardOf(id)}
 		}
 		return nil
 	})
@@ -47,17 +53,24 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 		return fmt.Errorf("indexing works by binding: %w", err)
 	}
 	for _, kind := range []BindingKind{ResourceBindings(), ClusterResourceBindings()} {
-		if err := indexer.IndexField(ctx, kind.New(), bindingsByCluster, clustersNamed); err != nil {
+		if err := addIndex(ctx, c, kind.New(), bindingsByCluster, clustersNamed); err != nil {
 			return fmt.Errorf("indexing %ss by cluster: %w", kind.Kind, err)
 		}
-		if err := indexer.IndexField(ctx, kind.New(), bindingsByRequirer, requirers); err != nil {
+		if err := addIndex(ctx, c, kind.New(), bindingsByRequirer, requirers); err != nil {
 			return fmt.Errorf("indexing %ss by what needs them: %w", kind.Kind, err)
 		}
-		if err := indexer.IndexField(ctx, kind.New(), bindingsByWait, waitsFor); err != nil {
+		if err := addIndex(ctx, c, kind.New(), bindingsByWait, waitsFor); err != nil {
 			return fmt.Errorf("indexing %ss by what they wait for: %w", kind.Kind, err)
 		}
 	}
 	return nil
+}
+
+// shardOf is the value of the index for the Works of a binding.
+func shardOf(id string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return strconv.FormatUint(uint64(h.Sum32()%workShards), 16)
 }
 
 // clustersNamed returns every cluster that a binding names: where it is to be or was required, what
@@ -116,34 +129,35 @@ func waitsFor(obj client.Object) []string {
 // and not to be changed. From a cache, which must have the indexes of Index, that takes as long as
 // there are such bindings; any other reader reads all of them.
 func (k BindingKind) Naming(ctx context.Context, r client.Reader, cluster string) ([]Binding, error) {
-	out, err := k.List(ctx, r, client.MatchingFields{bindingsByCluster: cluster})
-	if !apierrors.IsBadRequest(err) {
-		return out, err
+	return k.indexed(ctx, r, bindingsByCluster, cluster, clustersNamed)
+}
+
+// NeededBy returns the bindings of the kind, in any namespace, whose objects the workload of a binding needs, likewise.
+func (k BindingKind) NeededBy(ctx context.Context, r client.Reader, by types.NamespacedName) ([]Binding, error) {
+	return k.indexed(ctx, r, bindingsByRequirer, by.String(), requirers)
+}
+
+// Waiting returns the bindings of the kind that are shown as not placed for a reason; for any, if it is empty; likewise.
+func (k BindingKind) Waiting(ctx context.Context, r client.Reader, reason string) ([]Binding, error) {
+	return k.indexed(ctx, r, bindingsByWait, cmp.Or(reason, anyReason), waitsFor)
+}
+
+// indexed returns the bindings that have a value in an index, whose values are those of a function.
+func (k BindingKind) indexed(ctx context.Context, r client.Reader, index, value string, values client.IndexerFunc) ([]Binding, error) {
+	if found, ok := underIndex(ctx, r, k.New(), index, value); ok {
+		out := make([]Binding, 0, len(found))
+		for _, item := range found {
+			if b, ok := item.(Binding); ok {
+				out = append(out, b)
+			}
+		}
+		return out, nil
 	}
 	all, err := k.List(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range all {
-		for _, name := range clustersNamed(b) {
-			if name == cluster {
-				out = append(out, b)
-			}
-		}
-	}
-	return out, nil
-}
-
-// NeededBy returns the bindings of the kind, in any namespace, whose objects the workload of a binding needs, as a cache
-// shows it, which must have the indexes of Index. They are to be read and not to be changed.
-func (k BindingKind) NeededBy(ctx context.Context, r client.Reader, by types.NamespacedName) ([]Binding, error) {
-	return k.List(ctx, r, client.MatchingFields{bindingsByRequirer: by.String()})
-}
-
-// Waiting returns the bindings of the kind that a cache, which must have the indexes of Index, shows
-// as not placed for a reason; for any, if it is empty. They are to be read and not to be changed.
-func (k BindingKind) Waiting(ctx context.Context, r client.Reader, reason string) ([]Binding, error) {
-	return k.List(ctx, r, client.MatchingFields{bindingsByWait: cmp.Or(reason, anyReason)})
+	return slices.DeleteFunc(all, func(b Binding) bool { return !slices.Contains(values(b), value) }), nil
 }
 
 // BindingID returns the permanent id of the binding that an object carries as a label:

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -20,18 +22,25 @@ import (
 // indexes takes what a cache is to have of ResourceBindings, by the names of the indexes.
 type indexes toolscache.Indexers
 
-// IndexField implements client.FieldIndexer.
-func (i indexes) IndexField(_ context.Context, obj client.Object, field string, value client.IndexerFunc) error {
-	if _, ok := obj.(*workv1alpha2.ResourceBinding); ok {
-		i[field] = func(obj any) ([]string, error) {
-			b, ok := obj.(client.Object)
-			if !ok {
-				return nil, fmt.Errorf("%T is no object", obj)
-			}
-			return value(b), nil
-		}
-	}
+// indexedInformer takes the indexes of a kind.
+type indexedInformer struct {
+	cache.Informer
+
+	indexes indexes
+}
+
+// AddIndexers implements cache.Informer.
+func (i indexedInformer) AddIndexers(more toolscache.Indexers) error {
+	maps.Copy(i.indexes, more)
 	return nil
+}
+
+// GetInformer implements Informed.
+func (i indexes) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if _, ok := obj.(*workv1alpha2.ResourceBinding); ok {
+		return indexedInformer{indexes: i}, nil
+	}
+	return indexedInformer{indexes: indexes{}}, nil
 }
 
 // TestWhatAWorkloadNeedsIsIndexedAsBindingsSay plays bindings that come, go, and begin or cease to be needed by others, in any

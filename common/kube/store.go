@@ -23,8 +23,9 @@ type cachedClient struct {
 	informers cache.Informers
 }
 
-// informed is a reader that reads from the informers of a cache: the cache itself, and what NewClient makes.
-type informed interface {
+// Informed has the informers of a cache: the cache itself, and a client that NewClient made.
+type Informed interface {
+	// GetInformer returns the informer of a kind.
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
@@ -50,7 +51,7 @@ func (c *cachedClient) GetInformer(ctx context.Context, obj client.Object, opts 
 // it cannot tell and the reader is to be asked for a list: if that has no cache, or not all of the kind yet, or if the options
 // ask for more than a namespace and labels.
 func stored[T client.Object](ctx context.Context, r client.Reader, of T, opts []client.ListOption) ([]T, bool) {
-	from, ok := r.(informed)
+	from, ok := r.(Informed)
 	if !ok {
 		return nil, false
 	}
@@ -107,6 +108,41 @@ func listShared[T any, P interface {
 		out[i] = as(&(*items)[i])
 	}
 	return out, nil
+}
+
+// addIndex adds an index of the objects of a kind in all namespaces to a cache. One that IndexField of the cache makes has each value once
+// more for the namespace of the object, which nobody asks for: of values that few objects have that is most of the index.
+func addIndex(ctx context.Context, c Informed, of client.Object, name string, values client.IndexerFunc) error {
+	informer, err := c.GetInformer(ctx, of, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	return informer.AddIndexers(toolscache.Indexers{name: func(item any) ([]string, error) {
+		obj, ok := item.(client.Object)
+		if !ok {
+			return nil, fmt.Errorf("%T is no object", item)
+		}
+		return values(obj), nil
+	}})
+}
+
+// underIndex returns what the store of a cache has of the kind of an object under a value of an index of addIndex: the very objects,
+// which nobody may change. It says no if the reader has no such index, or not all of the kind yet.
+func underIndex(ctx context.Context, r client.Reader, of client.Object, index, value string) ([]any, bool) {
+	from, ok := r.(Informed)
+	if !ok {
+		return nil, false
+	}
+	informer, err := from.GetInformer(ctx, of, cache.BlockUntilSynced(false))
+	if err != nil || !informer.HasSynced() {
+		return nil, false
+	}
+	store, ok := storeOf(informer)
+	if !ok {
+		return nil, false
+	}
+	found, err := store.ByIndex(index, value)
+	return found, err == nil
 }
 
 // storeOf returns where an informer keeps what it watches. One that watches some namespaces only keeps it in several places.

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,21 +22,25 @@ func Works(ctx context.Context, r client.Reader) ([]*workv1alpha1.Work, error) {
 }
 
 // WorksOf returns the Works of a binding, in whatever namespace, to be read and not to be changed.
-// The reader is a cache that has the indexes of Index. A binding without a permanent id has none.
+// From a cache, which must have the indexes of Index, that takes as long as there are some; any other reader reads all of them. A
+// binding without a permanent id has none.
 func WorksOf(ctx context.Context, r client.Reader, b Binding) ([]*workv1alpha1.Work, error) {
 	id := BindingID(b)
 	if id == "" {
 		return nil, nil
 	}
-	var list workv1alpha1.WorkList
-	if err := r.List(ctx, &list, client.MatchingFields{WorksByBinding: id}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the works of %q: %w", b.GetName(), err)
-	}
-	out := make([]*workv1alpha1.Work, 0, len(list.Items))
-	for i := range list.Items {
-		if bindings.IsOwn(b, &list.Items[i]) {
-			out = append(out, &list.Items[i])
+	var out []*workv1alpha1.Work
+	found, ok := underIndex(ctx, r, &workv1alpha1.Work{}, worksByBinding, shardOf(id))
+	for _, item := range found {
+		if work, ok := item.(*workv1alpha1.Work); ok {
+			out = append(out, work)
 		}
 	}
-	return out, nil
+	if !ok {
+		var err error
+		if out, err = Works(ctx, r); err != nil {
+			return nil, fmt.Errorf("looking for those of %q: %w", b.GetName(), err)
+		}
+	}
+	return slices.DeleteFunc(out, func(work *workv1alpha1.Work) bool { return BindingID(work) != id || !bindings.IsOwn(b, work) }), nil
 }

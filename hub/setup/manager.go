@@ -135,7 +135,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 	if err != nil {
 		return nil, fmt.Errorf("setting up the hub: %w", err)
 	}
-	if err := kube.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := kube.Index(ctx, mgr.GetCache()); err != nil {
 		return nil, err
 	}
 	open, err := newLines(mgr, o)

@@ -65,7 +65,7 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 		g.Expect(client.IgnoreAlreadyExists(hubClient.Create(t.Context(), obj))).To(Succeed())
 	}
 	work := &workv1alpha1.Work{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: ns, Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: "id-1"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: ns, Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: ns}},
 		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{
 			{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)}},
 		}}},
@@ -99,13 +99,16 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 	g.Expect(kube.Index(t.Context(), kept)).To(Succeed())
 	go func() { _ = kept.Start(t.Context()) }()
 
-	cached := &workv1alpha1.WorkList{}
-	g.Eventually(func() error {
-		return kept.List(t.Context(), cached, client.InNamespace(ns), client.MatchingFields{kube.WorksByBinding: "id-1"})
-	}).WithTimeout(patience).Should(Succeed(), "once it is started")
-	g.Expect(cached.Items).To(HaveLen(1))
-	g.Expect(cached.Items[0].Spec.Workload.Manifests).To(BeEmpty(), "manifests are most of a Work")
-	g.Expect(cached.Items[0].ManagedFields).To(BeEmpty())
+	cached := &workv1alpha1.Work{}
+	g.Eventually(func() error { return kept.Get(t.Context(), client.ObjectKeyFromObject(work), cached) }).WithTimeout(patience).Should(Succeed(), "once it is started")
+	g.Expect(cached.Spec.Workload.Manifests).To(BeEmpty(), "manifests are most of a Work")
+	g.Expect(cached.ManagedFields).To(BeEmpty())
+	of := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Labels: work.Labels}}
+	for _, reader := range []client.Reader{kept, hubClient} { // who has no index looks at all of them
+		found, err := kube.WorksOf(t.Context(), reader, of)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(found).To(ConsistOf(HaveField("Name", work.Name)))
+	}
 	g.Expect(hubClient.Get(t.Context(), client.ObjectKeyFromObject(work), work)).To(Succeed())
 	g.Expect(work.Spec.Workload.Manifests).To(HaveLen(1), "the Work itself has them")
 

@@ -69,7 +69,7 @@ func Run(tb testing.TB, mgr manager.Manager) (stop func()) {
 func Start(tb testing.TB, cfg *rest.Config, register func(manager.Manager) error, change ...func(*manager.Options)) (stop func()) {
 	tb.Helper()
 	mgr := Manager(tb, cfg, change...)
-	if err := kube.Index(tb.Context(), mgr.GetFieldIndexer()); err != nil {
+	if err := kube.Index(tb.Context(), mgr.GetCache()); err != nil {
 		tb.Fatal(err)
 	}
 	if err := register(mgr); err != nil {

@@ -116,7 +116,7 @@ func run(b *testing.B, to *rest.Config) (*atomic.Int64, client.Reader, func()) {
 	cfg.QPS = -1
 	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return writes{rt, counted} })
 	mgr := stagetest.Manager(b, cfg)
-	g.Expect(kube.Index(b.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(b.Context(), mgr.GetCache())).To(Succeed())
 	events := func(kube.Event) {}
 	placing, err := scheduler.Register(mgr, scheduler.Deps{Events: events, Clock: clock.RealClock{}})
 	g.Expect(err).NotTo(HaveOccurred())

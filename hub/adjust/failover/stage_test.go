@@ -64,7 +64,7 @@ func start(t *testing.T, rate float64) *stage {
 	s := &stage{Client: hub.Client(t), namespace: hub.Namespace(t), g: NewWithT(t), clock: &ahead{}}
 	t.Cleanup(s.clear) // once the stage has ended
 	mgr := stagetest.Manager(t, hub.Config)
-	s.g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	s.g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	s.g.Expect(Register(mgr, Deps{
 		Clock: s.clock, Rate: rate, ExecutionNamespacePrefix: "karmada-es-",
 		HasHealthRule: func(schema.GroupVersionKind) bool { return true },

@@ -53,7 +53,7 @@ func (w *world) behind(t *testing.T, b client.Object, shows func(*cache.Options)
 		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
 		shows(&o.Cache)
 	})
-	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 		Interpreter:              native.New(), Events: after.events.Record, Clock: clock.RealClock{},

@@ -58,7 +58,7 @@ func (w *world) run(t *testing.T, program string) (stop func() map[string]int) {
 		return counter{next: seen, stage: w.stage}
 	})
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
-	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 		Interpreter:              native.New(), Events: w.events.Record, Clock: clock.RealClock{}, Program: program,

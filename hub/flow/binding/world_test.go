@@ -90,7 +90,7 @@ func start(t *testing.T) *stage {
 	cfg := rest.CopyConfig(api.Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next: next, stage: s} })
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
-	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 		Interpreter:              &flaky{Interpreter: native.New(), stage: s}, Events: s.events.Record, Clock: clock.RealClock{},

@@ -80,7 +80,7 @@ func start(t *testing.T, change ...func(*dependencies.Deps)) *world {
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{hub: c.Client(t), namespace: c.Namespace(t), other: c.Namespace(t)}
 	mgr := stagetest.Manager(t, c.Config, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
-	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	deps := dependencies.Deps{
 		Exclusions:  selector.NewExclusions("karmada-es-", []*regexp.Regexp{regexp.MustCompile("^kube-.*$")}, selector.SkippedKinds{}),
 		Interpreter: elsewhere{native.New(), w.other}, Informers: kube.NewMetadataInformers(mgr.GetCache()),

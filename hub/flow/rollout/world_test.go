@@ -151,7 +151,7 @@ func (w *world) startHub() {
 		own := cache.ByObject{Namespaces: map[string]cache.Config{w.namespace: {}}}
 		o.Cache.ByObject = map[client.Object]cache.ByObject{&workv1alpha2.ResourceBinding{}: own, &fairleadv1alpha1.StagedRollout{}: own}
 	})
-	g.Expect(kube.Index(w.t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(w.t.Context(), mgr.GetCache())).To(Succeed())
 	if w.events == nil {
 		w.events = &stagetest.Events{}
 	}

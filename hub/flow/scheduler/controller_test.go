@@ -66,7 +66,7 @@ func (w *world) run(t *testing.T) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
 	mgr := stagetest.Manager(t, w.config, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
-	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	var err error
 	w.scheduler, err = scheduler.Register(mgr, scheduler.Deps{
 		Events: w.events.Record, Clock: clock.RealClock{}, Settle: settle, Deferred: w.deferred, DeferFor: w.deferFor,

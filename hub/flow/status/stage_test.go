@@ -118,7 +118,7 @@ func (s *stage) run(t *testing.T, to *rest.Config, program string) (stop func())
 	cfg := kube.BoundDepth(to)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, to: s.seen} })
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
-	g.Expect(kube.Index(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(Register(mgr, Deps{
 		ExecutionNamespacePrefix: s.prefix,
 		Interpreter:              native.New(),

@@ -89,7 +89,7 @@ func (h *hub) serve() func() {
 		Controller: config.Controller{SkipNameValidation: new(true)}, // every test has a hub
 	})
 	h.g.Expect(err).NotTo(HaveOccurred())
-	h.g.Expect(kube.Index(h.t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	h.g.Expect(kube.Index(h.t.Context(), mgr.GetCache())).To(Succeed())
 	nobody := func(kube.Event) {}
 	h.g.Expect(cluster.Register(mgr, cluster.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix, Events: nobody, Clock: clock.RealClock{},
