@@ -1,13 +1,17 @@
 package setup
 
 import (
+	"bytes"
 	"encoding/json"
 	"hash/maphash"
+	"maps"
 	"sync"
 	"unique"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -19,34 +23,47 @@ import (
 // mostShared is how many values of each sort a sharer keeps. When there are more it begins anew: what is shared by then stays so.
 const mostShared = 2048
 
+// mostText is how many bytes of text a value may have that is kept although it may be that of one object only: what is kept outlives
+// the objects that had it.
+const mostText = 1024
+
 // sharer has one copy in memory of what thousands of objects of a cache say alike: each is decoded by itself, and would have its own.
 // What is in a cache is never changed. It is safe for use by many goroutines.
 type sharer struct {
 	placements shared[*policyv1alpha1.Placement]
 	requests   shared[*workv1alpha2.ReplicaRequirements]
 	apis       shared[[]clusterv1alpha1.APIEnablement]
+	rules      shared[[]rbacv1.PolicyRule]
+	// metadata are labels and annotations: Go has room for eight in each map, 336 bytes.
+	metadata shared[map[string]string]
+	statuses shared[*runtime.RawExtension]
 }
 
-// shared has values by a hash of their JSON.
+// shared has values by a hash of what they say.
 type shared[T any] struct {
 	mu   sync.Mutex
 	seed maphash.Seed
 	has  map[uint64]T
 }
 
-// one returns the value that is kept of those that are equal to v.
+// one returns the value that is kept of those that are equal to v, by their JSON.
 func (s *shared[T]) one(v T) T {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return v
 	}
+	return s.keep(v, func(seed maphash.Seed) uint64 { return maphash.Bytes(seed, raw) }, func(known T) bool { return apiequality.Semantic.DeepEqual(known, v) })
+}
+
+// keep returns the value that is kept of those that have a hash and are equal to v.
+func (s *shared[T]) keep(v T, hash func(maphash.Seed) uint64, equal func(known T) bool) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.has == nil {
 		s.seed, s.has = maphash.MakeSeed(), map[uint64]T{}
 	}
-	key := maphash.Bytes(s.seed, raw)
-	if known, ok := s.has[key]; ok && apiequality.Semantic.DeepEqual(known, v) {
+	key := hash(s.seed)
+	if known, ok := s.has[key]; ok && equal(known) {
 		return known
 	}
 	if len(s.has) >= mostShared {
@@ -58,26 +75,36 @@ func (s *shared[T]) one(v T) T {
 
 // share has an object that was just decoded use what others have already.
 func (s *sharer) share(obj any) {
+	if o, ok := obj.(metav1.ObjectMetaAccessor); ok {
+		if m, ok := o.GetObjectMeta().(*metav1.ObjectMeta); ok {
+			s.objectMeta(m)
+		}
+	}
 	switch o := obj.(type) {
 	case *workv1alpha2.ResourceBinding:
-		shareMetadata(&o.TypeMeta, &o.ObjectMeta)
+		same(&o.APIVersion, &o.Kind)
 		s.binding(&o.Spec, &o.Status)
 	case *workv1alpha2.ClusterResourceBinding:
-		shareMetadata(&o.TypeMeta, &o.ObjectMeta)
+		same(&o.APIVersion, &o.Kind)
 		s.binding(&o.Spec, &o.Status)
 	case *workv1alpha1.Work:
-		shareMetadata(&o.TypeMeta, &o.ObjectMeta)
+		same(&o.APIVersion, &o.Kind)
 		shareConditions(o.Status.Conditions)
 		for i := range o.Status.ManifestStatuses {
-			id := &o.Status.ManifestStatuses[i].Identifier
-			same(&id.Group, &id.Version, &id.Kind, &id.Resource, &id.Namespace)
+			m := &o.Status.ManifestStatuses[i]
+			same(&m.Identifier.Group, &m.Identifier.Version, &m.Identifier.Kind, &m.Identifier.Resource, &m.Identifier.Namespace)
+			m.Status = s.status(m.Status)
 		}
 	case *metav1.PartialObjectMetadata:
-		shareMetadata(&o.TypeMeta, &o.ObjectMeta)
+		same(&o.APIVersion, &o.Kind)
 	case *clusterv1alpha1.Cluster:
-		shareMetadata(&o.TypeMeta, &o.ObjectMeta)
+		same(&o.APIVersion, &o.Kind)
 		shareConditions(o.Status.Conditions)
 		o.Status.APIEnablements = s.apis.one(o.Status.APIEnablements)
+	case *rbacv1.Role:
+		o.Rules = s.rules.one(o.Rules)
+	case *rbacv1.ClusterRole:
+		o.Rules = s.rules.one(o.Rules)
 	}
 }
 
@@ -95,7 +122,17 @@ func (s *sharer) binding(spec *workv1alpha2.ResourceBindingSpec, status *workv1a
 	shareConditions(status.Conditions)
 	for i := range status.AggregatedStatus {
 		same(&status.AggregatedStatus[i].ClusterName)
+		status.AggregatedStatus[i].Status = s.status(status.AggregatedStatus[i].Status)
 	}
+}
+
+// status shares what a cluster reports of an object: of most it is that all is well.
+func (s *sharer) status(status *runtime.RawExtension) *runtime.RawExtension {
+	if status == nil || status.Object != nil || len(status.Raw) > mostText {
+		return status
+	}
+	return s.statuses.keep(status, func(seed maphash.Seed) uint64 { return maphash.Bytes(seed, status.Raw) },
+		func(known *runtime.RawExtension) bool { return bytes.Equal(known.Raw, status.Raw) })
 }
 
 // alike says whether many objects have a label or an annotation with the same value.
@@ -111,32 +148,43 @@ func alike(key string) bool {
 	}
 }
 
-// shareMetadata shares the namespace of an object, the keys of its labels and annotations, and of their values those that are alike.
-func shareMetadata(t *metav1.TypeMeta, m *metav1.ObjectMeta) {
-	same(&t.APIVersion, &t.Kind, &m.Namespace)
+// objectMeta shares the namespace of an object, its labels and annotations, the keys of these, and of their values those that are alike.
+func (s *sharer) objectMeta(m *metav1.ObjectMeta) {
+	same(&m.Namespace)
 	for i := range m.Finalizers {
 		same(&m.Finalizers[i])
 	}
 	for i := range m.OwnerReferences {
 		same(&m.OwnerReferences[i].APIVersion, &m.OwnerReferences[i].Kind)
 	}
-	m.Labels, m.Annotations = shareMap(m.Labels), shareMap(m.Annotations)
+	m.Labels, m.Annotations = s.texts(m.Labels), s.texts(m.Annotations)
 }
 
-// shareMap returns a map of the same: a key that is there already stays as it is.
-func shareMap(in map[string]string) map[string]string {
-	if in == nil {
+// texts returns a map of the same: that of another object, or a new one, since a key that is there already stays as it is.
+func (s *sharer) texts(in map[string]string) map[string]string {
+	if len(in) == 0 {
 		return nil
 	}
-	out := make(map[string]string, len(in))
+	out, size := make(map[string]string, len(in)), 0
 	for key, value := range in {
 		same(&key)
 		if alike(key) {
 			same(&value)
+		} else {
+			size += len(value)
 		}
 		out[key] = value
 	}
-	return out
+	if size > mostText {
+		return out
+	}
+	return s.metadata.keep(out, func(seed maphash.Seed) uint64 {
+		var sum uint64 // in whatever order
+		for key, value := range out {
+			sum += maphash.Comparable(seed, [2]string{key, value})
+		}
+		return sum
+	}, func(known map[string]string) bool { return maps.Equal(known, out) })
 }
 
 func shareConditions(conditions []metav1.Condition) {
