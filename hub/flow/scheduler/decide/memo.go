@@ -26,6 +26,7 @@ type Memo struct {
 	fits     answers[string, room]
 	// sorted are the clusters that were seen to be sorted last.
 	sorted []*clusterv1alpha1.Cluster
+	seen   seen
 	// What follows is room for one attempt, which is over when the next begins.
 	verdicts   []Verdict
 	at         []int
@@ -51,10 +52,69 @@ type answers[K comparable, V any] struct {
 	asked []K
 }
 
-// answer has a value for each cluster.
-type answer[V any] struct {
+// seen are the clusters of the last question, which are others than those of the one before by their versions. Answers go by these, so
+// that one that nobody asks for any more keeps none of the clusters in memory that it was asked of: thousands for each answer.
+type seen struct {
 	clusters []*clusterv1alpha1.Cluster
+	names    []string
+	// versions are numbers that grow: each is that of one state of one cluster. The newest is the last of them.
+	versions []uint64
+	newest   uint64
+}
+
+// look takes note of clusters, which are sorted by name, and says whether they are others than before.
+func (s *seen) look(clusters []*clusterv1alpha1.Cluster) bool {
+	if same(s.clusters, clusters) {
+		return false
+	}
+	before := *s
+	s.clusters = clusters
+	if !slices.EqualFunc(before.names, clusters, func(name string, c *clusterv1alpha1.Cluster) bool { return name == c.Name }) {
+		s.names, s.versions = make([]string, len(clusters)), make([]uint64, len(clusters))
+		for i, c := range clusters {
+			s.names[i] = c.Name
+		}
+		align(before.names, s.names, func(from, to int) {
+			if before.clusters[from] == clusters[to] {
+				s.versions[to] = before.versions[from]
+			}
+		})
+	} else {
+		for i, c := range clusters {
+			if before.clusters[i] != c {
+				s.versions[i] = 0
+			}
+		}
+	}
+	for i := range s.versions {
+		if s.versions[i] == 0 {
+			s.newest++
+			s.versions[i] = s.newest
+		}
+	}
+	return true
+}
+
+// align calls a function with the places of each name that is in both of two lists, which are sorted.
+func align(before, after []string, both func(from, to int)) {
+	from := 0
+	for to, name := range after {
+		for from < len(before) && before[from] < name {
+			from++
+		}
+		if from < len(before) && before[from] == name {
+			both(from, to)
+		}
+	}
+}
+
+// answer has a value for each cluster, and of which version of it.
+type answer[V any] struct {
+	names    []string
+	versions []uint64
 	values   []V
+	// newest is the newest version that there was.
+	newest uint64
 }
 
 // again says whether a question was asked before. What is asked once is not worth to be answered for all clusters.
@@ -69,9 +129,9 @@ func (a *answers[K, V]) again(key K) bool {
 	return false
 }
 
-// get returns the value of each cluster, not to be changed: those that were asked for before of the clusters that are still the
-// same objects.
-func (a *answers[K, V]) get(key K, clusters []*clusterv1alpha1.Cluster, of func(*clusterv1alpha1.Cluster) V) []V {
+// get returns the value of each of the clusters that were seen, not to be changed: those that were asked for before of the clusters that
+// are still the same objects.
+func (a *answers[K, V]) get(key K, of *seen, value func(*clusterv1alpha1.Cluster) V) []V {
 	known := a.of[key]
 	if known == nil {
 		if a.of == nil {
@@ -84,36 +144,31 @@ func (a *answers[K, V]) get(key K, clusters []*clusterv1alpha1.Cluster, of func(
 		known = &answer[V]{}
 		a.of[key], a.order = known, append(a.order, key)
 	}
-	known.update(clusters, of)
+	known.update(of, value)
 	return known.values
 }
 
-// update brings the values up to date with clusters, which are sorted by name.
-func (a *answer[V]) update(clusters []*clusterv1alpha1.Cluster, of func(*clusterv1alpha1.Cluster) V) {
-	if same(a.clusters, clusters) {
+// update brings the values up to date with the clusters that were seen.
+func (a *answer[V]) update(to *seen, value func(*clusterv1alpha1.Cluster) V) {
+	switch {
+	case !sameNames(a.names, to.names):
+		before := *a
+		a.names, a.versions, a.values = to.names, make([]uint64, len(to.names)), make([]V, len(to.names))
+		align(before.names, a.names, func(from, to int) { a.versions[to], a.values[to] = before.versions[from], before.values[from] })
+	case a.newest == to.newest:
 		return
 	}
-	if len(a.clusters) != len(clusters) {
-		values, j := make([]V, len(clusters)), 0
-		for i, c := range clusters {
-			for j < len(a.clusters) && a.clusters[j].Name < c.Name {
-				j++
-			}
-			if j < len(a.clusters) && a.clusters[j] == c {
-				values[i] = a.values[j]
-			} else {
-				values[i] = of(c)
-			}
-		}
-		a.clusters, a.values = clusters, values
-		return
-	}
-	for i, c := range clusters {
-		if a.clusters[i] != c {
-			a.values[i] = of(c)
+	for i, version := range to.versions {
+		if a.versions[i] != version {
+			a.versions[i], a.values[i] = version, value(to.clusters[i])
 		}
 	}
-	a.clusters = clusters
+	a.newest = to.newest
+}
+
+// sameNames says whether two lists of names are one.
+func sameNames(a, b []string) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // same says whether two lists are one.
@@ -140,7 +195,11 @@ func (a *attempt) filterByMemo() {
 	if q.Allowance != nil {
 		key.allowance = q.Allowance.Why()
 	}
-	a.refused = m.filtered.get(key, a.in.Clusters, func(c *clusterv1alpha1.Cluster) refused {
+	if m.seen.look(a.in.Clusters) { // what there was room for before may be gone
+		clear(m.clusters[:cap(m.clusters)])
+		clear(m.candidates[:cap(m.candidates)])
+	}
+	a.refused = m.filtered.get(key, &m.seen, func(c *clusterv1alpha1.Cluster) refused {
 		filter, reason := refusal(&q, filters, c)
 		return refused{filter, reason}
 	})
@@ -206,7 +265,7 @@ func (a *attempt) capacities() func(i int) fit.Capacity {
 	if err != nil || !a.in.Memo.fits.again(string(key)) {
 		return alone
 	}
-	rooms := a.in.Memo.fits.get(string(key), a.in.Clusters, func(c *clusterv1alpha1.Cluster) room {
+	rooms := a.in.Memo.fits.get(string(key), &a.in.Memo.seen, func(c *clusterv1alpha1.Cluster) room {
 		return room{a.capacity(c, fit.Assumed{}, ""), c.Status.NamespaceQuotas}
 	})
 	// Both lists are by name, and the clusters that are left are among all.

@@ -3,8 +3,10 @@ package decide_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"weak"
 
 	. "github.com/onsi/gomega"
 
@@ -54,6 +56,51 @@ func TestAMemoChangesNoDecision(t *testing.T) {
 			g.Expect(outcomes.HasAll(decide.Keep, decide.Scheduled, decide.NoClusterFit, decide.Unschedulable)).To(BeTrue())
 		})
 	}
+}
+
+// TestAMemoKeepsNoClustersOfBefore has applications of many sizes placed, each twice, so that it is remembered what fits for each, and then one
+// more when all clusters are others: none of those of before stays in memory.
+func TestAMemoKeepsNoClustersOfBefore(t *testing.T) {
+	t.Parallel()
+	g, memo := NewWithT(t), &decide.Memo{}
+	const many = 50
+	clusters := func() (out []*clusterv1alpha1.Cluster) {
+		for i := range many {
+			out = append(out, member(fmt.Sprintf("edge-%03d", i), func(c *clusterv1alpha1.Cluster) {
+				c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room("16", "64Gi")}
+			}))
+		}
+		return out
+	}
+	place := func(among []*clusterv1alpha1.Cluster, cpu string) {
+		for range 2 {
+			in := input(with(), byRoom)
+			in.Spec.Replicas, in.Clusters, in.Memo = 10, among, memo
+			in.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
+			g.Expect(decide.Decide(in).Outcome).To(Equal(decide.Scheduled))
+		}
+	}
+	var before []weak.Pointer[clusterv1alpha1.Cluster]
+	for i := range 10 {
+		among := clusters()
+		for _, c := range among {
+			before = append(before, weak.Make(c))
+		}
+		place(among, fmt.Sprintf("%dm", 100+i))
+	}
+	now := clusters()
+	place(now, "1")
+	runtime.GC()
+	runtime.GC()
+	stay := 0
+	for _, c := range before {
+		if c.Value() != nil {
+			stay++
+		}
+	}
+	g.Expect(stay).To(BeZero(), "of %d", len(before))
+	runtime.KeepAlive(now)
+	runtime.KeepAlive(memo)
 }
 
 // changing are clusters that change at random.
