@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -27,13 +26,13 @@ type Ledger struct {
 	accounts map[string]*account
 	// reserving are the accounts in which something may be reserved, which are few among thousands of clusters.
 	reserving map[string]*account
-	// at has the clusters where something was reserved for a binding; some may have let go of it since.
-	at map[types.NamespacedName]sets.Set[string]
+	// at has the clusters where something is reserved for a binding, and how many entries that is in each.
+	at map[types.NamespacedName]map[string]int
 }
 
 // New returns a ledger with nothing in it.
 func New() *Ledger {
-	return &Ledger{accounts: map[string]*account{}, reserving: map[string]*account{}, at: map[types.NamespacedName]sets.Set[string]{}}
+	return &Ledger{accounts: map[string]*account{}, reserving: map[string]*account{}, at: map[types.NamespacedName]map[string]int{}}
 }
 
 // account is what is reserved in one cluster.
@@ -70,14 +69,27 @@ func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alph
 		switch a := l.accounts[cluster]; {
 		case n > 0:
 			if l.at[binding] == nil {
-				l.at[binding] = sets.Set[string]{}
+				l.at[binding] = map[string]int{}
 			}
-			l.at[binding].Insert(cluster)
+			l.at[binding][cluster]++
 			open := l.account(cluster)
 			l.reserving[cluster] = open
 			open.add(entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
 		case n < 0 && a != nil:
-			a.release(-n, func(e *entry) bool { return e.binding == binding })
+			l.ended(cluster, a.release(-n, func(e *entry) bool { return e.binding == binding }))
+		}
+	}
+}
+
+// ended takes note that an account has an entry less of each of some bindings.
+func (l *Ledger) ended(cluster string, of []types.NamespacedName) {
+	for _, binding := range of {
+		at := l.at[binding]
+		if at[cluster]--; at[cluster] <= 0 {
+			delete(at, cluster)
+		}
+		if len(at) == 0 {
+			delete(l.at, binding)
 		}
 	}
 }
@@ -94,7 +106,7 @@ func (l *Ledger) Report(c *clusterv1alpha1.Cluster) {
 	defer l.mu.Unlock()
 	a := l.account(c.Name)
 	if a.reported && pods > a.pods {
-		a.release(pods-a.pods, func(*entry) bool { return true })
+		l.ended(c.Name, a.release(pods-a.pods, func(*entry) bool { return true }))
 	}
 	a.pods, a.reported = pods, true
 }
@@ -105,16 +117,15 @@ func (l *Ledger) Forget(binding types.NamespacedName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	freed := false
-	for cluster := range l.at[binding] {
+	for cluster := range maps.Clone(l.at[binding]) {
 		a := l.accounts[cluster]
 		if a == nil {
 			continue
 		}
 		before := a.sum.Pods
-		a.release(math.MaxInt64, func(e *entry) bool { return e.binding == binding })
+		l.ended(cluster, a.release(math.MaxInt64, func(e *entry) bool { return e.binding == binding }))
 		freed = freed || a.sum.Pods < before
 	}
-	delete(l.at, binding)
 	return freed
 }
 
@@ -122,6 +133,9 @@ func (l *Ledger) Forget(binding types.NamespacedName) bool {
 func (l *Ledger) Leave(cluster string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if a := l.accounts[cluster]; a != nil {
+		l.ended(cluster, a.release(math.MaxInt64, func(*entry) bool { return true }))
+	}
 	delete(l.accounts, cluster)
 	delete(l.reserving, cluster)
 }
@@ -132,7 +146,7 @@ func (l *Ledger) All(now time.Time) map[string]fit.Assumed {
 	defer l.mu.Unlock()
 	out := make(map[string]fit.Assumed, len(l.reserving))
 	for cluster, a := range l.reserving {
-		if a.expire(now); len(a.entries) == 0 {
+		if l.ended(cluster, a.expire(now)); len(a.entries) == 0 {
 			delete(l.reserving, cluster)
 			continue
 		}
@@ -192,8 +206,8 @@ func (l *Ledger) account(cluster string) *account {
 	return a
 }
 
-// release lets go of so many replicas of the entries that match, the oldest first.
-func (a *account) release(n int64, matches func(*entry) bool) {
+// release lets go of so many replicas of the entries that match, the oldest first, and returns the bindings of those that end.
+func (a *account) release(n int64, matches func(*entry) bool) (ended []types.NamespacedName) {
 	kept := a.entries[:0]
 	for i := range a.entries {
 		e := a.entries[i]
@@ -205,18 +219,27 @@ func (a *account) release(n int64, matches func(*entry) bool) {
 		}
 		if e.replicas > 0 {
 			kept = append(kept, e)
+		} else {
+			ended = append(ended, e.binding)
 		}
 	}
 	clear(a.entries[len(kept):])
 	a.entries = kept
+	return ended
 }
 
-// expire lets go of what lasted too long; entries are in the order of their end.
-func (a *account) expire(now time.Time) {
+// expire lets go of what lasted too long, likewise; entries are in the order of their end.
+func (a *account) expire(now time.Time) (ended []types.NamespacedName) {
 	for len(a.entries) > 0 && !now.Before(a.entries[0].until) {
 		a.count(&a.entries[0], -a.entries[0].replicas)
+		ended = append(ended, a.entries[0].binding)
+		a.entries[0] = entry{}
 		a.entries = a.entries[1:]
 	}
+	if len(a.entries) == 0 {
+		a.entries = nil
+	}
+	return ended
 }
 
 // times multiplies a quantity.
