@@ -164,8 +164,8 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := credentials.AwaitReady(waiting, tell); err != nil {
-		if trouble := installer.Trouble(ctx); trouble != "" {
-			return fmt.Errorf("%w; in the member, %s", err, trouble)
+		if problem := installer.PodProblem(ctx); problem != "" {
+			return fmt.Errorf("%w; in the member, %s", err, problem)
 		}
 		return err
 	}

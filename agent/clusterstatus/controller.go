@@ -82,9 +82,9 @@ type Reconciler struct {
 	clock     clock.Clock
 	frequency time.Duration
 
-	member   *member
-	workload *workload
-	damper   facts.Damper
+	member    *member
+	workload  *workload
+	debouncer facts.Debouncer
 	// reported is what this agent told of itself last; nil if it told nothing yet.
 	reported *clusterv1alpha1.AgentReport
 	// nodes and resources are the last sums, of the models that they were made with.
@@ -122,7 +122,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		frequency: deps.Frequency,
 		member:    m,
 		workload:  w,
-		damper:    facts.Damper{SuccessThreshold: threshold, FailureThreshold: threshold},
+		debouncer: facts.Debouncer{SuccessThreshold: threshold, FailureThreshold: threshold},
 	}
 	// One worker: the reconciler keeps what it saw last.
 	err = kube.NewController(mgr, "cluster-status", 1).
@@ -174,7 +174,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	var counts bool
 	was := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady).DeepCopy()
-	r.damper, counts = r.damper.Next(facts.Ready(seen.probe), was, r.clock.Now())
+	r.debouncer, counts = r.debouncer.Next(facts.Ready(seen.probe), was, r.clock.Now())
 	if counts {
 		setStatus(cluster, seen, metav1.NewTime(r.clock.Now()).Rfc3339Copy())
 	}

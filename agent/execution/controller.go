@@ -108,7 +108,7 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 		return reconcile.Result{}, err
 	}
 	applied := plan.Condition(outcomes)
-	if plan.Newsworthy(outcomes, r.backoff.NumRequeues(req) >= quietTries, reported(work, workv1alpha1.WorkApplied)) {
+	if plan.ShouldReport(outcomes, r.backoff.NumRequeues(req) >= quietTries, reported(work, workv1alpha1.WorkApplied)) {
 		r.reporter.Report(work, []metav1.Condition{applied, plan.Dispatching(false)}, identifiers(manifests), live)
 	}
 	r.log(ctx, req.NamespacedName, applied, changed)

@@ -14,15 +14,15 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// throttleTold is the pause from which on people are told that an object is not as it was
+// reportedPause is the pause from which on people are told that an object is not as it was
 // asked for. What is put back sooner is not worth two writes.
-const throttleTold = time.Second
+const reportedPause = time.Second
 
 // later leaves an object for a while as somebody in the member makes it again and again.
 func (*Reconciler) later(ctx context.Context, m plan.Manifest, live plan.Live, wait time.Duration) step {
 	ctrl.LoggerFrom(ctx).V(1).Info("Putting back more slowly what is changed in the member again and again", "manifest", m.Object.String())
 	outcome := plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}
-	if wait >= throttleTold {
+	if wait >= reportedPause {
 		outcome.Result, outcome.Message = plan.Throttled, plan.ThrottledMessage
 	}
 	return step{outcome: outcome, live: live.Object, wait: wait}

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// census is how often it is counted what nobody claims, if something changed.
-	census = time.Second
+	// countEvery is how often it is counted what nobody claims, if something changed.
+	countEvery = time.Second
 	// namedObjects is how many objects an event names.
 	namedObjects = 10
 )
@@ -97,26 +97,26 @@ func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *wo
 	return nil
 }
 
-// count counts what nobody claims, whenever something changed, until the context ends.
+// countUnclaimed counts what nobody claims, whenever something changed, until the context ends.
 func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-r.clock.After(census):
+		case <-r.clock.After(countEvery):
 		}
 		if !r.works.HubSynced() || !r.unclaimed.Due() {
 			continue
 		}
-		if err := r.census(ctx); err != nil {
+		if err := r.recountUnclaimed(ctx); err != nil {
 			r.unclaimed.Look()
 			ctrl.LoggerFrom(ctx).V(1).Info("Could not count what nobody claims", "reason", err.Error())
 		}
 	}
 }
 
-// census goes through all managed objects once.
-func (r *Reconciler) census(ctx context.Context) error {
+// recountUnclaimed goes through all managed objects once.
+func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
 	found := map[types.NamespacedName][]*unstructured.Unstructured{}
 	var failed error
 	whole := r.kinds.Each(func(obj *unstructured.Unstructured) {

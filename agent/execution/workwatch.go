@@ -61,7 +61,7 @@ func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
 	for _, work := range all {
 		name := client.ObjectKeyFromObject(work)
 		req := reconcile.Request{NamespacedName: name}
-		if old, ok := kept[name]; ok && sameWish(old, work) {
+		if old, ok := kept[name]; ok && sameGeneration(old, work) {
 			kube.EnqueueLast(r.queue, req)
 		} else { // somebody changed it since
 			r.queue.Add(req)
@@ -74,8 +74,8 @@ func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
 	r.tryRecount(ctx) // what was held before may have been withdrawn meanwhile
 }
 
-// sameWish says whether a Work still asks for what it asked for.
-func sameWish(old, work *workv1alpha1.Work) bool {
+// sameGeneration says whether a Work still asks for what it asked for.
+func sameGeneration(old, work *workv1alpha1.Work) bool {
 	return old.UID == work.UID && old.Generation == work.Generation && work.DeletionTimestamp.IsZero()
 }
 

@@ -107,9 +107,9 @@ func (i *Installer) State(ctx context.Context) (map[string][]byte, error) {
 	return secret.Data, nil
 }
 
-// Trouble says what is in the way of the agent's pods; empty if nothing is, as far as the
+// PodProblem says what is in the way of the agent's pods; empty if nothing is, as far as the
 // member says.
-func (i *Installer) Trouble(ctx context.Context) string {
+func (i *Installer) PodProblem(ctx context.Context) string {
 	var pods corev1.PodList
 	err := i.memberClient.List(ctx, &pods, client.InNamespace(contract.SystemNamespace), client.MatchingLabels{manifest.NameLabel: manifest.Name})
 	if err != nil {

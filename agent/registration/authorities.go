@@ -41,7 +41,7 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	if bytes.Equal(ca, now.ca) {
 		return nil
 	}
-	if err := vouched(ca, seen.certificates); err != nil {
+	if err := verifyChain(ca, seen.certificates); err != nil {
 		return fmt.Errorf("%w: the certificate authorities that %s names do not vouch for itself (%w); going on with those of before",
 			discovery.ErrCAMismatch, server, err)
 	}
@@ -96,9 +96,9 @@ func trusting(ca []byte) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 }
 
-// vouched says whether authorities vouch for the certificates that a server showed: an agent
+// verifyChain says whether authorities vouch for the certificates that a server showed: an agent
 // that began to trust others only could never come back.
-func vouched(ca []byte, chain []*x509.Certificate) error {
+func verifyChain(ca []byte, chain []*x509.Certificate) error {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
 		return errors.New("they are damaged")

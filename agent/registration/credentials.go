@@ -150,8 +150,8 @@ func (c *Credentials) take(config *rest.Config) error {
 	return nil
 }
 
-// mirrored says that what the agent has is in the member as well.
-func (c *Credentials) mirrored() {
+// markPersisted says that what the agent has is in the member as well.
+func (c *Credentials) markPersisted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.persisted = c.current

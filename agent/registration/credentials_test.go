@@ -48,7 +48,7 @@ func TestTheHubIsNotToldWhatTheMirrorHasNot(t *testing.T) {
 	g.Expect(c.keep(both, encodeCertificate(cert), old.key)).To(Succeed())
 	g.Expect(c.now().trusts).To(HaveLen(2), "it goes by both at once")
 	g.Expect(trusts(c)).To(Equal(1), "the next pod would not")
-	c.mirrored()
+	c.markPersisted()
 	g.Expect(trusts(c)).To(Equal(2))
 }
 

@@ -181,7 +181,7 @@ func (k *rotator) saveToSecret(ctx context.Context) {
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 		return
 	}
-	k.mirrored()
+	k.markPersisted()
 }
 
 // renewRound renews, or says when to try again.

@@ -44,7 +44,7 @@ func (c *Credentials) Reinstated(ctx context.Context) error {
 	if raw == nil || err != nil {
 		return err
 	}
-	said := ""
+	reported := ""
 	for {
 		is, retired, err := c.ask(ctx)
 		reason := "the hub gives it no rights"
@@ -58,8 +58,8 @@ func (c *Credentials) Reinstated(ctx context.Context) error {
 		case is == known:
 			return c.state.remove(retiredFile)
 		}
-		if reason != said {
-			said = reason
+		if reason != reported {
+			reported = reason
 			ctrl.LoggerFrom(ctx).Info("The hub had retired this cluster; waiting for what it says now", "Cluster", c.who.Cluster, "reason", reason)
 		}
 		select {

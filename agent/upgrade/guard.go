@@ -68,7 +68,7 @@ func (i *installed) guardOnce(ctx context.Context, o GuardOptions) error {
 		return err
 	}
 	if record != nil && !in.Now.Before(record.Deadline) {
-		in.Trouble = i.trouble(ctx, d)
+		in.Trouble = i.podProblem(ctx, d)
 	}
 	step := plan.Decide(in)
 	switch {

@@ -180,8 +180,8 @@ func (i *installed) change(ctx context.Context, d *appsv1.Deployment, step plan.
 	return nil
 }
 
-// trouble says what is in the way of the agent's pods, as far as the member says; empty if nothing is.
-func (i *installed) trouble(ctx context.Context, d *appsv1.Deployment) string {
+// podProblem says what is in the way of the agent's pods, as far as the member says; empty if nothing is.
+func (i *installed) podProblem(ctx context.Context, d *appsv1.Deployment) string {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {
 		return ""

@@ -1,4 +1,4 @@
-// Package logging is the one door to the log: zap behind logr, for controller-runtime,
+// Package logging is the one way to the log: zap behind logr, for controller-runtime,
 // client-go and ourselves alike. Nobody else imports zap or klog.
 package logging
 

@@ -85,7 +85,7 @@ func takeStep(ctx context.Context, env Environment, hub hubFlags, step authority
 		return errors.New(d.Wrong)
 	case d.Done:
 		if step == authority.Finish {
-			err = files.Tidy(before) // whoever finished may have been stopped before that
+			err = files.DeleteUnusedKeys(before) // whoever finished may have been stopped before that
 		}
 		say(env.Out, "Nothing to do. %s", next(before, before))
 		return err

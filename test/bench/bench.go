@@ -73,12 +73,12 @@ func connect(ctx context.Context, o options) (*bench, error) {
 			return nil, fmt.Errorf("talking to %q: %w", a.name, err)
 		}
 	}
-	return b, b.takeBrakesOff(ctx)
+	return b, b.disableDeletionBrakes(ctx)
 }
 
-// takeBrakesOff lets the agents delete what is measured without asking: the bench deletes
+// disableDeletionBrakes lets the agents delete what is measured without asking: the bench deletes
 // all that it made at once, for which it has no operator to ask.
-func (b *bench) takeBrakesOff(ctx context.Context) error {
+func (b *bench) disableDeletionBrakes(ctx context.Context) error {
 	off := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"deletionBrake":{"objects":0,"percent":100}}}`))
 	for _, name := range b.clusterNames() {
 		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}

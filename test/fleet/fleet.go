@@ -277,15 +277,15 @@ func (f *Fleet) up(ctx context.Context, s service) error {
 		return fmt.Errorf("starting %q: %w\n%s", s.name, err, process.Tail(f.Log(s.name)))
 	}
 	if running {
-		f.Report("%s is running%s", s.name, f.remark(s))
+		f.Report("%s is running%s", s.name, f.outdated(s))
 	} else {
 		f.Report("%s is ready after %.1f s", s.name, time.Since(began).Seconds())
 	}
 	return nil
 }
 
-// remark says that a running service is not the one that was built last.
-func (f *Fleet) remark(s service) string {
+// outdated says that a running service is not the one that was built last.
+func (f *Fleet) outdated(s service) string {
 	program, err := os.Stat(f.Program(s.program))
 	if err != nil {
 		return ""

@@ -129,8 +129,10 @@ func (i *Issuer) SetLife(life time.Duration, refreshes bool) {
 	i.change(func(s *state) { s.life, s.refreshes = life, refreshes })
 }
 
-// SetMint has it give what this function makes instead of an honest ID token; nil has it be honest.
-func (i *Issuer) SetMint(mint func(honest Claims) string) { i.change(func(s *state) { s.mint = mint }) }
+// SetIDToken has it give what this function makes instead of an honest ID token; nil has it be honest.
+func (i *Issuer) SetIDToken(mint func(honest Claims) string) {
+	i.change(func(s *state) { s.mint = mint })
+}
 
 // SetAnswer has this function answer requests for a path; nil has it be honest.
 func (i *Issuer) SetAnswer(path string, answer http.HandlerFunc) {

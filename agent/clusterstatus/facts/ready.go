@@ -37,9 +37,9 @@ func Ready(probe Probe) metav1.Condition {
 	return c
 }
 
-// Damper keeps a member that comes and goes from doing so on the hub: a change of Ready
+// Debouncer keeps a member that comes and goes from doing so on the hub: a change of Ready
 // counts once it has held for a while.
-type Damper struct {
+type Debouncer struct {
 	// SuccessThreshold is for how long a member must be ready before it is called so.
 	SuccessThreshold time.Duration
 	// FailureThreshold is the same for a member that is not.
@@ -50,8 +50,8 @@ type Damper struct {
 }
 
 // Next takes over an observation and says whether it counts. Otherwise the current
-// condition, which may be nil, stays. The first observation of a Damper counts.
-func (d Damper) Next(observed metav1.Condition, current *metav1.Condition, now time.Time) (next Damper, counts bool) {
+// condition, which may be nil, stays. The first observation of a Debouncer counts.
+func (d Debouncer) Next(observed metav1.Condition, current *metav1.Condition, now time.Time) (next Debouncer, counts bool) {
 	next = d
 	if d.status == "" {
 		next.status = observed.Status // and the zero time: it has held for ever

@@ -65,7 +65,7 @@ func TestDamper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			d := facts.Damper{SuccessThreshold: 30 * time.Second, FailureThreshold: 30 * time.Second}
+			d := facts.Debouncer{SuccessThreshold: 30 * time.Second, FailureThreshold: 30 * time.Second}
 			for i, l := range looks {
 				var counts bool
 				d, counts = d.Next(l.observed, l.current, noon.Add(time.Duration(l.second)*time.Second))

@@ -52,14 +52,14 @@ func Undone(found, applied *unstructured.Unstructured) Drift {
 	if more := len(drift.Fields) - workv1alpha1.MaxDriftFields; more > 0 {
 		drift.Fields = append(drift.Fields[:workv1alpha1.MaxDriftFields-1], fmt.Sprintf("and %d more", more+1))
 	}
-	drift.ChangedBy, drift.Time = blame(found, changed)
+	drift.ChangedBy, drift.Time = managersOf(found, changed)
 	return drift
 }
 
-// blame returns the managers that own some of these fields of an object, and when they
+// managersOf returns the managers that own some of these fields of an object, and when they
 // changed it last. Who only removed fields owns none; then it is whoever changed the
 // object after us.
-func blame(found *unstructured.Unstructured, changed []fieldpath.Path) ([]string, time.Time) {
+func managersOf(found *unstructured.Unstructured, changed []fieldpath.Path) ([]string, time.Time) {
 	var names []string
 	var last, ourTime time.Time
 	var latest string

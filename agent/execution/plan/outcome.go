@@ -102,16 +102,16 @@ func Pending(outcomes []Outcome) bool {
 	return slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result == Waiting || o.Result == Unanswered })
 }
 
-// Newsworthy says whether outcomes are to be told. Late says that enough was tried for
+// ShouldReport says whether outcomes are to be told. Late says that enough was tried for
 // what comes by itself in a moment to have come. Told says that this generation of the
 // Work was told of before: then the silence of the member takes nothing back. That the
 // member does not answer is said of the Cluster, once, and not of each of its Works.
-func Newsworthy(outcomes []Outcome, late, told bool) bool {
+func ShouldReport(outcomes []Outcome, late, reported bool) bool {
 	if !Pending(outcomes) {
 		return true
 	}
 	silent := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Result == Unanswered })
-	return late && (!told || !silent)
+	return late && (!reported || !silent)
 }
 
 // Settled says whether no manifest needs another try before its time: each was applied, or

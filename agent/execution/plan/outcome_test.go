@@ -99,7 +99,7 @@ func TestNewsworthy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.Expect(plan.Newsworthy(tc.outcomes, tc.late, tc.told)).To(Equal(tc.want))
+			g.Expect(plan.ShouldReport(tc.outcomes, tc.late, tc.told)).To(Equal(tc.want))
 			g.Expect(plan.Pending(tc.outcomes) && plan.Settled(tc.outcomes)).To(BeFalse())
 		})
 	}

@@ -87,9 +87,9 @@ func (f *frame) branch(dot any, n *parse.BranchNode, moves bool) error {
 	switch {
 	case err != nil:
 		return err
-	case !truth(value) && n.ElseList == nil:
+	case !isTrue(value) && n.ElseList == nil:
 		return nil
-	case !truth(value):
+	case !isTrue(value):
 		return f.walk(dot, n.ElseList)
 	case moves:
 		return f.walk(value, n.List)
@@ -202,7 +202,7 @@ func (f *frame) command(dot any, args []parse.Node, last []any) (any, error) {
 		}
 		values = append(values, value)
 		// The rest of these two is not evaluated once they are decided.
-		if len(last) == 0 && (name.Ident == "and" && !truth(value) || name.Ident == "or" && truth(value)) {
+		if len(last) == 0 && (name.Ident == "and" && !isTrue(value) || name.Ident == "or" && isTrue(value)) {
 			return value, nil
 		}
 	}

@@ -33,14 +33,14 @@ func functions() map[string]function {
 	return map[string]function{
 		"and":       pure(0, func(a []any) any { return a[len(a)-1] }), // the others were true
 		"or":        pure(0, func(a []any) any { return a[len(a)-1] }), // the others were not
-		"not":       pure(1, func(a []any) any { return !truth(a[0]) }),
+		"not":       pure(1, func(a []any) any { return !isTrue(a[0]) }),
 		"eq":        pure(2, func(a []any) any { return reflect.DeepEqual(a[0], a[1]) }),
 		"ne":        pure(2, func(a []any) any { return !reflect.DeepEqual(a[0], a[1]) }),
 		"b64enc":    pure(1, func(a []any) any { return base64.StdEncoding.EncodeToString([]byte(text(a[0]))) }),
 		"hasSuffix": pure(2, func(a []any) any { return strings.HasSuffix(text(a[1]), text(a[0])) }),
 		"quote":     pure(1, func(a []any) any { return strconv.Quote(text(a[0])) }),
 		"default": pure(2, func(a []any) any {
-			if truth(a[1]) {
+			if isTrue(a[1]) {
 				return a[1]
 			}
 			return a[0]
@@ -116,8 +116,8 @@ func text(value any) string {
 	}
 }
 
-// truth says whether a value is one that an if takes.
-func truth(value any) bool {
+// isTrue says whether a value is one that an if takes.
+func isTrue(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return false

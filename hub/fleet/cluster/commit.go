@@ -61,7 +61,7 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 
 	asked := r.clock.Now()
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCluster)
-	r.pulse.answered(asked)
+	r.watchdog.answered(asked)
 	if err != nil {
 		if decision.Ready != nil && !apierrors.IsConflict(err) {
 			r.states.startOver(cluster, r.clock.Now())

@@ -62,7 +62,7 @@ type Reconciler struct {
 	options   health.Options
 	states    *clusterStates
 	lines     *lineTracker
-	pulse     *pulse
+	watchdog  *watchdog
 	// warned has the warnings about Clusters, by name, and about policies, by UID.
 	warned kube.WarnOnce[string]
 }
@@ -93,7 +93,7 @@ func New(hubClient client.Client, hubReader client.Reader, deps Deps) (*Reconcil
 		options:   options,
 		states:    newClusterStates(),
 		lines:     newLineTracker(deps.Lines, deps.Clock),
-		pulse:     &pulse{clock: deps.Clock, options: options},
+		watchdog:  &watchdog{clock: deps.Clock, options: options},
 	}, nil
 }
 
@@ -178,7 +178,7 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 		Line:       line,
 		Suspect:    suspect,
 		Memory:     r.states.of(cluster),
-		Awake:      r.pulse.awake(),
+		Awake:      r.watchdog.awake(),
 		Options:    r.options,
 	}
 	decision := health.Decide(in)
@@ -190,8 +190,8 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 		r.states.startOver(cluster, in.Now)
 		return health.Decision{}, err
 	}
-	r.pulse.answered(in.Now)
-	in.Now, in.Awake = r.clock.Now(), r.pulse.awake()
+	r.watchdog.answered(in.Now)
+	in.Now, in.Awake = r.clock.Now(), r.watchdog.awake()
 	in.Line, in.Suspect = r.lines.of(cluster.Name)
 	return health.Decide(in), nil
 }

@@ -58,7 +58,7 @@ func newRegion(t *testing.T, clusters int, write time.Duration) *region {
 	g.Expect(err).NotTo(HaveOccurred())
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	t.Cleanup(queue.ShutDown)
-	g.Expect(r.pulse.start(t.Context(), queue)).To(Succeed())
+	g.Expect(r.watchdog.start(t.Context(), queue)).To(Succeed())
 	for i := range clusters {
 		r.look(t, fmt.Sprintf("edge-%03d", i))
 	}
@@ -73,7 +73,7 @@ func (r *region) pass(t *testing.T, d time.Duration) {
 		step := min(d, time.Second)
 		d -= step
 		r.clock.Step(step)
-		r.pulse.beat()
+		r.watchdog.tick()
 	}
 }
 
@@ -126,7 +126,7 @@ func TestALostRegionIsUnknownAfterOneGracePeriod(t *testing.T) {
 func TestAHubThatWasStoppedGivesItsMembersAnotherChance(t *testing.T) {
 	t.Parallel()
 	for name, wake := range map[string]func(r *region){
-		"it beats first":     func(r *region) { r.pulse.beat() },
+		"it beats first":     func(r *region) { r.watchdog.tick() },
 		"somebody is faster": func(*region) {},
 	} {
 		t.Run(name, func(t *testing.T) {

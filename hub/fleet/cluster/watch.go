@@ -32,7 +32,7 @@ func (r *Reconciler) register(mgr manager.Manager, workers int) error {
 		Watches(&policyv1alpha1.ClusterTaintPolicy{}, handler.EnqueueRequestsFromMapFunc(r.allClusters), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfNamespace), builder.WithPredicates(comesOrGoes())).
 		WatchesRawSource(source.TypedFunc[ctrl.Request](r.lines.follow)).
-		WatchesRawSource(source.TypedFunc[ctrl.Request](r.pulse.start)).
+		WatchesRawSource(source.TypedFunc[ctrl.Request](r.watchdog.start)).
 		Complete(kube.QuietConflicts(r))
 	if err != nil {
 		return fmt.Errorf("registering the cluster stage: %w", err)

@@ -41,7 +41,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		req.Body = &counted{&ending{ReadCloser: req.Body, end: sync.OnceFunc(func() { close(sent) })}, m.bytes.WithLabelValues(toMember)}
 	}
-	go c.hurry(req.Context(), sent, answered, patienceOf(req, c.passage))
+	go c.enforceDeadlines(req.Context(), sent, answered, patienceOf(req, c.passage))
 	resp, err := c.passage.through.RoundTrip(req.WithContext(untraced{req.Context()}))
 	if err != nil {
 		return nil, err

@@ -59,9 +59,9 @@ func (i *incoming) end() {
 	i.served = true
 }
 
-// hurry ends a request whose body does not come in time, also if it was answered already, and one that is not answered in time after
+// enforceDeadlines ends a request whose body does not come in time, also if it was answered already, and one that is not answered in time after
 // its body came.
-func (c *carrier) hurry(ctx context.Context, sent, answered <-chan struct{}, patience time.Duration) {
+func (c *carrier) enforceDeadlines(ctx context.Context, sent, answered <-chan struct{}, patience time.Duration) {
 	if !c.comes(ctx, sent, sendPatience) {
 		c.passage.cut(errUnsent)
 		c.passage.incoming.cut()

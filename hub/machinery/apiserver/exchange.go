@@ -96,7 +96,7 @@ func (a *Authorities) Take(step authority.Step, before authority.Bundle, now tim
 		if err := replace(a.certificates(), after.Encode()); err != nil {
 			return nil, err
 		}
-		return after, a.Tidy(after)
+		return after, a.DeleteUnusedKeys(after)
 	}
 }
 
@@ -124,9 +124,9 @@ func (a *Authorities) begin(before authority.Bundle, now time.Time) (authority.B
 	return after, replace(a.certificates(), after.Encode())
 }
 
-// Tidy removes the keys of no authority: the key of one that went is worth as much as before
+// DeleteUnusedKeys removes the keys of no authority: the key of one that went is worth as much as before
 // to whoever trusts it still.
-func (a *Authorities) Tidy(b authority.Bundle) error {
+func (a *Authorities) DeleteUnusedKeys(b authority.Bundle) error {
 	own, err := a.keyData()
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ func TestAStepThatWasStoppedOnTheWayIsMadeAgain(t *testing.T) {
 	last, err := a.Take(authority.Finish, after, time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(replace(a.keys(), both)).To(Succeed())
-	g.Expect(a.Tidy(last)).To(Succeed())
+	g.Expect(a.DeleteUnusedKeys(last)).To(Succeed())
 	data, err := a.keyData()
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = authority.KeyOf(old.Signs(), data)

@@ -67,7 +67,7 @@ func (m Maker) ToFile(ctx context.Context, path string) (_ *Verified, err error)
 	seal, keys := m.Seal, Keys(nil)
 	if seal.IsSealed() {
 		var key age.Identity
-		if seal, key, err = seal.witness(); err != nil {
+		if seal, key, err = seal.verificationKey(); err != nil {
 			return nil, err
 		}
 		keys = append(keys, key)

@@ -55,9 +55,9 @@ type Keys []age.Identity
 // IsSealed says whether there is anybody for whom to seal.
 func (s Seal) IsSealed() bool { return len(s.recipients) > 0 }
 
-// witness returns a key that is in no file and ends with this process, and a Seal for it as well: what is sealed can be opened once more, by
+// verificationKey returns a key that is in no file and ends with this process, and a Seal for it as well: what is sealed can be opened once more, by
 // whoever has just sealed it, to see that it can be restored.
-func (s Seal) witness() (Seal, age.Identity, error) {
+func (s Seal) verificationKey() (Seal, age.Identity, error) {
 	if s.hybrid {
 		key, err := age.GenerateHybridIdentity()
 		if err != nil {

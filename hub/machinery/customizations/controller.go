@@ -59,9 +59,9 @@ func Register(mgr manager.Manager, deps Deps) error {
 	r := &Reconciler{hubClient: mgr.GetClient(), compiler: deps.Compiler, failures: deps.Failures, events: deps.Events}
 	err := kube.NewController(mgr, "interpretation", 1).
 		For(&configv1alpha1.ResourceInterpreterCustomization{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&configv1alpha1.ResourceInterpreterCustomization{}, r.neighbours()).
+		Watches(&configv1alpha1.ResourceInterpreterCustomization{}, r.othersOfTheKind()).
 		WatchesRawSource(source.Func(func(_ context.Context, q requests) error {
-			deps.Failures.onNews(func(name string) { q.Add(requestFor(name)) })
+			deps.Failures.onFirst(func(name string) { q.Add(requestFor(name)) })
 			return nil
 		})).
 		Complete(kube.QuietConflicts(r))
@@ -75,9 +75,9 @@ func requestFor(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// neighbours asks for the other customizations of a kind when one of them changes: it
+// othersOfTheKind asks for the other customizations of a kind when one of them changes: it
 // may answer in their place, or not any more.
-func (r *Reconciler) neighbours() handler.EventHandler {
+func (r *Reconciler) othersOfTheKind() handler.EventHandler {
 	ask := func(ctx context.Context, q requests, changed ...client.Object) {
 		list := &configv1alpha1.ResourceInterpreterCustomizationList{}
 		if err := r.hubClient.List(ctx, list); err != nil {
@@ -124,13 +124,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	news := r.judge(one, all.Items)
+	warnings := r.judge(one, all.Items)
 	if wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerCustomizations); !wrote || err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	verdict := meta.FindStatusCondition(one.Status.Conditions, configv1alpha1.CustomizationCompiled)
 	ctrl.LoggerFrom(ctx).Info("Judged the scripts of a customization", "compiled", verdict.Status, "reason", verdict.Reason)
-	for _, c := range news {
+	for _, c := range warnings {
 		r.events(kube.Event{Regarding: one, Type: corev1.EventTypeWarning, Reason: c.Reason, Action: action, Note: c.Message})
 	}
 	return reconcile.Result{}, nil
@@ -139,20 +139,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // judge sets the conditions, and returns those that are bad news.
 func (r *Reconciler) judge(one *configv1alpha1.ResourceInterpreterCustomization, all []configv1alpha1.ResourceInterpreterCustomization) []metav1.Condition {
 	conditions := &one.Status.Conditions
-	var news []metav1.Condition
+	var warnings []metav1.Condition
 	verdict := compiled(one.Generation, r.compiler.Check(one, all))
 	if meta.SetStatusCondition(conditions, verdict) && verdict.Status == metav1.ConditionFalse {
-		news = append(news, verdict)
+		warnings = append(warnings, verdict)
 	}
 	if failure, ok := r.failures.of(one.Name, one.Generation); ok {
 		if c := failing(failure); meta.SetStatusCondition(conditions, c) {
-			news = append(news, c)
+			warnings = append(warnings, c)
 		}
-		return news
+		return warnings
 	}
 	before := meta.FindStatusCondition(*conditions, configv1alpha1.CustomizationFailing)
 	if before != nil && before.ObservedGeneration != one.Generation {
 		meta.RemoveStatusCondition(conditions, configv1alpha1.CustomizationFailing)
 	}
-	return news
+	return warnings
 }

@@ -22,19 +22,19 @@ func NewFailures() *Failures { return &Failures{first: map[string]lua.Failure{}}
 func (f *Failures) Record(failure lua.Failure) {
 	f.mu.Lock()
 	known, ok := f.first[failure.Customization]
-	news := !ok || known.Generation < failure.Generation
-	if news {
+	isFirst := !ok || known.Generation < failure.Generation
+	if isFirst {
 		f.first[failure.Customization] = failure
 	}
 	wake := f.wake
 	f.mu.Unlock()
-	if news && wake != nil {
+	if isFirst && wake != nil {
 		wake(failure.Customization)
 	}
 }
 
-// onNews has wake called when a customization fails for the first time.
-func (f *Failures) onNews(wake func(customization string)) {
+// onFirst has wake called when a customization fails for the first time.
+func (f *Failures) onFirst(wake func(customization string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wake = wake

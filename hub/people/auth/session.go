@@ -58,7 +58,7 @@ func (s *Sessions) Open(u *User) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	s.tidy(now, u.Name)
+	s.evict(now, u.Name)
 	one := &Session{User: u, CSRF: newSecret(), used: now, ends: now.Add(sessionLife), notes: map[string]note{}}
 	if !u.until.IsZero() && u.until.Before(one.ends) {
 		one.ends = u.until
@@ -118,12 +118,12 @@ func (s *Sessions) End(secret string) {
 func (o *Session) Gave(csrf string) bool { return sameSecret(csrf, o.CSRF) }
 
 func (o *Session) over(now time.Time) bool {
-	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.vouched()
+	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.idTokenValid()
 }
 
-// tidy makes room for one more: it drops those that ended, then the least used of the same
+// evict makes room for one more: it drops those that ended, then the least used of the same
 // person, then the least used of all.
-func (s *Sessions) tidy(now time.Time, name string) {
+func (s *Sessions) evict(now time.Time, name string) {
 	of := 0
 	for key, one := range s.by {
 		if one.over(now) {

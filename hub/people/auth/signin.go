@@ -60,8 +60,8 @@ func NewSignIn(a *Authenticator, c clock.PassiveClock, o Options) *SignIn {
 type Page struct {
 	// To is where the person wanted to go.
 	To string
-	// Said is what became of the last try.
-	Said string
+	// Message is what became of the last try.
+	Message string
 	// Certificate is whom the browser's certificate names; empty if it shows none.
 	Certificate  string
 	Certificates bool
@@ -72,8 +72,8 @@ type Page struct {
 	Code string
 }
 
-func (s *SignIn) page(r *http.Request, said string) Page {
-	p := Page{Said: said, To: "/", Certificates: s.Certificates, Local: s.Local}
+func (s *SignIn) page(r *http.Request, message string) Page {
+	p := Page{Message: message, To: "/", Certificates: s.Certificates, Local: s.Local}
 	if s.Issuer != nil {
 		p.Issuer = s.Issuer.Host()
 	}

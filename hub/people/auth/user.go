@@ -41,8 +41,8 @@ func NewUser(name string, hub client.Client, c clock.PassiveClock) *User {
 	return &User{Name: name, Hub: hub, clock: c, rights: map[Access]granted{}}
 }
 
-// vouched says whether the issuer, if the user signed in there, still goes on.
-func (u *User) vouched() bool { return u.idToken == nil || !u.idToken.over() }
+// idTokenValid says whether the issuer, if the user signed in there, still goes on.
+func (u *User) idTokenValid() bool { return u.idToken == nil || !u.idToken.over() }
 
 // shows says whether the browser still shows the certificate that the user signed in with.
 func (u *User) shows(r *http.Request) bool {

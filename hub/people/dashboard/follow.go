@@ -154,7 +154,7 @@ const (
 	seriesReady    = "fleet/ready"
 	seriesClusters = "fleet/clusters"
 	seriesHealthy  = "apps/healthy"
-	seriesTroubled = "apps/troubled"
+	seriesFailing  = "apps/troubled"
 	seriesCPU      = "cpu/"
 	seriesMemory   = "memory/"
 	seriesLag      = "lag/"
@@ -203,7 +203,7 @@ func (s *Server) measure(now time.Time) map[string]float64 {
 			healthy++
 		}
 	}
-	out[seriesHealthy], out[seriesTroubled] = float64(healthy), float64(len(apps)-healthy)
+	out[seriesHealthy], out[seriesFailing] = float64(healthy), float64(len(apps)-healthy)
 	return out
 }
 

@@ -25,7 +25,7 @@ func (s *Server) manifestOf(obj any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tidy(content)
+	dropUnwritten(content)
 	out, err := yaml.Marshal(s.mask.Object(content))
 	if err != nil {
 		return "", fmt.Errorf("encoding an object: %w", err)
@@ -54,8 +54,8 @@ func contentOf(obj any) (map[string]any, error) {
 	return runtime.DeepCopyJSON(content), nil
 }
 
-// tidy removes from an object what nobody wrote.
-func tidy(content map[string]any) {
+// dropUnwritten removes from an object what nobody wrote.
+func dropUnwritten(content map[string]any) {
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
 		if annotations, ok := metadata["annotations"].(map[string]any); ok {
@@ -70,7 +70,7 @@ func tidy(content map[string]any) {
 // rendering removes from a template what is not sent to members, so that it can be compared
 // with what is.
 func rendering(content map[string]any) {
-	tidy(content)
+	dropUnwritten(content)
 	delete(content, "status")
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok {

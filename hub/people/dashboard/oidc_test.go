@@ -183,7 +183,7 @@ func (l *login) lies(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	l.issuer.SignIn("anna", "shoppers")
-	defer l.issuer.SetMint(nil)
+	defer l.issuer.SetIDToken(nil)
 	const bits = 2048
 	other, err := rsa.GenerateKey(rand.Reader, bits)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -208,7 +208,7 @@ func (l *login) lies(t *testing.T) {
 		"a person without name": {func(c issuer.Claims) string { return l.issuer.Sign(c.With("sub", "")) }, "names nobody"},
 		"whom the API refuses":  {func(c issuer.Claims) string { return l.issuer.Sign(c.With("sub", "root")) }, "does not accept your ID token"},
 	} {
-		l.issuer.SetMint(lie.mint)
+		l.issuer.SetIDToken(lie.mint)
 		b := l.browser(t)
 		p := b.Open(l.URL + "/signin/oidc")
 		g.Expect(p.Code).To(Equal(http.StatusForbidden), name)

@@ -54,7 +54,7 @@ func (s *Server) overview(ctx context.Context, v *visit) (*page, error) {
 	if visible.Clusters {
 		fleet = s.index.Clusters(v.now, beside(visible))
 	}
-	trouble, err := s.trouble(ctx, v, visible, apps, fleet)
+	attention, err := s.attention(ctx, v, visible, apps, fleet)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *Server) overview(ctx context.Context, v *visit) (*page, error) {
 		title: "Overview", nav: "overview", heading: heading{Title: "Overview"},
 		fragments: []fragment{
 			{id: "tiles", template: "overview-tiles", data: tiles},
-			{id: "trouble", template: "overview-trouble", data: trouble},
+			{id: "trouble", template: "overview-trouble", data: attention},
 			{id: "changes", template: "overview-changes", data: changes},
 		},
 		follows: func(t live.Topic) bool { return t.Kind != live.Lease },
@@ -119,7 +119,7 @@ func (s *Server) applicationTile(visible auth.Visibility, apps []*applications.A
 	}
 	t.Shares = template.HTML(chart.Shares(fmt.Sprintf("%d of %d applications are healthy", t.Good, t.All), shares)) //nolint:gosec // plot escapes.
 	if visible.AllApplications() {                                                                                  // the series count all
-		t.Plot = s.fleetPlot("Applications that were not healthy in the last hour", now, 1, chart.Line{Class: "bad", Samples: s.history.Samples(seriesTroubled)})
+		t.Plot = s.fleetPlot("Applications that were not healthy in the last hour", now, 1, chart.Line{Class: "bad", Samples: s.history.Samples(seriesFailing)})
 		t.PlotSays = "not healthy, last hour"
 	}
 	return t

@@ -79,8 +79,8 @@ type frame struct {
 	// Live is the address of the stream; empty if the page stands still.
 	Live  string
 	Local bool
-	// Said is said once, on the page after an action.
-	Said string
+	// Notice is said once, on the page after an action.
+	Notice string
 }
 
 // show serves a page.
@@ -107,7 +107,7 @@ func (s *Server) write(w http.ResponseWriter, v *visit, p *page, code int) {
 	if p.follows != nil || p.every > 0 {
 		f.Live = "/live" + v.request.URL.RequestURI()
 	}
-	f.Said = s.signIn.Sessions.Take(v.session, saidNote)
+	f.Notice = s.signIn.Sessions.Take(v.session, saidNote)
 	s.execute(w, "page", f, code)
 }
 

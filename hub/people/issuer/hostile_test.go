@@ -106,14 +106,14 @@ func TestTokensAreBounded(t *testing.T) {
 	groups := func(n int) func(provider.Claims) string {
 		return func(c provider.Claims) string { return p.Sign(c.With("groups", strings.Repeat("g", n))) }
 	}
-	p.SetMint(groups(20_000))
+	p.SetIDToken(groups(20_000))
 	a, came := attend(t, p, i)
 	_, err := i.Finish(t.Context(), a, came)
 	var no issuer.RefusedError
 	g.Expect(errors.As(err, &no)).To(BeTrue())
 	g.Expect(err).To(MatchError(ContainSubstring("fewer groups")))
 
-	p.SetMint(groups(5_000))
+	p.SetIDToken(groups(5_000))
 	a, came = attend(t, p, i)
 	tokens, err := i.Finish(t.Context(), a, came)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -99,7 +99,7 @@ func TestRenewingIsForTheSamePerson(t *testing.T) {
 	var no issuer.RefusedError
 	_, err = i.Renew(t.Context(), tokens)
 	g.Expect(errors.As(err, &no)).To(BeTrue(), "the refresh token was used")
-	p.SetMint(func(honest provider.Claims) string { return p.Sign(honest.With("sub", "bert")) })
+	p.SetIDToken(func(honest provider.Claims) string { return p.Sign(honest.With("sub", "bert")) })
 	_, err = i.Renew(t.Context(), renewed)
 	g.Expect(errors.As(err, &no)).To(BeTrue())
 	g.Expect(err).To(MatchError(ContainSubstring("somebody else")))

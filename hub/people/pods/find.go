@@ -140,7 +140,7 @@ func (s *search) run(ctx context.Context) error {
 	if err := s.listPods(ctx); err != nil {
 		return err
 	}
-	return s.climb(ctx)
+	return s.readOwners(ctx)
 }
 
 // onePod is for an application that is a pod.
@@ -220,8 +220,8 @@ var between = map[schema.GroupKind]schema.GroupVersionResource{ //nolint:gocheck
 	{Group: "batch", Kind: "CronJob"}:    {Group: "batch", Version: "v1", Resource: "cronjobs"},
 }
 
-// climb reads what is between the pods and the application.
-func (s *search) climb(ctx context.Context) error {
+// readOwners reads what is between the pods and the application.
+func (s *search) readOwners(ctx context.Context) error {
 	left := s.most
 	asked := map[schema.GroupKind]bool{}
 	for {

@@ -92,7 +92,7 @@ type Input struct {
 	Suspect bool
 	// Memory is what the last decision left; nil at the first look of this process.
 	Memory *Memory
-	// Awake is since when the hub has run without a stop: see Pulse.
+	// Awake is since when the hub has run without a stop: see Watchdog.
 	Awake time.Time
 	// Options say how long silence is borne.
 	Options Options

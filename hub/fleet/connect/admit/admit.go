@@ -69,8 +69,8 @@ type Lifetime struct {
 	// Credential is how the API server names the certificate of the agent, with contract.CredentialIDPrefix; empty if it does
 	// not.
 	Credential string
-	// Said is when the certificate ends, as the agent says; it may be anything.
-	Said string
+	// ClaimedExpiry is when the certificate ends, as the agent says; it may be anything.
+	ClaimedExpiry string
 	// Annotations are those of the Cluster.
 	Annotations map[string]string
 }
@@ -94,7 +94,7 @@ func End(l Lifetime) time.Time {
 	if err == nil && named && recorded.Fingerprint == fingerprint && !recorded.Expires.IsZero() && recorded.Expires.Before(end) {
 		end = recorded.Expires
 	}
-	if said, err := time.Parse(time.RFC3339, l.Said); err == nil && said.Before(end) {
+	if said, err := time.Parse(time.RFC3339, l.ClaimedExpiry); err == nil && said.Before(end) {
 		end = said
 	}
 	return end

@@ -59,7 +59,7 @@ func TestEnd(t *testing.T) {
 		"what the agent says may be no time":               {said: "tomorrow", want: 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := End(Lifetime{Opened: opened, MaxAge: 24 * time.Hour, Credential: c.credential, Said: c.said, Annotations: recorded})
+			got := End(Lifetime{Opened: opened, MaxAge: 24 * time.Hour, Credential: c.credential, ClaimedExpiry: c.said, Annotations: recorded})
 			NewWithT(t).Expect(got.Sub(opened)).To(Equal(c.want))
 		})
 	}

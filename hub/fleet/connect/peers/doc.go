@@ -19,9 +19,9 @@
 //
 // # What they tell each other
 //
-// Each replica asks each other one for its lines (GET /lines), and gets them on that connection with every change and a beat a second, for as long as both run.
+// Each replica asks each other one for its lines (GET /lines), and gets them on that connection with every change and a heartbeat a second, for as long as both run.
 // Five seconds without a word are the end of it: the replica may be gone, or the network between, and its lines count as ended with a goodbye, so that their
-// clusters have the whole grace period to show up at another replica. A beat of the leader says to each other whether it has all of that one's lines. Who
+// clusters have the whole grace period to show up at another replica. A heartbeat of the leader says to each other whether it has all of that one's lines. Who
 // has not been told so for five seconds has its agents renew their leases: see Presence.
 //
 // With each line goes a hash of its session, by which agents are told apart that have one certificate. Before a replica opens a line it asks the ones that

@@ -83,8 +83,8 @@ func pinOf(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// errStranger says that the other end of a connection is no replica that this one knows.
-var errStranger = errors.New("the other end shows no key of a replica of this hub")
+// errUnknownReplica says that the other end of a connection is no replica that this one knows.
+var errUnknownReplica = errors.New("the other end shows no key of a replica of this hub")
 
 // tls returns how a replica speaks to another: verify is asked for the pin of the other end.
 func (i identity) tls(verify func(pin string) error) *tls.Config {
@@ -98,7 +98,7 @@ func (i identity) tls(verify func(pin string) error) *tls.Config {
 		SessionTicketsDisabled: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) == 0 {
-				return errStranger
+				return errUnknownReplica
 			}
 			return verify(pinOf(state.PeerCertificates[0]))
 		},

@@ -50,7 +50,7 @@ func (p *Peers) call(ctx context.Context, record Record) {
 		TLSHandshakeTimeout: dialTimeout,
 		TLSClientConfig: p.me.tls(func(pin string) error {
 			if pin != record.Pin {
-				return fmt.Errorf("%s is not replica %s: %w", record.Address, record.ID, errStranger)
+				return fmt.Errorf("%s is not replica %s: %w", record.Address, record.ID, errUnknownReplica)
 			}
 			return nil
 		}),
@@ -184,7 +184,7 @@ func (p *Peers) take(id string, m wire.Message) error {
 	p.mu.Lock()
 	now := p.o.Clock.Now()
 	clusters, err := p.heard[id].Apply(m, now)
-	if m.Beat != nil && m.Beat.Elected && m.Beat.Hears {
+	if m.Heartbeat != nil && m.Heartbeat.Elected && m.Heartbeat.Hears {
 		p.leaderHeard = now
 	}
 	p.mu.Unlock()

@@ -56,8 +56,8 @@ type Options struct {
 
 // How soon replicas know of each other.
 const (
-	// beatEvery is how often a replica has something to say at the least.
-	beatEvery = time.Second
+	// heartbeatEvery is how often a replica has something to say at the least.
+	heartbeatEvery = time.Second
 	// silence is how long another may say nothing, and take nothing.
 	silence = view.LeaderSilence
 )
@@ -67,7 +67,7 @@ type Peers struct {
 	o       Options
 	me      identity
 	silence time.Duration
-	// listEvery and lookEvery are those of the roster, which tests shorten.
+	// listEvery and lookEvery are how the Leases are read, which tests shorten.
 	listEvery, lookEvery time.Duration
 	// look asks for the records to be read soon.
 	look chan struct{}
@@ -127,34 +127,34 @@ func (p *Peers) Start(ctx context.Context) error {
 		defer cancel()
 		served = server.serve(listener)
 	})
-	group.Go(func() { p.keepRoster(running, own) })
+	group.Go(func() { p.keepLeases(running, own) })
 	group.Go(func() { p.keepPresence(running) })
 	log.Info("Other replicas of the hub find this one", "replica", own.ID, "address", own.Address)
 	<-running.Done()
 	_ = server.Close()
 	group.Wait()
 	p.drop(p.all()...)
-	p.farewell(ctx, own)
+	p.deregister(ctx, own)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // It was asked to end, and did.
 	}
 	return fmt.Errorf("listening for the other replicas of the hub: %w", served)
 }
 
-// farewell deletes the record of this replica.
-func (p *Peers) farewell(ctx context.Context, own Record) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTimeout)
+// deregister deletes the record of this replica.
+func (p *Peers) deregister(ctx context.Context, own Record) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deregisterTimeout)
 	defer cancel()
 	if err := p.o.Directory.Remove(ctx, Record{ID: own.ID}); err != nil {
 		logr.FromContextOrDiscard(ctx).Info("The Lease of this replica stays until another deletes it", "reason", err.Error())
 	}
 }
 
-const farewellTimeout = 2 * time.Second
+const deregisterTimeout = 2 * time.Second
 
 // keepPresence decides by what agents are to show that they are there, and says so when that changes.
 func (p *Peers) keepPresence(ctx context.Context) {
-	ticker := p.o.Clock.NewTicker(beatEvery)
+	ticker := p.o.Clock.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
 	elected := p.o.Elected
 	for {
@@ -202,13 +202,13 @@ func (p *Peers) Presence() string {
 func (p *Peers) Line(cluster string) (view.Line, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var said []view.Line
+	var states []view.Line
 	for id, r := range p.heard {
 		if state, known := r.Line(cluster); known {
-			said = append(said, view.Line{State: state, Replica: id})
+			states = append(states, view.Line{State: state, Replica: id})
 		}
 	}
-	return view.Merge(said...)
+	return view.Merge(states...)
 }
 
 // Lines returns what other replicas say of the lines of all clusters, by replica.

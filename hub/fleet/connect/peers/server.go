@@ -24,10 +24,10 @@ const linesPath = "/lines"
 // How others are served.
 const (
 	headerTimeout = 10 * time.Second
-	// maxStrangers bounds connections that have not asked for anything yet.
-	maxStrangers = 64
-	// maxStrangersOfOne bounds those from one address. Known replicas are let in however many there are.
-	maxStrangersOfOne = 8
+	// maxPending bounds connections that have not asked for anything yet.
+	maxPending = 64
+	// maxPendingOfOne bounds those from one address. Known replicas are let in however many there are.
+	maxPendingOfOne = 8
 	// maxStreams is how many streams of lines one replica may have: it may call again before the end of the last one is noticed.
 	maxStreams = 4
 	// lookRest is how long changes are collected, once one has been told.
@@ -38,17 +38,17 @@ const (
 type server struct {
 	*http.Server
 
-	strangers strangers
+	pending pendingConns
 }
 
 // server returns what serves other replicas until the context ends.
 func (p *Peers) server(ctx context.Context, log logr.Logger) *server {
-	s := &server{strangers: strangers{isKnown: p.knows}}
+	s := &server{pending: pendingConns{isKnown: p.knows}}
 	s.Server = &http.Server{
 		Handler: http.HandlerFunc(p.serve), TLSConfig: p.me.tls(p.admit),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: 2 * idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnState:   s.strangers.follow,
+		ConnState:   s.pending.follow,
 		ErrorLog:    logging.Standard(log.V(1)),
 	}
 	return s
@@ -65,7 +65,7 @@ func (p *Peers) admit(pin string) error {
 	case p.look <- struct{}{}:
 	default:
 	}
-	return errStranger
+	return errUnknownReplica
 }
 
 // replica is the name of the one that has a pin.
@@ -166,11 +166,11 @@ func (p *Peers) tell(ctx context.Context, w http.ResponseWriter, id string) erro
 		}
 	})
 	defer stop()
-	var told view.Told
-	if err := write(append(told.Tell(p.o.Lines.States(), p.o.Clock.Now()), wire.Message{Synced: true, Beat: p.beat(id)})...); err != nil {
+	var updates view.Updates
+	if err := write(append(updates.Next(p.o.Lines.States(), p.o.Clock.Now()), wire.Message{Synced: true, Heartbeat: p.heartbeat(id)})...); err != nil {
 		return err
 	}
-	ticker := p.o.Clock.NewTicker(beatEvery)
+	ticker := p.o.Clock.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
 	changed, rest := (<-chan struct{})(changes), (<-chan time.Time)(nil)
 	for {
@@ -179,9 +179,9 @@ func (p *Peers) tell(ctx context.Context, w http.ResponseWriter, id string) erro
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
-			err = write(wire.Message{Beat: p.beat(id)})
+			err = write(wire.Message{Heartbeat: p.heartbeat(id)})
 		case <-changed:
-			err = write(told.Tell(p.o.Lines.States(), p.o.Clock.Now())...)
+			err = write(updates.Next(p.o.Lines.States(), p.o.Clock.Now())...)
 			changed, rest = nil, p.o.Clock.After(lookRest)
 		case <-rest:
 			changed, rest = changes, nil
@@ -192,17 +192,17 @@ func (p *Peers) tell(ctx context.Context, w http.ResponseWriter, id string) erro
 	}
 }
 
-// beat is how this replica is, as another one is told.
-func (p *Peers) beat(id string) *wire.Beat {
-	return &wire.Beat{Elected: p.elected(), Hears: p.hears(id)}
+// heartbeat is how this replica is, as another one is told.
+func (p *Peers) heartbeat(id string) *wire.Heartbeat {
+	return &wire.Heartbeat{Elected: p.elected(), Hears: p.hears(id)}
 }
 
-// errCrowd says that too many connections wait.
-var errCrowd = errors.New("too many connections have asked for nothing yet")
+// errTooManyPending says that too many connections wait.
+var errTooManyPending = errors.New("too many connections have asked for nothing yet")
 
-// strangers counts connections that have not asked for anything yet, and ends new ones when there are too many, of all or of one address. The
+// pendingConns counts connections that have not asked for anything yet, and ends new ones when there are too many, of all or of one address. The
 // zero value has none.
-type strangers struct {
+type pendingConns struct {
 	// isKnown says whether an address is that of a replica, whose connections are let in; nil knows none.
 	isKnown func(netip.Addr) bool
 
@@ -212,7 +212,7 @@ type strangers struct {
 }
 
 // follow implements http.Server.ConnState.
-func (s *strangers) follow(conn net.Conn, state http.ConnState) {
+func (s *pendingConns) follow(conn net.Conn, state http.ConnState) {
 	if state != http.StateNew {
 		s.remove(conn)
 		return
@@ -222,15 +222,15 @@ func (s *strangers) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-func (s *strangers) add(conn net.Conn) error {
+func (s *pendingConns) add(conn net.Conn) error {
 	ip := addressOf(conn)
 	if s.isKnown != nil && s.isKnown(ip) {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.conns) >= maxStrangers || s.from[ip] >= maxStrangersOfOne {
-		return errCrowd
+	if len(s.conns) >= maxPending || s.from[ip] >= maxPendingOfOne {
+		return errTooManyPending
 	}
 	if s.conns == nil {
 		s.conns, s.from = map[net.Conn]netip.Addr{}, map[netip.Addr]int{}
@@ -240,7 +240,7 @@ func (s *strangers) add(conn net.Conn) error {
 	return nil
 }
 
-func (s *strangers) remove(conn net.Conn) {
+func (s *pendingConns) remove(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ip, is := s.conns[conn]

@@ -20,16 +20,16 @@ func Best(policies []policyv1alpha1.Policy, t selector.Target) policyv1alpha1.Po
 		if precision == selector.NoMatch {
 			continue
 		}
-		if best == nil || beats(p, precision, best, implicit) {
+		if best == nil || precedes(p, precision, best, implicit) {
 			best, implicit = p, precision
 		}
 	}
 	return best
 }
 
-// beats says whether policy a, which selects a template with the precision pa, wins
+// precedes says whether policy a, which selects a template with the precision pa, wins
 // over b.
-func beats(a policyv1alpha1.Policy, pa selector.Priority, b policyv1alpha1.Policy, pb selector.Priority) bool {
+func precedes(a policyv1alpha1.Policy, pa selector.Priority, b policyv1alpha1.Policy, pb selector.Priority) bool {
 	if ea, eb := explicit(a), explicit(b); ea != eb {
 		return ea > eb
 	}

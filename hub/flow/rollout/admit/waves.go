@@ -22,7 +22,7 @@ func (r *rollout) goOn() {
 		r.sendToAll()
 	case r.nothingToChange() && !r.blocked():
 		r.complete()
-	case r.deserted():
+	case r.allLeft():
 		r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutWave, fmt.Sprintf("The application has no cluster now in which revision %d could prove itself.", r.newest.Number)}
 	default:
 		r.sendToFirst()
@@ -35,8 +35,8 @@ func (r *rollout) goOn() {
 	}
 }
 
-// deserted says that all have left in the middle of the rollout, as when they are lost and others are not found yet.
-func (r *rollout) deserted() bool {
+// allLeft says that all have left in the middle of the rollout, as when they are lost and others are not found yet.
+func (r *rollout) allLeft() bool {
 	left := func(c Cluster) bool { return c.Work.Exists }
 	return len(r.members) == 0 && !r.stable.Zero() && (r.waves[0].status.StartedAt != nil || slices.ContainsFunc(r.in.Clusters, left))
 }

@@ -63,11 +63,11 @@ func samePlacement(applied, placement string) bool {
 // before it and in vain.
 func requested(in Input) bool {
 	at := in.Spec.RescheduleTriggeredAt
-	return at != nil && in.LastScheduled != nil && (in.LastScheduled.Before(at) || in.Pending == wish(at))
+	return at != nil && in.LastScheduled != nil && (in.LastScheduled.Before(at) || in.Pending == triggerName(at))
 }
 
-// wish is how the annotation names a wish.
-func wish(at *metav1.Time) string { return at.UTC().Format(time.RFC3339) }
+// triggerName is how the annotation names a wish.
+func triggerName(at *metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // pending says which wish for a decision from scratch stays open.
 func pending(in Input, d Decision) string {
@@ -75,7 +75,7 @@ func pending(in Input, d Decision) string {
 	case d.Outcome == Refused:
 		return in.Pending // nothing was looked at
 	case d.Trigger == TriggerRequested && d.Outcome != Scheduled:
-		return wish(in.Spec.RescheduleTriggeredAt)
+		return triggerName(in.Spec.RescheduleTriggeredAt)
 	default:
 		return ""
 	}

@@ -65,7 +65,7 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 	if w.Namespace != nil {
 		in.Allowance = selector.AllowanceOf(w.Namespace)
 	}
-	in.ReturnToPreferred, in.StayInOverflow = wishes(annotations)
+	in.ReturnToPreferred, in.StayInOverflow = failbackPreference(annotations)
 	_, in.AdmittedRequests = w.latest(b)
 	in.Peers = fit.PeersOf(b, w.Others, func(other workv1alpha2.Binding) []workv1alpha2.TargetCluster {
 		targets, _ := w.latest(other)
@@ -104,9 +104,9 @@ func (w *World) latest(b workv1alpha2.Binding) (targets []workv1alpha2.TargetClu
 	return b.BindingSpec().Clusters, b.GetAnnotations()[contract.AdmittedRequestsAnnotation]
 }
 
-// wishes reads from the annotations of a binding what its policy says of better places than
+// failbackPreference reads from the annotations of a binding what its policy says of better places than
 // the one in use.
-func wishes(annotations map[string]string) (returnToPreferred, stayInOverflow bool) {
-	said := annotations[contract.ReturnToPreferredAnnotation]
-	return said == "true", said == "false"
+func failbackPreference(annotations map[string]string) (returnToPreferred, stayInOverflow bool) {
+	value := annotations[contract.ReturnToPreferredAnnotation]
+	return value == "true", value == "false"
 }

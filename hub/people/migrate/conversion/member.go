@@ -14,8 +14,8 @@ type Member struct {
 	Zones            []string
 }
 
-// Invite is the command that makes a join token for a member, fit for a shell whatever is in it.
-func Invite(m Member) string {
+// TokenCommand is the command that makes a join token for a member, fit for a shell whatever is in it.
+func TokenCommand(m Member) string {
 	command := []string{"hub token create --cluster", quoted(m.Name)}
 	if len(m.Labels) > 0 {
 		var pairs []string

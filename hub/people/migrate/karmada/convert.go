@@ -204,7 +204,7 @@ func (c *converter) cluster(d conversion.Document, find finder) {
 	if len(zones) == 0 && of.Spec.Zone != "" {
 		zones = []string{of.Spec.Zone}
 	}
-	c.out.Commands = append(c.out.Commands, conversion.Invite(conversion.Member{
+	c.out.Commands = append(c.out.Commands, conversion.TokenCommand(conversion.Member{
 		Name: of.Name, Labels: of.Labels, Region: of.Spec.Region, Zones: zones, Provider: of.Spec.Provider,
 	}))
 }

@@ -80,7 +80,7 @@ func (c *converter) federated(i *item, t target) {
 	pref := c.preferences[key]
 	delete(c.preferences, key)
 	found := i.overrides(&f, obj, t)
-	i.swallowed(&f, found, pref)
+	i.refuseWholeSpec(&f, found, pref)
 	if f.Spec.RetainReplicas {
 		i.retain(obj, t, own, found, pref)
 	}

@@ -93,9 +93,9 @@ func (i *item) overrides(f *federated, obj *unstructured.Unstructured, t target)
 	return out
 }
 
-// swallowed refuses what replaces the whole spec of an object whose replicas are divided: it would set
+// refuseWholeSpec refuses what replaces the whole spec of an object whose replicas are divided: it would set
 // the replicas of its cluster once more.
-func (i *item) swallowed(f *federated, d differences, pref *item) {
+func (i *item) refuseWholeSpec(f *federated, d differences, pref *item) {
 	if pref == nil && len(d.replicas) == 0 {
 		return
 	}

@@ -200,7 +200,7 @@ func (c *converter) cluster(i *item) bool {
 	if i.refused {
 		return true
 	}
-	c.commands = append(c.commands, conversion.Invite(conversion.Member{Name: name, Labels: m.labels, Region: k.Status.Region, Zones: k.Status.Zones}))
+	c.commands = append(c.commands, conversion.TokenCommand(conversion.Member{Name: name, Labels: m.labels, Region: k.Status.Region, Zones: k.Status.Zones}))
 	return true
 }
 

@@ -32,7 +32,7 @@ func (t *Tree) Owns(pod *corev1.Pod) bool {
 	if pod.UID == t.workload {
 		return true
 	}
-	uid, _ := t.climb(pod)
+	uid, _ := t.topController(pod)
 	return uid == t.workload
 }
 
@@ -40,7 +40,7 @@ func (t *Tree) Owns(pod *corev1.Pod) bool {
 func (t *Tree) Unknown(pods []corev1.Pod) []schema.GroupKind {
 	var out []schema.GroupKind
 	for i := range pods {
-		uid, by := t.climb(&pods[i])
+		uid, by := t.topController(&pods[i])
 		if by == nil || uid == t.workload {
 			continue
 		}
@@ -56,9 +56,9 @@ func (t *Tree) Unknown(pods []corev1.Pod) []schema.GroupKind {
 	return out
 }
 
-// climb returns the highest controller of a pod that is known, and how the one below it names it; nil if nothing controls
+// topController returns the highest controller of a pod that is known, and how the one below it names it; nil if nothing controls
 // the pod. What controls itself in a circle is given up on.
-func (t *Tree) climb(pod *corev1.Pod) (types.UID, *metav1.OwnerReference) {
+func (t *Tree) topController(pod *corev1.Pod) (types.UID, *metav1.OwnerReference) {
 	by := metav1.GetControllerOfNoCopy(pod)
 	for range maxBetween {
 		if by == nil || by.UID == t.workload {

@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
-// doubt is for how long a replica that is not heard may have the lines of which it told last: longer than it takes to call one again
+// reconnectGrace is for how long a replica that is not heard may have the lines of which it told last: longer than it takes to call one again
 // that is there.
-const doubt = 15 * time.Second
+const reconnectGrace = 15 * time.Second
 
 // keepLost is how long the end of a line is remembered: longer than anything depends on it.
 const keepLost = 10 * time.Minute
@@ -100,7 +100,7 @@ func (r *Replica) replace(now time.Time) map[string]bool {
 		changed[name] = true
 	}
 	for name, old := range r.known {
-		if _, told := r.arriving[name]; told {
+		if _, listed := r.arriving[name]; listed {
 			continue
 		}
 		if old.Up {
@@ -152,7 +152,7 @@ func (r *Replica) Line(cluster string) (lines.State, bool) {
 // empty if it has none, or does not tell sessions.
 func (r *Replica) Session(cluster string, now time.Time) string {
 	l := r.known[cluster]
-	if l.Up || !r.unheard.IsZero() && l.Lost.Equal(r.unheard) && now.Sub(r.unheard) < doubt {
+	if l.Up || !r.unheard.IsZero() && l.Lost.Equal(r.unheard) && now.Sub(r.unheard) < reconnectGrace {
 		return l.Session
 	}
 	return ""

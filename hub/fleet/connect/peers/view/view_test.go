@@ -38,11 +38,11 @@ func hear(t *testing.T, r *Replica, messages []wire.Message, now time.Time) []st
 func TestAReplicaIsToldWhatAnotherKnows(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	var told Told
+	var told Updates
 	r := &Replica{ID: "hub-1"}
 	r.Begin()
 	states := []lines.State{up("edge-1", second(1)), lost(up("edge-2", second(0)), second(2), false)}
-	first := told.Tell(states, second(10))
+	first := told.Next(states, second(10))
 	// The clock of the other is an hour late.
 	late := func(at time.Time) time.Time { return at.Add(-time.Hour) }
 	g.Expect(hear(t, r, first, late(second(10)))).To(BeEmpty(), "it counts when it is complete")
@@ -54,9 +54,9 @@ func TestAReplicaIsToldWhatAnotherKnows(t *testing.T) {
 	g.Expect(r.States()).To(Equal(want), "by its own clock")
 
 	states = []lines.State{up("edge-1", second(1)), lost(up("edge-2", second(0)), second(2), false)}
-	g.Expect(told.Tell(states, second(11))).To(BeEmpty(), "nothing has changed")
+	g.Expect(told.Next(states, second(11))).To(BeEmpty(), "nothing has changed")
 	states[0] = lost(states[0], second(12), true)
-	g.Expect(hear(t, r, told.Tell(states[:1], second(12)), second(12))).To(Equal([]string{"edge-1", "edge-2"}))
+	g.Expect(hear(t, r, told.Next(states[:1], second(12)), second(12))).To(Equal([]string{"edge-1", "edge-2"}))
 	g.Expect(r.States()).To(Equal(states[:1]), "the other cluster was forgotten")
 }
 
@@ -65,9 +65,9 @@ func TestALostReplicaIsNoLostMember(t *testing.T) {
 	g := NewWithT(t)
 	r := &Replica{ID: "hub-1"}
 	r.Begin()
-	var told Told
+	var told Updates
 	states := []lines.State{up("edge-1", second(0)), lost(up("edge-2", second(0)), second(1), false), up("edge-3", second(0))}
-	hear(t, r, append(told.Tell(states, second(1)), wire.Message{Synced: true}), second(1))
+	hear(t, r, append(told.Next(states, second(1)), wire.Message{Synced: true}), second(1))
 
 	g.Expect(r.Lose(second(6))).To(Equal([]string{"edge-1", "edge-3"}))
 	g.Expect(r.Synced()).To(BeFalse())
@@ -78,9 +78,9 @@ func TestALostReplicaIsNoLostMember(t *testing.T) {
 
 	// The network was away, the lines were not; one ended meanwhile and is forgotten there.
 	r.Begin()
-	again := Told{}
+	again := Updates{}
 	slow := second(8).Add(300 * time.Millisecond) // it is the same line still
-	hear(t, r, append(again.Tell([]lines.State{up("edge-1", second(0))}, second(8)), wire.Message{Synced: true}), slow)
+	hear(t, r, append(again.Next([]lines.State{up("edge-1", second(0))}, second(8)), wire.Message{Synced: true}), slow)
 	g.Expect(r.States()).To(Equal([]lines.State{
 		up("edge-1", second(0)), states[1], lost(up("edge-3", second(0)), second(6), true),
 	}))
@@ -99,9 +99,9 @@ func TestSessionsOfAnotherReplica(t *testing.T) {
 	of := func(s lines.State, session string) lines.State { s.Session = session; return s }
 	r := &Replica{ID: "hub-1"}
 	r.Begin()
-	var told Told
+	var told Updates
 	states := []lines.State{of(up("edge-1", second(0)), session(1)), of(lost(up("edge-2", second(0)), second(1), false), session(2)), up("edge-3", second(0))}
-	hear(t, r, append(told.Tell(states, second(1)), wire.Message{Synced: true}), second(1))
+	hear(t, r, append(told.Next(states, second(1)), wire.Message{Synced: true}), second(1))
 	g.Expect(r.States()).To(Equal(states))
 	g.Expect(r.Session("edge-1", second(1))).To(Equal(session(1)))
 	g.Expect(r.Session("edge-2", second(1))).To(BeEmpty(), "its line has ended")
@@ -109,7 +109,7 @@ func TestSessionsOfAnotherReplica(t *testing.T) {
 	g.Expect(r.Session("edge-4", second(1))).To(BeEmpty())
 
 	states[0].Session = session(4)
-	g.Expect(hear(t, r, told.Tell(states, second(2)), second(2))).To(Equal([]string{"edge-1"}))
+	g.Expect(hear(t, r, told.Next(states, second(2)), second(2))).To(Equal([]string{"edge-1"}))
 	g.Expect(r.Session("edge-1", second(2))).To(Equal(session(4)), "another agent has it")
 
 	r.Lose(second(6))

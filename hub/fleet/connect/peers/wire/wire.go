@@ -34,8 +34,8 @@ var ErrMalformed = errors.New("the message is malformed")
 
 // Message is what one replica tells another.
 type Message struct {
-	// Beat says how the sender is; nil in messages that say something else only.
-	Beat *Beat `json:"beat,omitempty"`
+	// Heartbeat says how the sender is; nil in messages that say something else only.
+	Heartbeat *Heartbeat `json:"beat,omitempty"`
 	// Lines are as the sender has them now, in place of what it said of these clusters before.
 	Lines []Line `json:"lines,omitempty"`
 	// Gone are clusters of which the sender knows no line any more.
@@ -44,8 +44,8 @@ type Message struct {
 	Synced bool `json:"synced,omitempty"`
 }
 
-// Beat is how a replica is.
-type Beat struct {
+// Heartbeat is how a replica is.
+type Heartbeat struct {
 	// Elected says that the sender is the replica that works.
 	Elected bool `json:"elected,omitempty"`
 	// Hears says that the sender has all lines of the receiver, as they are now.

@@ -19,7 +19,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		many = append(many, Line{Cluster: fmt.Sprintf("%s-%03d", strings.Repeat("e", 44), i), Up: i%2 == 0, SinceAgo: maxAge, Presence: "line", Operators: strings.Repeat("é\"", 300), Session: strings.Repeat("0f", 32)})
 	}
 	var stream bytes.Buffer
-	for _, m := range append(Split(many, []string{"gone-1", "gone-2"}), Message{Synced: true, Beat: &Beat{Elected: true}}) {
+	for _, m := range append(Split(many, []string{"gone-1", "gone-2"}), Message{Synced: true, Heartbeat: &Heartbeat{Elected: true}}) {
 		data, err := Encode(m)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(len(data)).To(BeNumerically("<=", MaxMessage))

@@ -67,7 +67,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://line/secret", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = two.Transport("hub-9").RoundTrip(req) //nolint:bodyclose // there is none
-	g.Expect(err).To(MatchError(errStranger))
+	g.Expect(err).To(MatchError(errUnknownReplica))
 	g.Expect(served).To(Receive(Equal("/apis")))
 	g.Expect(served).To(BeEmpty())
 }
@@ -98,7 +98,7 @@ func TestASilentReplicaIsLost(t *testing.T) {
 	}
 	fake("silent", func(w http.ResponseWriter, r *http.Request) {
 		called("silent")
-		data, err := wire.Encode(wire.Message{Synced: true, Lines: []wire.Line{{Cluster: "edge-1", Up: true}}, Beat: &wire.Beat{Elected: true, Hears: true}})
+		data, err := wire.Encode(wire.Message{Synced: true, Lines: []wire.Line{{Cluster: "edge-1", Up: true}}, Heartbeat: &wire.Heartbeat{Elected: true, Hears: true}})
 		if err == nil {
 			_, err = w.Write(data)
 		}
@@ -143,15 +143,15 @@ func TestTheLeaseOfAReplicaThatIsGoneIsDeleted(t *testing.T) {
 	g.Expect(d.Renew(t.Context(), Record{ID: "gone"})).To(Succeed())
 	g.Expect(d.Renew(t.Context(), Record{ID: "there"})).To(Succeed())
 	p := &Peers{o: Options{Directory: d, Clock: clock.RealClock{}}, me: identity{id: "hub-1"}}
-	roster := &roster{seen: map[string]sighting{}}
+	l := &leases{seen: map[string]leaseVersion{}}
 	look := func(ago time.Duration) {
-		for id, s := range roster.seen {
+		for id, s := range l.seen {
 			s.since = s.since.Add(-ago)
-			roster.seen[id] = s
+			l.seen[id] = s
 		}
 		records, err := d.List(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(p.collect(t.Context(), roster, records)).To(Succeed())
+		g.Expect(p.collect(t.Context(), l, records)).To(Succeed())
 	}
 	look(0)
 	look(LeaseDuration / 2)
@@ -160,7 +160,7 @@ func TestTheLeaseOfAReplicaThatIsGoneIsDeleted(t *testing.T) {
 	g.Expect(d.ids()).To(Equal([]string{"gone", "there"}))
 	look(LeaseDuration / 2)
 	g.Expect(d.ids()).To(Equal([]string{"there"}))
-	roster.doubt(time.Now())
+	l.restartExpiry(time.Now())
 	look(LeaseDuration / 2)
 	g.Expect(d.ids()).To(Equal([]string{"there"}), "the Leases were out of reach: nobody could renew one")
 	look(LeaseDuration / 2)
@@ -174,7 +174,7 @@ func TestStrangersDoNotCrowd(t *testing.T) {
 	one := start(t, "hub-1", d, nothing())
 	eventually(t, func(g Gomega) { g.Expect(d.ids()).To(ContainElement(one.ID())) })
 	at := d.record(one.ID()).Address
-	for range maxStrangers + 1 {
+	for range maxPending + 1 {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at)
 		g.Expect(err).NotTo(HaveOccurred())
 		defer func() { _ = conn.Close() }()
@@ -207,21 +207,21 @@ func TestOneAddressIsNoCrowd(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	known := netip.MustParseAddr("10.0.0.2")
-	s := strangers{isKnown: func(ip netip.Addr) bool { return ip == known }}
+	s := pendingConns{isKnown: func(ip netip.Addr) bool { return ip == known }}
 	first := &silentConn{from: "192.0.2.1:1"}
 	g.Expect(s.add(first)).To(Succeed())
-	for range maxStrangersOfOne - 1 {
+	for range maxPendingOfOne - 1 {
 		g.Expect(s.add(&silentConn{from: "192.0.2.1:1"})).To(Succeed())
 	}
-	g.Expect(s.add(&silentConn{from: "192.0.2.1:1"})).To(MatchError(errCrowd))
+	g.Expect(s.add(&silentConn{from: "192.0.2.1:1"})).To(MatchError(errTooManyPending))
 	g.Expect(s.add(&silentConn{from: "192.0.2.2:1"})).To(Succeed(), "others are let in")
 	s.remove(first)
 	s.remove(first)
 	g.Expect(s.add(first)).To(Succeed())
-	g.Expect(s.add(first)).To(MatchError(errCrowd))
-	for i := range 2 * maxStrangers {
+	g.Expect(s.add(first)).To(MatchError(errTooManyPending))
+	for i := range 2 * maxPending {
 		_ = s.add(&silentConn{from: fmt.Sprintf("198.51.100.%d:1", i)})
 	}
-	g.Expect(s.conns).To(HaveLen(maxStrangers))
+	g.Expect(s.conns).To(HaveLen(maxPending))
 	g.Expect(s.add(&silentConn{from: "[::ffff:10.0.0.2]:1"})).To(Succeed(), "a replica is let in through any crowd")
 }

@@ -27,28 +27,28 @@ const (
 	maxPeers = 32
 )
 
-// roster is what one replica remembers of the Leases.
-type roster struct {
+// leases is what one replica remembers of the Leases.
+type leases struct {
 	own     Record
 	renewed time.Time
 	// seen is since when each record has its version.
-	seen map[string]sighting
+	seen map[string]leaseVersion
 	// failing is what went wrong last time, so that it is logged once.
 	failing string
 }
 
-type sighting struct {
+type leaseVersion struct {
 	version string
 	since   time.Time
 }
 
-// keepRoster keeps the record of this replica, and calls those of which there are records.
-func (p *Peers) keepRoster(ctx context.Context, own Record) {
-	r := &roster{own: own, seen: map[string]sighting{}}
+// keepLeases keeps the record of this replica, and calls those of which there are records.
+func (p *Peers) keepLeases(ctx context.Context, own Record) {
+	r := &leases{own: own, seen: map[string]leaseVersion{}}
 	ticker := p.o.Clock.NewTicker(p.listEvery)
 	defer ticker.Stop()
 	for {
-		err := p.turn(ctx, r)
+		err := p.reconcile(ctx, r)
 		if ctx.Err() != nil {
 			return
 		}
@@ -69,7 +69,7 @@ func (p *Peers) keepRoster(ctx context.Context, own Record) {
 }
 
 // report logs when the Leases begin or cease to be out of reach.
-func (r *roster) report(ctx context.Context, err error) {
+func (r *leases) report(ctx context.Context, err error) {
 	log := logr.FromContextOrDiscard(ctx)
 	switch {
 	case err != nil && r.failing == "":
@@ -81,36 +81,36 @@ func (r *roster) report(ctx context.Context, err error) {
 	}
 }
 
-// turn looks at the records once.
-func (p *Peers) turn(ctx context.Context, r *roster) error {
+// reconcile looks at the records once.
+func (p *Peers) reconcile(ctx context.Context, r *leases) error {
 	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
 	defer cancel()
 	if now := p.o.Clock.Now(); r.renewed.IsZero() || now.Sub(r.renewed) >= renewEvery {
 		if err := p.o.Directory.Renew(ctx, r.own); err != nil {
-			r.doubt(now)
+			r.restartExpiry(now)
 			return err
 		}
 		r.renewed = now
 	}
 	records, err := p.o.Directory.List(ctx)
 	if err != nil {
-		r.doubt(p.o.Clock.Now())
+		r.restartExpiry(p.o.Clock.Now())
 		return err
 	}
-	p.meet(ctx, records)
+	p.callNew(ctx, records)
 	return p.collect(ctx, r, records)
 }
 
-// doubt starts the time over after which a record counts as left behind: the others could not renew theirs, either.
-func (r *roster) doubt(now time.Time) {
+// restartExpiry starts the time over after which a record counts as left behind: the others could not renew theirs, either.
+func (r *leases) restartExpiry(now time.Time) {
 	for id, s := range r.seen {
 		s.since = now
 		r.seen[id] = s
 	}
 }
 
-// meet calls the replicas that are new, and drops those that have no record any more.
-func (p *Peers) meet(ctx context.Context, records []Record) {
+// callNew calls the replicas that are new, and drops those that have no record any more.
+func (p *Peers) callNew(ctx context.Context, records []Record) {
 	slices.SortFunc(records, func(a, b Record) int { return cmp.Compare(a.ID, b.ID) })
 	listed := map[string]bool{}
 	var left []string
@@ -139,12 +139,12 @@ func (p *Peers) meet(ctx context.Context, records []Record) {
 }
 
 // collect deletes the records of replicas that are gone: they have not been renewed for long, and are not heard.
-func (p *Peers) collect(ctx context.Context, r *roster, records []Record) error {
-	now, seen := p.o.Clock.Now(), map[string]sighting{}
+func (p *Peers) collect(ctx context.Context, r *leases, records []Record) error {
+	now, seen := p.o.Clock.Now(), map[string]leaseVersion{}
 	for _, record := range records {
 		before, is := r.seen[record.ID]
 		if !is || before.version != record.Version {
-			before = sighting{version: record.Version, since: now}
+			before = leaseVersion{version: record.Version, since: now}
 		}
 		seen[record.ID] = before
 		if record.ID == p.me.id || now.Sub(before.since) < LeaseDuration || p.hears(record.ID) {

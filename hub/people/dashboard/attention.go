@@ -10,8 +10,8 @@ import (
 	"fairlead.dev/hub/people/view/clusters"
 )
 
-// overviewTrouble is what is wrong, the worst first.
-type overviewTrouble struct {
+// overviewAttention is what is wrong, the worst first.
+type overviewAttention struct {
 	Applications []*applications.Application
 	MoreApps     int
 	Reasons      []reason
@@ -39,9 +39,9 @@ type reason struct {
 	Example  *applications.Application
 }
 
-// trouble gathers what an operator should look at.
-func (s *Server) trouble(ctx context.Context, v *visit, visible auth.Visibility, apps []*applications.Application, fleet []clusters.Cluster) (overviewTrouble, error) {
-	var t overviewTrouble
+// attention gathers what an operator should look at.
+func (s *Server) attention(ctx context.Context, v *visit, visible auth.Visibility, apps []*applications.Application, fleet []clusters.Cluster) (overviewAttention, error) {
+	var t overviewAttention
 	var bad []*applications.Application
 	for _, a := range apps {
 		switch a.State {

@@ -8,24 +8,24 @@ import (
 	"fairlead.dev/hub/fleet/connect/peers/wire"
 )
 
-// Told is what another replica was told of the lines of this one.
-type Told struct{ states map[string]lines.State }
+// Updates is what another replica was told of the lines of this one.
+type Updates struct{ states map[string]lines.State }
 
-// Tell returns the messages by which the other knows all lines as they are now, and remembers that it does.
-func (t *Told) Tell(states []lines.State, now time.Time) []wire.Message {
+// Next returns the messages by which the other knows all lines as they are now, and remembers that it does.
+func (t *Updates) Next(states []lines.State, now time.Time) []wire.Message {
 	ago := func(at time.Time) int64 { return max(now.Sub(at).Milliseconds(), 0) }
-	var news []wire.Line
+	var changed []wire.Line
 	is := make(map[string]lines.State, len(states))
 	for _, s := range states {
 		is[s.Cluster] = s
-		if before, told := t.states[s.Cluster]; told && before == s {
+		if before, known := t.states[s.Cluster]; known && before == s {
 			continue
 		}
 		l := wire.Line{Cluster: s.Cluster, Up: s.Up, SinceAgo: ago(s.Since), Goodbye: s.Goodbye, Presence: s.Presence, Operators: s.Operators, Session: s.Session}
 		if !s.Up {
 			l.LostAgo = ago(s.Lost)
 		}
-		news = append(news, l)
+		changed = append(changed, l)
 	}
 	var gone []string
 	for name := range t.states {
@@ -35,5 +35,5 @@ func (t *Told) Tell(states []lines.State, now time.Time) []wire.Message {
 	}
 	slices.Sort(gone)
 	t.states = is
-	return wire.Split(news, gone)
+	return wire.Split(changed, gone)
 }

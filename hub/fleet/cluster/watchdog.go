@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/hub/fleet/cluster/health"
+)
+
+// watchdog is a health.Watchdog for many goroutines.
+type watchdog struct {
+	clock   clock.WithTicker
+	options health.Options
+
+	mu    sync.Mutex
+	state health.Watchdog
+}
+
+// start has it tick until the context ends. It implements source.Func, and queues nothing.
+func (w *watchdog) start(ctx context.Context, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	w.tick()
+	ticker := w.clock.NewTicker(w.options.Period / 5)
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C():
+				w.tick()
+			}
+		}
+	}()
+	return nil
+}
+
+func (w *watchdog) tick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = w.state.Tick(w.clock.Now(), w.options.Period)
+}
+
+// awake says since when the hub has run without a stop.
+func (w *watchdog) awake() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = w.state.Look(w.clock.Now(), w.options.Period)
+	return w.state.Awake
+}
+
+// answered notes that the API has answered what it was asked at some time.
+func (w *watchdog) answered(asked time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = w.state.Answered(asked, w.clock.Now(), w.options.Grace)
+}
