@@ -23,6 +23,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -37,6 +38,7 @@ import (
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/grant"
 	"fairlead.dev/hub/fleet/registration/record"
 	"fairlead.dev/test/builder"
 	testcluster "fairlead.dev/test/cluster"
@@ -495,6 +497,30 @@ func TestRightsAreCorrectedAndOtherwiseLeftAlone(t *testing.T) {
 	ensure()
 	h.g.Expect(h.Get(ctx, client.ObjectKeyFromObject(lease), lease)).To(Succeed())
 	h.g.Expect(lease.Spec.HolderIdentity).To(BeNil(), "what is in the lease is the agent's")
+}
+
+// Nobody but the garbage collector takes them away where somebody removes a Cluster by force.
+func TestRightsGoWithTheirCluster(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "vanishes")
+	cluster := joinedCluster("vanishes")
+	h.g.Expect(h.Create(ctx, cluster)).To(Succeed())
+	_, err := h.stage(h.Client).rights.Reconcile(ctx, cluster)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	rights := grant.To(cluster, "karmada-es-vanishes")
+	all := []client.Object{rights.Cluster, rights.ClusterBinding, rights.Works, rights.WorksBinding, rights.Lease, rights.LeaseBinding, rights.Heartbeat}
+	for _, right := range all {
+		h.g.Expect(h.Get(ctx, client.ObjectKeyFromObject(right), right)).To(Succeed())
+	}
+
+	h.g.Expect(h.Delete(ctx, cluster)).To(Succeed())
+
+	for _, right := range all {
+		h.g.Eventually(func() bool {
+			return apierrors.IsNotFound(h.Get(ctx, client.ObjectKeyFromObject(right), right))
+		}).WithTimeout(time.Minute).Should(BeTrue(), "%T %s", right, right.GetName())
+	}
 }
 
 // failing returns a client whose writes fail once there were as many as allowed.

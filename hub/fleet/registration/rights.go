@@ -57,13 +57,12 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 	}
 	rights := grant.To(cluster, name)
 	for _, ensure := range []func() error{
-		func() error { return ensureRole(ctx, r, rights.Works) },
-		func() error { return ensureRoleBinding(ctx, r, rights.WorksBinding) },
+		func() error { return r.ensureOwners(ctx, &rights) },
+		func() error { return r.ensureRole(ctx, rights.Works) },
+		func() error { return r.ensureRoleBinding(ctx, rights.WorksBinding) },
 		func() error { return r.ensureHeartbeat(ctx, rights.Heartbeat) },
-		func() error { return ensureRole(ctx, r, rights.Lease) },
-		func() error { return ensureRoleBinding(ctx, r, rights.LeaseBinding) },
-		func() error { return ensureClusterRole(ctx, r, rights.Cluster) },
-		func() error { return ensureClusterRoleBinding(ctx, r, rights.ClusterBinding) },
+		func() error { return r.ensureRole(ctx, rights.Lease) },
+		func() error { return r.ensureRoleBinding(ctx, rights.LeaseBinding) },
 	} {
 		if err := ensure(); err != nil {
 			return false, fmt.Errorf("giving the agent of cluster %q its rights: %w", cluster.Name, err)
@@ -74,7 +73,7 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 
 // ensureHeartbeat makes the lease of an agent. What is in it is the agent's.
 func (r *Rights) ensureHeartbeat(ctx context.Context, desired *coordinationv1.Lease) error {
-	err := ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
+	_, err := ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -86,48 +85,57 @@ func (r *Rights) ensureHeartbeat(ctx context.Context, desired *coordinationv1.Le
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making namespace %q: %w", desired.Namespace, err)
 	}
-	return ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
+	_, err = ensure(ctx, r, desired, &coordinationv1.Lease{}, func(*coordinationv1.Lease) {})
+	return err
 }
 
-func ensureRole(ctx context.Context, r *Rights, desired *rbacv1.Role) error {
-	return ensure(ctx, r, desired, &rbacv1.Role{}, func(live *rbacv1.Role) { live.Rules = desired.Rules })
+// ensureOwners makes what belongs to the Cluster itself, to which the rest belongs then.
+func (r *Rights) ensureOwners(ctx context.Context, rights *grant.Rights) error {
+	role, err := ensure(ctx, r, rights.Cluster, &rbacv1.ClusterRole{}, func(live *rbacv1.ClusterRole) { live.Rules = rights.Cluster.Rules })
+	if err != nil {
+		return err
+	}
+	binding, err := ensure(ctx, r, rights.ClusterBinding, &rbacv1.ClusterRoleBinding{},
+		func(live *rbacv1.ClusterRoleBinding) { live.Subjects = rights.ClusterBinding.Subjects })
+	if err != nil {
+		return err
+	}
+	rights.Own(role, binding)
+	return nil
 }
 
-func ensureClusterRole(ctx context.Context, r *Rights, desired *rbacv1.ClusterRole) error {
-	return ensure(ctx, r, desired, &rbacv1.ClusterRole{}, func(live *rbacv1.ClusterRole) { live.Rules = desired.Rules })
+func (r *Rights) ensureRole(ctx context.Context, desired *rbacv1.Role) error {
+	_, err := ensure(ctx, r, desired, &rbacv1.Role{}, func(live *rbacv1.Role) { live.Rules = desired.Rules })
+	return err
 }
 
-func ensureRoleBinding(ctx context.Context, r *Rights, desired *rbacv1.RoleBinding) error {
-	return ensure(ctx, r, desired, &rbacv1.RoleBinding{}, func(live *rbacv1.RoleBinding) { live.Subjects = desired.Subjects })
-}
-
-func ensureClusterRoleBinding(ctx context.Context, r *Rights, desired *rbacv1.ClusterRoleBinding) error {
-	return ensure(ctx, r, desired, &rbacv1.ClusterRoleBinding{},
-		func(live *rbacv1.ClusterRoleBinding) { live.Subjects = desired.Subjects })
+func (r *Rights) ensureRoleBinding(ctx context.Context, desired *rbacv1.RoleBinding) error {
+	_, err := ensure(ctx, r, desired, &rbacv1.RoleBinding{}, func(live *rbacv1.RoleBinding) { live.Subjects = desired.Subjects })
+	return err
 }
 
 // ensure makes an object, or makes the one that there is like it: its marks, its owner,
-// and what merge sets. It writes only what differs.
-func ensure[T client.Object](ctx context.Context, r *Rights, desired, live T, merge func(live T)) error {
+// and what merge sets. It writes only what differs, and returns the object as it is then.
+func ensure[T client.Object](ctx context.Context, r *Rights, desired, live T, merge func(live T)) (T, error) {
 	key := client.ObjectKeyFromObject(desired)
 	err := r.hubClient.Get(ctx, key, live)
 	if apierrors.IsNotFound(err) {
 		err = r.hubClient.Create(ctx, desired, client.FieldOwner(contract.FieldManagerRegistration))
 		if err == nil {
 			ctrl.LoggerFrom(ctx).V(1).Info("Making a right", "name", key.Name, "namespace", key.Namespace)
-			return nil
+			return desired, nil
 		}
 		if !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("making %q: %w", key.Name, err)
+			return live, fmt.Errorf("making %q: %w", key.Name, err)
 		}
 		err = r.hubReader.Get(ctx, key, live) // the cache is behind
 	}
 	if err != nil {
-		return fmt.Errorf("reading %q: %w", key.Name, err)
+		return live, fmt.Errorf("reading %q: %w", key.Name, err)
 	}
 	edit, err := kube.Begin(live)
 	if err != nil {
-		return fmt.Errorf("editing %q: %w", key.Name, err)
+		return live, fmt.Errorf("editing %q: %w", key.Name, err)
 	}
 	labels := live.GetLabels()
 	if labels == nil {
@@ -138,7 +146,7 @@ func ensure[T client.Object](ctx context.Context, r *Rights, desired, live T, me
 	live.SetOwnerReferences(desired.GetOwnerReferences())
 	merge(live)
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
-		return fmt.Errorf("correcting %q: %w", key.Name, err)
+		return live, fmt.Errorf("correcting %q: %w", key.Name, err)
 	}
-	return nil
+	return live, nil
 }

@@ -23,6 +23,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/fleet/registration/approve"
+	"fairlead.dev/hub/fleet/registration/grant"
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
@@ -44,17 +45,26 @@ func (r *Reconciler) register(mgr manager.Manager) error {
 func (r *Rights) register(mgr manager.Manager, workers int) error {
 	err := kube.NewController(mgr, "rights", workers).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, retires(), joins()))).
-		Owns(&rbacv1.Role{}).
-		Owns(&rbacv1.RoleBinding{}).
-		Owns(&rbacv1.ClusterRole{}).
-		Owns(&rbacv1.ClusterRoleBinding{}).
-		Owns(&coordinationv1.Lease{}, builder.WithPredicates(deleted())).
+		Watches(&rbacv1.Role{}, handler.EnqueueRequestsFromMapFunc(clusterOfRight)).
+		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(clusterOfRight)).
+		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(clusterOfRight)).
+		Watches(&rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(clusterOfRight)).
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(clusterOfRight), builder.WithPredicates(deleted())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.clusterOfNamespace), builder.WithPredicates(created())).
 		Complete(kube.QuietConflicts(reconcile.AsReconciler(r.hubClient, r)))
 	if err != nil {
 		return fmt.Errorf("registering the rights of agents: %w", err)
 	}
 	return nil
+}
+
+// clusterOfRight returns the cluster by the name of a right: what is in a namespace does not name it as its owner.
+func clusterOfRight(_ context.Context, right client.Object) []ctrl.Request {
+	cluster, ok := grant.ClusterOf(right.GetNamespace(), right.GetName())
+	if !ok {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: cluster}}}
 }
 
 func (r *Rights) clusterOfNamespace(_ context.Context, namespace client.Object) []ctrl.Request {

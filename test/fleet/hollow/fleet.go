@@ -28,6 +28,7 @@ import (
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/fleet/registration/grant"
 	"fairlead.dev/hub/fleet/registration/record"
 )
 
@@ -186,18 +187,17 @@ func (f *Fleet) register(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 
 func joinID(cluster string) string { return "join-of-" + cluster }
 
-// awaitRights returns when the agents of clusters have all of their rights, of which the binding
-// of the ClusterRole is the last. The more there are the more rarely it looks: it reads them all.
+// awaitRights returns when the agents of clusters have all of their rights, of which the right to renew the lease is the last. The more there are the more rarely it looks: it reads them all.
 func (f *Fleet) awaitRights(ctx context.Context, names []string) error {
 	missing := sets.New(names...)
 	err := wait.PollUntilContextCancel(ctx, max(poll, time.Duration(len(names))*time.Millisecond), true, func(ctx context.Context) (bool, error) {
-		var bindings rbacv1.ClusterRoleBindingList
-		if err := f.hubClient.List(ctx, &bindings, client.MatchingLabels{contract.SystemLabel: contract.LabelTrue}); err != nil {
+		var bindings rbacv1.RoleBindingList
+		if err := f.hubClient.List(ctx, &bindings, client.InNamespace(contract.ClusterNamespace), client.MatchingLabels{contract.SystemLabel: contract.LabelTrue}); err != nil {
 			return false, fmt.Errorf("listing the rights of agents: %w", err)
 		}
 		for i := range bindings.Items {
-			for _, owner := range bindings.Items[i].OwnerReferences {
-				missing.Delete(owner.Name)
+			if cluster, ok := grant.ClusterOf(bindings.Items[i].Namespace, bindings.Items[i].Name); ok {
+				missing.Delete(cluster)
 			}
 		}
 		return missing.Len() == 0, nil

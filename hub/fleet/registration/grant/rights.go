@@ -1,6 +1,8 @@
 package grant
 
 import (
+	"strings"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,47 +15,47 @@ import (
 // leaseDurationSeconds is for how long a renewal holds.
 const leaseDurationSeconds = 40
 
-// Rights are the objects that give an agent what it may do. All of them belong to the
-// Cluster and vanish with it.
+// Rights are the objects that give an agent what it may do. All of them belong to the Cluster and vanish with it: the ClusterRole and its
+// binding by themselves, what is in a namespace with one of these two (see Own).
 type Rights struct {
+	// Cluster lets the agent report about its member.
+	Cluster        *rbacv1.ClusterRole
+	ClusterBinding *rbacv1.ClusterRoleBinding
 	// Works lets the agent handle its Works, in its execution namespace.
 	Works        *rbacv1.Role
 	WorksBinding *rbacv1.RoleBinding
 	// Lease lets the agent renew its lease.
 	Lease        *rbacv1.Role
 	LeaseBinding *rbacv1.RoleBinding
-	// Cluster lets the agent report about its member.
-	Cluster        *rbacv1.ClusterRole
-	ClusterBinding *rbacv1.ClusterRoleBinding
 	// Heartbeat is the lease itself. It is made here, because the right to create
 	// cannot be given for one name only.
 	Heartbeat *coordinationv1.Lease
 }
 
-// To returns the rights of the agent of a cluster whose Works are in a namespace.
+// How the objects are named.
+const (
+	prefix      = "system:karmada:"
+	suffix      = ":agent"
+	worksSuffix = suffix + "-work"
+	leaseSuffix = suffix + "-lease"
+)
+
+// To returns the rights of the agent of a cluster whose Works are in a namespace. What is in a namespace belongs to nobody yet: see Own.
 func To(cluster *clusterv1alpha1.Cluster, executionNamespace string) Rights {
-	agent := "system:karmada:" + cluster.Name + ":agent"
 	at := func(namespace, name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{
-			Namespace: namespace,
-			Name:      name,
-			Labels:    map[string]string{contract.SystemLabel: contract.LabelTrue},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1alpha1.GroupVersion.String(),
-				Kind:       clusterv1alpha1.KindCluster,
-				Name:       cluster.Name,
-				UID:        cluster.UID,
-				Controller: new(true),
-			}},
-		}
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{contract.SystemLabel: contract.LabelTrue}}
 	}
 	subjects := func() []rbacv1.Subject { return agentOf(cluster) }
 	ref := func(kind, name string) rbacv1.RoleRef {
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 	}
-	works := func() metav1.ObjectMeta { return at(executionNamespace, agent+"-work") }
-	lease := func() metav1.ObjectMeta { return at(contract.ClusterNamespace, agent+"-lease") }
-	own := func() metav1.ObjectMeta { return at("", agent) }
+	works := func() metav1.ObjectMeta { return at(executionNamespace, prefix+cluster.Name+worksSuffix) }
+	lease := func() metav1.ObjectMeta { return at(contract.ClusterNamespace, prefix+cluster.Name+leaseSuffix) }
+	own := func() metav1.ObjectMeta {
+		out := at("", prefix+cluster.Name+suffix)
+		out.OwnerReferences = owner(clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.KindCluster, cluster)
+		return out
+	}
 	return Rights{
 		Works:          &rbacv1.Role{ObjectMeta: works(), Rules: worksRules()},
 		WorksBinding:   &rbacv1.RoleBinding{ObjectMeta: works(), Subjects: subjects(), RoleRef: ref("Role", works().Name)},
@@ -66,6 +68,37 @@ func To(cluster *clusterv1alpha1.Cluster, executionNamespace string) Rights {
 			LeaseDurationSeconds: new(int32(leaseDurationSeconds)),
 		}},
 	}
+}
+
+// Own has what is in namespaces belong to the ClusterRole and its binding, as they are on the hub: to each what is in one namespace.
+//
+// The garbage collector of Kubernetes hears of owners and of what they own in any order. It takes an owner that it has not heard of to be in
+// the namespace of the first object that names it, and when another one is elsewhere it reads both from the API. If all of an agent's rights
+// named the Cluster it would make eleven requests for each of them whenever a hub is started, while thousands of agents come back.
+func (r Rights) Own(role *rbacv1.ClusterRole, binding *rbacv1.ClusterRoleBinding) {
+	ofRole := owner(rbacv1.SchemeGroupVersion.String(), "ClusterRole", role)
+	r.Heartbeat.OwnerReferences, r.Lease.OwnerReferences, r.LeaseBinding.OwnerReferences = ofRole, ofRole, ofRole
+	// A cluster that is forgotten loses its bindings first: its lease stays until the Cluster goes.
+	ofBinding := owner(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding", binding)
+	r.Works.OwnerReferences, r.WorksBinding.OwnerReferences = ofBinding, ofBinding
+}
+
+func owner(apiVersion, kind string, of metav1.Object) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: of.GetName(), UID: of.GetUID(), Controller: new(true)}}
+}
+
+// ClusterOf returns the cluster whose agent has a right, or a lease, of that namespace and name; false if it is none of these.
+func ClusterOf(namespace, name string) (string, bool) {
+	of, ok := strings.CutPrefix(name, prefix)
+	if !ok {
+		return name, namespace == contract.ClusterNamespace
+	}
+	for _, end := range []string{worksSuffix, leaseSuffix, suffix} {
+		if cluster, ok := strings.CutSuffix(of, end); ok {
+			return cluster, true
+		}
+	}
+	return "", false
 }
 
 // agentOf is who has the rights of a Cluster: whoever has a certificate of the join that was last,

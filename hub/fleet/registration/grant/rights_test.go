@@ -8,6 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
@@ -19,26 +20,40 @@ func TestRightsBelongToTheClusterAndNameItsAgentOnly(t *testing.T) {
 		Name: "edge-1", UID: "u-1", Annotations: map[string]string{"fairlead.dev/joined": `{"id":"0123"}`},
 	}}
 	rights := To(cluster, "karmada-es-edge-1")
+	role, binding := rights.Cluster.DeepCopy(), rights.ClusterBinding.DeepCopy()
+	role.UID, binding.UID = "u-2", "u-3" // as the hub made them
+	rights.Own(role, binding)
 
-	owner := []metav1.OwnerReference{{
-		APIVersion: "cluster.karmada.io/v1alpha1", Kind: "Cluster", Name: "edge-1", UID: "u-1", Controller: new(true),
-	}}
+	owner := func(apiVersion, kind, name string, uid types.UID) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: new(true)}}
+	}
+	ofCluster := owner("cluster.karmada.io/v1alpha1", "Cluster", "edge-1", "u-1")
+	ofRole := owner("rbac.authorization.k8s.io/v1", "ClusterRole", "system:karmada:edge-1:agent", "u-2")
+	ofBinding := owner("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "system:karmada:edge-1:agent", "u-3")
+	namespaces := map[types.UID]string{}
 	agent := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "fairlead.dev:join:0123"}}
 	for _, o := range []struct {
 		meta            metav1.ObjectMeta
 		namespace, name string
+		owner           []metav1.OwnerReference
 	}{
-		{rights.Works.ObjectMeta, "karmada-es-edge-1", "system:karmada:edge-1:agent-work"},
-		{rights.WorksBinding.ObjectMeta, "karmada-es-edge-1", "system:karmada:edge-1:agent-work"},
-		{rights.Lease.ObjectMeta, "karmada-cluster", "system:karmada:edge-1:agent-lease"},
-		{rights.LeaseBinding.ObjectMeta, "karmada-cluster", "system:karmada:edge-1:agent-lease"},
-		{rights.Cluster.ObjectMeta, "", "system:karmada:edge-1:agent"},
-		{rights.ClusterBinding.ObjectMeta, "", "system:karmada:edge-1:agent"},
-		{rights.Heartbeat.ObjectMeta, "karmada-cluster", "edge-1"},
+		{rights.Works.ObjectMeta, "karmada-es-edge-1", "system:karmada:edge-1:agent-work", ofBinding},
+		{rights.WorksBinding.ObjectMeta, "karmada-es-edge-1", "system:karmada:edge-1:agent-work", ofBinding},
+		{rights.Lease.ObjectMeta, "karmada-cluster", "system:karmada:edge-1:agent-lease", ofRole},
+		{rights.LeaseBinding.ObjectMeta, "karmada-cluster", "system:karmada:edge-1:agent-lease", ofRole},
+		{rights.Cluster.ObjectMeta, "", "system:karmada:edge-1:agent", ofCluster},
+		{rights.ClusterBinding.ObjectMeta, "", "system:karmada:edge-1:agent", ofCluster},
+		{rights.Heartbeat.ObjectMeta, "karmada-cluster", "edge-1", ofRole},
 	} {
 		g.Expect(o.meta.Namespace).To(Equal(o.namespace))
 		g.Expect(o.meta.Name).To(Equal(o.name))
-		g.Expect(o.meta.OwnerReferences).To(Equal(owner))
+		g.Expect(o.meta.OwnerReferences).To(Equal(o.owner))
+		// Or the garbage collector would read all of it from the API whenever it starts.
+		g.Expect(namespaces).To(Or(Not(HaveKey(o.owner[0].UID)), HaveKeyWithValue(o.owner[0].UID, o.namespace)), "what belongs to one is in one namespace")
+		namespaces[o.owner[0].UID] = o.namespace
+		of, is := ClusterOf(o.namespace, o.name)
+		g.Expect(of).To(Equal("edge-1"), "by which its stage is woken")
+		g.Expect(is).To(BeTrue())
 		g.Expect(o.meta.Labels).To(HaveKeyWithValue("karmada.io/system", "true"))
 	}
 	g.Expect(rights.WorksBinding.Subjects).To(Equal(agent))
@@ -47,6 +62,17 @@ func TestRightsBelongToTheClusterAndNameItsAgentOnly(t *testing.T) {
 	g.Expect(rights.WorksBinding.RoleRef.Name).To(Equal(rights.Works.Name))
 	g.Expect(rights.LeaseBinding.RoleRef.Name).To(Equal(rights.Lease.Name))
 	g.Expect(rights.ClusterBinding.RoleRef.Name).To(Equal(rights.Cluster.Name))
+}
+
+func TestOnlyRightsOfAgentsAreOfACluster(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, o := range []struct{ namespace, name string }{
+		{"", "cluster-admin"}, {"shop", "edge-1"}, {"", "system:karmada:edge-1"}, {"karmada-cluster", "system:karmada:edge-1:agent-retired"},
+	} {
+		_, is := ClusterOf(o.namespace, o.name)
+		g.Expect(is).To(BeFalse(), o.name)
+	}
 }
 
 func TestNothingIsGivenForEveryName(t *testing.T) {
