@@ -3,14 +3,21 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -135,8 +142,22 @@ func (s *system) restart(ctx context.Context, at size, tell put) error {
 	if err := s.fleet.Kill(ctx, fleet.HubName); err != nil {
 		return err
 	}
+	if err := os.Remove(s.openFile()); err != nil {
+		return fmt.Errorf("removing what the hub said that was killed: %w", err)
+	}
 	began, traffic := time.Now(), s.agents.Traffic()
-	if err := s.fleet.StartHub(ctx); err != nil {
+	starting, sctx := errgroup.WithContext(ctx)
+	starting.Go(func() error { return s.fleet.StartHub(sctx) })
+	in, err := s.awaitOpen(sctx)
+	if err != nil {
+		return errors.Join(err, starting.Wait())
+	}
+	stop, err := s.profile(ctx, profileOf("restart", at))
+	if err != nil {
+		return errors.Join(err, starting.Wait())
+	}
+	defer stop()
+	if err := starting.Wait(); err != nil {
 		return err
 	}
 	up := time.Now()
@@ -185,5 +206,54 @@ func (s *system) restart(ctx context.Context, at size, tell put) error {
 	tell("writes about applications", writes, "")
 	tell("templates read", reads, "")
 	tell("agents turned away (429)", u.agentsWereTurnedOff, "")
+	s.tellReturn(since(in, steady), u, at, tell)
 	return nil
+}
+
+// openFile is written by a hub that lets agents in.
+func (s *system) openFile() string {
+	return filepath.Join(s.fleet.Dir, fleet.HubName, "run", "hub.open")
+}
+
+// awaitOpen returns when a hub that starts lets agents in, and what it and its API have used until then. They are asked at the address of
+// their own: the other one is not open before.
+func (s *system) awaitOpen(ctx context.Context) (moment, error) {
+	for began := time.Now(); ; {
+		_, err := os.Stat(s.openFile())
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return moment{}, fmt.Errorf("looking whether the hub lets agents in: %w", err)
+		}
+		if time.Since(began) > patience {
+			return moment{}, fmt.Errorf("the hub lets nobody in after %s", patience)
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return moment{}, err
+		}
+	}
+	var err error
+	if s.private, err = clientcmd.BuildConfigFromFlags("", filepath.Join(s.fleet.Dir, fleet.HubName, "kubeconfigs", "hub.kubeconfig")); err != nil {
+		return moment{}, fmt.Errorf("reading how the hub reaches its API: %w", err)
+	}
+	return s.now(ctx)
+}
+
+// tellReturn tells what it took that agents came back: processor time since they were let in, and what each of them asked and opened since the
+// hub was killed.
+func (s *system) tellReturn(sinceIn, sinceKilled used, at size, tell put) {
+	n := float64(at.agents)
+	for _, name := range []string{hubProcess, apiProcess, dbProcess} {
+		tell(name+" CPU for each agent once they are let in", 1000*sinceIn.cpu[name]/n, "ms")
+	}
+	tell("connections of each", sinceKilled.agentsConnected/n, "")
+	for _, key := range slices.Sorted(maps.Keys(sinceKilled.agents)) {
+		tell("each agent "+key, sinceKilled.agents[key]/n, "")
+	}
+	for _, key := range slices.Sorted(maps.Keys(sinceIn.requests)) {
+		if each := sinceIn.requests[key] / n; each >= 0.1 {
+			tell("API for each "+key, each, "")
+		}
+	}
 }

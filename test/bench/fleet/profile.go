@@ -20,6 +20,9 @@ import (
 // profileSeconds bounds a profile.
 const profileSeconds = 300
 
+// profileOf is the name of the profiles of a scene.
+func profileOf(scene string, at size) string { return fmt.Sprintf("%s-%d", scene, at.bindings) }
+
 // profile begins profiles of hub and API server, if they are wanted. The returned function ends them.
 func (s *system) profile(ctx context.Context, name string) (func(), error) {
 	if s.profiles == "" || name == "" {
@@ -28,7 +31,7 @@ func (s *system) profile(ctx context.Context, name string) (func(), error) {
 	if err := os.MkdirAll(s.profiles, 0o755); err != nil {
 		return nil, fmt.Errorf("making the directory of the profiles: %w", err)
 	}
-	toAPI, err := rest.HTTPClientFor(s.config)
+	toAPI, err := rest.HTTPClientFor(s.private)
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server: %w", err)
 	}
@@ -37,7 +40,7 @@ func (s *system) profile(ctx context.Context, name string) (func(), error) {
 	for who, from := range map[string]struct {
 		client *http.Client
 		url    string
-	}{hubProcess: {toHub, "http://hub"}, apiProcess: {toAPI, s.config.Host}} {
+	}{hubProcess: {toHub, "http://hub"}, apiProcess: {toAPI, s.private.Host}} {
 		running.Go(func() {
 			path := filepath.Join(s.profiles, name+"-"+who+".pprof")
 			if err := fetch(ctx, from.client, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", from.url, s.profileLength()), path); err != nil {

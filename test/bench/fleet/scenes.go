@@ -23,7 +23,9 @@ type scene struct {
 	always bool
 	// apart says that it is only played if it is asked for: it takes long.
 	apart bool
-	play  func(*system, context.Context, size, put) error
+	// profiles says that it begins its profiles itself: those that begin with it would end with the processes.
+	profiles bool
+	play     func(*system, context.Context, size, put) error
 }
 
 // put tells a figure.
@@ -38,7 +40,7 @@ func scenes() []scene {
 		{name: "wide", play: (*system).wide},
 		{name: "policy", play: (*system).policy},
 		{name: "region", play: (*system).region},
-		{name: "restart", play: (*system).restart},
+		{name: "restart", profiles: true, play: (*system).restart},
 		{name: "rollout", apart: true, play: (*system).rollout},
 	}
 }
@@ -63,11 +65,14 @@ func usualScenes() []string {
 // play plays a scene, with profiles if they are wanted.
 func (s *system) play(ctx context.Context, scene scene, at size, out *table) error {
 	progress("%s: %d agents, %d bindings", scene.name, at.agents, at.bindings)
-	stop, err := s.profile(ctx, fmt.Sprintf("%s-%d", scene.name, at.bindings))
-	if err != nil {
-		return err
+	stop := func() {}
+	if !scene.profiles {
+		var err error
+		if stop, err = s.profile(ctx, profileOf(scene.name, at)); err != nil {
+			return err
+		}
 	}
-	err = scene.play(s, ctx, at, func(what string, value float64, unit string) { out.put(scene.name, what, value, unit) })
+	err := scene.play(s, ctx, at, func(what string, value float64, unit string) { out.put(scene.name, what, value, unit) })
 	stop()
 	return err
 }

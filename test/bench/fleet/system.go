@@ -47,8 +47,10 @@ type size struct{ agents, bindings int }
 type system struct {
 	options
 
-	fleet     *fleet.Fleet
-	config    *rest.Config
+	fleet  *fleet.Fleet
+	config *rest.Config
+	// private is how the hub reaches its API, which answers there before it lets others in; it is another one after each start.
+	private   *rest.Config
 	hubClient client.WithWatch
 	agents    *hollow.Fleet
 	// has is how large it is by now.
@@ -87,6 +89,7 @@ func start(ctx context.Context, o options) (*system, func(), error) {
 	if s.config, err = f.Config(fleet.HubName); err != nil {
 		return nil, down, err
 	}
+	s.private = s.config
 	scheme, err := kube.NewScheme()
 	if err != nil {
 		return nil, down, err

@@ -52,7 +52,7 @@ func (s *system) now(ctx context.Context) (moment, error) {
 	if m.hubRead, m.hubWritten, err = bytesOf(pids[hubProcess]); err != nil {
 		return m, err
 	}
-	m.server, err = meter.ReadServer(ctx, fleet.HubName, s.config)
+	m.server, err = meter.ReadServer(ctx, fleet.HubName, s.private)
 	return m, err
 }
 
@@ -108,7 +108,7 @@ type used struct {
 	hubRead, hubWritten                  float64
 	agents                               map[string]float64
 	agentsSent, agentsReceived           float64
-	agentsAsked                          float64
+	agentsAsked, agentsConnected         float64
 	agentsConflicts, agentsWereTurnedOff float64
 }
 
@@ -118,7 +118,7 @@ func since(a, b moment) used {
 		conflicts: b.server.Conflicts - a.server.Conflicts, refused: b.server.Refused - a.server.Refused,
 		hubRead: float64(b.hubRead - a.hubRead), hubWritten: float64(b.hubWritten - a.hubWritten),
 		agentsSent: float64(b.traffic.Sent - a.traffic.Sent), agentsReceived: float64(b.traffic.Received - a.traffic.Received),
-		agentsAsked:     float64(b.traffic.Asked - a.traffic.Asked),
+		agentsAsked: float64(b.traffic.Asked - a.traffic.Asked), agentsConnected: float64(b.traffic.Connections - a.traffic.Connections),
 		agentsConflicts: float64(b.traffic.Conflicts - a.traffic.Conflicts), agentsWereTurnedOff: float64(b.traffic.Refused - a.traffic.Refused),
 	}
 	for name, cpu := range b.cpu {

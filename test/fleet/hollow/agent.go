@@ -140,6 +140,7 @@ func (a *agent) dial(ctx context.Context, network, address string) (*countedConn
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The client says what it was for.
 	}
+	a.fleet.traffic.connections.Add(1)
 	return &countedConn{Conn: conn, traffic: &a.fleet.traffic}, nil
 }
 

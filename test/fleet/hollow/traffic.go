@@ -17,6 +17,8 @@ type Traffic struct {
 	Refused, Conflicts int64
 	// Sent and Received are bytes on the wire, with what TLS adds.
 	Sent, Received int64
+	// Connections is how many they have opened.
+	Connections int64
 	// Asked is how often the hub has asked over lines how agents are.
 	Asked int64
 }
@@ -28,13 +30,13 @@ func (f *Fleet) Traffic() Traffic {
 	defer t.mu.Unlock()
 	return Traffic{
 		Requests: maps.Clone(t.requests), Refused: t.refused, Conflicts: t.conflicts,
-		Sent: t.sent.Load(), Received: t.received.Load(), Asked: t.asked.Load(),
+		Sent: t.sent.Load(), Received: t.received.Load(), Connections: t.connections.Load(), Asked: t.asked.Load(),
 	}
 }
 
 // traffic counts.
 type traffic struct {
-	sent, received, asked atomic.Int64
+	sent, received, connections, asked atomic.Int64
 
 	mu                 sync.Mutex
 	requests           map[string]int64
