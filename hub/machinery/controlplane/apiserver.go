@@ -15,8 +15,10 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	"k8s.io/utils/clock"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/authenticator"
 	"fairlead.dev/hub/machinery/controlplane/authorizer"
 	"fairlead.dev/hub/machinery/controlplane/compression"
 	"fairlead.dev/hub/machinery/controlplane/heap"
@@ -85,6 +87,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own private)
 	if err := endRevoked(config); err != nil {
 		return err
 	}
+	rememberCertificates(config)
 	copySparingly(config)
 	compressOnDemand(config)
 	answerAsPreferred(config)
@@ -116,6 +119,13 @@ func authorizeBySubject(config *app.Config) error {
 	front.Authorization.Authorizer = bySubject
 	config.KubeAPIs.ControlPlane.Generic.Authorization.Authorizer = bySubject
 	return nil
+}
+
+// rememberCertificates has the chain of a client's certificate verified every few seconds rather than for each request. All requests come
+// through the aggregator's handlers.
+func rememberCertificates(config *app.Config) {
+	of := &config.Aggregator.GenericConfig.Authentication
+	of.Authenticator = authenticator.New(of.Authenticator, args.ProxiedUserHeader, clock.RealClock{})
 }
 
 // endRevoked has watches end with the rights behind them. All requests come through the

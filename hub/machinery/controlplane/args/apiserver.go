@@ -21,6 +21,9 @@ func hubDisabledAdmission() []string {
 	}
 }
 
+// ProxiedUserHeader is the header in which a proxy that is trusted says for whom it asks.
+const ProxiedUserHeader = "X-Remote-User"
+
 // Flags of kube-apiserver that are ours.
 const (
 	HeapFlag    = "heap-room"
@@ -49,7 +52,7 @@ func APIServer(in Input) []string {
 		"--client-ca-file=" + p.CAFile(),
 		"--requestheader-client-ca-file=" + p.FrontProxyCAFile(),
 		"--requestheader-allowed-names=" + pki.FrontProxyName,
-		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-username-headers=" + ProxiedUserHeader,
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + p.FrontProxyCertFile(),

@@ -1,0 +1,80 @@
+package authenticator
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"time"
+
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// keep is for how long it is remembered whose a certificate is.
+	keep = 10 * time.Second
+	// credentialPrefix is how the API server names a certificate as the credential of a user, before its hash.
+	credentialPrefix = "X509SHA256="
+)
+
+// New returns an authenticator that knows by a certificate what next found out a moment ago. Proxied is the header by which a proxy says for
+// whom it asks: such a request is not the bearer's of the certificate, and next is asked about each. It may be used concurrently.
+func New(next authenticator.Request, proxied string, clk clock.Clock) authenticator.Request {
+	return &remembering{next: next, proxied: proxied, clock: clk, known: utilcache.NewExpiringWithClock(clk)}
+}
+
+// remembering implements authenticator.Request.
+type remembering struct {
+	next    authenticator.Request
+	proxied string
+	clock   clock.Clock
+	// known has responses, by the hash of all certificates that a client presented.
+	known *utilcache.Expiring
+}
+
+// AuthenticateRequest implements authenticator.Request.
+func (r *remembering) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
+	if req.TLS == nil || len(req.TLS.PeerCertificates) == 0 || len(req.Header.Values(r.proxied)) > 0 {
+		return r.next.AuthenticateRequest(req) //nolint:wrapcheck // It is the answer.
+	}
+	presented := req.TLS.PeerCertificates
+	key := hashOf(presented)
+	if response, ok := r.known.Get(key); ok {
+		if known, ok := response.(*authenticator.Response); ok {
+			return known, true, nil
+		}
+	}
+	response, ok, err := r.next.AuthenticateRequest(req)
+	if err != nil || !ok || !isBy(response, presented[0]) {
+		return response, ok, err //nolint:wrapcheck // It is the answer.
+	}
+	rest := keep
+	for _, cert := range presented {
+		rest = min(rest, cert.NotAfter.Sub(r.clock.Now()))
+	}
+	if rest > 0 {
+		r.known.Set(key, response, rest)
+	}
+	return response, true, nil
+}
+
+// isBy says whether somebody is known by a certificate, and not by a token that came with it.
+func isBy(response *authenticator.Response, cert *x509.Certificate) bool {
+	hash := sha256.Sum256(cert.Raw)
+	return slices.Equal(response.User.GetExtra()[user.CredentialIDKey], []string{credentialPrefix + hex.EncodeToString(hash[:])})
+}
+
+func hashOf(certs []*x509.Certificate) [sha256.Size]byte {
+	if len(certs) == 1 {
+		return sha256.Sum256(certs[0].Raw)
+	}
+	all := sha256.New()
+	for _, cert := range certs {
+		all.Write(cert.Raw)
+	}
+	return [sha256.Size]byte(all.Sum(nil))
+}
