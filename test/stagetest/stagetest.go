@@ -5,20 +5,33 @@ package stagetest
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
 
 	"k8s.io/client-go/rest"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"fairlead.dev/common/kube"
+)
+
+// How tests of stages wait.
+const (
+	// Timeout is how long what is to come may take, on a machine that has other work too.
+	Timeout = time.Minute
+	// Poll is how often is looked whether it has.
+	Poll = 50 * time.Millisecond
+	// Quiet is for how long nothing may come where nothing is to.
+	Quiet = 300 * time.Millisecond
 )
 
 // shutdownTimeout is how long what a manager runs may take to end.
@@ -76,6 +89,50 @@ func Start(tb testing.TB, cfg *rest.Config, register func(manager.Manager) error
 		tb.Fatalf("registering the stage: %v", err)
 	}
 	return Run(tb, mgr)
+}
+
+// Intercept returns a configuration whose requests first says something of before they are sent. Those for which it returns an
+// answer or an error are not sent.
+func Intercept(cfg *rest.Config, first func(*http.Request) (*http.Response, error)) *rest.Config {
+	out := rest.CopyConfig(cfg)
+	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return interceptor{next: next, first: first} })
+	return out
+}
+
+type interceptor struct {
+	next  http.RoundTripper
+	first func(*http.Request) (*http.Response, error)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (i interceptor) RoundTrip(req *http.Request) (*http.Response, error) {
+	if answer, err := i.first(req); answer != nil || err != nil {
+		return answer, err
+	}
+	return i.next.RoundTrip(req)
+}
+
+// Change reads an object, changes it and writes it, until nobody else has written it meanwhile.
+func Change(tb testing.TB, c client.Client, obj client.Object, change func()) {
+	tb.Helper()
+	write(tb, c, obj, change, func() error { return c.Update(tb.Context(), obj) })
+}
+
+// ChangeStatus does the same with its status.
+func ChangeStatus(tb testing.TB, c client.Client, obj client.Object, change func()) {
+	tb.Helper()
+	write(tb, c, obj, change, func() error { return c.Status().Update(tb.Context(), obj) })
+}
+
+func write(tb testing.TB, c client.Client, obj client.Object, change func(), update func() error) {
+	tb.Helper()
+	NewWithT(tb).Eventually(func() error {
+		if err := c.Get(tb.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change()
+		return update()
+	}, Timeout, Poll).Should(Succeed())
 }
 
 // Events keeps what a stage tells. The zero value is ready for use, by many goroutines.

@@ -24,11 +24,6 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-const (
-	soon  = time.Minute
-	often = 50 * time.Millisecond
-)
-
 func TestMain(m *testing.M) { cluster.Main(m) }
 
 // noon is when the stories begin.
@@ -104,19 +99,13 @@ func (w *world) await(t *testing.T, one *autoscalingv1alpha1.CronFederatedHPA, c
 	NewWithT(t).Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(one), one)).To(Succeed())
 		check(g)
-	}, soon, often).Should(Succeed())
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 }
 
 // edit changes a CronFederatedHPA.
 func (w *world) edit(t *testing.T, one *autoscalingv1alpha1.CronFederatedHPA, change func()) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(one), one); err != nil {
-			return err
-		}
-		change()
-		return w.client.Update(t.Context(), one)
-	}, soon, often).Should(Succeed())
+	stagetest.Change(t, w.client, one, change)
 }
 
 // next is when a rule of a CronFederatedHPA is due, as its status says.
@@ -136,10 +125,10 @@ func TestRulesScaleAtTheirTimes(t *testing.T) {
 	one := w.scaler(t, "Deployment", "web", rule("day", "0 12 * * *", 7), rule("night", "0 20 * * *", 0))
 	g.Expect(next(one, 0)).To(Equal(noon()))
 	g.Expect(next(one, 1)).To(Equal(noon().Add(8 * time.Hour)))
-	g.Consistently(w.replicas(t), time.Second, often).Should(BeEquivalentTo(2), "it is not noon yet")
+	g.Consistently(w.replicas(t), time.Second, stagetest.Poll).Should(BeEquivalentTo(2), "it is not noon yet")
 
 	w.clock.SetTime(noon().Add(time.Second))
-	g.Eventually(w.replicas(t), soon, often).Should(BeEquivalentTo(7))
+	g.Eventually(w.replicas(t), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(7))
 	w.await(t, one, func(g Gomega) {
 		g.Expect(one.Status.ExecutionHistories[0].SuccessfulExecutions).To(HaveLen(1))
 		done := one.Status.ExecutionHistories[0].SuccessfulExecutions[0]
@@ -150,7 +139,7 @@ func TestRulesScaleAtTheirTimes(t *testing.T) {
 		g.Expect(one.Status.ExecutionHistories[1].SuccessfulExecutions).To(BeEmpty())
 		g.Expect(meta.IsStatusConditionTrue(one.Status.Conditions, autoscalingv1alpha1.CronRulesValid)).To(BeTrue())
 	})
-	g.Eventually(func() []string { return w.events.Notes("ScaleSucceed") }, soon, often).
+	g.Eventually(func() []string { return w.events.Notes("ScaleSucceed") }, stagetest.Timeout, stagetest.Poll).
 		Should(HaveExactElements("Rule day scaled Deployment web to 7 replicas."))
 }
 
@@ -173,13 +162,13 @@ func TestRulesThatAreEditedSuspendedAndRemoved(t *testing.T) {
 	})
 	w.clock.SetTime(noon().Add(time.Second))
 	w.edit(t, one, func() { one.Spec.Rules[0].TargetReplicas = new(int32(6)) })
-	g.Consistently(w.replicas(t), time.Second, often).Should(BeEquivalentTo(2))
+	g.Consistently(w.replicas(t), time.Second, stagetest.Poll).Should(BeEquivalentTo(2))
 	w.edit(t, one, func() { one.Spec.Rules[1].Suspend = new(false) })
 	w.await(t, one, func(g Gomega) { g.Expect(next(one, 1)).To(Equal(noon().Add(24 * time.Hour))) })
 
 	w.clock.SetTime(noon().Add(5 * time.Minute))
 	w.edit(t, one, func() { one.Spec.Rules[0].TargetReplicas = new(int32(5)) })
-	g.Eventually(w.replicas(t), soon, often).Should(BeEquivalentTo(5))
+	g.Eventually(w.replicas(t), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	g.Expect(w.events.Notes("ScaleMissed")).To(BeEmpty(), "nobody was away")
 }
 
@@ -197,7 +186,7 @@ func TestAHubThatWasAwaySaysWhatItMissed(t *testing.T) {
 		g.Expect(next(one, 0)).To(Equal(noon().Add(73 * time.Hour)))
 	})
 	g.Expect(w.replicas(t)()).To(BeEquivalentTo(2), "it does not catch up")
-	g.Eventually(func() []string { return w.events.Notes("ScaleMissed") }, soon, often).Should(HaveLen(1))
+	g.Eventually(func() []string { return w.events.Notes("ScaleMissed") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
 }
 
 func TestWhatCannotBeScaledSaysWhy(t *testing.T) {
@@ -219,7 +208,7 @@ func TestWhatCannotBeScaledSaysWhy(t *testing.T) {
 			g.Expect(one.Status.ExecutionHistories[0].FailedExecutions).To(HaveExactElements(HaveField("Message", ContainSubstring(tt.want))), name)
 		})
 	}
-	NewWithT(t).Eventually(func() []string { return w.events.Notes("ScaleFailed") }, soon, often).Should(HaveLen(2))
+	NewWithT(t).Eventually(func() []string { return w.events.Notes("ScaleFailed") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(2))
 }
 
 func TestAKindWithoutScaleSaysSo(t *testing.T) {
@@ -251,7 +240,7 @@ func TestAScheduleThatAdmissionCannotJudgeIsSaid(t *testing.T) {
 		g.Expect(c.Reason).To(Equal(autoscalingv1alpha1.ReasonInvalidRule))
 		g.Expect(next(one, 1)).To(Equal(noon().Add(time.Hour)), "others are followed")
 	})
-	g.Eventually(func() []string { return w.events.Notes("StartRuleFailed") }, soon, often).Should(HaveLen(1))
+	g.Eventually(func() []string { return w.events.Notes("StartRuleFailed") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
 }
 
 func TestRegisterSaysWhatIsMissing(t *testing.T) {

@@ -34,8 +34,6 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-const patience = time.Minute
-
 // turn is held by the test that has the API server for itself: what the hub thinks of itself is about all clusters.
 var turn sync.Mutex
 
@@ -109,30 +107,20 @@ func (s *stage) ready(t *testing.T, name string, status metav1.ConditionStatus, 
 
 func (s *stage) readyBecause(t *testing.T, name string, status metav1.ConditionStatus, reason string, since time.Time) {
 	t.Helper()
-	s.g.Eventually(func() error {
-		c := &clusterv1alpha1.Cluster{}
-		if err := s.Get(t.Context(), client.ObjectKey{Name: name}, c); err != nil {
-			return err
-		}
+	c := builder.MakeCluster(name).Obj()
+	stagetest.ChangeStatus(t, s, c, func() {
 		meta.RemoveStatusCondition(&c.Status.Conditions, "Ready")
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 			Type: "Ready", Status: status, Reason: reason, Message: "so", LastTransitionTime: metav1.NewTime(since),
 		})
-		return s.Status().Update(t.Context(), c)
-	}).WithTimeout(patience).Should(Succeed())
+	})
 }
 
 // taint gives edge-1 these taints.
 func (s *stage) taint(t *testing.T, taints ...corev1.Taint) {
 	t.Helper()
-	s.g.Eventually(func() error {
-		c := &clusterv1alpha1.Cluster{}
-		if err := s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c); err != nil {
-			return err
-		}
-		c.Spec.Taints = taints
-		return s.Update(t.Context(), c)
-	}).WithTimeout(patience).Should(Succeed())
+	c := builder.MakeCluster("edge-1").Obj()
+	stagetest.Change(t, s, c, func() { c.Spec.Taints = taints })
 }
 
 var lost = corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute}
@@ -175,7 +163,7 @@ func (s *stage) scheduled(t *testing.T, b *workv1alpha2.ResourceBinding, health 
 			})
 		}
 		return s.Status().Update(t.Context(), b)
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(stagetest.Timeout).Should(Succeed())
 }
 
 // eventually waits until a binding is as it should be.
@@ -184,7 +172,7 @@ func (s *stage) eventually(t *testing.T, b *workv1alpha2.ResourceBinding, check 
 	s.g.Eventually(func(g Gomega) {
 		g.Expect(s.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		check(g)
-	}).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+	}).WithTimeout(stagetest.Timeout).WithPolling(20 * time.Millisecond).Should(Succeed())
 }
 
 func (s *stage) reasons() []string {
@@ -237,7 +225,7 @@ func TestAnApplicationLeavesATaintedClusterAndTheTaskEndsWhenItIsHealthyElsewher
 		g.Expect(where(b)).To(Equal("edge-2 edge-3"))
 	})
 	// What was written is told a moment later.
-	s.g.Eventually(s.reasons).WithTimeout(patience).Should(Equal([]string{
+	s.g.Eventually(s.reasons).WithTimeout(stagetest.Timeout).Should(Equal([]string{
 		"EvictWorkloadFromCluster", "EvictWorkloadFromCluster", "EvictWorkloadFromClusterSucceed", "EvictWorkloadFromClusterSucceed",
 	}), "on the binding and on the template")
 }
@@ -278,7 +266,7 @@ func TestTheHubThatSuspectsItselfMovesNothingUntilItKnowsBetter(t *testing.T) {
 		g.Expect(s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c)).To(Succeed())
 		g.Expect(meta.IsStatusConditionTrue(c.Status.Conditions, "EvictionSuspended")).To(BeTrue())
 		g.Expect(s.reasons()).To(ContainElement("HubSuspectsItself"))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(stagetest.Timeout).Should(Succeed())
 
 	s.ready(t, "edge-2", metav1.ConditionTrue, time.Now())
 	s.eventually(t, b, func(g Gomega) { g.Expect(evicting(b)).To(Equal("OthersAreBack")) })
@@ -286,14 +274,14 @@ func TestTheHubThatSuspectsItselfMovesNothingUntilItKnowsBetter(t *testing.T) {
 	s.g.Eventually(func(g Gomega) {
 		g.Expect(s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(c.Status.Conditions, "EvictionSuspended").Reason).To(Equal("OthersAreBack"))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(stagetest.Timeout).Should(Succeed())
 	s.clock.by.Store(int64(disruption.Respite + time.Minute))
 	s.ready(t, "edge-3", metav1.ConditionFalse, time.Now()) // wakes the stage
 	s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(BeEmpty(), "edge-1 alone is lost") })
 	s.g.Eventually(func(g Gomega) {
 		g.Expect(s.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(c.Status.Conditions, "EvictionSuspended")).To(BeNil())
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(stagetest.Timeout).Should(Succeed())
 }
 
 // TestAHubThatStartsGivesSilentClustersTimeAnew: the one before it was killed when it had just found the line of edge-1 lost.
@@ -310,14 +298,8 @@ func TestAHubThatStartsGivesSilentClustersTimeAnew(t *testing.T) {
 	s.readyBecause(t, "edge-1", metav1.ConditionUnknown, clusterv1alpha1.ReasonAgentDisconnected, time.Now().Add(-time.Hour))
 	s.taint(t, lost)
 	b := s.binding(t, "web", "edge-1", "edge-2")
-	s.g.Eventually(func() error {
-		c := &clusterv1alpha1.Cluster{}
-		if err := s.Get(t.Context(), client.ObjectKey{Name: "edge-2"}, c); err != nil {
-			return err
-		}
-		c.Spec.Taints = []corev1.Taint{{Key: "by-hand", Effect: corev1.TaintEffectNoExecute}}
-		return s.Update(t.Context(), c)
-	}).WithTimeout(patience).Should(Succeed())
+	other := builder.MakeCluster("edge-2").Obj()
+	stagetest.Change(t, s, other, func() { other.Spec.Taints = []corev1.Taint{{Key: "by-hand", Effect: corev1.TaintEffectNoExecute}} })
 	s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(Equal("edge-1"), "one decision is about both") })
 
 	s.clock.by.Store(int64(disruption.AfterStart(disruption.DefaultSilence) + disruption.Wait + time.Second))

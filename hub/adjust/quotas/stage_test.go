@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -28,11 +27,6 @@ import (
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
-)
-
-const (
-	soon  = time.Minute
-	often = 50 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -134,13 +128,7 @@ func (w *world) finish(t *testing.T, name string, uid types.UID) error {
 // change changes the quota.
 func (w *world) change(t *testing.T, change func()) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), w.quota); err != nil {
-			return err
-		}
-		change()
-		return w.hub.Update(t.Context(), w.quota)
-	}, soon, often).Should(Succeed())
+	stagetest.Change(t, w.hub, w.quota, change)
 }
 
 func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
@@ -151,20 +139,20 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	w.quota.Spec.Overall = list("cpu", "4", "services", "9")
 	w.quota.Spec.StaticAssignments = []policyv1alpha1.StaticClusterAssignment{part("edge-1", "1"), part("edge-2", "2")}
 	g.Expect(w.hub.Create(t.Context(), w.quota)).To(Succeed())
-	g.Eventually(w.hard(t, "edge-1"), soon, often).Should(Equal("1"))
-	g.Eventually(func() []string { return w.told("SyncWorkFailed") }, soon, often).Should(HaveExactElements(ContainSubstring("There is no Cluster edge-2")))
+	g.Eventually(w.hard(t, "edge-1"), stagetest.Timeout, stagetest.Poll).Should(Equal("1"))
+	g.Eventually(func() []string { return w.told("SyncWorkFailed") }, stagetest.Timeout, stagetest.Poll).Should(HaveExactElements(ContainSubstring("There is no Cluster edge-2")))
 	w.join(t, "edge-2")
-	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(Equal("2"))
+	g.Eventually(w.hard(t, "edge-2"), stagetest.Timeout, stagetest.Poll).Should(Equal("2"))
 
 	// Somebody changes the Work, and another one deletes it.
 	work := w.work(t, "edge-2")
 	work.Spec.Workload.Manifests = nil
 	g.Expect(w.hub.Update(t.Context(), work)).To(Succeed())
-	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(Equal("2"))
+	g.Eventually(w.hard(t, "edge-2"), stagetest.Timeout, stagetest.Poll).Should(Equal("2"))
 	work = w.work(t, "edge-2")
 	g.Expect(w.hub.Delete(t.Context(), work)).To(Succeed())
-	g.Eventually(func() error { return w.finish(t, "edge-2", work.UID) }, soon, often).Should(Succeed())
-	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(Equal("2"))
+	g.Eventually(func() error { return w.finish(t, "edge-2", work.UID) }, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	g.Eventually(w.hard(t, "edge-2"), stagetest.Timeout, stagetest.Poll).Should(Equal("2"))
 
 	// The clusters report, and a workload is placed.
 	w.report(t, "edge-1", list("cpu", "1", "services", "4"), list("cpu", "500m", "services", "3"))
@@ -181,7 +169,7 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 		}
 		return out
 	}
-	g.Eventually(used, soon, often).Should(Equal(map[string]string{"cpu": "3", "services": "3"}))
+	g.Eventually(used, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"cpu": "3", "services": "3"}))
 	g.Expect(w.quota.Status.Overall.Cpu().String()).To(Equal("4"))
 	g.Expect(w.quota.Status.AggregatedStatus).To(HaveLen(1), "edge-2 has not reported")
 	g.Expect(w.quota.Status.AggregatedStatus[0].ClusterName).To(Equal("edge-1"))
@@ -191,19 +179,19 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	w.change(t, func() {
 		w.quota.Spec.Overall, w.quota.Spec.StaticAssignments = list("cpu", "2", "services", "9"), []policyv1alpha1.StaticClusterAssignment{part("edge-1", "2")}
 	})
-	g.Eventually(w.hard(t, "edge-1"), soon, often).Should(Equal("2"))
-	g.Eventually(w.hard(t, "edge-2"), soon, often).Should(BeEmpty(), "it has no part any more")
-	g.Eventually(func() []string { return w.told("QuotaExceeded") }, soon, often).Should(HaveExactElements(ContainSubstring("cpu (3 of 2)")))
+	g.Eventually(w.hard(t, "edge-1"), stagetest.Timeout, stagetest.Poll).Should(Equal("2"))
+	g.Eventually(w.hard(t, "edge-2"), stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "it has no part any more")
+	g.Eventually(func() []string { return w.told("QuotaExceeded") }, stagetest.Timeout, stagetest.Poll).Should(HaveExactElements(ContainSubstring("cpu (3 of 2)")))
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-	g.Eventually(used, soon, often).Should(Equal(map[string]string{"services": "3"}))
+	g.Eventually(used, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"services": "3"}))
 
 	// The quota goes, after what it brought.
 	g.Expect(w.quota.Finalizers).To(ContainElement(contract.QuotaFinalizer))
 	g.Expect(w.hub.Delete(t.Context(), w.quota)).To(Succeed())
-	g.Eventually(w.hard(t, "edge-1"), soon, often).Should(BeEmpty())
+	g.Eventually(w.hard(t, "edge-1"), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), &policyv1alpha1.FederatedResourceQuota{}))
-	}, soon, often).Should(BeTrue())
+	}, stagetest.Timeout, stagetest.Poll).Should(BeTrue())
 	g.Expect(w.told("SyncWorkSucceed")).NotTo(BeEmpty())
 }
 
@@ -213,15 +201,14 @@ func (w *world) report(t *testing.T, name string, hard, used corev1.ResourceList
 	g := NewWithT(t)
 	raw, err := json.Marshal(corev1.ResourceQuotaStatus{Hard: hard, Used: used})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(func() error {
-		work := w.work(t, name)
+	work := w.work(t, name)
+	stagetest.ChangeStatus(t, w.hub, work, func() {
 		meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedSuccessful"})
 		work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
 			Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ResourceQuota", Namespace: w.quota.Namespace, Name: w.quota.Name},
 			Status:     &runtime.RawExtension{Raw: raw},
 		}}
-		return w.hub.Status().Update(t.Context(), work)
-	}, soon, often).Should(Succeed())
+	})
 }
 
 func TestRegisterSaysWhatIsMissing(t *testing.T) {

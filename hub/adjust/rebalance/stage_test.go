@@ -2,7 +2,6 @@ package rebalance_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -24,12 +23,6 @@ import (
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
-)
-
-const (
-	soon  = time.Minute
-	often = 50 * time.Millisecond
-	while = 300 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -103,7 +96,7 @@ func (w *world) place(t *testing.T, name, preferred, other string) *workv1alpha2
 		},
 	}
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-	g.Eventually(func() string { return w.where(t, b) }, soon, often).Should(Equal(other))
+	g.Eventually(func() string { return w.where(t, b) }, stagetest.Timeout, stagetest.Poll).Should(Equal(other))
 	return b
 }
 
@@ -134,7 +127,7 @@ func (w *world) finished(t *testing.T, one *appsv1alpha1.WorkloadRebalancer) map
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(one), one)).To(Succeed())
 		g.Expect(one.Status.FinishTime).NotTo(BeNil())
 		g.Expect(one.Status.ObservedGeneration).To(Equal(one.Generation))
-	}, soon, often).Should(Succeed())
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	out := map[string]string{}
 	for _, o := range one.Status.ObservedWorkloads {
 		out[o.Workload.Name] = string(o.Result) + string(o.Reason)
@@ -156,19 +149,19 @@ func (w *world) placesFromScratchOnce(t *testing.T) {
 	web := w.place(t, "web", "scratch-near", "scratch-far")
 	api := w.place(t, "api", "scratch-near", "scratch-far")
 	w.join(t, "scratch-near")
-	g.Consistently(func() string { return w.where(t, web) }, while, often).Should(Equal("scratch-far"), "nobody asked yet")
+	g.Consistently(func() string { return w.where(t, web) }, stagetest.Quiet, stagetest.Poll).Should(Equal("scratch-far"), "nobody asked yet")
 
 	one := rebalancer("scratch", w.workload("web"))
 	g.Expect(w.hub.Create(t.Context(), one)).To(Succeed())
 	g.Expect(w.finished(t, one)).To(Equal(map[string]string{"web": "Successful"}))
-	g.Eventually(func() string { return w.where(t, web) }, soon, often).Should(Equal("scratch-near"))
+	g.Eventually(func() string { return w.where(t, web) }, stagetest.Timeout, stagetest.Poll).Should(Equal("scratch-near"))
 	g.Expect(w.where(t, api)).To(Equal("scratch-far"), "nobody asked for it")
 
 	asked := web.Spec.RescheduleTriggeredAt
 	one.Spec.Workloads = []appsv1alpha1.ObjectReference{w.workload("api")}
 	g.Expect(w.hub.Update(t.Context(), one)).To(Succeed())
 	g.Expect(w.finished(t, one)).To(Equal(map[string]string{"web": "Successful", "api": "Successful"}), "what was done stays")
-	g.Eventually(func() string { return w.where(t, api) }, soon, often).Should(Equal("scratch-near"), "also of a workload that is named later")
+	g.Eventually(func() string { return w.where(t, api) }, stagetest.Timeout, stagetest.Poll).Should(Equal("scratch-near"), "also of a workload that is named later")
 	g.Expect(w.where(t, web)).To(Equal("scratch-near"))
 	g.Expect(web.Spec.RescheduleTriggeredAt).To(Equal(asked), "once is enough")
 	g.Expect(w.told(one.Name)).To(BeEmpty())
@@ -182,7 +175,7 @@ func (w *world) tellsWhatNobodyPlaces(t *testing.T) {
 	g.Expect(w.finished(t, one)).To(Equal(map[string]string{
 		"lonely": "FailedReferencedBindingNotFound", "reader": "FailedReferencedBindingNotFound",
 	}))
-	g.Eventually(func() []string { return w.told("lonely") }, soon, often).Should(ConsistOf(And(
+	g.Eventually(func() []string { return w.told("lonely") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
 		HavePrefix("Warning ReferencedBindingNotFound: "), ContainSubstring("Deployment "+w.namespace+"/lonely, ClusterRole reader"),
 	)))
 }
@@ -199,13 +192,13 @@ func (w *world) forgetsWhatIsFinished(t *testing.T) {
 	for _, one := range []*appsv1alpha1.WorkloadRebalancer{atOnce, later, never} {
 		g.Expect(w.hub.Create(t.Context(), one)).To(Succeed())
 	}
-	g.Eventually(gone("at-once"), soon, often).Should(BeTrue())
+	g.Eventually(gone("at-once"), stagetest.Timeout, stagetest.Poll).Should(BeTrue())
 	w.finished(t, later)
 	w.finished(t, never)
-	g.Consistently(gone("later"), while, often).Should(BeFalse())
+	g.Consistently(gone("later"), stagetest.Quiet, stagetest.Poll).Should(BeFalse())
 	later.Spec.TTLSecondsAfterFinished = new(int32(1))
 	g.Expect(w.hub.Update(t.Context(), later)).To(Succeed())
-	g.Eventually(gone("later"), soon, often).Should(BeTrue())
+	g.Eventually(gone("later"), stagetest.Timeout, stagetest.Poll).Should(BeTrue())
 	g.Expect(gone("never")()).To(BeFalse())
 }
 

@@ -2,7 +2,6 @@ package replicas_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -24,12 +23,6 @@ import (
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
-)
-
-const (
-	soon  = time.Minute
-	often = 50 * time.Millisecond
-	while = 300 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -82,13 +75,7 @@ func (w *world) bind(t *testing.T, template *unstructured.Unstructured) *workv1a
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 		return b
 	}
-	g.Eventually(func() error {
-		if err := w.hub.Get(t.Context(), key, b); err != nil {
-			return err
-		}
-		b.Spec.Resource = ref
-		return w.hub.Update(t.Context(), b)
-	}, soon, often).Should(Succeed())
+	stagetest.Change(t, w.hub, b, func() { b.Spec.Resource = ref })
 	return b
 }
 
@@ -108,13 +95,7 @@ func (w *world) autoscaler(t *testing.T, name, kind, apiVersion, scales string) 
 // change changes a template, however often it was changed meanwhile.
 func (w *world) change(t *testing.T, obj *unstructured.Unstructured, change func()) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		change()
-		return w.hub.Update(t.Context(), obj)
-	}, soon, often).Should(Succeed())
+	stagetest.Change(t, w.hub, obj, change)
 }
 
 // label returns what the label of a template says.
@@ -142,31 +123,31 @@ func (w *world) marks(t *testing.T) {
 	web, api := w.create(t, builder.MakeDeployment(w.namespace, "web").Obj()), builder.MakeDeployment(w.namespace, "api").Obj()
 	scaler := w.autoscaler(t, "scaler", "Deployment", "apps/v1", "web")
 	b := w.bind(t, scaler)
-	g.Eventually(w.label(t, web), soon, often).Should(Equal("true"))
+	g.Eventually(w.label(t, web), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
 	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 	g.Expect(b.Finalizers).To(ContainElement(contract.ReplicasFinalizer), "the mark is to be taken off before it goes")
-	g.Eventually(func() []string { return w.told("Deployment", "web") }, soon, often).Should(HaveExactElements(HavePrefix("ReplicasRetained: ")))
+	g.Eventually(func() []string { return w.told("Deployment", "web") }, stagetest.Timeout, stagetest.Poll).Should(HaveExactElements(HavePrefix("ReplicasRetained: ")))
 
 	// Somebody takes the label off.
 	w.bind(t, web)
 	w.change(t, web, func() { web.SetLabels(nil) })
 	w.bind(t, web)
-	g.Eventually(w.label(t, web), soon, often).Should(Equal("true"))
+	g.Eventually(w.label(t, web), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
 
 	// It scales something else from now on, which comes later.
 	w.change(t, scaler, func() {
 		g.Expect(unstructured.SetNestedField(scaler.Object, "api", "spec", "scaleTargetRef", "name")).To(Succeed())
 	})
 	w.bind(t, scaler)
-	g.Eventually(w.label(t, web), soon, often).Should(BeEmpty())
+	g.Eventually(w.label(t, web), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 	w.create(t, api)
 	w.bind(t, api)
-	g.Eventually(w.label(t, api), soon, often).Should(Equal("true"))
+	g.Eventually(w.label(t, api), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
 
 	// It goes.
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-	g.Eventually(w.label(t, api), soon, often).Should(BeEmpty())
-	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, soon, often).ShouldNot(Succeed())
+	g.Eventually(w.label(t, api), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, stagetest.Timeout, stagetest.Poll).ShouldNot(Succeed())
 	g.Expect(w.told("HorizontalPodAutoscaler", "scaler")).To(BeEmpty())
 }
 
@@ -177,9 +158,9 @@ func (w *world) leavesAuthorsAlone(t *testing.T) {
 	for _, obj := range []*unstructured.Unstructured{yes, no} {
 		said := obj.GetLabels()[contract.RetainReplicasLabel]
 		b := w.bind(t, w.autoscaler(t, obj.GetName(), "Deployment", "apps/v1", obj.GetName()))
-		g.Consistently(w.label(t, obj), while, often).Should(Equal(said))
+		g.Consistently(w.label(t, obj), stagetest.Quiet, stagetest.Poll).Should(Equal(said))
 		g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-		g.Consistently(w.label(t, obj), while, often).Should(Equal(said))
+		g.Consistently(w.label(t, obj), stagetest.Quiet, stagetest.Poll).Should(Equal(said))
 	}
 }
 
@@ -190,8 +171,8 @@ func (w *world) tellsWhatCannotBeKept(t *testing.T) {
 		Set(map[string]any{"app": "odd"}, "spec", "template", "metadata", "labels").
 		Image("nginx:1.27").Obj())
 	w.bind(t, w.autoscaler(t, "odd", "DaemonSet", "apps/v1", "odd"))
-	g.Eventually(w.label(t, obj), soon, often).Should(Equal("true"))
-	g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", "odd") }, soon, often).Should(
+	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
+	g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", "odd") }, stagetest.Timeout, stagetest.Poll).Should(
 		HaveExactElements(HavePrefix("ReplicasCannotBeRetained: Nothing says how to keep the replicas of DaemonSet odd")))
 }
 
@@ -226,11 +207,11 @@ func (w *world) writesBack(t *testing.T) {
 			return n
 		}
 	}
-	g.Eventually(scaledTo(marked), soon, often).Should(Equal(int64(7)))
-	g.Eventually(func() []string { return w.told("Deployment", "marked") }, soon, often).Should(
+	g.Eventually(scaledTo(marked), stagetest.Timeout, stagetest.Poll).Should(Equal(int64(7)))
+	g.Eventually(func() []string { return w.told("Deployment", "marked") }, stagetest.Timeout, stagetest.Poll).Should(
 		HaveExactElements("ReplicasTakenOver: Took over 7 replicas from the clusters, instead of 4: {edge-1:2, edge-2:5}"))
-	g.Eventually(scaledTo(lied), soon, often).Should(Equal(int64(16)))
-	g.Eventually(func() []string { return w.told("Deployment", "lied") }, soon, often).Should(
+	g.Eventually(scaledTo(lied), stagetest.Timeout, stagetest.Poll).Should(Equal(int64(16)))
+	g.Eventually(func() []string { return w.told("Deployment", "lied") }, stagetest.Timeout, stagetest.Poll).Should(
 		ContainElement(And(HavePrefix("ReplicasNotBelieved: "), ContainSubstring("{edge-2:2147483647}"))))
 	g.Expect(scaledTo(plain)()).To(Equal(int64(4)), "the template has the say")
 	g.Expect(scaledTo(copied)()).To(Equal(int64(4)), "each cluster has what the template says")
@@ -240,24 +221,20 @@ func (w *world) writesBack(t *testing.T) {
 		g.Expect(unstructured.SetNestedField(marked.Object, int64(9), "spec", "replicas")).To(Succeed())
 	})
 	w.report(t, w.bind(t, marked), `{"replicas": 2, "updatedReplicas": 2}`, `{"replicas": 6, "updatedReplicas": 6}`)
-	g.Consistently(scaledTo(marked), while, often).Should(Equal(int64(9)))
+	g.Consistently(scaledTo(marked), stagetest.Quiet, stagetest.Poll).Should(Equal(int64(9)))
 }
 
 // report does what the scheduler and the clusters do.
 func (w *world) report(t *testing.T, b *workv1alpha2.ResourceBinding, statuses ...string) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
-			return err
-		}
+	stagetest.ChangeStatus(t, w.hub, b, func() {
 		b.Status.SchedulerObservedGeneration, b.Status.AggregatedStatus = b.Generation, nil
 		for i, status := range statuses {
 			b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{
 				ClusterName: b.Spec.Clusters[i].Name, Status: &runtime.RawExtension{Raw: []byte(status)}, Applied: true, Health: workv1alpha1.Healthy,
 			})
 		}
-		return w.hub.Status().Update(t.Context(), b)
-	}, soon, often).Should(Succeed())
+	})
 }
 
 func TestRegisterSaysWhatIsMissing(t *testing.T) {

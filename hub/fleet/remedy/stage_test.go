@@ -2,7 +2,6 @@ package remedy_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -19,11 +18,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-const (
-	soon  = time.Minute
-	often = 50 * time.Millisecond
-	dns   = "ServiceDomainNameResolutionReady"
-)
+const dns = "ServiceDomainNameResolutionReady"
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
@@ -39,20 +34,16 @@ func TestWhatRemediesAskForIsOnTheCluster(t *testing.T) {
 	g.Expect(hub.Create(t.Context(), edge)).To(Succeed())
 	condition := func(conditionType string, status metav1.ConditionStatus) {
 		t.Helper()
-		g.Eventually(func() error {
-			if err := hub.Get(t.Context(), client.ObjectKeyFromObject(edge), edge); err != nil {
-				return err
-			}
+		stagetest.ChangeStatus(t, hub, edge, func() {
 			meta.SetStatusCondition(&edge.Status.Conditions, metav1.Condition{Type: conditionType, Status: status, Reason: "Reported"})
-			return hub.Status().Update(t.Context(), edge)
-		}, soon, often).Should(Succeed())
+		})
 	}
 	becomes := func(want ...string) {
 		t.Helper()
 		g.Eventually(func() ([]string, error) {
 			err := hub.Get(t.Context(), client.ObjectKeyFromObject(edge), edge)
 			return edge.Status.RemedyActions, err
-		}, soon, often).Should(HaveExactElements(want))
+		}, stagetest.Timeout, stagetest.Poll).Should(HaveExactElements(want))
 	}
 	condition(dns, metav1.ConditionFalse)
 	one := &remedyv1alpha1.Remedy{ObjectMeta: metav1.ObjectMeta{Name: "dns"}, Spec: remedyv1alpha1.RemedySpec{

@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/test/builder"
+	"fairlead.dev/test/stagetest"
 )
 
 // mayUse has the namespace say which clusters it may use; none is all.
@@ -57,23 +58,23 @@ func whatANamespaceMayNotUse(t *testing.T, s *stage) {
 		b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: by.Namespace, Name: by.Name, Clusters: w.shares("one", "two")}}
 	})
 	for name, b := range map[string]*workv1alpha2.ResourceBinding{"written": written, "needed": needed} {
-		g.Eventually(has(name), soon, often).Should(Equal(one), name)
-		g.Eventually(said(b), soon, often).Should(And(
+		g.Eventually(has(name), stagetest.Timeout, stagetest.Poll).Should(Equal(one), name)
+		g.Eventually(said(b), stagetest.Timeout, stagetest.Poll).Should(And(
 			ContainSubstring("Cluster %q does not get the object: its namespace may not use the cluster", w.member("two")), ContainSubstring("of="+w.namespace)), name)
-		g.Consistently(has(name), while, often).Should(Equal(one), name)
+		g.Consistently(has(name), stagetest.Quiet, stagetest.Poll).Should(Equal(one), name)
 	}
 
 	w.mayUse(t, "")
 	for name, b := range map[string]*workv1alpha2.ResourceBinding{"written": written, "needed": needed} {
-		g.Eventually(has(name), soon, often).Should(Equal(both), name)
-		g.Eventually(said(b), soon, often).Should(BeEmpty(), name)
+		g.Eventually(has(name), stagetest.Timeout, stagetest.Poll).Should(Equal(both), name)
+		g.Eventually(said(b), stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), name)
 	}
 	for _, slip := range []string{"of in", "of=nobody"} {
 		w.mayUse(t, slip)
-		g.Consistently(has("written"), while, often).Should(Equal(both), slip)
-		g.Consistently(has("needed"), while, often).Should(Equal(both), slip)
+		g.Consistently(has("written"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), slip)
+		g.Consistently(has("needed"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), slip)
 	}
 	w.mayUse(t, "of="+w.namespace)
-	g.Eventually(has("needed"), soon, often).Should(ContainElement("two going"), "what only another namespace needs goes at once")
-	g.Consistently(has("written"), while, often).Should(Equal(both), "what the scheduler is to have leave stays until then")
+	g.Eventually(has("needed"), stagetest.Timeout, stagetest.Poll).Should(ContainElement("two going"), "what only another namespace needs goes at once")
+	g.Consistently(has("written"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), "what the scheduler is to have leave stays until then")
 }

@@ -22,6 +22,7 @@ import (
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding"
 	"fairlead.dev/test/builder"
+	"fairlead.dev/test/stagetest"
 )
 
 func rulesThatDoNotAnswer(t *testing.T, s *stage) {
@@ -30,7 +31,7 @@ func rulesThatDoNotAnswer(t *testing.T, s *stage) {
 	w := s.world(t, "one")
 	template := builder.MakeDeployment(w.namespace, "flaky").Replicas(2).Obj()
 	w.create(t, template, "one")
-	g.Eventually(func() []string { return w.works(t, "flaky") }, soon, often).Should(Equal([]string{"one"}))
+	g.Eventually(func() []string { return w.works(t, "flaky") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"one"}))
 	g.Expect(w.told("flaky")).To(ContainElement(ContainSubstring("setting the replicas to 2: connection refused")))
 }
 
@@ -48,11 +49,11 @@ func aBindingMadeByHand(t *testing.T, s *stage) {
 		},
 	}
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-	g.Eventually(func() []string { return w.works(t, "hand") }, soon, often).Should(Equal([]string{"one"}))
+	g.Eventually(func() []string { return w.works(t, "hand") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"one"}))
 	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 	g.Expect(b.Labels).To(HaveKeyWithValue(contract.ResourceBindingPermanentIDLabel, string(b.UID)))
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, soon, often).Should(Satisfy(apierrors.IsNotFound), "its finalizer is taken off")
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, stagetest.Timeout, stagetest.Poll).Should(Satisfy(apierrors.IsNotFound), "its finalizer is taken off")
 	g.Expect(w.work(t, "one", template).DeletionTimestamp).NotTo(BeNil(), "and its Works go with it")
 }
 
@@ -87,7 +88,7 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	g, w := NewWithT(t), s.world(t, "a", "b", "c")
 	template := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
 	b := w.create(t, template, "a", "b", "c")
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b", "c"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
 	work := w.work(t, "a", template)
 	g.Expect(work.Finalizers).To(ConsistOf(contract.ExecutionFinalizer))
 	g.Expect(kube.BindingID(work)).To(Equal(kube.BindingID(b)))
@@ -95,24 +96,24 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	g.Expect(manifest(t, work, "spec", "replicas")).To(BeEquivalentTo(2))
 
 	note := "Normal SyncWorkSucceed: Sync work of ResourceBinding(" + w.namespace + "/web-deployment) successful."
-	g.Eventually(func() []string { return w.told("web") }, soon, often).Should(Equal([]string{note}))
-	g.Consistently(func() []string { return w.told("web") }, while, often).Should(HaveLen(1))
+	g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{note}))
+	g.Consistently(func() []string { return w.told("web") }, stagetest.Quiet, stagetest.Poll).Should(HaveLen(1))
 	g.Expect(w.wrote()).To(Equal([]string{"POST", "POST", "POST"}), "each Work is written once")
 
 	// A change of the binding that changes no Work is no write.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion += "0" })
-	g.Consistently(func() []string { return w.wrote() }, while, often).Should(BeEmpty())
+	g.Consistently(func() []string { return w.wrote() }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty())
 
 	// A change of the template is one write for each.
 	change(t, w, template, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tier": "front"}) })
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = template.GetResourceVersion() })
-	g.Eventually(func() any { return manifest(t, w.work(t, "c", template), "metadata", "labels", "tier") }, soon, often).Should(Equal("front"))
-	g.Eventually(func() []string { return w.told("web") }, soon, often).Should(Equal([]string{note, note}))
+	g.Eventually(func() any { return manifest(t, w.work(t, "c", template), "metadata", "labels", "tier") }, stagetest.Timeout, stagetest.Poll).Should(Equal("front"))
+	g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{note, note}))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH", "PATCH", "PATCH"}))
 
 	// A target that is dropped loses its Work.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:2] })
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b", "c going"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c going"}))
 	g.Expect(w.wrote()).To(Equal([]string{"DELETE", "PATCH"}), "first why, then the deletion")
 	g.Expect(w.intent(t, "c", template)).To(Equal(contract.DeletionMoved))
 
@@ -121,17 +122,17 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.member("c"), Replicas: 2})
 	})
-	g.Eventually(func() string { return w.intent(t, "c", template) }, soon, often).Should(BeEmpty())
-	g.Consistently(func() []string { return w.works(t, "web-") }, while, often).Should(Equal([]string{"a", "b", "c going"}))
+	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
+	g.Consistently(func() []string { return w.works(t, "web-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a", "b", "c going"}))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
 	w.release(t, w.work(t, "c", template))
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b", "c"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
 
 	// The binding goes at once; the Works stay for their agents.
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b))
-	}, soon, often).Should(BeTrue())
+	}, stagetest.Timeout, stagetest.Poll).Should(BeTrue())
 	g.Expect(w.works(t, "web-")).To(Equal([]string{"a going", "b going", "c going"}))
 	g.Expect(w.intent(t, "a", template)).To(Equal(contract.DeletionRemoved))
 
@@ -140,7 +141,7 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	template = builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
 	w.create(t, template, "a")
 	w.release(t, w.work(t, "a", template))
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b going", "c going"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b going", "c going"}))
 	g.Expect(manifest(t, w.work(t, "a", template), "spec", "replicas")).To(BeEquivalentTo(1))
 	g.Expect(strings.Join(w.told("web"), "\n")).NotTo(ContainSubstring("Warning"))
 }
@@ -150,7 +151,7 @@ func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
 	g, w := NewWithT(t), s.world(t, "a")
 	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()
 	w.create(t, template, "a")
-	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a"}))
+	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
 
 	// Its spec is changed, which the hash does not show.
 	change(t, w, w.work(t, "a", template), func(work *workv1alpha1.Work) {
@@ -158,11 +159,11 @@ func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
 			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"x"},"data":{"color":"red"}}`),
 		}}
 	})
-	g.Eventually(func() any { return manifest(t, w.work(t, "a", template), "data", "color") }, soon, often).Should(Equal("blue"))
+	g.Eventually(func() any { return manifest(t, w.work(t, "a", template), "data", "color") }, stagetest.Timeout, stagetest.Poll).Should(Equal("blue"))
 
 	// A label is taken off it.
 	change(t, w, w.work(t, "a", template), func(work *workv1alpha1.Work) { delete(work.Labels, contract.WorkPermanentIDLabel) })
-	g.Eventually(func() map[string]string { return w.work(t, "a", template).Labels }, soon, often).Should(HaveKey(contract.WorkPermanentIDLabel))
+	g.Eventually(func() map[string]string { return w.work(t, "a", template).Labels }, stagetest.Timeout, stagetest.Poll).Should(HaveKey(contract.WorkPermanentIDLabel))
 
 	// It is deleted.
 	work := w.work(t, "a", template)
@@ -172,7 +173,7 @@ func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
 		again := &workv1alpha1.Work{}
 		g.Expect(w.hub.Get(t.Context(), w.workKey("a", template), again)).To(Succeed())
 		g.Expect(again.UID).NotTo(Equal(work.UID))
-	}, soon, often).Should(Succeed())
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 
 	// Its status is nobody's business here.
 	w.wrote()
@@ -181,7 +182,7 @@ func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonAppliedSuccessful, LastTransitionTime: metav1.Now(),
 	}}
 	g.Expect(w.hub.Status().Update(t.Context(), work)).To(Succeed())
-	g.Consistently(func() []string { return w.wrote() }, while, often).Should(BeEmpty())
+	g.Consistently(func() []string { return w.wrote() }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty())
 }
 
 func overridePolicies(t *testing.T, s *stage) {
@@ -196,11 +197,11 @@ func overridePolicies(t *testing.T, s *stage) {
 	replicas := func(member string) func() any {
 		return func() any { return manifest(t, w.work(t, member, template), "spec", "replicas") }
 	}
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 
 	policy := builder.MakeOverride(w.namespace, "more").Select("apps/v1", "Deployment", "web").Replace(w.member("b"), "/spec/replicas", 2).Obj()
 	g.Expect(w.hub.Create(t.Context(), policy)).To(Succeed())
-	g.Eventually(replicas("b"), soon, often).Should(BeEquivalentTo(2))
+	g.Eventually(replicas("b"), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(2))
 	g.Expect(replicas("a")()).To(BeEquivalentTo(1))
 	g.Expect(w.work(t, "b", template).Annotations).To(HaveKey(contract.AppliedOverridesAnnotation))
 
@@ -208,16 +209,16 @@ func overridePolicies(t *testing.T, s *stage) {
 	change(t, w, policy, func(p *policyv1alpha1.OverridePolicy) {
 		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Path = "/spec/no/such/field"
 	})
-	g.Eventually(func() string { return strings.Join(w.told("web"), "\n") }, soon, often).Should(And(
+	g.Eventually(func() string { return strings.Join(w.told("web"), "\n") }, stagetest.Timeout, stagetest.Poll).Should(And(
 		ContainSubstring("Warning ApplyOverridePolicyFailed"), ContainSubstring(w.namespace+"/more"), ContainSubstring(w.member("b")), ContainSubstring("/spec/no/such/field")))
-	g.Consistently(func() int { return strings.Count(strings.Join(w.told("web"), "\n"), "Warning") }, while, often).Should(Equal(1))
+	g.Consistently(func() int { return strings.Count(strings.Join(w.told("web"), "\n"), "Warning") }, stagetest.Quiet, stagetest.Poll).Should(Equal(1))
 	g.Expect(replicas("b")()).To(BeEquivalentTo(2))
-	g.Eventually(rendered, soon, often).Should(And(HaveField("Status", metav1.ConditionFalse),
+	g.Eventually(rendered, stagetest.Timeout, stagetest.Poll).Should(And(HaveField("Status", metav1.ConditionFalse),
 		HaveField("Reason", workv1alpha2.ReasonOverrideFailed), HaveField("Message", ContainSubstring("/spec/no/such/field"))))
 
 	g.Expect(w.hub.Delete(t.Context(), policy)).To(Succeed())
-	g.Eventually(replicas("b"), soon, often).Should(BeEquivalentTo(1))
-	g.Eventually(rendered, soon, often).Should(BeNil())
+	g.Eventually(replicas("b"), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(1))
+	g.Eventually(rendered, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 	g.Expect(w.work(t, "b", template).Annotations).NotTo(HaveKey(contract.AppliedOverridesAnnotation))
 
 	// A policy that goes by the cluster's labels follows them.
@@ -227,7 +228,7 @@ func overridePolicies(t *testing.T, s *stage) {
 	}
 	g.Expect(w.hub.Create(t.Context(), byLabel)).To(Succeed())
 	change(t, w, builder.MakeCluster(w.member("a")).Obj(), func(c *clusterv1alpha1.Cluster) { c.SetLabels(map[string]string{"size": w.namespace}) })
-	g.Eventually(replicas("a"), soon, often).Should(BeEquivalentTo(5))
+	g.Eventually(replicas("a"), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	g.Expect(replicas("b")()).To(BeEquivalentTo(1))
 }
 
@@ -238,12 +239,12 @@ func oneClusterThatCannotBeServed(t *testing.T, s *stage) {
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(w.member("a")).Obj())).To(Succeed())
 	template := builder.MakeConfigMap(w.namespace, "settings").Obj()
 	w.create(t, template, "a", "b", "c")
-	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"b", "c"}))
-	g.Eventually(func() []string { return w.told("settings") }, soon, often).Should(ConsistOf(And(
+	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"b", "c"}))
+	g.Eventually(func() []string { return w.told("settings") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
 		ContainSubstring("Warning SyncWorkFailed"), ContainSubstring(w.member("a")), ContainSubstring("does not exist yet"))))
 	w.openNamespace(t, "a")
-	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a", "b", "c"}))
-	g.Eventually(func() []string { return w.told("settings") }, soon, often).Should(HaveLen(2))
+	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
+	g.Eventually(func() []string { return w.told("settings") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(2))
 }
 
 func theNameOfAWorkIsTaken(t *testing.T, s *stage) {
@@ -259,10 +260,10 @@ func theNameOfAWorkIsTaken(t *testing.T, s *stage) {
 	g.Expect(w.hub.Create(t.Context(), orphan)).To(Succeed())
 
 	b := w.create(t, template, "a", "b")
-	g.Eventually(func() string { return kube.BindingID(w.work(t, "b", template)) }, soon, often).Should(Equal(kube.BindingID(b)))
+	g.Eventually(func() string { return kube.BindingID(w.work(t, "b", template)) }, stagetest.Timeout, stagetest.Poll).Should(Equal(kube.BindingID(b)))
 	g.Expect(w.work(t, "b", template).Labels).To(HaveKeyWithValue("theirs", "x"))
 	g.Expect(manifest(t, w.work(t, "b", template), "kind")).To(Equal("ConfigMap"))
-	g.Eventually(func() []string { return w.told("settings") }, soon, often).Should(ConsistOf(And(
+	g.Eventually(func() []string { return w.told("settings") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
 		ContainSubstring("Warning SyncWorkFailed"), ContainSubstring("ClusterResourceBinding another-thing"))))
 	g.Expect(kube.BindingID(w.work(t, "a", template))).To(Equal("another"), "it is not touched")
 }
@@ -284,11 +285,11 @@ func clusterScopedTemplates(t *testing.T, s *stage) {
 		},
 	}
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-	g.Eventually(func() []string { return w.works(t, "reader-") }, soon, often).Should(Equal([]string{"a"}))
-	g.Eventually(func() []string { return w.told(template.GetName()) }, soon, often).Should(
+	g.Eventually(func() []string { return w.works(t, "reader-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
+	g.Eventually(func() []string { return w.told(template.GetName()) }, stagetest.Timeout, stagetest.Poll).Should(
 		Equal([]string{"Normal SyncWorkSucceed: Sync work of ClusterResourceBinding(" + b.Name + ") successful."}))
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-	g.Eventually(func() []string { return w.works(t, "reader-") }, soon, often).Should(Equal([]string{"a going"}))
+	g.Eventually(func() []string { return w.works(t, "reader-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a going"}))
 }
 
 func otherNamespacesObjects(t *testing.T, s *stage) {
@@ -307,8 +308,8 @@ func otherNamespacesObjects(t *testing.T, s *stage) {
 		},
 	})).To(Succeed())
 	w.create(t, builder.MakeConfigMap(w.namespace, "ours").Obj(), "a")
-	g.Eventually(func() []string { return w.works(t, "ours-") }, soon, often).Should(Equal([]string{"a"}))
-	g.Consistently(func() []string { return w.works(t, "theirs-") }, "300ms", often).Should(BeEmpty())
+	g.Eventually(func() []string { return w.works(t, "ours-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
+	g.Consistently(func() []string { return w.works(t, "theirs-") }, "300ms", stagetest.Poll).Should(BeEmpty())
 }
 
 func aCopiedBinding(t *testing.T, s *stage) {
@@ -325,11 +326,11 @@ func aCopiedBinding(t *testing.T, s *stage) {
 	}
 	second.Spec.Resource.Name, second.Spec.Resource.UID = "second", template.GetUID()
 	g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
-	g.Eventually(func() []string { return w.works(t, "") }, soon, often).Should(Equal([]string{"a", "a"}))
-	g.Consistently(func() []string { return w.works(t, "") }, "300ms", often).Should(Equal([]string{"a", "a"}))
+	g.Eventually(func() []string { return w.works(t, "") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "a"}))
+	g.Consistently(func() []string { return w.works(t, "") }, "300ms", stagetest.Poll).Should(Equal([]string{"a", "a"}))
 	g.Expect(w.hub.Delete(t.Context(), second)).To(Succeed())
-	g.Eventually(func() []string { return w.works(t, "second-") }, soon, often).Should(Equal([]string{"a going"}))
-	g.Consistently(func() []string { return w.works(t, "first-") }, "300ms", often).Should(Equal([]string{"a"}))
+	g.Eventually(func() []string { return w.works(t, "second-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a going"}))
+	g.Consistently(func() []string { return w.works(t, "first-") }, "300ms", stagetest.Poll).Should(Equal([]string{"a"}))
 }
 
 func whatIsMissingDeletesNothing(t *testing.T, s *stage) {
@@ -337,11 +338,11 @@ func whatIsMissingDeletesNothing(t *testing.T, s *stage) {
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	template := builder.MakeConfigMap(w.namespace, "settings").Obj()
 	b := w.create(t, template, "a", "b")
-	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a", "b"}))
+	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 	g.Expect(w.hub.Delete(t.Context(), builder.MakeCluster(w.member("a")).Obj())).To(Succeed())
 	g.Expect(w.hub.Delete(t.Context(), template)).To(Succeed())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "1" })
-	g.Consistently(func() []string { return w.works(t, "settings-") }, while, often).Should(Equal([]string{"a", "b"}))
+	g.Consistently(func() []string { return w.works(t, "settings-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 }
 
 func TestRegisterSaysWhatIsMissing(t *testing.T) {

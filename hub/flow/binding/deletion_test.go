@@ -18,6 +18,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/test/builder"
+	"fairlead.dev/test/stagetest"
 )
 
 // errStopped stands for the kill of the hub before a request.
@@ -28,7 +29,7 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 	g, w := NewWithT(t), s.world(t, "a", "b", "c")
 	template := builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
 	b := w.create(t, template, "a", "b", "c")
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b", "c"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
 
 	// Failover took the application from a, and has forgotten about the task.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
@@ -37,24 +38,24 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 		}})).To(Succeed())
 		b.Spec.Clusters = b.Spec.Clusters[1:]
 	})
-	g.Eventually(func() string { return w.intent(t, "a", template) }, soon, often).Should(Equal(contract.DeletionEvicted))
+	g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionEvicted))
 
 	// Cluster b is leaving, and the scheduler has dropped it.
 	gone := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.member("b")}}
 	g.Expect(w.hub.Delete(t.Context(), gone)).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		g.Expect(apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(gone), gone))).To(BeTrue())
-	}, soon, often).Should(Succeed())
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[1:] })
-	g.Eventually(func() string { return w.intent(t, "b", template) }, soon, often).Should(Equal(contract.DeletionClusterRemoved))
+	g.Eventually(func() string { return w.intent(t, "b", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionClusterRemoved))
 
 	// We are stopped after we said why, and before the deletion; then all is as it was.
 	w.stop("DELETE", w.workKey("c", template).Name)
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = nil })
-	g.Eventually(func() string { return w.intent(t, "c", template) }, soon, often).Should(Equal(contract.DeletionRemoved), "nothing places it any more")
+	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved), "nothing places it any more")
 	g.Expect(w.work(t, "c", template).DeletionTimestamp).To(BeNil())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = w.shares("c") })
-	g.Eventually(func() string { return w.intent(t, "c", template) }, soon, often).Should(BeEmpty())
+	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 	g.Expect(w.work(t, "c", template).DeletionTimestamp).To(BeNil())
 }
 
@@ -63,22 +64,22 @@ func whatOthersDeleteComesAgain(t *testing.T, s *stage) {
 	g, w := NewWithT(t), s.world(t, "a")
 	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()
 	b := w.create(t, template, "a")
-	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a"}))
+	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
 
 	work := w.work(t, "a", template)
 	g.Expect(w.hub.Delete(t.Context(), work)).To(Succeed())
-	g.Consistently(func() string { return w.intent(t, "a", template) }, while, often).Should(BeEmpty(), "nobody meant it")
+	g.Consistently(func() string { return w.intent(t, "a", template) }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty(), "nobody meant it")
 	w.release(t, work)
 	g.Eventually(func(g Gomega) {
 		again := &workv1alpha1.Work{}
 		g.Expect(w.hub.Get(t.Context(), w.workKey("a", template), again)).To(Succeed())
 		g.Expect(again.UID).NotTo(Equal(work.UID))
-	}, soon, often).Should(Succeed())
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 
 	// Is the binding gone as well, it is meant after all.
 	g.Expect(w.hub.Delete(t.Context(), w.work(t, "a", template))).To(Succeed())
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-	g.Eventually(func() string { return w.intent(t, "a", template) }, soon, often).Should(Equal(contract.DeletionRemoved))
+	g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
 }
 
 // anExecutionNamespaceThatWent does what the API does when a namespace is deleted, and what
@@ -88,17 +89,17 @@ func anExecutionNamespaceThatWent(t *testing.T, s *stage) {
 	g, w := NewWithT(t), s.world(t, "a")
 	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()
 	w.create(t, template, "a")
-	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a"}))
+	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
 	work := w.work(t, "a", template)
 	// The namespace controller of the API takes its time on a busy machine.
 	const atLast = time.Minute
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.Namespace}}
 	g.Expect(w.hub.Delete(t.Context(), ns)).To(Succeed())
-	g.Eventually(func() []string { return w.works(t, "settings-") }, atLast, often).Should(Equal([]string{"a going"}))
+	g.Eventually(func() []string { return w.works(t, "settings-") }, atLast, stagetest.Poll).Should(Equal([]string{"a going"}))
 	g.Expect(w.intent(t, "a", template)).To(BeEmpty(), "nobody meant it")
 	w.release(t, work)
-	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(ns), ns) }, atLast, often).
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(ns), ns) }, atLast, stagetest.Poll).
 		Should(Satisfy(apierrors.IsNotFound))
 	w.openNamespace(t, "a")
-	g.Eventually(func() []string { return w.works(t, "settings-") }, soon, often).Should(Equal([]string{"a"}))
+	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}))
 }

@@ -14,6 +14,7 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/test/builder"
+	"fairlead.dev/test/stagetest"
 )
 
 // TestTwoHundredClusters shows what one template costs when it is good, and when no
@@ -48,7 +49,7 @@ func TestTwoHundredClusters(t *testing.T) {
 	}
 	g.Eventually(func() int { return len(w.works(t, "good-")) }, "1m", "50ms").Should(Equal(many))
 	t.Logf("%d Works in %v", many, time.Since(began).Round(time.Millisecond))
-	g.Consistently(func() int { return len(w.works(t, "good-")) }, while, "50ms").Should(Equal(many))
+	g.Consistently(func() int { return len(w.works(t, "good-")) }, stagetest.Quiet, "50ms").Should(Equal(many))
 	wrote := w.wrote()
 	g.Expect(wrote).To(HaveLen(many), "no Work is asked for twice")
 	g.Expect(wrote).To(HaveEach("POST"))
@@ -61,7 +62,7 @@ func TestTwoHundredClusters(t *testing.T) {
 		"data":     map[string]any{"k": strings.Repeat("\x01", 300_000)},
 	}}
 	w.create(t, bad, members...)
-	g.Eventually(func() []string { return w.told("bad") }, "1m", often).Should(ContainElement(
+	g.Eventually(func() []string { return w.told("bad") }, "1m", stagetest.Poll).Should(ContainElement(
 		And(HavePrefix("Warning SyncWorkFailed: "), ContainSubstring("196 other clusters"), ContainSubstring("larger than the hub can store"))))
 	tried := len(w.wrote())
 	t.Logf("%d requests for a template that no cluster of %d can have", tried, many)

@@ -24,6 +24,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/test/builder"
+	"fairlead.dev/test/stagetest"
 )
 
 func TestChangesThatAreRolledOut(t *testing.T) {
@@ -64,13 +65,13 @@ func nothingBeforeTheRollout(t *testing.T, s *stage) {
 	w.stays(t)
 	r1 := r.cut(t, 1, "Edited", w.source(t, web, b))
 	r.says(t, 0, map[string]int64{"a": 1, "b": 0}, r1)
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nothing"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nothing"}))
 	work := w.work(t, "a", web)
 	g.Expect(work.Annotations).To(HaveKey(contract.RevisionSinceAnnotation))
 	g.Expect(manifest(t, work, "metadata", "annotations")).NotTo(HaveKey(contract.RevisionAnnotation), "the member does not hear of it")
 	g.Expect(manifest(t, work, "spec", "replicas")).To(BeEquivalentTo(2))
 	r.says(t, 1, nil)
-	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
 	g.Expect(w.wrote()).To(Equal([]string{"POST", "POST"}), "each is written once")
 }
 
@@ -82,12 +83,12 @@ func twoWaves(t *testing.T, s *stage, more ...string) (*world, *unstructured.Uns
 	b := w.createStaged(t, web, "a", "b")
 	r := w.rollOut(t, b)
 	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, web, b)))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nginx:1.27 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nginx:1.27 r1"}))
 	w.edit(t, web, b, image("nginx:2"))
 	w.wrote()
 	w.stays(t)
 	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, web, b)))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
 	return w, web, b, r
 }
@@ -105,7 +106,7 @@ func anEditWhereItWasAdmitted(t *testing.T, s *stage) {
 	r.says(t, 1, nil)
 	w.stays(t)
 	r.says(t, 2, nil)
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:2 r2"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:2 r2"}))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
 }
 
@@ -121,12 +122,12 @@ func whatIsSentWaitsForNobody(t *testing.T, s *stage) {
 	r := w.rollOut(t, b)
 	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, web, b)))
 	last := members[len(members)-1]
-	g.Eventually(func() map[string]string { return w.has(t, web, last) }, soon, often).Should(HaveKeyWithValue(last, "nginx:1.27 r1"))
+	g.Eventually(func() map[string]string { return w.has(t, web, last) }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue(last, "nginx:1.27 r1"))
 	w.edit(t, web, b, image("nginx:2"))
 	w.wrote()
 	w.stays(t)
 	r.says(t, 1, map[string]int64{last: 2}, r.cut(t, 2, "Edited", w.source(t, web, b)))
-	g.Eventually(func() int { return w.setAfter(w.workKey(last, web).Namespace) }, soon, often).Should(BeNumerically(">=", len(members)))
+	g.Eventually(func() int { return w.setAfter(w.workKey(last, web).Namespace) }, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">=", len(members)))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
 }
 
@@ -135,7 +136,7 @@ func anOverrideWhereItWasAdmitted(t *testing.T, s *stage) {
 	g := NewWithT(t)
 	w, web, b, r := twoWaves(t, s)
 	r.says(t, 2, nil)
-	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nginx:2 r2"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("b", "nginx:2 r2"))
 	w.wrote()
 	ring := func(value string) *policyv1alpha1.ClusterAffinity {
 		return &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"ring": value}}}
@@ -149,7 +150,7 @@ func anOverrideWhereItWasAdmitted(t *testing.T, s *stage) {
 	w.stays(t)
 	r3 := r.cut(t, 3, "Edited", w.source(t, web, b))
 	r.says(t, 2, map[string]int64{"a": 3}, r3)
-	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, soon, often).Should(HaveKeyWithValue("a", "nginx:2 r3"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("a", "nginx:2 r3"))
 	since := w.work(t, "a", web).Annotations[contract.RevisionSinceAnnotation]
 	g.Expect(since).NotTo(BeEmpty())
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
@@ -162,7 +163,7 @@ func anOverrideWhereItWasAdmitted(t *testing.T, s *stage) {
 	w.stays(t)
 	g.Expect(w.has(t, web, "b")).To(HaveKeyWithValue("b", "nginx:2 r2"))
 	label("a")
-	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, soon, often).Should(HaveKeyWithValue("a", "nginx:2 one r3"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("a", "nginx:2 one r3"))
 
 	// An edit of the rule, and its end, wait like any other.
 	change(t, w, op, func(o *policyv1alpha1.OverridePolicy) { o.Spec.OverrideRules[0].Overriders = tier("two") })
@@ -187,7 +188,7 @@ func scalingGoesOn(t *testing.T, s *stage) {
 		}
 	})
 	for _, member := range []string{"a", "b"} {
-		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, soon, often).Should(BeEquivalentTo(5))
+		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	}
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 	g.Expect(w.work(t, "b", web).Annotations[contract.RevisionSinceAnnotation]).To(Equal(since), "it is the same content")
@@ -201,7 +202,7 @@ func scalingGoesOn(t *testing.T, s *stage) {
 			DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{w.member("b")}},
 		}}
 	})
-	g.Eventually(func() *bool { return w.work(t, "b", web).Spec.SuspendDispatching }, soon, often).Should(HaveValue(BeTrue()))
+	g.Eventually(func() *bool { return w.work(t, "b", web).Spec.SuspendDispatching }, stagetest.Timeout, stagetest.Poll).Should(HaveValue(BeTrue()))
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
 }
@@ -214,17 +215,17 @@ func whoComesGetsWhatIsStable(t *testing.T, s *stage) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.member("c"), Replicas: 2})
 	})
-	g.Eventually(func() map[string]string { return w.has(t, web, "c") }, soon, often).Should(HaveKeyWithValue("c", "nginx:1.27 r1"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "c") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("c", "nginx:1.27 r1"))
 	// One that is evicted, and returns.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = slices.DeleteFunc(b.Spec.Clusters, func(c workv1alpha2.TargetCluster) bool { return c.Name == w.member("b") })
 	})
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b going", "c"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b going", "c"}))
 	w.release(t, w.work(t, "b", web))
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.member("b"), Replicas: 2})
 	})
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b", "c") }, soon, often).Should(Equal(map[string]string{
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b", "c") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{
 		"a": "nginx:2 r2", "b": "nginx:1.27 r1", "c": "nginx:1.27 r1",
 	}))
 	// One whose Work somebody deletes while it is held: it is not known what it had.
@@ -232,10 +233,10 @@ func whoComesGetsWhatIsStable(t *testing.T, s *stage) {
 	work := w.work(t, "b", web)
 	g.Expect(w.hub.Delete(t.Context(), work)).To(Succeed())
 	w.release(t, work)
-	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nothing"))
-	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, while, often).Should(HaveKeyWithValue("b", "nothing"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("b", "nothing"))
+	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, stagetest.Quiet, stagetest.Poll).Should(HaveKeyWithValue("b", "nothing"))
 	r.says(t, 1, map[string]int64{"a": 2})
-	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
 }
 
 func aSpoiltWork(t *testing.T, s *stage) {
@@ -247,10 +248,10 @@ func aSpoiltWork(t *testing.T, s *stage) {
 			work.Spec.Workload.Manifests[0].Raw = []byte(strings.ReplaceAll(string(work.Spec.Workload.Manifests[0].Raw), "nginx:", "evil:"))
 		})
 	}
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 	// Somebody takes the revision off: what it has is not known then, and it waits for its turn.
 	change(t, w, w.work(t, "b", web), func(work *workv1alpha1.Work) { delete(work.Annotations, contract.RevisionAnnotation) })
-	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, while, often).Should(HaveKeyWithValue("b", HavePrefix("nginx:1.27")))
+	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, stagetest.Quiet, stagetest.Poll).Should(HaveKeyWithValue("b", HavePrefix("nginx:1.27")))
 }
 
 func aPurgedCopy(t *testing.T, s *stage) {
@@ -264,9 +265,9 @@ func aPurgedCopy(t *testing.T, s *stage) {
 			FromCluster: w.member("b"), PurgeMode: policyv1alpha1.PurgeDirectly, Replicas: new(int32(1)), Reason: "TaintUntolerated", Producer: "test",
 		}}
 	})
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b going"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b going"}))
 	w.release(t, w.work(t, "b", web))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "c") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "c": "nginx:1.27 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "c") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "c": "nginx:1.27 r1"}))
 }
 
 func aQuotaForAnOldRevision(t *testing.T, s *stage) {
@@ -286,17 +287,17 @@ func aQuotaForAnOldRevision(t *testing.T, s *stage) {
 	}
 	requests("2")
 	r.says(t, 3, nil, r.cut(t, 3, "Edited", w.source(t, web, b)))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r3", "b": "nginx:2 r3"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r3", "b": "nginx:2 r3"}))
 	g.Expect(w.hub.Create(t.Context(), &policyv1alpha1.FederatedResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "q"},
 		Spec:       policyv1alpha1.FederatedResourceQuotaSpec{Overall: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}},
 	})).To(Succeed())
 	requests("1")
 	r.says(t, 3, map[string]int64{"a": 4}, r.cut(t, 4, "Edited", w.source(t, web, b)))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, soon, often).Should(HaveKeyWithValue("a", "nginx:2 r4"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("a", "nginx:2 r4"))
 	// The old revision requests more than is asked for now: b keeps what it has, and gets no more of it.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[1].Replicas = 9 })
-	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, while, often).Should(HaveKeyWithValue("b", "nginx:2 r3"))
+	g.Consistently(func() map[string]string { return w.has(t, web, "b") }, stagetest.Quiet, stagetest.Poll).Should(HaveKeyWithValue("b", "nginx:2 r3"))
 	g.Expect(manifest(t, w.work(t, "b", web), "spec", "replicas")).To(BeEquivalentTo(2))
 }
 
@@ -322,22 +323,22 @@ func aContentThatCannotBeRead(t *testing.T, s *stage) {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		return meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingRendered)
 	}
-	g.Eventually(condition, soon, often).Should(HaveField("Message", And(ContainSubstring("revision 3"), ContainSubstring("cannot be read"))))
-	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, while, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Eventually(condition, stagetest.Timeout, stagetest.Poll).Should(HaveField("Message", And(ContainSubstring("revision 3"), ContainSubstring("cannot be read"))))
+	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 	// Replicas go on, in what is there.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters[0].Replicas, b.Spec.Clusters[1].Replicas, b.Spec.Replicas = 7, 7, 7
 	})
 	for _, member := range []string{"a", "b"} {
-		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, soon, often).Should(BeEquivalentTo(7))
+		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(7))
 	}
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 	// Once it is there again it goes on by itself.
 	g.Expect(w.hub.Get(t.Context(), name, secret)).To(Succeed())
 	secret.Data[revision.SecretKey] = whole
 	g.Expect(w.hub.Update(t.Context(), secret)).To(Succeed())
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, 3*soon, often).Should(Equal(map[string]string{"a": "nginx:3 r3", "b": "nginx:1.27 r1"}))
-	g.Eventually(condition, soon, often).Should(BeNil())
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, 3*stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:3 r3", "b": "nginx:1.27 r1"}))
+	g.Eventually(condition, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }
 
 func whatWasThereBefore(t *testing.T, s *stage) {
@@ -345,7 +346,7 @@ func whatWasThereBefore(t *testing.T, s *stage) {
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	web := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
 	b := w.create(t, web, "a", "b")
-	g.Eventually(func() []string { return w.works(t, "web-") }, soon, often).Should(Equal([]string{"a", "b"}))
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 	w.byStrategy(t, b)
 	// b has something else, which is mended only as long as the stage has not seen the strategy.
 	seen := 0
@@ -358,13 +359,13 @@ func whatWasThereBefore(t *testing.T, s *stage) {
 			_ = w.hub.Update(t.Context(), work) // or another time
 		}
 		return seen
-	}, soon, often).Should(BeNumerically(">", 50))
+	}, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 50))
 	r := w.rollOut(t, b)
 	w.wrote()
 	w.stays(t)
 	r.says(t, 1, map[string]int64{"b": 0}, r.cut(t, 1, fairleadv1alpha1.CauseAdopted, w.source(t, web, b)))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27", "b": "nginx:0"}))
-	g.Eventually(func() string { return w.work(t, "b", web).Annotations[contract.ManifestHashAnnotation] }, soon, often).ShouldNot(Equal("of something else"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27", "b": "nginx:0"}))
+	g.Eventually(func() string { return w.work(t, "b", web).Annotations[contract.ManifestHashAnnotation] }, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal("of something else"))
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}), "of b, whose hash is not that of its manifest; a has r1 without a write")
 	w.stays(t)
 
@@ -375,14 +376,14 @@ func whatWasThereBefore(t *testing.T, s *stage) {
 		b.Spec.Clusters[0].Replicas, b.Spec.Clusters[1].Replicas, b.Spec.Replicas = 7, 7, 7
 	})
 	for _, member := range []string{"a", "b"} {
-		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, soon, often).Should(BeEquivalentTo(7))
+		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(7))
 	}
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:1.27", "b": "nginx:0"}))
 	// b is sent r1 by name.
 	r.says(t, 1, map[string]int64{"b": 1})
-	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, soon, often).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
 	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, web, b)))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 }
 
 func theSameContentAgain(t *testing.T, s *stage) {
@@ -402,7 +403,7 @@ func theSameContentAgain(t *testing.T, s *stage) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(hash).To(Equal(r.obj.RolloutStatus().Revisions[0].Hash))
 	r.says(t, 1, map[string]int64{"a": 3, "b": 3}, r.cut(t, 3, "Edited", w.source(t, web, b)))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r3", "b": "nginx:1.27 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r3", "b": "nginx:1.27 r1"}))
 }
 
 // aRolloutMadeAnew deletes a rollout, with which what it knows goes: the Works stay, and what comes next has
@@ -419,9 +420,9 @@ func aRolloutMadeAnew(t *testing.T, s *stage) {
 	again.says(t, 0, nil, r3)
 	w.stays(t)
 	again.says(t, 0, map[string]int64{"b": 3})
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:3 r3"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:3 r3"}))
 	again.says(t, 3, nil)
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:3 r3", "b": "nginx:3 r3"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:3 r3", "b": "nginx:3 r3"}))
 }
 
 func clusterScopedRollout(t *testing.T, s *stage) {
@@ -446,10 +447,10 @@ func clusterScopedRollout(t *testing.T, s *stage) {
 	t.Cleanup(func() { _ = w.hub.Delete(context.WithoutCancel(t.Context()), b) })
 	r := w.rollOut(t, b)
 	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, role, b)))
-	g.Eventually(func() map[string]string { return w.has(t, role, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "one r1", "b": "one r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, role, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "one r1", "b": "one r1"}))
 	change(t, w, role, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"tier": "two"}) })
 	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, role, b)))
-	g.Eventually(func() map[string]string { return w.has(t, role, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "two r2", "b": "one r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, role, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "two r2", "b": "one r1"}))
 }
 
 func whatAWorkloadNeeds(t *testing.T, s *stage) {
@@ -462,8 +463,8 @@ func whatAWorkloadNeeds(t *testing.T, s *stage) {
 	w.stays(t)
 	r := w.rollOut(t, b)
 	r.says(t, 1, nil, r.cut(t, 1, "Edited", w.source(t, web, b), w.source(t, config, bc)))
-	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "1 r1", "b": "1 r1"}))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nginx:1.27 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "1 r1", "b": "1 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nginx:1.27 r1"}))
 	g.Expect(w.work(t, "a", config).Annotations).To(HaveKeyWithValue(contract.RevisionOfAnnotation, w.namespace+"/web-deployment"))
 	w.wrote()
 
@@ -473,14 +474,14 @@ func whatAWorkloadNeeds(t *testing.T, s *stage) {
 	w.needs(t, bl, b)
 	w.stays(t)
 	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, web, b), w.source(t, config, bc), w.source(t, late, bl)))
-	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "2 r2", "b": "1 r1"}))
-	g.Eventually(func() map[string]string { return w.has(t, late, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "1 r2", "b": "nothing"}))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:1.27 r2", "b": "nginx:1.27 r1"}), "it says that it has r2")
+	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "2 r2", "b": "1 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, late, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "1 r2", "b": "nothing"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r2", "b": "nginx:1.27 r1"}), "it says that it has r2")
 	w.wrote()
 
 	// A revision that needs it no more takes nothing away where it was, and an edit reaches nobody.
 	r.says(t, 1, map[string]int64{"a": 3}, r.cut(t, 3, "Edited", w.source(t, web, b)))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, soon, often).Should(HaveKeyWithValue("a", "nginx:1.27 r3"))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("a", "nginx:1.27 r3"))
 	w.edit(t, config, bc, value("3"))
 	w.wrote()
 	w.stays(t)
@@ -507,13 +508,13 @@ func ofTwoTheSlower(t *testing.T, s *stage) {
 	w.needs(t, bc, bw, ba)
 	rw.says(t, 1, nil, rw.cut(t, 1, "Edited", w.source(t, web, bw), w.source(t, config, bc)))
 	ra.says(t, 1, nil, ra.cut(t, 1, "Edited", w.source(t, api, ba), w.source(t, config, bc)))
-	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "1 r1", "b": "1 r1"}))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "1 r1", "b": "1 r1"}))
 	w.edit(t, config, bc, value("2"))
 	rw.says(t, 2, nil, rw.cut(t, 2, "Edited", w.source(t, web, bw), w.source(t, config, bc)))
-	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "1 r1", "b": "2 r2"}))
-	g.Consistently(func() map[string]string { return w.has(t, config, "a") }, while, often).Should(HaveKeyWithValue("a", "1 r1"))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "1 r1", "b": "2 r2"}))
+	g.Consistently(func() map[string]string { return w.has(t, config, "a") }, stagetest.Quiet, stagetest.Poll).Should(HaveKeyWithValue("a", "1 r1"))
 	ra.says(t, 2, nil, ra.cut(t, 2, "Edited", w.source(t, api, ba), w.source(t, config, bc)))
-	g.Eventually(func() map[string]string { return w.has(t, config, "a") }, soon, often).Should(HaveKeyWithValue("a", "2 r2"))
+	g.Eventually(func() map[string]string { return w.has(t, config, "a") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("a", "2 r2"))
 }
 
 func setFree(t *testing.T, s *stage) {
@@ -521,7 +522,7 @@ func setFree(t *testing.T, s *stage) {
 	g := NewWithT(t)
 	w, web, b, _ := twoWaves(t, s)
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { delete(b.Annotations, contract.RolloutStrategyAnnotation) })
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, soon, often).Should(Equal(map[string]string{"a": "nginx:2", "b": "nginx:2"}))
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2", "b": "nginx:2"}))
 	for key := range w.work(t, "b", web).Annotations {
 		g.Expect(key).NotTo(HavePrefix("fairlead.dev/revision"))
 	}

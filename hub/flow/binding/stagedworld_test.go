@@ -26,6 +26,7 @@ import (
 	"fairlead.dev/common/override"
 	"fairlead.dev/common/revision"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/test/stagetest"
 )
 
 // byStrategy has a binding go by a strategy.
@@ -151,7 +152,7 @@ func (r *rollout) says(t *testing.T, stable int64, to map[string]int64, revision
 		}
 		return r.world.hub.Status().Update(t.Context(), r.obj)
 	}
-	NewWithT(t).Eventually(change, soon, often).Should(Succeed())
+	NewWithT(t).Eventually(change, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 }
 
 // has returns what the Works of a template are, by member: the image of a workload and its
@@ -193,7 +194,7 @@ func (w *world) has(t *testing.T, template *unstructured.Unstructured, members .
 func (w *world) stays(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Consistently(func() []string { return w.wrote() }, while, often).Should(BeEmpty())
+	g.Consistently(func() []string { return w.wrote() }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty())
 }
 
 // needs has the binding of a ConfigMap needed by workloads, where these are.

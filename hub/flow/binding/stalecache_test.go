@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,29 +24,18 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// looks counts how often one object is read live.
-type looks struct {
-	next http.RoundTripper
-	path string
-	n    *atomic.Int64
-}
-
-func (l looks) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, l.path) {
-		l.n.Add(1)
-	}
-	return l.next.RoundTrip(r)
-}
-
 // behind runs another hub, with a cache that shows something else than there is. It returns what that
 // hub writes, and how often it reads the binding live.
 func (w *world) behind(t *testing.T, b client.Object, shows func(*cache.Options)) (*world, *atomic.Int64) {
 	t.Helper()
 	g := NewWithT(t)
 	after, read := &stage{cluster: w.cluster, hub: w.hub}, &atomic.Int64{}
-	cfg := rest.CopyConfig(w.cluster.Config)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return looks{counter{next: next, stage: after}, "/namespaces/" + b.GetNamespace() + "/resourcebindings/" + b.GetName(), read}
+	path := "/namespaces/" + b.GetNamespace() + "/resourcebindings/" + b.GetName()
+	cfg := stagetest.Intercept(stagetest.Intercept(w.cluster.Config, after.note), func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, path) {
+			read.Add(1)
+		}
+		return nil, nil
 	})
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) {
 		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
@@ -76,8 +64,8 @@ func TestAHubThatDoesNotSeeWhatTheOneBeforeDidMovesNothingBack(t *testing.T) {
 	g.Eventually(func() int {
 		tried += len(blind.wrote())
 		return tried
-	}, soon, often).Should(BeNumerically(">", 3), "it tries to make what it does not see")
-	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, while, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	}, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 3), "it tries to make what it does not see")
+	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 }
 
 func TestAHubThatDoesNotSeeTheStrategySendsNothingToAllAtOnce(t *testing.T) {
@@ -95,7 +83,7 @@ func TestAHubThatDoesNotSeeTheStrategySendsNothingToAllAtOnce(t *testing.T) {
 			}},
 		}
 	})
-	g.Eventually(read.Load, soon, often).Should(BeNumerically(">", 1), "its Works say that it goes by one")
-	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, while, often).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "its Works say that it goes by one")
+	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 	g.Expect(blind.wrote()).To(BeEmpty())
 }

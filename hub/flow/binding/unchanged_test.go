@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,32 +29,19 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// reads notes which templates of a namespace are read.
-type reads struct {
-	next      http.RoundTripper
-	namespace string
-	mu        *sync.Mutex
-	of        map[string]int
-}
-
-func (r reads) RoundTrip(req *http.Request) (*http.Response, error) {
-	if _, name, ok := strings.Cut(req.URL.Path, "/"+r.namespace+"/deployments/"); ok && req.Method == http.MethodGet {
-		r.mu.Lock()
-		r.of[name]++
-		r.mu.Unlock()
-	}
-	return r.next.RoundTrip(req)
-}
-
 // run starts the stage of a program, and returns what ends it and says which templates of this world it read.
 func (w *world) run(t *testing.T, program string) (stop func() map[string]int) {
 	t.Helper()
 	g := NewWithT(t)
-	seen := reads{namespace: w.namespace, mu: &sync.Mutex{}, of: map[string]int{}}
-	cfg := rest.CopyConfig(w.cluster.Config)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		seen.next = next
-		return counter{next: seen, stage: w.stage}
+	var mu sync.Mutex
+	reads := map[string]int{}
+	cfg := stagetest.Intercept(stagetest.Intercept(w.cluster.Config, w.note), func(req *http.Request) (*http.Response, error) {
+		if _, name, ok := strings.Cut(req.URL.Path, "/"+w.namespace+"/deployments/"); ok && req.Method == http.MethodGet {
+			mu.Lock()
+			reads[name]++
+			mu.Unlock()
+		}
+		return nil, nil
 	})
 	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
@@ -66,7 +52,7 @@ func (w *world) run(t *testing.T, program string) (stop func() map[string]int) {
 	end := stagetest.Run(t, mgr)
 	return func() map[string]int {
 		end()
-		return seen.of
+		return reads
 	}
 }
 
@@ -96,7 +82,7 @@ func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) 
 	}
 	all := func() {
 		for _, name := range names {
-			g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, name)) }, soon, often).ShouldNot(BeEmpty(), name)
+			g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, name)) }, stagetest.Timeout, stagetest.Poll).ShouldNot(BeEmpty(), name)
 		}
 	}
 	all()
@@ -110,8 +96,8 @@ func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) 
 		last++
 		latest := builder.MakeDeployment(w.namespace, "last-"+string(rune('a'+last))).Replicas(1).Obj()
 		w.create(t, latest, "b")
-		g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, latest.GetName())) }, soon, often).Should(Equal([]string{"b"}))
-		g.Consistently(func() error { return nil }, while, often).Should(Succeed())
+		g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, latest.GetName())) }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"b"}))
+		g.Consistently(func() error { return nil }, stagetest.Quiet, stagetest.Poll).Should(Succeed())
 		read := stop()
 		for name := range read {
 			if strings.HasPrefix(name, "last-") {

@@ -10,14 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,12 +33,6 @@ import (
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
-)
-
-const (
-	soon  = time.Minute
-	often = 50 * time.Millisecond
-	while = 300 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -87,9 +79,7 @@ func start(t *testing.T) *stage {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{cluster: api, hub: api.Client(t)}
-	cfg := rest.CopyConfig(api.Config)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next: next, stage: s} })
-	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	mgr := stagetest.Manager(t, stagetest.Intercept(api.Config, s.note), func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(binding.Register(mgr, binding.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
@@ -121,24 +111,19 @@ func (f *flaky) ReviseReplicas(ctx context.Context, obj *unstructured.Unstructur
 	return f.Interpreter.ReviseReplicas(ctx, obj, replicas)
 }
 
-// counter notes the writes of the stage to Works.
-type counter struct {
-	next  http.RoundTripper
-	stage *stage
-}
-
-func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/"+contract.DefaultExecutionNamespacePrefix) {
-		c.stage.mu.Lock()
-		c.stage.writes = append(c.stage.writes, write{method: r.Method, path: r.URL.Path})
-		c.stage.done = append(c.stage.done, write{method: r.Method, path: r.URL.Path})
-		stopped := slices.ContainsFunc(c.stage.stopped, func(x write) bool { return x.method == r.Method && strings.HasSuffix(r.URL.Path, "/"+x.path) })
-		c.stage.mu.Unlock()
-		if stopped {
-			return nil, errStopped
-		}
+// note notes the writes of the stage to Works, and stops those that are to be stopped.
+func (s *stage) note(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || !strings.Contains(r.URL.Path, "/"+contract.DefaultExecutionNamespacePrefix) {
+		return nil, nil
 	}
-	return c.next.RoundTrip(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = append(s.writes, write{method: r.Method, path: r.URL.Path})
+	s.done = append(s.done, write{method: r.Method, path: r.URL.Path})
+	if slices.ContainsFunc(s.stopped, func(x write) bool { return x.method == r.Method && strings.HasSuffix(r.URL.Path, "/"+x.path) }) {
+		return nil, errStopped
+	}
+	return nil, nil
 }
 
 // stop has requests of a method about a Work of a name fail before they are sent.
@@ -280,13 +265,7 @@ func manifest(t *testing.T, work *workv1alpha1.Work, path ...string) any {
 // change changes an object whoever else is writing it.
 func change[O client.Object](t *testing.T, w *world, o O, mutate func(O)) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		mutate(o)
-		return w.hub.Update(t.Context(), o)
-	}, soon, often).Should(Succeed())
+	stagetest.Change(t, w.hub, o, func() { mutate(o) })
 }
 
 // intent is why a Work is deleted, as the hub wrote on it.

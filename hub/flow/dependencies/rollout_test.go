@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/revision"
+	"fairlead.dev/test/stagetest"
 )
 
 // keeps makes a revision of a template, as the rollout stage does.
@@ -39,7 +40,7 @@ func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.RolloutStrategyAnnotation, "careful")
 	})
 	settings := w.attached(t, w.namespace, "settings-configmap")
-	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 	rollout := &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: b.Name}}
 	w.create(t, rollout)
 	says := func(stable int64, clusters []fairleadv1alpha1.ClusterGroup, revisions ...fairleadv1alpha1.RevisionStatus) {
@@ -59,16 +60,16 @@ func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
 	g.Eventually(func() string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		return b.Annotations[contract.DependenciesAnnotation]
-	}, soon, often).Should(Equal("[]"), "the edit was seen")
-	g.Consistently(settings, while, often).Should(HaveKey("web-deployment"))
+	}, stagetest.Timeout, stagetest.Poll).Should(Equal("[]"), "the edit was seen")
+	g.Consistently(settings, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
 
 	// One that is set aside has the old one.
 	says(2, []fairleadv1alpha1.ClusterGroup{{State: fairleadv1alpha1.ClusterSetAside, Names: []string{"edge-1"}}}, w.keeps(t, rollout, 2, web))
-	g.Consistently(settings, while, often).Should(HaveKey("web-deployment"))
+	g.Consistently(settings, stagetest.Quiet, stagetest.Poll).Should(HaveKey("web-deployment"))
 
 	// All have the new one.
 	says(2, nil)
-	g.Eventually(settings, soon, often).Should(BeNil())
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }
 
 // TestADeletionOfWhatIsNeededIsNotStaged deletes an object that the revision of every cluster needs.
@@ -82,7 +83,7 @@ func TestADeletionOfWhatIsNeededIsNotStaged(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.RolloutStrategyAnnotation, "careful")
 	})
 	attached := w.attached(t, w.namespace, "settings-configmap")
-	g.Eventually(attached, soon, often).Should(HaveKey("web-deployment"))
+	g.Eventually(attached, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 	rollout := &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: b.Name}}
 	w.create(t, rollout)
 	kept := w.keeps(t, rollout, 1, web)
@@ -91,5 +92,5 @@ func TestADeletionOfWhatIsNeededIsNotStaged(t *testing.T) {
 	}
 	g.Expect(w.hub.Status().Update(t.Context(), rollout)).To(Succeed())
 	g.Expect(w.hub.Delete(t.Context(), settings)).To(Succeed())
-	g.Eventually(attached, soon, often).Should(BeNil())
+	g.Eventually(attached, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }

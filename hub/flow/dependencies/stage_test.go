@@ -35,12 +35,6 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-const (
-	soon  = "1m"
-	often = "50ms"
-	while = "300ms"
-)
-
 func TestMain(m *testing.M) { cluster.Main(m) }
 
 // elsewhere adds to the native rules what rules of users can do: a Deployment with an
@@ -164,13 +158,7 @@ func (w *world) deployment(t *testing.T, name string, configMaps ...string) (*un
 // change edits an object whoever else is writing it.
 func change[O client.Object](t *testing.T, w *world, obj O, edit func(O)) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		edit(obj)
-		return w.hub.Update(t.Context(), obj)
-	}, soon, often).Should(Succeed())
+	stagetest.Change(t, w.hub, obj, func() { edit(obj) })
 }
 
 // attached returns where the object of a binding is to be, by the bindings that need it.
@@ -202,7 +190,7 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 	w.create(t, w.configMap("settings"))
 	_, b := w.deployment(t, "web", "settings", "later")
 	settings := w.attached(t, w.namespace, "settings-configmap")
-	g.Eventually(settings, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
 	attached := &workv1alpha2.ResourceBinding{}
 	key := types.NamespacedName{Namespace: w.namespace, Name: "settings-configmap"}
 	g.Expect(w.hub.Get(t.Context(), key, attached)).To(Succeed())
@@ -217,13 +205,13 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 
 	// One that comes later is found.
 	w.create(t, w.configMap("later"))
-	g.Eventually(w.attached(t, w.namespace, "later-configmap"), soon, often).Should(HaveKey("web-deployment"))
+	g.Eventually(w.attached(t, w.namespace, "later-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 
 	// They move with the workload.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}, {Name: "edge-3"}}
 	})
-	g.Eventually(settings, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-2", "edge-3"}}))
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-2", "edge-3"}}))
 
 	// A new content is rendered anew.
 	before := attached.Spec.Resource.ResourceVersion
@@ -231,12 +219,12 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 	g.Eventually(func() string {
 		g.Expect(w.hub.Get(t.Context(), key, attached)).To(Succeed())
 		return attached.Spec.Resource.ResourceVersion
-	}, soon, often).ShouldNot(Equal(before))
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal(before))
 
 	// One that somebody takes away comes back.
 	g.Expect(w.hub.Delete(t.Context(), attached)).To(Succeed())
 	g.Expect(w.hub.Patch(t.Context(), attached, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 
 	// What somebody else writes about what it needs is put right.
 	said := b.Annotations[contract.DependenciesAnnotation]
@@ -244,7 +232,7 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 	g.Eventually(func() string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		return b.Annotations[contract.DependenciesAnnotation]
-	}, soon, often).Should(Equal(said))
+	}, stagetest.Timeout, stagetest.Poll).Should(Equal(said))
 
 	// When it settles nothing is written.
 	var quiet string
@@ -252,16 +240,16 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 		last := quiet
 		quiet = w.versions(t)
 		return last == quiet
-	}, soon, "50ms").Should(BeTrue())
-	g.Consistently(func() string { return w.versions(t) }, while, often).Should(Equal(quiet))
+	}, stagetest.Timeout, "50ms").Should(BeTrue())
+	g.Consistently(func() string { return w.versions(t) }, stagetest.Quiet, stagetest.Poll).Should(Equal(quiet))
 
 	// When the workload wants it no more, what followed it goes, and the workload's binding is let go.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
-	g.Eventually(settings, soon, often).Should(BeNil())
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 	g.Eventually(func() []string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		return b.Finalizers
-	}, soon, often).ShouldNot(ContainElement(contract.DependenciesFinalizer))
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(ContainElement(contract.DependenciesFinalizer))
 	g.Expect(b.Annotations).NotTo(HaveKey(contract.DependenciesAnnotation))
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Annotations = map[string]string{contract.DependenciesAnnotation: said}
@@ -269,7 +257,7 @@ func TestWhatAWorkloadNeedsFollowsIt(t *testing.T) {
 	g.Eventually(func() map[string]string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		return b.Annotations
-	}, soon, often).ShouldNot(HaveKey(contract.DependenciesAnnotation), "nothing follows it")
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(HaveKey(contract.DependenciesAnnotation), "nothing follows it")
 }
 
 // versions tells the bindings of the namespace apart from what they were.
@@ -291,14 +279,14 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 	_, web := w.deployment(t, "web", "shared")
 	api, apiBinding := w.deployment(t, "api", "shared")
 	shared := w.attached(t, w.namespace, "shared-configmap")
-	g.Eventually(shared, soon, often).Should(And(HaveKey("web-deployment"), HaveKey("api-deployment")))
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(And(HaveKey("web-deployment"), HaveKey("api-deployment")))
 
 	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite })
 	b := &workv1alpha2.ResourceBinding{}
 	g.Eventually(func() policyv1alpha1.ConflictResolution {
 		g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: "shared-configmap"}, b)).To(Succeed())
 		return b.Spec.ConflictResolution
-	}, soon, often).Should(Equal(policyv1alpha1.ConflictOverwrite))
+	}, stagetest.Timeout, stagetest.Poll).Should(Equal(policyv1alpha1.ConflictOverwrite))
 	differ := func() string {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 		if c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingDependencyPolicyConflict); c != nil {
@@ -306,32 +294,32 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 		}
 		return ""
 	}
-	g.Eventually(differ, soon, often).Should(And(HavePrefix("ConflictResolution conflicted (Overwrite vs Abort). "), Not(ContainSubstring("true vs false"))))
-	g.Eventually(func() []string { return w.notes("DependencyPolicyConflict") }, soon, often).Should(ConsistOf(b.Status.Conditions[0].Message))
+	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(And(HavePrefix("ConflictResolution conflicted (Overwrite vs Abort). "), Not(ContainSubstring("true vs false"))))
+	g.Eventually(func() []string { return w.notes("DependencyPolicyConflict") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(b.Status.Conditions[0].Message))
 
 	// A second option differs, and then the first policy is mended, and then the other.
 	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) })
-	g.Eventually(differ, soon, often).Should(HavePrefix(
+	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix(
 		"ConflictResolution conflicted (Overwrite vs Abort), PreserveResourcesOnDeletion conflicted (true vs false). "))
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite })
-	g.Eventually(differ, soon, often).Should(HavePrefix("PreserveResourcesOnDeletion conflicted (true vs false). "))
+	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix("PreserveResourcesOnDeletion conflicted (true vs false). "))
 	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = nil })
-	g.Eventually(differ, soon, often).Should(BeEmpty(), "the policies agree")
+	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "the policies agree")
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictAbort })
-	g.Eventually(differ, soon, often).Should(HavePrefix("ConflictResolution conflicted"))
+	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix("ConflictResolution conflicted"))
 
 	// One stops needing it: its template says so.
 	g.Expect(unstructured.SetNestedSlice(api.Object, nil, "spec", "template", "spec", "volumes")).To(Succeed())
 	g.Expect(w.hub.Update(t.Context(), api)).To(Succeed())
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = api.GetResourceVersion() })
-	g.Eventually(shared, soon, often).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"web-deployment": {"edge-1"}}))
 
-	g.Eventually(differ, soon, often).Should(BeEmpty(), "the one that is left differs from nobody")
+	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "the one that is left differs from nobody")
 
 	// The other is deleted: what it needed goes with it.
 	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
-	g.Eventually(shared, soon, often).Should(BeNil())
-	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web) }, soon, often).Should(Satisfy(apierrors.IsNotFound))
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(BeNil())
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web) }, stagetest.Timeout, stagetest.Poll).Should(Satisfy(apierrors.IsNotFound))
 }
 
 func TestWhatAPolicySelectsIsNotDetachedFromIt(t *testing.T) {
@@ -347,9 +335,9 @@ func TestWhatAPolicySelectsIsNotDetachedFromIt(t *testing.T) {
 	})
 	_, web := w.deployment(t, "web", "settings")
 	attached := w.attached(t, w.namespace, "settings-configmap")
-	g.Eventually(attached, soon, often).Should(HaveKey("web-deployment"))
+	g.Eventually(attached, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
-	g.Eventually(attached, soon, often).Should(And(Not(BeNil()), BeEmpty()))
+	g.Eventually(attached, stagetest.Timeout, stagetest.Poll).Should(And(Not(BeNil()), BeEmpty()))
 }
 
 func TestWhatIsElsewhereFollowsToo(t *testing.T) {
@@ -383,9 +371,9 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	g.Expect(w.hub.Update(t.Context(), u)).To(Succeed())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = u.GetResourceVersion() })
 
-	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(HaveKey("web-deployment"), "cluster-scoped")
+	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"), "cluster-scoped")
 	notGranted := func() []string { return w.notes("DependencyNotGranted") }
-	g.Eventually(notGranted, soon, often).Should(And(
+	g.Eventually(notGranted, stagetest.Timeout, stagetest.Poll).Should(And(
 		ContainElement(And(ContainSubstring("ConfigMap "+w.other), ContainSubstring("a ReferenceGrant"), ContainSubstring("kind Deployment of group \"apps\" in namespace "+w.namespace))),
 		ContainElement(ContainSubstring("changes go out in waves")),
 	))
@@ -394,24 +382,24 @@ func TestWhatIsElsewhereFollowsToo(t *testing.T) {
 	g.Expect(b.Annotations[contract.DependenciesAnnotation]).NotTo(ContainSubstring(w.other))
 	g.Eventually(func() error { // once the kind is served
 		return w.hub.Create(t.Context(), builder.MakeGrant(w.other, "secrets", "apps", "Deployment", w.namespace, "Secret").Obj())
-	}, soon, often).Should(Succeed())
-	g.Consistently(elsewhere, while, often).Should(BeNil(), "that is about another kind")
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	g.Consistently(elsewhere, stagetest.Quiet, stagetest.Poll).Should(BeNil(), "that is about another kind")
 	granted := builder.MakeGrant(w.other, "configmaps", "apps", "Deployment", w.namespace, "ConfigMap").Obj()
 	w.create(t, granted)
-	g.Eventually(elsewhere, soon, often).Should(HaveKey("web-deployment"), "in another namespace, by label")
+	g.Eventually(elsewhere, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"), "in another namespace, by label")
 	g.Expect(w.attached(t, "kube-system", "kube-root-ca.crt-configmap")()).To(BeNil(), "but nothing of the system")
 
 	change(t, w, shared, func(c *corev1.ConfigMap) { c.Labels = nil })
-	g.Eventually(elsewhere, soon, often).Should(BeNil(), "the label does not lead there any more")
+	g.Eventually(elsewhere, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "the label does not lead there any more")
 	more := w.attached(t, w.other, "more-configmap")
-	g.Eventually(more, soon, often).Should(HaveKey("web-deployment"))
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 	g.Expect(more()).NotTo(HaveKey("staged-deployment"), "a revision of it would show what is in there")
 	g.Expect(w.attached(t, w.namespace, "own-configmap")()).To(And(HaveKey("web-deployment"), Not(HaveKey("forged"))), "a binding of another namespace's template")
 	g.Expect(w.hub.Delete(t.Context(), granted)).To(Succeed())
-	g.Eventually(more, soon, often).Should(BeNil(), "its owner took that back")
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(BeNil(), "its owner took that back")
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	g.Expect(w.hub.Delete(t.Context(), stagedBinding)).To(Succeed())
-	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), soon, often).Should(BeNil())
+	g.Eventually(w.attached(t, "", w.namespace+"-storageclass"), stagetest.Timeout, stagetest.Poll).Should(BeNil())
 }
 
 func TestWhatCannotBeToldIsSaidOnce(t *testing.T) {
@@ -420,7 +408,7 @@ func TestWhatCannotBeToldIsSaidOnce(t *testing.T) {
 	w.create(t, w.configMap("settings"))
 	u, b := w.deployment(t, "web", "settings")
 	settings := w.attached(t, w.namespace, "settings-configmap")
-	g.Eventually(settings, soon, often).Should(HaveKey("web-deployment"))
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
 	annotate := func(value string) {
 		u.SetAnnotations(map[string]string{"broken": value})
 		g.Expect(w.hub.Update(t.Context(), u)).To(Succeed())
@@ -428,14 +416,14 @@ func TestWhatCannotBeToldIsSaidOnce(t *testing.T) {
 	}
 	failed := func() int { return w.told("GetDependenciesFailed") }
 	annotate("yes")
-	g.Eventually(failed, soon, often).Should(Equal(1))
-	g.Consistently(failed, while, often).Should(Equal(1), "it is tried again, and not told again")
+	g.Eventually(failed, stagetest.Timeout, stagetest.Poll).Should(Equal(1))
+	g.Consistently(failed, stagetest.Quiet, stagetest.Poll).Should(Equal(1), "it is tried again, and not told again")
 	g.Expect(settings()).To(HaveKey("web-deployment"), "what followed stays")
 	before := w.told("GetDependenciesSucceed")
 	annotate("")
-	g.Eventually(func() int { return w.told("GetDependenciesSucceed") }, soon, often).Should(BeNumerically(">", before))
+	g.Eventually(func() int { return w.told("GetDependenciesSucceed") }, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", before))
 	annotate("yes")
-	g.Eventually(failed, soon, often).Should(Equal(2), "but it is news when it was well in between")
+	g.Eventually(failed, stagetest.Timeout, stagetest.Poll).Should(Equal(2), "but it is news when it was well in between")
 }
 
 func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
@@ -450,7 +438,7 @@ func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
 	}
 	_, b := w.deployment(t, "web")
 	everything := func(clusters ...string) map[string][]string { return map[string][]string{"": clusters} }
-	g.Eventually(where, soon, often).Should(Equal(everything("edge-1")))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-1")))
 	crb := &workv1alpha2.ClusterResourceBinding{}
 	g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
 	g.Expect(crb.Spec.Resource.Name).To(Equal(w.namespace))
@@ -459,10 +447,10 @@ func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
 	})
-	g.Eventually(where, soon, often).Should(Equal(everything("edge-1", "edge-2")), "it leaves no cluster")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-1", "edge-2")), "it leaves no cluster")
 
 	g.Expect(w.hub.Delete(t.Context(), builder.MakeCluster("edge-1").Obj())).To(Succeed())
-	g.Eventually(where, soon, often).Should(Equal(everything("edge-2")), "but one that is gone is not waited for")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "but one that is gone is not waited for")
 
 	// What is added to its labels goes along.
 	before := crb.Spec.Resource.ResourceVersion
@@ -470,14 +458,14 @@ func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
 	g.Eventually(func() string {
 		g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
 		return crb.Spec.Resource.ResourceVersion
-	}, soon, often).ShouldNot(Equal(before))
+	}, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal(before))
 
 	g.Expect(w.hub.Delete(t.Context(), crb)).To(Succeed())
 	g.Expect(w.hub.Patch(t.Context(), crb, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-	g.Eventually(where, soon, often).Should(Equal(everything("edge-2")), "one that somebody takes away comes back")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "one that somebody takes away comes back")
 
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-	g.Consistently(where, while, often).Should(Equal(everything("edge-2")))
+	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(Equal(everything("edge-2")))
 }
 
 func TestANamespaceFollowsPartsOfItsQuota(t *testing.T) {
@@ -493,9 +481,9 @@ func TestANamespaceFollowsPartsOfItsQuota(t *testing.T) {
 		quota.Spec.StaticAssignments = append(quota.Spec.StaticAssignments, policyv1alpha1.StaticClusterAssignment{ClusterName: name, Hard: hard})
 	}
 	g.Expect(w.hub.Create(t.Context(), quota)).To(Succeed())
-	g.Eventually(where, soon, often).Should(Equal(map[string][]string{"": {there}}), "nothing waits for a cluster that is not there")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {there}}), "nothing waits for a cluster that is not there")
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
-	g.Eventually(where, soon, often).Should(Equal(map[string][]string{"": {late, there}}))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {late, there}}))
 }
 
 func TestANamespaceThatIsToStay(t *testing.T) {
@@ -505,9 +493,9 @@ func TestANamespaceThatIsToStay(t *testing.T) {
 	change(t, w, ns, func(ns *corev1.Namespace) { ns.Labels[contract.SkipAutoPropagationLabel] = "True" })
 	w.deployment(t, "web")
 	where := w.attached(t, "", w.namespace+"-namespace")
-	g.Consistently(where, while, often).Should(BeNil())
+	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(BeNil())
 	change(t, w, ns, func(ns *corev1.Namespace) { delete(ns.Labels, contract.SkipAutoPropagationLabel) })
-	g.Eventually(where, soon, often).Should(HaveKey(""))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(HaveKey(""))
 }
 
 func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
@@ -518,13 +506,13 @@ func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
 	first, late := w.namespace+"-first", w.namespace+"-late"
 	here := func() []string { return w.attached(t, "", w.namespace+"-namespace")()[""] }
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(first).Obj())).To(Succeed())
-	g.Eventually(here, soon, often).Should(ContainElement(first), "though nothing is in it")
+	g.Eventually(here, stagetest.Timeout, stagetest.Poll).Should(ContainElement(first), "though nothing is in it")
 	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
-	g.Eventually(here, soon, often).Should(ContainElements(first, late))
+	g.Eventually(here, stagetest.Timeout, stagetest.Poll).Should(ContainElements(first, late))
 
 	added := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: w.namespace + "-"}}
 	g.Expect(w.hub.Create(t.Context(), added)).To(Succeed())
-	g.Eventually(func() []string { return w.attached(t, "", added.Name+"-namespace")()[""] }, soon, often).Should(ContainElements(first, late))
+	g.Eventually(func() []string { return w.attached(t, "", added.Name+"-namespace")()[""] }, stagetest.Timeout, stagetest.Poll).Should(ContainElements(first, late))
 	for _, kept := range []string{w.other, "default", "kube-system"} {
 		g.Expect(w.attached(t, "", kept+"-namespace")()).To(BeNil(), kept)
 	}

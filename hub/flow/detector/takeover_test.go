@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/test/stagetest"
 )
 
 func goesTo(cluster string) func(Gomega, *workv1alpha2.ResourceBinding) {
@@ -26,13 +27,7 @@ func goesTo(cluster string) func(Gomega, *workv1alpha2.ResourceBinding) {
 // change edits a policy whoever else is writing it.
 func (s *stage) change(t *testing.T, p *policyv1alpha1.PropagationPolicy, edit func(*policyv1alpha1.PropagationSpec)) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
-			return err
-		}
-		edit(&p.Spec)
-		return s.client.Update(t.Context(), p)
-	}, "1m", "50ms").Should(Succeed())
+	stagetest.Change(t, s.client, p, func() { edit(&p.Spec) })
 }
 
 func TestAPolicyThatPreemptsTakesTheTemplate(t *testing.T) {

@@ -113,25 +113,20 @@ func (r *recorder) requests() []string {
 
 func (r *recorder) notes(reason string) []string { return r.events.Notes(reason) }
 
-type transport struct {
-	next http.RoundTripper
-	to   *recorder
-}
-
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.to.mu.Lock()
+// note notes a request, and refuses a change of a binding while conflicts are to come.
+func (r *recorder) note(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
-	case t.to.conflicts > 0 && req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "/"+t.to.namespace+"/resourcebindings/"):
-		t.to.conflicts--
-		t.to.mu.Unlock()
+	case r.conflicts > 0 && req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "/"+r.namespace+"/resourcebindings/"):
+		r.conflicts--
 		return refuse(req)
-	case req.Method != http.MethodGet && strings.Contains(req.URL.Path+"/", "/"+t.to.namespace+"/"):
-		t.to.writes = append(t.to.writes, req.Method+" "+req.URL.Path)
+	case req.Method != http.MethodGet && strings.Contains(req.URL.Path+"/", "/"+r.namespace+"/"):
+		r.writes = append(r.writes, req.Method+" "+req.URL.Path)
 	case req.URL.Query().Get("watch") != "":
-		t.to.watches = append(t.to.watches, req.URL.Path)
+		r.watches = append(r.watches, req.URL.Path)
 	}
-	t.to.mu.Unlock()
-	return t.next.RoundTrip(req)
+	return nil, nil
 }
 
 // refuse answers as the API server does when somebody else was first.
@@ -171,9 +166,7 @@ func start(t *testing.T) *stage {
 // run starts a manager and returns what stops it.
 func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
 	t.Helper()
-	cfg := rest.CopyConfig(to)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, to: s.writes} })
-	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
+	mgr := stagetest.Manager(t, stagetest.Intercept(to, s.writes.note), func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
 	g.Expect(Register(mgr, Deps{
 		Exclusions:  selector.NewExclusions(contract.DefaultExecutionNamespacePrefix, []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{}),
 		Interpreter: forgetful{native.New()},

@@ -21,6 +21,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/revision"
+	"fairlead.dev/test/stagetest"
 )
 
 // canaryThenRest is one cluster, the first by its ring, and then all others.
@@ -319,7 +320,7 @@ func TestABindingWithoutAStrategyCostsNoRequest(t *testing.T) {
 			quiet++
 		}
 		return quiet
-	}, patience, "50ms").Should(BeNumerically(">", 30), "until all is said of the one that has a strategy")
+	}, stagetest.Timeout, "50ms").Should(BeNumerically(">", 30), "until all is said of the one that has a strategy")
 	before := w.writes.requests.Load()
 	for _, name := range []string{"a", "b", "c"} {
 		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{

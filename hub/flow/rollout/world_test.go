@@ -43,15 +43,9 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// How long things may take on a machine that does other work too.
-const (
-	patience = time.Minute
-	poll     = 20 * time.Millisecond
-)
-
 func eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	NewWithT(t).Eventually(check).WithTimeout(stagetest.Timeout).WithPolling(stagetest.Poll).Should(Succeed())
 }
 
 // world is a hub with this stage, one application, and what the binding stage and the agents do.
@@ -76,20 +70,19 @@ type world struct {
 
 // counter counts the requests of a hub, by method and path.
 type counter struct {
-	next     http.RoundTripper
 	requests atomic.Int64
 	statuses atomic.Int64
 }
 
-// RoundTrip implements http.RoundTripper.
-func (c *counter) RoundTrip(req *http.Request) (*http.Response, error) {
+// note counts a request.
+func (c *counter) note(req *http.Request) (*http.Response, error) {
 	if !strings.Contains(req.URL.RawQuery, "watch=true") {
 		c.requests.Add(1)
 	}
 	if req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "stagedrollouts/") && strings.HasSuffix(req.URL.Path, "/status") {
 		c.statuses.Add(1)
 	}
-	return c.next.RoundTrip(req)
+	return nil, nil
 }
 
 // isRendered says of every Work from before that it is what a revision renders.
@@ -142,10 +135,8 @@ func executionNamespace(name string) string {
 func (w *world) startHub() {
 	w.t.Helper()
 	g := NewWithT(w.t)
-	cfg := rest.CopyConfig(w.cfg)
 	w.writes = &counter{}
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { w.writes.next = next; return w.writes })
-	mgr := stagetest.Manager(w.t, cfg, func(o *manager.Options) {
+	mgr := stagetest.Manager(w.t, stagetest.Intercept(w.cfg, w.writes.note), func(o *manager.Options) {
 		o.Client = client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
 		// The tests share an API server, and each hub is to see its own application only.
 		own := cache.ByObject{Namespaces: map[string]cache.Config{w.namespace: {}}}

@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/test/stagetest"
 )
 
 // mayUse has the namespace of a world say which clusters it may use; nil is all.
@@ -73,17 +74,17 @@ func TestANamespaceHasOnlyTheClustersThatItMayUse(t *testing.T) {
 		return ""
 	}
 	both, one := []string{"pier-1", "pier-2"}, []string{"pier-1"}
-	g.Eventually(where, soon, often).Should(Equal([][]string{both, both, both, one}))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal([][]string{both, both, both, one}))
 
 	w.mayUse(t, new("team in"))
-	g.Eventually(said, soon, often).Should(And(HavePrefix("SchedulerError"), ContainSubstring("Namespace "+w.namespace), ContainSubstring("is no label selector")))
+	g.Eventually(said, stagetest.Timeout, stagetest.Poll).Should(And(HavePrefix("SchedulerError"), ContainSubstring("Namespace "+w.namespace), ContainSubstring("is no label selector")))
 	w.mayUse(t, new("team=meat"))
-	g.Eventually(said, soon, often).Should(And(HavePrefix("SchedulerError"), ContainSubstring("no Cluster has them")))
-	g.Consistently(where, while, often).Should(Equal([][]string{both, both, both, one}), "nothing is taken away by a mistake")
+	g.Eventually(said, stagetest.Timeout, stagetest.Poll).Should(And(HavePrefix("SchedulerError"), ContainSubstring("no Cluster has them")))
+	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(Equal([][]string{both, both, both, one}), "nothing is taken away by a mistake")
 
 	w.mayUse(t, new("team=fish"))
-	g.Eventually(where, soon, often).Should(Equal([][]string{one, one, one, one}))
-	g.Eventually(said, soon, often).Should(And(HavePrefix("Success"), ContainSubstring("Left out: pier-2; namespace "+w.namespace), HaveSuffix("team=fish.")))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal([][]string{one, one, one, one}))
+	g.Eventually(said, stagetest.Timeout, stagetest.Poll).Should(And(HavePrefix("Success"), ContainSubstring("Left out: pier-2; namespace "+w.namespace), HaveSuffix("team=fish.")))
 	for _, b := range all {
 		g.Expect(b.Spec.GracefulEvictionTasks).To(HaveLen(1), b.Name)
 		task := b.Spec.GracefulEvictionTasks[0]
@@ -91,18 +92,18 @@ func TestANamespaceHasOnlyTheClustersThatItMayUse(t *testing.T) {
 		g.Expect(task.PurgeMode).To(Equal(policyv1alpha1.PurgeGracefully), "whatever the policy of a tenant says")
 		g.Expect(workv1alpha2.EvictionsOf(b)).To(HaveLen(1))
 		name := b.Spec.Resource.Name
-		g.Eventually(func() []string { return w.told(name) }, soon, often).Should(ContainElement(ContainSubstring("Leaving cluster pier-2. Cluster pier-2 may not be used any more")))
+		g.Eventually(func() []string { return w.told(name) }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(ContainSubstring("Leaving cluster pier-2. Cluster pier-2 may not be used any more")))
 	}
 	before := web.ResourceVersion
 	change(t, w, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "pier-1"}}, func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "south" })
-	g.Consistently(func() string { return read(t, w, web).ResourceVersion }, while, often).Should(Equal(before), "nothing changed for it")
+	g.Consistently(func() string { return read(t, w, web).ResourceVersion }, stagetest.Quiet, stagetest.Poll).Should(Equal(before), "nothing changed for it")
 
 	// The label of a cluster counts as well, also for what others place.
 	change(t, w, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "pier-2"}}, func(c *clusterv1alpha1.Cluster) { c.Labels["team"] = "fish" })
-	g.Eventually(where, soon, often).Should(Equal([][]string{both, one, one, one}))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal([][]string{both, one, one, one}))
 	change(t, w, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "pier-1"}}, func(c *clusterv1alpha1.Cluster) { c.Labels["team"] = "meat" })
-	g.Eventually(where, soon, often).Should(Equal([][]string{{"pier-2"}, {}, {}, {}}))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal([][]string{{"pier-2"}, {}, {}, {}}))
 	w.mayUse(t, nil)
-	g.Eventually(where, soon, often).Should(Equal([][]string{both, {}, {}, {}}))
-	g.Eventually(said, soon, often).Should(Equal("Success Binding has been scheduled successfully."))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal([][]string{both, {}, {}, {}}))
+	g.Eventually(said, stagetest.Timeout, stagetest.Poll).Should(Equal("Success Binding has been scheduled successfully."))
 }

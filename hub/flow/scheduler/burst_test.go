@@ -16,18 +16,17 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/test/stagetest"
 )
 
 // reports makes a cluster report so many CPUs, none of which is in use.
 func (w *world) reports(t *testing.T, c *clusterv1alpha1.Cluster, cpus string) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		read(t, w, c)
+	stagetest.ChangeStatus(t, w.hub, c, func() {
 		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourcePods: resource.MustParse("110"),
 		}}
-		return w.hub.Status().Update(t.Context(), c)
-	}, soon, often).Should(Succeed())
+	})
 }
 
 // byRoom returns a binding of a Deployment of two replicas, with one CPU each, that go
@@ -52,23 +51,23 @@ func TestWhatIsReservedOutlivesARestartAndNotItsOwner(t *testing.T) {
 	w.reports(t, c, "3")
 	first, second := w.byRoom("first", "small"), w.byRoom("second", "small")
 	g.Expect(w.hub.Create(t.Context(), first)).To(Succeed())
-	g.Eventually(func() string { return summary(read(t, w, first)) }, soon, often).Should(Equal("small-1 Success"))
+	g.Eventually(func() string { return summary(read(t, w, first)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("small-1 Success"))
 
 	w.stop()
 	w.stop = w.run(t)
 	g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
-	g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("Unschedulable"))
-	g.Eventually(func() []string { return w.told("second") }, soon, often).Should(HaveLen(1), "it is told after it is written")
+	g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("Unschedulable"))
+	g.Eventually(func() []string { return w.told("second") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1), "it is told after it is written")
 
 	// How much is lacking is no news.
 	w.reports(t, c, "3500m")
 	w.reports(t, c, "2500m")
 	w.reports(t, c, "2900m")
-	g.Consistently(func() []string { return w.told("second") }, while, often).Should(HaveLen(1))
+	g.Consistently(func() []string { return w.told("second") }, stagetest.Quiet, stagetest.Poll).Should(HaveLen(1))
 
 	// No pod of the first was ever reported, so no report tells that it is gone.
 	g.Expect(w.hub.Delete(t.Context(), first)).To(Succeed())
-	g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("small-1 Success"))
+	g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("small-1 Success"))
 }
 
 func TestABurstDoesNotOvercommit(t *testing.T) {
@@ -112,12 +111,12 @@ func TestABurstDoesNotOvercommit(t *testing.T) {
 			g.Expect(load["burst-2"]).To(BeNumerically("<=", 4))
 		}
 	}
-	g.Eventually(settled(4, 2, 4), soon, often).Should(Succeed())
-	g.Consistently(settled(4, 2, 4), while, often).Should(Succeed())
+	g.Eventually(settled(4, 2, 4), stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	g.Consistently(settled(4, 2, 4), stagetest.Quiet, stagetest.Poll).Should(Succeed())
 
 	// A node that joins one of them is room for who waits.
 	w.reports(t, one, "8")
-	g.Eventually(settled(6, 0, 8), soon, often).Should(Succeed())
+	g.Eventually(settled(6, 0, 8), stagetest.Timeout, stagetest.Poll).Should(Succeed())
 }
 
 // TestAWishThatCannotBeDoneWasLookedAt asks for a decision from scratch that has no room.
@@ -129,21 +128,21 @@ func TestAWishThatCannotBeDoneWasLookedAt(t *testing.T) {
 	w.reports(t, c, "2")
 	b := w.byRoom("wish", "wish")
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("wish-1 Success"))
+	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("wish-1 Success"))
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Replicas = 3
 		b.Spec.RescheduleTriggeredAt = new(metav1.NewTime(b.Status.LastScheduledTime.Add(time.Second)))
 	})
-	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("wish-1 Unschedulable"))
+	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("wish-1 Unschedulable"))
 	g.Expect(b.Status.LastScheduledTime.Before(b.Spec.RescheduleTriggeredAt)).To(BeFalse(), "it was looked at")
 	looked, version := b.Status.LastScheduledTime.DeepCopy(), b.ResourceVersion
 
 	w.stop()
 	w.stop = w.run(t)
-	g.Consistently(func() string { return read(t, w, b).ResourceVersion }, while, often).Should(Equal(version), "once")
+	g.Consistently(func() string { return read(t, w, b).ResourceVersion }, stagetest.Quiet, stagetest.Poll).Should(Equal(version), "once")
 	g.Expect(b.Status.LastScheduledTime).To(Equal(looked))
 	w.reports(t, c, "9")
-	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("wish-1 Success"))
+	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("wish-1 Success"))
 	g.Expect(b.Spec.Clusters[0].Replicas).To(BeEquivalentTo(3))
 	g.Expect(b.Annotations).NotTo(HaveKey(contract.ReschedulePendingAnnotation))
 }

@@ -29,13 +29,8 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-const (
-	soon  = time.Minute
-	often = 50 * time.Millisecond
-	while = 300 * time.Millisecond
-	// settle is for how long there must have been a better place.
-	settle = 500 * time.Millisecond
-)
+// settle is for how long there must have been a better place.
+const settle = 500 * time.Millisecond
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
@@ -129,11 +124,7 @@ func read[B client.Object](t *testing.T, w *world, b B) B {
 // change changes an object whoever else is writing it.
 func change[B client.Object](t *testing.T, w *world, b B, mutate func(B)) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		read(t, w, b)
-		mutate(b)
-		return w.hub.Update(t.Context(), b)
-	}, soon, often).Should(Succeed())
+	stagetest.Change(t, w.hub, b, func() { mutate(b) })
 }
 
 // summary says in a line what the scheduler made of a binding, and whether what it
@@ -164,29 +155,29 @@ func TestScheduler(t *testing.T) {
 		w.join(t, "ship-1", "ship")
 		b := w.binding("web", "shop")
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
 		g.Expect(b.Spec.Clusters[0].Replicas).To(BeEquivalentTo(2))
 		g.Expect(b.Annotations[contract.AppliedPlacementAnnotation]).To(MatchJSON(`{"clusterAffinity":{"labelSelector":{"matchLabels":{"site":"shop"}}}}`))
 		g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(b.Generation), "of the binding as it is after the decision")
 		g.Expect(b.Status.LastScheduledTime).NotTo(BeNil())
 		g.Expect(b.ManagedFields).To(BeEmpty(), "nobody else writes it")
-		g.Eventually(func() []string { return w.told("web") }, soon, often).Should(ConsistOf("Normal ScheduleBindingSucceed: Binding has been scheduled successfully. Result: {shop-1:2, shop-2:2}"))
+		g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf("Normal ScheduleBindingSucceed: Binding has been scheduled successfully. Result: {shop-1:2, shop-2:2}"))
 
 		before := b.ResourceVersion
 		shop := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "shop-1"}}
 		change(t, w, shop, func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "north" })
-		g.Consistently(func() string { return read(t, w, b).ResourceVersion }, while, often).Should(Equal(before))
+		g.Consistently(func() string { return read(t, w, b).ResourceVersion }, stagetest.Quiet, stagetest.Poll).Should(Equal(before))
 	})
 
 	t.Run("a cluster that joins is added, one that changes is dropped", func(t *testing.T) {
 		g := NewWithT(t)
 		b := w.binding("web", "shop")
 		c := w.join(t, "shop-3", "shop")
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 shop-3 Success"))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 shop-3 Success"))
 		g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(b.Generation))
 		change(t, w, c, func(c *clusterv1alpha1.Cluster) { c.Labels["site"] = "museum" })
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
-		g.Eventually(func() []string { return w.told("web") }, soon, often).Should(HaveLen(3))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(3))
 	})
 
 	t.Run("a custom kind goes where its definition goes, though no cluster serves it yet", func(t *testing.T) {
@@ -204,26 +195,26 @@ func TestScheduler(t *testing.T) {
 		b := w.binding("quota", "shop")
 		b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "policy.karmada.io/v1alpha1", "FederatedResourceQuota"
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 Success"))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 Success"))
 	})
 
 	t.Run("a change of the replicas is followed", func(t *testing.T) {
 		g := NewWithT(t)
 		b := w.binding("web", "shop")
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 5 })
-		g.Eventually(func() int32 { return read(t, w, b).Spec.Clusters[0].Replicas }, soon, often).Should(BeEquivalentTo(5))
+		g.Eventually(func() int32 { return read(t, w, b).Spec.Clusters[0].Replicas }, stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	})
 
 	t.Run("when no cluster fits the targets are cleared, and it is said once", func(t *testing.T) {
 		g := NewWithT(t)
 		b := w.binding("web", "shop")
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = bySite("moon") })
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("NoClusterFit"))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("NoClusterFit"))
 		c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.BindingScheduled)
 		g.Expect(c.Message).To(Equal("0/4 clusters are available: 4 cluster(s) did not match the placement cluster affinity constraint."))
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "77" })
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("NoClusterFit"))
-		g.Eventually(func() []string { return w.told("web") }, soon, often).Should(ContainElement("Warning ScheduleBindingFailed: " + c.Message))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("NoClusterFit"))
+		g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement("Warning ScheduleBindingFailed: " + c.Message))
 		g.Expect(strings.Count(strings.Join(w.told("web"), "\n"), "ScheduleBindingFailed")).To(Equal(1))
 	})
 
@@ -231,14 +222,14 @@ func TestScheduler(t *testing.T) {
 		g := NewWithT(t)
 		b := w.binding("db", "shop")
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByRegion, MinGroups: 2}}
 		})
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Unschedulable"))
-		g.Eventually(func() []string { return w.told("db") }, soon, often).Should(ContainElement(ContainSubstring("region")))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Unschedulable"))
+		g.Eventually(func() []string { return w.told("db") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(ContainSubstring("region")))
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.SpreadConstraints = nil })
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
 	})
 
 	t.Run("who is to be apart waits until the other has left", func(t *testing.T) {
@@ -251,17 +242,17 @@ func TestScheduler(t *testing.T) {
 		}
 		first, second := apart("first"), apart("second")
 		g.Expect(w.hub.Create(t.Context(), first)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, first)) }, soon, often).Should(Equal("island-1 Success"))
+		g.Eventually(func() string { return summary(read(t, w, first)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("island-1 Success"))
 		g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("NoClusterFit"))
+		g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("NoClusterFit"))
 		g.Expect(w.hub.Delete(t.Context(), first)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("island-1 Success"))
+		g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("island-1 Success"))
 
 		third := apart("third")
 		g.Expect(w.hub.Create(t.Context(), third)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, third)) }, soon, often).Should(Equal("NoClusterFit"))
+		g.Eventually(func() string { return summary(read(t, w, third)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("NoClusterFit"))
 		change(t, w, second, func(b *workv1alpha2.ResourceBinding) { b.Spec.WorkloadAffinityGroups = nil })
-		g.Eventually(func() string { return summary(read(t, w, third)) }, soon, often).Should(Equal("island-1 Success"), "the other is of no group any more")
+		g.Eventually(func() string { return summary(read(t, w, third)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("island-1 Success"), "the other is of no group any more")
 	})
 
 	t.Run("others are told whether there is a place elsewhere", func(t *testing.T) {
@@ -274,9 +265,9 @@ func TestScheduler(t *testing.T) {
 		}
 		second.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"reef-2"}}
 		g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("reef-2 Success"))
+		g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("reef-2 Success"))
 		g.Expect(w.hub.Create(t.Context(), both)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, both)) }, soon, often).Should(Equal("reef-1 Success"))
+		g.Eventually(func() string { return summary(read(t, w, both)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("reef-1 Success"))
 
 		g.Expect(w.scheduler.CouldPlaceWithout(t.Context(), both, []string{"reef-1"})).To(BeFalse(), "it is to be apart from what is there")
 		alone := both.DeepCopy()
@@ -299,7 +290,7 @@ func TestScheduler(t *testing.T) {
 			}},
 		}
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-		g.Eventually(func() []workv1alpha2.TargetCluster { return read(t, w, b).Spec.Clusters }, soon, often).Should(
+		g.Eventually(func() []workv1alpha2.TargetCluster { return read(t, w, b).Spec.Clusters }, stagetest.Timeout, stagetest.Poll).Should(
 			Equal([]workv1alpha2.TargetCluster{{Name: "shop-1", Replicas: 3}, {Name: "shop-2", Replicas: 6}}))
 	})
 
@@ -310,14 +301,14 @@ func TestScheduler(t *testing.T) {
 			{AffinityName: "far", ClusterAffinity: *bySite("station")}, {AffinityName: "near", ClusterAffinity: *bySite("ship")},
 		}}
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("ship-1 Success"))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("ship-1 Success"))
 		g.Expect(b.Status.SchedulerObservedAffinityName).To(Equal("near"))
 		w.join(t, "station-1", "station")
-		g.Consistently(func() string { return summary(read(t, w, b)) }, while, often).Should(Equal("ship-1 Success"))
+		g.Consistently(func() string { return summary(read(t, w, b)) }, stagetest.Quiet, stagetest.Poll).Should(Equal("ship-1 Success"))
 		change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.RescheduleTriggeredAt = new(metav1.NewTime(b.Status.LastScheduledTime.Add(time.Second)))
 		})
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("station-1 Success"))
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("station-1 Success"))
 		g.Expect(b.Status.SchedulerObservedAffinityName).To(Equal("far"))
 	})
 
@@ -334,20 +325,20 @@ func TestScheduler(t *testing.T) {
 			return b
 		}
 		first := taking("seats-1", "1500m")
-		g.Eventually(func() string { return summary(read(t, w, first)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() string { return summary(read(t, w, first)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
 		second := taking("seats-2", "1500m")
-		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("QuotaExceeded"))
+		g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("QuotaExceeded"))
 		g.Expect(meta.FindStatusCondition(second.Status.Conditions, workv1alpha2.BindingScheduled).Message).To(Equal(
 			"FederatedResourceQuota(" + w.namespace + "/shop) exceeded for resource example.com/seats: requested sum 12, limit 10."))
-		g.Eventually(func() []string { return w.told("seats-2") }, soon, often).Should(HaveExactElements(HavePrefix("Warning ScheduleBindingFailed: FederatedResourceQuota(")))
+		g.Eventually(func() []string { return w.told("seats-2") }, stagetest.Timeout, stagetest.Poll).Should(HaveExactElements(HavePrefix("Warning ScheduleBindingFailed: FederatedResourceQuota(")))
 		change(t, w, frq, func(q *policyv1alpha1.FederatedResourceQuota) {
 			q.Spec.Overall["example.com/seats"] = resource.MustParse("12")
 		})
-		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
 		change(t, w, second, func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 3 })
-		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("shop-1 shop-2 QuotaExceeded"), "what runs stays")
+		g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 QuotaExceeded"), "what runs stays")
 		g.Expect(w.hub.Delete(t.Context(), frq)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, second)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
 	})
 
 	t.Run("bindings of others are left alone", func(t *testing.T) {
@@ -363,7 +354,7 @@ func TestScheduler(t *testing.T) {
 			for _, b := range []*workv1alpha2.ResourceBinding{foreign, suspended, follower} {
 				g.Expect(summary(read(t, w, b))).To(Equal("untouched"))
 			}
-		}, while, often).Should(Succeed())
+		}, stagetest.Quiet, stagetest.Poll).Should(Succeed())
 		change(t, w, suspended, func(b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = nil })
 		change(t, w, follower, func(b *workv1alpha2.ResourceBinding) {
 			b.Labels = map[string]string{contract.ClusterPropagationPolicyPermanentIDLabel: "id"}
@@ -371,7 +362,7 @@ func TestScheduler(t *testing.T) {
 		g.Eventually(func(g Gomega) {
 			g.Expect(summary(read(t, w, suspended))).To(Equal("shop-1 shop-2 Success"))
 			g.Expect(summary(read(t, w, follower))).To(Equal("shop-1 shop-2 Success"))
-		}, soon, often).Should(Succeed())
+		}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	})
 
 	t.Run("cluster-scoped templates are placed in the same way", func(t *testing.T) {
@@ -384,8 +375,8 @@ func TestScheduler(t *testing.T) {
 			},
 		}
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-		g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("shop-1 shop-2 Success"))
-		g.Eventually(func() []string { return w.told("reader") }, soon, often).Should(
+		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 shop-2 Success"))
+		g.Eventually(func() []string { return w.told("reader") }, stagetest.Timeout, stagetest.Poll).Should(
 			ConsistOf("Normal ScheduleBindingSucceed: Binding has been scheduled successfully. Result {shop-1:0, shop-2:0}"))
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/test/stagetest"
 )
 
 // deferring starts a scheduler that leaves the status of routine to others for a while.
@@ -29,7 +30,7 @@ func TestARoutineStatusGoesWithThatOfTheClusters(t *testing.T) {
 	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
 	b := w.binding("web", "defer")
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("defer-1 untouched"))
+	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("defer-1 untouched"))
 
 	// As the status stage does it.
 	take := func(g Gomega) {
@@ -38,7 +39,7 @@ func TestARoutineStatusGoesWithThatOfTheClusters(t *testing.T) {
 		w.deferred.Include(b)
 		g.Expect(w.hub.Status().Update(t.Context(), b)).To(Succeed())
 	}
-	g.Eventually(take, soon, often).Should(Succeed())
+	g.Eventually(take, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	g.Expect(summary(read(t, w, b))).To(Equal("defer-1 Success"))
 	g.Expect(b.Status.LastScheduledTime).NotTo(BeNil())
 
@@ -47,24 +48,24 @@ func TestARoutineStatusGoesWithThatOfTheClusters(t *testing.T) {
 	g.Eventually(func() bool {
 		_, waits := w.deferred.Since(read(t, w, b))
 		return waits
-	}, soon, often).Should(BeTrue())
+	}, stagetest.Timeout, stagetest.Poll).Should(BeTrue())
 	g.Expect(summary(read(t, w, b))).To(Equal("defer-1 Success outdated"))
-	g.Eventually(take, soon, often).Should(Succeed())
+	g.Eventually(take, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	g.Expect(summary(read(t, w, b))).To(Equal("defer-1 Success"))
 
 	// What people wait for is written at once.
 	none := w.binding("none", "nowhere")
 	g.Expect(w.hub.Create(t.Context(), none)).To(Succeed())
-	g.Eventually(func() string { return summary(read(t, w, none)) }, soon, often).Should(Equal("NoClusterFit"))
+	g.Eventually(func() string { return summary(read(t, w, none)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("NoClusterFit"))
 }
 
 func TestARoutineStatusThatNobodyTakesIsWrittenByTheScheduler(t *testing.T) {
-	g, w := NewWithT(t), deferring(t, while)
+	g, w := NewWithT(t), deferring(t, stagetest.Quiet)
 	c := w.join(t, "alone-1", "alone")
 	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
 	b := w.binding("web", "alone")
 	g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
-	g.Eventually(func() string { return summary(read(t, w, b)) }, soon, often).Should(Equal("alone-1 Success"))
+	g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("alone-1 Success"))
 	g.Expect(b.Status.SchedulerObservedGeneration).To(Equal(b.Generation))
 	_, waits := w.deferred.Since(b)
 	g.Expect(waits).To(BeFalse())

@@ -13,20 +13,19 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/test/stagetest"
 )
 
 // roomFor has a cluster report so many pods that fit, of which some run.
 func (w *world) roomFor(t *testing.T, name string, pods, run int64) {
 	t.Helper()
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	NewWithT(t).Eventually(func() error {
-		read(t, w, c)
+	stagetest.ChangeStatus(t, w.hub, c, func() {
 		of := func(n int64) corev1.ResourceList {
 			return corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
 		}
 		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: of(pods), Allocated: of(run)}
-		return w.hub.Status().Update(t.Context(), c)
-	}, soon, often).Should(Succeed())
+	})
 }
 
 func TestWhatOverflowedComesBackGracefully(t *testing.T) {
@@ -57,15 +56,15 @@ func TestWhatOverflowedComesBackGracefully(t *testing.T) {
 		return out
 	}
 	shared := map[string]int32{"home-1": 4, "away-1": 2}
-	g.Eventually(where, soon, often).Should(Equal(shared))
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(shared))
 	w.roomFor(t, "away-1", 9, 2)
 	w.roomFor(t, "home-1", 4, 4)
 
 	w.roomFor(t, "home-1", 9, 4)
-	g.Consistently(where, 2*settle, often).Should(Equal(shared), "the policy says that it stays")
+	g.Consistently(where, 2*settle, stagetest.Poll).Should(Equal(shared), "the policy says that it stays")
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { delete(b.Annotations, contract.ReturnToPreferredAnnotation) })
-	g.Consistently(where, settle/2, often).Should(Equal(shared), "the room may be gone again in a moment")
-	g.Eventually(where, soon, often).Should(Equal(map[string]int32{"home-1": 6}))
+	g.Consistently(where, settle/2, stagetest.Poll).Should(Equal(shared), "the room may be gone again in a moment")
+	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]int32{"home-1": 6}))
 	g.Expect(b.Spec.GracefulEvictionTasks).To(HaveLen(1), "in the same write")
 	task := b.Spec.GracefulEvictionTasks[0]
 	g.Expect(task.FromCluster).To(Equal("away-1"))
@@ -74,6 +73,6 @@ func TestWhatOverflowedComesBackGracefully(t *testing.T) {
 	g.Expect(task.Producer).To(Equal(workv1alpha2.ProducerScheduler))
 	g.Expect(task.CreationTimestamp).NotTo(BeNil())
 	g.Expect(workv1alpha2.EvictionsOf(b)).To(HaveLen(1))
-	g.Eventually(func() []string { return w.told("web") }, soon, often).Should(ContainElement(
+	g.Eventually(func() []string { return w.told("web") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(
 		"Normal EvictWorkloadFromCluster: Leaving cluster away-1. Preferred clusters have room for what overflowed."))
 }

@@ -12,18 +12,17 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/test/stagetest"
 )
 
 // leaves has a cluster report how many pods the quotas of this test's namespace leave room for.
 func (w *world) leaves(t *testing.T, c *clusterv1alpha1.Cluster, pods int64) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error {
-		read(t, w, c)
+	stagetest.ChangeStatus(t, w.hub, c, func() {
 		c.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{
 			Namespace: w.namespace, Free: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)},
 		}}
-		return w.hub.Status().Update(t.Context(), c)
-	}, soon, often).Should(Succeed())
+	})
 }
 
 // TestAQuotaInAMemberIsNotExceededByABurst has 3 applications of 2 replicas each for 4 pods that
@@ -47,9 +46,9 @@ func TestAQuotaInAMemberIsNotExceededByABurst(t *testing.T) {
 		}
 		return out
 	}
-	g.Eventually(verdicts, soon, often).Should(ConsistOf("tight-1 Success", "tight-1 Success", "Unschedulable"))
-	g.Consistently(verdicts, while, often).Should(ContainElement("Unschedulable"))
+	g.Eventually(verdicts, stagetest.Timeout, stagetest.Poll).Should(ConsistOf("tight-1 Success", "tight-1 Success", "Unschedulable"))
+	g.Consistently(verdicts, stagetest.Quiet, stagetest.Poll).Should(ContainElement("Unschedulable"))
 
 	w.leaves(t, c, 6) // somebody raised it
-	g.Eventually(verdicts, soon, often).Should(HaveEach("tight-1 Success"))
+	g.Eventually(verdicts, stagetest.Timeout, stagetest.Poll).Should(HaveEach("tight-1 Success"))
 }

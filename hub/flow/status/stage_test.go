@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -75,20 +74,16 @@ func (r *recorder) count(suffix string) int {
 	return n
 }
 
-type transport struct {
-	next http.RoundTripper
-	to   *recorder
-}
-
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.to.mu.Lock()
+// note notes a request.
+func (r *recorder) note(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if req.Method == http.MethodGet {
-		t.to.reads = append(t.to.reads, req.URL.Path)
+		r.reads = append(r.reads, req.URL.Path)
 	} else {
-		t.to.writes = append(t.to.writes, req.Method+" "+req.URL.Path)
+		r.writes = append(r.writes, req.Method+" "+req.URL.Path)
 	}
-	t.to.mu.Unlock()
-	return t.next.RoundTrip(req)
+	return nil, nil
 }
 
 // start runs the stage until the end of the test. Its execution namespaces have a
@@ -115,9 +110,7 @@ func (s *stage) open(t *testing.T, clusters ...string) {
 func (s *stage) run(t *testing.T, to *rest.Config, program string) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
-	cfg := kube.BoundDepth(to)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, to: s.seen} })
-	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
+	mgr := stagetest.Manager(t, stagetest.Intercept(kube.BoundDepth(to), s.seen.note), func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(Register(mgr, Deps{
 		ExecutionNamespacePrefix: s.prefix,
@@ -427,14 +420,10 @@ func TestWhatASilentClusterSaidIsShownAsStale(t *testing.T) {
 	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
 	since := metav1.NewTime(time.Now().Truncate(time.Second))
 	ready := func(status metav1.ConditionStatus, reason string) {
-		g.Eventually(func() error {
-			c := &clusterv1alpha1.Cluster{}
-			if err := s.client.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, c); err != nil {
-				return err
-			}
+		c := builder.MakeCluster("edge-1").Obj()
+		stagetest.ChangeStatus(t, s.client, c, func() {
 			c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status, Reason: reason, LastTransitionTime: since}}
-			return s.client.Status().Update(t.Context(), c)
-		}).WithTimeout(time.Minute).Should(Succeed())
+		})
 	}
 	current := func(want string) {
 		g.Eventually(func(g Gomega) {

@@ -2,7 +2,6 @@ package customizations_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -19,8 +18,6 @@ import (
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/stagetest"
 )
-
-const soon = time.Minute
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
@@ -71,7 +68,7 @@ func (w *world) becomes(t *testing.T, obj *configv1alpha1.ResourceInterpreterCus
 		g.Expect(c.Status).To(Equal(status), c.Message)
 		g.Expect(c.Reason).To(Equal(reason))
 		g.Expect(c.Message).To(ContainSubstring(message))
-	}).WithTimeout(soon).Should(Succeed())
+	}).WithTimeout(stagetest.Timeout).Should(Succeed())
 }
 
 func TestAScriptThatDoesNotCompileSaysWhereAndIsMended(t *testing.T) {
@@ -83,7 +80,7 @@ func TestAScriptThatDoesNotCompileSaysWhereAndIsMended(t *testing.T) {
 	w.becomes(t, obj, configv1alpha1.CustomizationCompiled, metav1.ConditionFalse, configv1alpha1.CompiledFailed,
 		"healthInterpretation (function InterpretHealth), line 3: parse error")
 	var e kube.Event
-	g.Eventually(w.events).WithTimeout(soon).Should(Receive(&e))
+	g.Eventually(w.events).WithTimeout(stagetest.Timeout).Should(Receive(&e))
 	g.Expect(e.Reason).To(Equal(configv1alpha1.CompiledFailed))
 	g.Expect(e.Note).To(ContainSubstring("line 3"))
 
@@ -123,7 +120,7 @@ func TestAScriptThatFailsIsToldUntilItChanges(t *testing.T) {
 		g.Expect(err).To(HaveOccurred())
 	}
 	w.becomes(t, obj, configv1alpha1.CustomizationFailing, metav1.ConditionTrue, configv1alpha1.FailingScript, `Silo "farm/north": line 1: attempt to index`)
-	g.Eventually(w.events).WithTimeout(soon).Should(Receive(HaveField("Reason", configv1alpha1.FailingScript)))
+	g.Eventually(w.events).WithTimeout(stagetest.Timeout).Should(Receive(HaveField("Reason", configv1alpha1.FailingScript)))
 	g.Expect(w.events).NotTo(Receive())
 
 	obj.Spec.Customizations.HealthInterpretation.LuaScript = "function InterpretHealth(o) return o.status ~= nil end"
@@ -131,5 +128,5 @@ func TestAScriptThatFailsIsToldUntilItChanges(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(obj.Status.Conditions, configv1alpha1.CustomizationFailing)).To(BeNil())
-	}).WithTimeout(soon).Should(Succeed())
+	}).WithTimeout(stagetest.Timeout).Should(Succeed())
 }
