@@ -9,16 +9,8 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"fairlead.dev/agent/clusterstatus"
-	"fairlead.dev/agent/clusterstatus/pods"
-	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/presence"
-	"fairlead.dev/agent/status"
-	"fairlead.dev/agent/upgrade"
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
-	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
 
@@ -101,100 +93,11 @@ func serve(ctx context.Context, o Options) error {
 	if err := known.addTo(mgr); err != nil {
 		return err
 	}
-	reading, done := ctx, func() {}
-	if known.namespace != "" { // then the hub may be away, and there is something to do without
-		reading, done = context.WithTimeout(ctx, interpretersPatience)
-	}
-	kinds, err := interpreters(reading, mgr, hub, m, o)
-	done()
+	st, err := newStages(ctx, mgr, hub, m, known, namespace, o)
 	if err != nil {
 		return err
 	}
-	recorders, err := kube.NewEventRecorders(mgr, newNumbered)
-	if err != nil {
-		return err
-	}
-	events := eventSink(recorders(contract.FieldManagerAgent), o.AllEvents, o.Clock)
-	unready := pods.New(o.Clock)
-	// In the order of the flow, from the end: each stage is handed what it tells.
-	reporter, err := status.Register(mgr, status.Deps{
-		Namespace:   namespace,
-		Cluster:     o.Cluster,
-		IsSlow:      times.isSlow,
-		Interpreter: kinds,
-		PodReasons:  unready.Of,
-		Events:      events,
-		Clock:       o.Clock,
-	})
-	if err != nil {
-		return err
-	}
-	kinds.Subscribe(reporter.Reinterpret)
-	executor, err := execution.Register(mgr, known.deps(execution.Deps{
-		Namespace:       namespace,
-		Cluster:         o.Cluster,
-		MemberClient:    m.applying,
-		Account:         o.Account,
-		MemberReader:    m.client,
-		MemberCache:     m.managed,
-		Confined:        m.confined,
-		NamespacedKinds: m.namespacedKinds,
-		Interpreter:     kinds,
-		Reporter:        reporter,
-		Events:          events,
-		Confirm:         confirmation(hub, o.Cluster),
-		Clock:           o.Clock,
-		Registry:        ctrlmetrics.Registry,
-	}))
-	if err != nil {
-		return err
-	}
-	me := newHubContact(o)
-	me.reporter, me.executor = reporter, executor
-	if err := me.addTo(mgr); err != nil {
-		return err
-	}
-	if me.line, err = addLine(ctx, mgr, o, me); err != nil {
-		return err
-	}
-	requester, err := upgrade.NewRequester(o.Member, o.Self, me.isHeard, o.Clock)
-	if err != nil {
-		return err
-	}
-	if err := clusterstatus.Register(mgr, clusterstatus.Deps{
-		Cluster:      o.Cluster,
-		Namespace:    namespace,
-		MemberConfig: m.config,
-		MemberHTTP:   m.http,
-		Workload:     m.workload,
-		Pods:         unready,
-		Unclaimed:    executor.Unclaimed,
-		Held:         executor.Held,
-		Agent:        func() clusterv1alpha1.AgentReport { return me.counted(known.journal) },
-		Upgrade:      requester.Upgrade,
-		Probed:       me.Probed,
-		Clock:        o.Clock,
-		Frequency:    o.StatusFrequency,
-	}); err != nil {
-		return err
-	}
-	if err := presence.Register(mgr, presence.Deps{
-		Cluster: o.Cluster,
-		Version: o.Version,
-		Trust:   o.trust(),
-		Member:  m.client,
-		Newest: func() (presence.Seen, bool) {
-			object, resourceVersion := executor.Newest()
-			return presence.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
-		},
-		Line:               LineOf(me.line),
-		Renewed:            me.Renewed,
-		Heard:              me.Heard,
-		Clock:              o.Clock,
-		Frequency:          o.StatusFrequency,
-		LeaseDuration:      o.LeaseDuration,
-		LeaseRenewFraction: o.LeaseRenewFraction,
-	}); err != nil {
+	if err := st.register(ctx); err != nil {
 		return err
 	}
 	err = mgr.Start(ctx)

@@ -1,0 +1,147 @@
+package setup
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"fairlead.dev/agent/clusterstatus"
+	"fairlead.dev/agent/clusterstatus/pods"
+	"fairlead.dev/agent/execution"
+	"fairlead.dev/agent/presence"
+	"fairlead.dev/agent/status"
+	"fairlead.dev/agent/upgrade"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/store"
+	"fairlead.dev/common/kube"
+)
+
+// stages is what the stages of the agent are handed.
+type stages struct {
+	Options
+
+	mgr       manager.Manager
+	hub       client.Client
+	member    *member
+	known     remembered
+	namespace string
+	kinds     *store.Store
+	events    kube.EventSink
+	pods      *pods.Store
+}
+
+func newStages(ctx context.Context, mgr manager.Manager, hub client.Client, m *member, known remembered, namespace string, o Options) (*stages, error) {
+	reading, done := ctx, func() {}
+	if known.namespace != "" { // then the hub may be away, and there is something to do without
+		reading, done = context.WithTimeout(ctx, interpretersPatience)
+	}
+	kinds, err := interpreters(reading, mgr, hub, m, o)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	recorders, err := kube.NewEventRecorders(mgr, newNumbered)
+	if err != nil {
+		return nil, err
+	}
+	return &stages{
+		Options: o, mgr: mgr, hub: hub, member: m, known: known, namespace: namespace, kinds: kinds,
+		events: eventSink(recorders(contract.FieldManagerAgent), o.AllEvents, o.Clock),
+		pods:   pods.New(o.Clock),
+	}, nil
+}
+
+// register registers the stages with the manager, in the order of the flow, from the end: each is handed what it tells.
+func (s *stages) register(ctx context.Context) error {
+	reporter, err := status.Register(s.mgr, status.Deps{
+		Namespace:   s.namespace,
+		Cluster:     s.Cluster,
+		IsSlow:      s.Line.isSlow,
+		Interpreter: s.kinds,
+		PodReasons:  s.pods.Of,
+		Events:      s.events,
+		Clock:       s.Clock,
+	})
+	if err != nil {
+		return err
+	}
+	s.kinds.Subscribe(reporter.Reinterpret)
+	executor, err := execution.Register(s.mgr, s.known.deps(execution.Deps{
+		Namespace:       s.namespace,
+		Cluster:         s.Cluster,
+		MemberClient:    s.member.applying,
+		Account:         s.Account,
+		MemberReader:    s.member.client,
+		MemberCache:     s.member.managed,
+		Confined:        s.member.confined,
+		NamespacedKinds: s.member.namespacedKinds,
+		Interpreter:     s.kinds,
+		Reporter:        reporter,
+		Events:          s.events,
+		Confirm:         confirmation(s.hub, s.Cluster),
+		Clock:           s.Clock,
+		Registry:        ctrlmetrics.Registry,
+	}))
+	if err != nil {
+		return err
+	}
+	me := newHubContact(s.Options)
+	me.reporter, me.executor = reporter, executor
+	if err := me.addTo(s.mgr); err != nil {
+		return err
+	}
+	if me.line, err = addLine(ctx, s.mgr, s.Options, me); err != nil {
+		return err
+	}
+	if err := s.registerClusterStatus(me, executor); err != nil {
+		return err
+	}
+	return s.registerPresence(me, executor)
+}
+
+// registerClusterStatus registers what reports the member's facts on its Cluster.
+func (s *stages) registerClusterStatus(me *hubContact, executor *execution.Reconciler) error {
+	requester, err := upgrade.NewRequester(s.Member, s.Self, me.isHeard, s.Clock)
+	if err != nil {
+		return err
+	}
+	return clusterstatus.Register(s.mgr, clusterstatus.Deps{
+		Cluster:      s.Cluster,
+		Namespace:    s.namespace,
+		MemberConfig: s.member.config,
+		MemberHTTP:   s.member.http,
+		Workload:     s.member.workload,
+		Pods:         s.pods,
+		Unclaimed:    executor.Unclaimed,
+		Held:         executor.Held,
+		Agent:        func() clusterv1alpha1.AgentReport { return me.counted(s.known.journal) },
+		Upgrade:      requester.Upgrade,
+		Probed:       me.Probed,
+		Clock:        s.Clock,
+		Frequency:    s.StatusFrequency,
+	})
+}
+
+// registerPresence registers what says that the member is there.
+func (s *stages) registerPresence(me *hubContact, executor *execution.Reconciler) error {
+	return presence.Register(s.mgr, presence.Deps{
+		Cluster: s.Cluster,
+		Version: s.Version,
+		Trust:   s.trust(),
+		Member:  s.member.client,
+		Newest: func() (presence.Seen, bool) {
+			object, resourceVersion := executor.Newest()
+			return presence.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
+		},
+		Line:               LineOf(me.line),
+		Renewed:            me.Renewed,
+		Heard:              me.Heard,
+		Clock:              s.Clock,
+		Frequency:          s.StatusFrequency,
+		LeaseDuration:      s.LeaseDuration,
+		LeaseRenewFraction: s.LeaseRenewFraction,
+	})
+}
