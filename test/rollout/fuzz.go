@@ -12,109 +12,145 @@ import (
 // invent makes a story up: clusters, one or two strategies, one or two applications, and then some
 // hours in which anything may happen.
 func invent(seed uint64) *story.Story {
-	r := rand.New(rand.NewPCG(seed, 18))
-	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	s := &story.Story{About: fmt.Sprintf("seed %d", seed)}
-	setUp := func(format string, args ...any) {
-		s.Setup = append(s.Setup, strings.Fields(fmt.Sprintf(format, args...)))
+	i := &inventor{Rand: rand.New(rand.NewPCG(seed, 18)), story: &story.Story{About: fmt.Sprintf("seed %d", seed)}, adopted: map[string]bool{}, version: 1}
+	i.inventClusters()
+	i.inventStrategy()
+	i.inventApps()
+	for range 10 + i.IntN(40) {
+		i.at += []time.Duration{0, time.Second, 7 * time.Second, 40 * time.Second, 2 * time.Minute, 11 * time.Minute, 45 * time.Minute}[i.IntN(7)]
+		a, c := i.apps[i.IntN(len(i.apps))], i.clusters[i.IntN(len(i.clusters))]
+		if i.adopted[a] {
+			i.adopt(a, c)
+		} else {
+			i.happen(a, c)
+		}
 	}
-	n := 2 + r.IntN(10)
-	clusters := make([]string, n)
-	for i := range clusters {
-		clusters[i] = fmt.Sprintf("c%02d", i)
-		setUp("cluster %s ring=%d site=%s", clusters[i], r.IntN(3), pick("shop", "ship"))
+	return i.story
+}
+
+// inventor is a story that is being made up.
+type inventor struct {
+	*rand.Rand
+
+	story    *story.Story
+	clusters []string
+	apps     []string
+	// adopted are the applications that have no strategy yet.
+	adopted map[string]bool
+	// at is the time in the story, version the newest version of a template, and suspect whether the hub suspects itself.
+	at      time.Duration
+	version int
+	suspect bool
+}
+
+func (i *inventor) pick(of ...string) string { return of[i.IntN(len(of))] }
+
+// setUp adds a line to what is there at the beginning.
+func (i *inventor) setUp(format string, args ...any) {
+	i.story.Setup = append(i.story.Setup, strings.Fields(fmt.Sprintf(format, args...)))
+}
+
+// do adds what happens now.
+func (i *inventor) do(format string, args ...any) {
+	i.story.Lines = append(i.story.Lines, story.Line{Number: len(i.story.Lines) + 1, At: i.at, Words: strings.Fields(fmt.Sprintf(format, args...))})
+}
+
+func (i *inventor) inventClusters() {
+	i.clusters = make([]string, 2+i.IntN(10))
+	for n := range i.clusters {
+		i.clusters[n] = fmt.Sprintf("c%02d", n)
+		i.setUp("cluster %s ring=%d site=%s", i.clusters[n], i.IntN(3), i.pick("shop", "ship"))
 	}
-	setUp("strategy s settle=%s deadline=%s fail=%s first=%s max=%d to=%s warn=%s history=%d", pick("0s", "2s", "30s"), pick("2m", "10m"), pick("Halt", "Halt", "RollBack"),
-		pick("AllAtOnce", "AllAtOnce", "Staged"), 1+r.IntN(3), pick("Stable", "Stable", "Newest"), pick("1h", "168h"), r.IntN(3))
-	for i := range r.IntN(4) {
-		line := fmt.Sprintf("wave s w%d order=%s soak=%s approval=%s failures=%s min=%d concurrent=%s", i, pick("", "ring", "site"), pick("0s", "1m", "5m"),
-			pick("", "", "", "Before", "After"), pick("0", "0", "1", "30%"), r.IntN(3), pick("100%", "1", "50%"))
-		line += pick("", " size=1", " size=30%", " label=site:ship", " label=site:shop size=2", " label=ring:0 size=2")
-		setUp("%s", line)
+}
+
+func (i *inventor) inventStrategy() {
+	i.setUp("strategy s settle=%s deadline=%s fail=%s first=%s max=%d to=%s warn=%s history=%d", i.pick("0s", "2s", "30s"), i.pick("2m", "10m"), i.pick("Halt", "Halt", "RollBack"),
+		i.pick("AllAtOnce", "AllAtOnce", "Staged"), 1+i.IntN(3), i.pick("Stable", "Stable", "Newest"), i.pick("1h", "168h"), i.IntN(3))
+	for n := range i.IntN(4) {
+		line := fmt.Sprintf("wave s w%d order=%s soak=%s approval=%s failures=%s min=%d concurrent=%s", n, i.pick("", "ring", "site"), i.pick("0s", "1m", "5m"),
+			i.pick("", "", "", "Before", "After"), i.pick("0", "0", "1", "30%"), i.IntN(3), i.pick("100%", "1", "50%"))
+		line += i.pick("", " size=1", " size=30%", " label=site:ship", " label=site:shop size=2", " label=ring:0 size=2")
+		i.setUp("%s", line)
 	}
-	apps := []string{"web", "shop"}[:1+r.IntN(2)]
-	adopted := map[string]bool{}
-	for _, a := range apps {
+}
+
+func (i *inventor) inventApps() {
+	i.apps = []string{"web", "shop"}[:1+i.IntN(2)]
+	for _, a := range i.apps {
 		on := []string{}
-		for _, c := range clusters {
-			if r.IntN(5) > 0 {
+		for _, c := range i.clusters {
+			if i.IntN(5) > 0 {
 				on = append(on, c)
 			}
 		}
 		if len(on) == 0 {
-			on = clusters
+			on = i.clusters
 		}
-		adopted[a] = r.IntN(5) == 0
-		if adopted[a] {
-			setUp("app %s on=%s", a, strings.Join(on, ","))
+		i.adopted[a] = i.IntN(5) == 0
+		if i.adopted[a] {
+			i.setUp("app %s on=%s", a, strings.Join(on, ","))
 		} else {
-			setUp("app %s strategy=s on=%s", a, strings.Join(on, ","))
+			i.setUp("app %s strategy=s on=%s", a, strings.Join(on, ","))
 		}
 	}
-	at := time.Duration(0)
-	do := func(format string, args ...any) {
-		s.Lines = append(s.Lines, story.Line{Number: len(s.Lines) + 1, At: at, Words: strings.Fields(fmt.Sprintf(format, args...))})
+}
+
+// adopt has something happen to an application without a strategy: it may get one.
+func (i *inventor) adopt(a, c string) {
+	if i.IntN(3) == 0 {
+		i.do("adopt %s s", a)
+		i.adopted[a] = false
+		return
 	}
-	suspect := false
-	version := 1
-	for range 10 + r.IntN(40) {
-		at += []time.Duration{0, time.Second, 7 * time.Second, 40 * time.Second, 2 * time.Minute, 11 * time.Minute, 45 * time.Minute}[r.IntN(7)]
-		a, c := apps[r.IntN(len(apps))], clusters[r.IntN(n)]
-		if adopted[a] {
-			if r.IntN(3) == 0 {
-				do("adopt %s s", a)
-				adopted[a] = false
-			} else {
-				do("%s", pick("pin "+a+" "+c, fmt.Sprintf("edit %s v%d", a, 1+r.IntN(2))))
-			}
-			continue
+	i.do("%s", i.pick("pin "+a+" "+c, fmt.Sprintf("edit %s v%d", a, 1+i.IntN(2))))
+}
+
+// happen has something happen, to an application that follows the strategy or to a cluster.
+func (i *inventor) happen(a, c string) {
+	switch i.IntN(28) {
+	case 0, 1, 2, 3:
+		i.version++
+		if fault := i.pick("", "", "refuses", "sick", "cuts"); fault != "" {
+			i.do("%s %s v%d %s", fault, a, i.version, i.pick("", c))
 		}
-		switch r.IntN(28) {
-		case 0, 1, 2, 3:
-			version++
-			if trouble := pick("", "", "refuses", "sick", "cuts"); trouble != "" {
-				do("%s %s v%d %s", trouble, a, version, pick("", c))
-			}
-			do("edit %s v%d", a, version)
-		case 4:
-			do("edit %s v%d", a, 1+r.IntN(version))
-		case 5, 6, 7, 8:
-			do("lose %s", c)
-		case 9, 10, 11, 12, 13:
-			do("back %s", c)
-		case 14:
-			do("restart")
-		case 15:
-			if suspect = !suspect; suspect {
-				do("suspect")
-			} else {
-				do("trust")
-			}
-		case 16:
-			do("%s %s", pick("pause", "resume", "resume"), a)
-		case 17:
-			do("%s %s %s", pick("add", "remove"), a, c)
-		case 18:
-			do("%s %s %s", pick("suspend", "unsuspend", "unsuspend"), a, c)
-		case 19, 20:
-			do("approve %s %s", a, pick("w0", "w1", "w2", "rest"))
-		case 21:
-			do("undo %s %d %s", a, 1+r.IntN(version), pick("", "now"))
-		case 22:
-			do("abort %s", a)
-		case 23:
-			do("retry %s %s", a, c)
-		case 24:
-			do("skip %s %s", a, c)
-		case 25:
-			do("scale %s %d", a, 1+r.IntN(9))
-		case 26:
-			do("override %s %s=x%d", a, c, r.IntN(2))
-		case 27:
-			do("%s", pick("save "+a, "restore "+a, "good "+a+fmt.Sprintf(" v%d", 1+r.IntN(version)), "config "+a+" c2", "suspect", "trust"))
+		i.do("edit %s v%d", a, i.version)
+	case 4:
+		i.do("edit %s v%d", a, 1+i.IntN(i.version))
+	case 5, 6, 7, 8:
+		i.do("lose %s", c)
+	case 9, 10, 11, 12, 13:
+		i.do("back %s", c)
+	case 14:
+		i.do("restart")
+	case 15:
+		if i.suspect = !i.suspect; i.suspect {
+			i.do("suspect")
+		} else {
+			i.do("trust")
 		}
+	case 16:
+		i.do("%s %s", i.pick("pause", "resume", "resume"), a)
+	case 17:
+		i.do("%s %s %s", i.pick("add", "remove"), a, c)
+	case 18:
+		i.do("%s %s %s", i.pick("suspend", "unsuspend", "unsuspend"), a, c)
+	case 19, 20:
+		i.do("approve %s %s", a, i.pick("w0", "w1", "w2", "rest"))
+	case 21:
+		i.do("undo %s %d %s", a, 1+i.IntN(i.version), i.pick("", "now"))
+	case 22:
+		i.do("abort %s", a)
+	case 23:
+		i.do("retry %s %s", a, c)
+	case 24:
+		i.do("skip %s %s", a, c)
+	case 25:
+		i.do("scale %s %d", a, 1+i.IntN(9))
+	case 26:
+		i.do("override %s %s=x%d", a, c, i.IntN(2))
+	case 27:
+		i.do("%s", i.pick("save "+a, "restore "+a, "good "+a+fmt.Sprintf(" v%d", 1+i.IntN(i.version)), "config "+a+" c2", "suspect", "trust"))
 	}
-	return s
 }
 
 // mend undoes all that hinders: everybody is back, nobody waits for a person, every template is
