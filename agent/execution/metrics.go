@@ -1,9 +1,9 @@
 package execution
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"fairlead.dev/common/telemetry"
 )
 
 // metrics of the stage.
@@ -30,32 +30,32 @@ const (
 
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
-		applies: register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		applies: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "fairlead_agent_execution_applies_total",
 			Help: "Objects sent to the member, by what came of it.",
 		}, []string{"result"})),
-		drift: register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+		drift: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fairlead_agent_execution_drift_total",
 			Help: "Changes made in the member to objects of Works, which were put back.",
 		})),
 	}
-	m.stuck = register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+	m.stuck = telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "fairlead_agent_execution_stuck_objects",
 		Help: "Objects that were deleted from the member and are held there by finalizers.",
 	}))
-	m.held = register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+	m.held = telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "fairlead_agent_execution_held_deletions",
 		Help: "Works whose deletion is held by the deletion brake of the cluster, until an operator approves.",
 	}))
-	m.replaced = register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+	m.replaced = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "fairlead_agent_execution_replaced_total",
 		Help: "Objects deleted from the member to be made anew, because a field that cannot change was changed.",
 	}))
-	m.unintended = register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+	m.unintended = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "fairlead_agent_execution_unintended_deletions_total",
 		Help: "Works that somebody other than the hub deleted, or that went with their namespace; their objects were kept.",
 	}))
-	m.unclaimed = register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+	m.unclaimed = telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "fairlead_agent_execution_unclaimed_objects",
 		Help: "Objects in the member that name a Work which the hub does not have, or which no longer has them.",
 	}))
@@ -63,16 +63,4 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		m.applies.WithLabelValues(result)
 	}
 	return m
-}
-
-// register returns the collector, or the one that another agent in this process has
-// registered under its name.
-func register[C prometheus.Collector](registry prometheus.Registerer, collector C) C {
-	err := registry.Register(collector)
-	if twice, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := twice.ExistingCollector.(C); ok {
-			return existing
-		}
-	}
-	return collector
 }

@@ -1,11 +1,11 @@
 package status
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"fairlead.dev/common/telemetry"
 )
 
 // newReportTime is how long changes in the member take to the hub. The histogram is the one
@@ -14,17 +14,10 @@ func newReportTime(registry prometheus.Registerer) prometheus.Histogram {
 	if registry == nil {
 		registry = metrics.Registry
 	}
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{
+	return telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "fairlead_agent_status_report_seconds",
 		Help: "From a change of an object in the member being seen until the hub has it in the status of its Work.",
 		// 5 ms to 80 s.
 		Buckets: prometheus.ExponentialBuckets(0.005, 2.4, 12),
-	})
-	err := registry.Register(h)
-	if twice, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := twice.ExistingCollector.(prometheus.Histogram); ok {
-			return existing
-		}
-	}
-	return h
+	}))
 }

@@ -1,31 +1,25 @@
 package status
 
 import (
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"fairlead.dev/common/telemetry"
 )
 
 // newAggregation is how long reports take until people see them. The histogram is the one
 // that another hub of this process has registered, if there is one.
 func newAggregation(registry prometheus.Registerer) prometheus.Histogram {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{
+	return telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "fairlead_hub_status_aggregation_seconds",
 		Help: "From a cluster's report on a Work arriving at the hub until the status of binding and template say it. With fairlead_agent_status_report_seconds it makes up the time from a change in a member to the template's status.",
 		// 10 ms to 60 s.
 		Buckets: prometheus.ExponentialBuckets(0.01, 2.2, 12),
-	})
-	err := registry.Register(h)
-	if twice, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if existing, ok := twice.ExistingCollector.(prometheus.Histogram); ok {
-			return existing
-		}
-	}
-	return h
+	}))
 }
 
 // awaited is since when reports wait to be seen.

@@ -1,0 +1,2 @@
+// Package telemetry makes metrics known to Prometheus.
+package telemetry
