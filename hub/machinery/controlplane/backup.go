@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 	"fairlead.dev/hub/machinery/controlplane/backup"
 )
 
@@ -116,22 +117,7 @@ func newFile(name string, write func(io.Writer) error) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("%q exists: name another file, or move it away", name), err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("writing the backup: %w", err)
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // it has another name by then, or is of no use
-	err = write(tmp)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closing := tmp.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
+	if err := atomicfile.Fill(path, write); err != nil {
 		return fmt.Errorf("writing the backup: %w", err)
 	}
 	return nil
