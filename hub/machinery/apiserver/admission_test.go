@@ -123,11 +123,18 @@ suspension: {dispatchingOnClusters: {clusterNames: [a]}}
 		"an unknown purge mode":              {selects + "failover: {cluster: {purgeMode: Never}}\n", "spec.failover.cluster.purgeMode"},
 		"suspended everywhere and somewhere": {selects + "suspension: {dispatching: true, dispatchingOnClusters: {clusterNames: [a]}}\n", "spec.suspension: dispatching true suspends every cluster"},
 	}
+	a.answers(t, tests, "PropagationPolicy", "ClusterPropagationPolicy")
+}
+
+// answers compares what the API says to a spec, of the namespaced kind and of the other, with what it should. A kind without a
+// namespace may speak of any.
+func (a admission) answers(t *testing.T, tests map[string]struct{ spec, want string }, namespaced, clusterScoped string) {
+	t.Helper()
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, kind := range []string{"PropagationPolicy", "ClusterPropagationPolicy"} {
-				if name == "another namespace" && kind == "ClusterPropagationPolicy" {
+			for _, kind := range []string{namespaced, clusterScoped} {
+				if name == "another namespace" && kind == clusterScoped {
 					continue
 				}
 				err := a.create(t, kind, tt.spec)
@@ -215,22 +222,7 @@ func TestWhatAnOverridePolicyMaySay(t *testing.T) {
 		"a field that only begins so":      {spec: rule("plaintext: [{path: /metadata/namespaces, operator: remove}, {path: /kinds, operator: remove}]")},
 	}
 	maps.Copy(tests, more)
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, kind := range []string{"OverridePolicy", "ClusterOverridePolicy"} {
-				if name == "another namespace" && kind == "ClusterOverridePolicy" {
-					continue
-				}
-				err := a.create(t, kind, tt.spec)
-				if tt.want == "" {
-					NewWithT(t).Expect(err).NotTo(HaveOccurred(), kind)
-				} else {
-					NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tt.want)), kind)
-				}
-			}
-		})
-	}
+	a.answers(t, tests, "OverridePolicy", "ClusterOverridePolicy")
 }
 
 // TestOnlyOperatorsOverrideWhoMayDoWhat holds that a tenant of one namespace binds nobody.
