@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -25,7 +24,6 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/builder"
@@ -308,105 +306,6 @@ func TestAHubThatCannotReadGivesItsMembersAnotherChance(t *testing.T) {
 	h.clock.SetTime(h.clock.Now().Add(DefaultGracePeriod))
 	h.reconcile(ctx)
 	h.g.Expect(h.ready(ctx).Status).To(Equal(metav1.ConditionUnknown))
-}
-
-func TestADeletedClusterGoesOnceItsAgentIsLockedOut(t *testing.T) {
-	t.Parallel()
-	h, ctx := newHub(t, "leaving"), t.Context()
-	cluster := h.cluster(ctx)
-	cluster.Spec.ID = "member-of-leaving"
-	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
-	h.reconcile(ctx)
-	h.report(ctx, metav1.ConditionTrue)
-	h.reconcile(ctx)
-	work := h.work(ctx, "web")
-	h.g.Expect(h.Delete(ctx, h.cluster(ctx))).To(Succeed())
-
-	h.g.Expect(h.reconcile(ctx).RequeueAfter).To(BeNumerically(">", 0))
-	h.g.Expect(h.Get(ctx, client.ObjectKeyFromObject(work), work)).To(Succeed())
-	h.g.Expect(work.DeletionTimestamp.IsZero()).To(BeTrue(), "its agent would take that for a wish")
-	h.g.Expect(work.Annotations).NotTo(HaveKey(contract.DeletionIntentAnnotation))
-
-	cluster = h.cluster(ctx)
-	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, "{}")
-	h.g.Expect(h.Update(ctx, cluster)).To(Succeed())
-	h.awaitGone(ctx)
-}
-
-func TestAnAbsentMemberDoesNotHoldUpTheRemovalOfItsCluster(t *testing.T) {
-	t.Parallel()
-	h, ctx := newHub(t, "absent"), t.Context()
-	h.reconcile(ctx)
-	h.work(ctx, "web")
-	h.work(ctx, "api")
-	h.g.Expect(h.Delete(ctx, h.cluster(ctx))).To(Succeed())
-	h.awaitGone(ctx)
-}
-
-func TestAClusterStaysWhileABindingTargetsIt(t *testing.T) {
-	t.Parallel()
-	h, ctx := newHub(t, "targeted"), t.Context()
-	h.reconcile(ctx)
-	work := h.work(ctx, "web")
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	h.g.Expect(h.Create(ctx, namespace)).To(Succeed())
-	binding := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "web-deployment"}}
-	binding.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace.Name, Name: "web"}
-	binding.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: h.name}}
-	h.g.Expect(h.Create(ctx, binding)).To(Succeed())
-	h.g.Expect(h.Delete(ctx, h.cluster(ctx))).To(Succeed())
-
-	h.reconcile(ctx)
-	h.g.Expect(h.Get(ctx, client.ObjectKeyFromObject(work), work)).To(Succeed())
-	h.g.Expect(work.DeletionTimestamp.IsZero()).To(BeTrue(), "the scheduler comes first")
-
-	binding.Spec.Clusters = nil
-	h.g.Expect(h.Update(ctx, binding)).To(Succeed())
-	h.awaitGone(ctx)
-}
-
-func TestARemovalThatIsStoppedAnywhereGoesOn(t *testing.T) {
-	t.Parallel()
-	for stop := range 6 {
-		name := fmt.Sprintf("stopped-%d", stop)
-		t.Run(fmt.Sprintf("after write %d", stop), func(t *testing.T) {
-			t.Parallel()
-			h, ctx := newHub(t, name), t.Context()
-			h.restart(failing(t, stop))
-			_, _ = h.try(ctx) // may fail
-			h.restart(h.Client)
-			h.reconcile(ctx)
-			h.work(ctx, "web")
-			h.g.Expect(h.Delete(ctx, h.cluster(ctx))).To(Succeed())
-			h.restart(failing(t, stop))
-			for range stop + 1 {
-				_, _ = h.try(ctx)
-			}
-			h.restart(h.Client)
-			h.awaitGone(ctx)
-		})
-	}
-}
-
-func TestAnExecutionNamespaceThatSomebodyDeletedIsMadeAnew(t *testing.T) {
-	t.Parallel()
-	h, ctx := newHub(t, "vacated"), t.Context()
-	h.reconcile(ctx)
-	h.report(ctx, metav1.ConditionTrue)
-	h.reconcile(ctx)
-	work := h.work(ctx, "web")
-	namespace := &corev1.Namespace{}
-	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: h.namespace()}, namespace)).To(Succeed())
-	former := namespace.UID
-	h.g.Expect(h.Delete(ctx, namespace)).To(Succeed())
-	h.g.Eventually(func(g Gomega) {
-		_, err := h.try(ctx)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(h.Get(ctx, client.ObjectKey{Name: h.namespace()}, namespace)).To(Succeed())
-		g.Expect(namespace.UID).NotTo(Equal(former))
-	}).WithTimeout(time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
-	h.g.Expect(apierrors.IsNotFound(h.Get(ctx, client.ObjectKeyFromObject(work), work))).To(BeTrue())
-	h.g.Expect(h.cluster(ctx).DeletionTimestamp.IsZero()).To(BeTrue())
 }
 
 func TestWhatOfANamespaceWakesTheStage(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -424,96 +423,4 @@ func TestWhatCannotBeToldIsSaidOnce(t *testing.T) {
 	g.Eventually(func() int { return w.told("GetDependenciesSucceed") }, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", before))
 	annotate("yes")
 	g.Eventually(failed, stagetest.Timeout, stagetest.Poll).Should(Equal(2), "but it is news when it was well in between")
-}
-
-func TestANamespaceFollowsWhatIsInIt(t *testing.T) {
-	w := start(t)
-	g := NewWithT(t)
-	name := w.namespace + "-namespace"
-	where := w.attached(t, "", name)
-	for _, edge := range []string{"edge-1", "edge-2"} {
-		c := builder.MakeCluster(edge).Obj()
-		g.Expect(w.hub.Create(t.Context(), c)).To(Succeed())
-		t.Cleanup(func() { g.Expect(client.IgnoreNotFound(w.hub.Delete(context.Background(), c))).To(Succeed()) })
-	}
-	_, b := w.deployment(t, "web")
-	everything := func(clusters ...string) map[string][]string { return map[string][]string{"": clusters} }
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-1")))
-	crb := &workv1alpha2.ClusterResourceBinding{}
-	g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
-	g.Expect(crb.Spec.Resource.Name).To(Equal(w.namespace))
-	g.Expect(crb.OwnerReferences).To(HaveLen(1), "it goes with the namespace, and with nothing else")
-
-	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
-		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
-	})
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-1", "edge-2")), "it leaves no cluster")
-
-	g.Expect(w.hub.Delete(t.Context(), builder.MakeCluster("edge-1").Obj())).To(Succeed())
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "but one that is gone is not waited for")
-
-	// What is added to its labels goes along.
-	before := crb.Spec.Resource.ResourceVersion
-	change(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, func(ns *corev1.Namespace) { ns.Labels["team"] = "shop" })
-	g.Eventually(func() string {
-		g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: name}, crb)).To(Succeed())
-		return crb.Spec.Resource.ResourceVersion
-	}, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal(before))
-
-	g.Expect(w.hub.Delete(t.Context(), crb)).To(Succeed())
-	g.Expect(w.hub.Patch(t.Context(), crb, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(everything("edge-2")), "one that somebody takes away comes back")
-
-	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(Equal(everything("edge-2")))
-}
-
-func TestANamespaceFollowsPartsOfItsQuota(t *testing.T) {
-	w := start(t)
-	g := NewWithT(t)
-	where := w.attached(t, "", w.namespace+"-namespace")
-	there, late := w.namespace+"-there", w.namespace+"-late"
-	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(there).Obj())).To(Succeed())
-	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fair"}}
-	hard := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	quota.Spec.Overall = hard
-	for _, name := range []string{there, late} {
-		quota.Spec.StaticAssignments = append(quota.Spec.StaticAssignments, policyv1alpha1.StaticClusterAssignment{ClusterName: name, Hard: hard})
-	}
-	g.Expect(w.hub.Create(t.Context(), quota)).To(Succeed())
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {there}}), "nothing waits for a cluster that is not there")
-	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {late, there}}))
-}
-
-func TestANamespaceThatIsToStay(t *testing.T) {
-	w := start(t)
-	g := NewWithT(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	change(t, w, ns, func(ns *corev1.Namespace) { ns.Labels[contract.SkipAutoPropagationLabel] = "True" })
-	w.deployment(t, "web")
-	where := w.attached(t, "", w.namespace+"-namespace")
-	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(BeNil())
-	change(t, w, ns, func(ns *corev1.Namespace) { delete(ns.Labels, contract.SkipAutoPropagationLabel) })
-	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(HaveKey(""))
-}
-
-func TestEveryNamespaceGoesToEveryCluster(t *testing.T) {
-	w := start(t, func(d *dependencies.Deps) { d.AllNamespaces = true })
-	g := NewWithT(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.other}}
-	change(t, w, ns, func(ns *corev1.Namespace) { ns.Labels[contract.SkipAutoPropagationLabel] = "True" })
-	first, late := w.namespace+"-first", w.namespace+"-late"
-	here := func() []string { return w.attached(t, "", w.namespace+"-namespace")()[""] }
-	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(first).Obj())).To(Succeed())
-	g.Eventually(here, stagetest.Timeout, stagetest.Poll).Should(ContainElement(first), "though nothing is in it")
-	g.Expect(w.hub.Create(t.Context(), builder.MakeCluster(late).Obj())).To(Succeed())
-	g.Eventually(here, stagetest.Timeout, stagetest.Poll).Should(ContainElements(first, late))
-
-	added := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: w.namespace + "-"}}
-	g.Expect(w.hub.Create(t.Context(), added)).To(Succeed())
-	g.Eventually(func() []string { return w.attached(t, "", added.Name+"-namespace")()[""] }, stagetest.Timeout, stagetest.Poll).Should(ContainElements(first, late))
-	for _, kept := range []string{w.other, "default", "kube-system"} {
-		g.Expect(w.attached(t, "", kept+"-namespace")()).To(BeNil(), kept)
-	}
 }

@@ -9,12 +9,10 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,172 +143,6 @@ func TestARestartWritesNothing(t *testing.T) {
 	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicySucceed) }, "1m", "50ms").Should(HaveLen(1), "it is told after it is written")
 }
 
-func TestAPolicyThatNoLongerSelectsATemplateLetsItGo(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	p := s.policy("web", named("v1", "ConfigMap", "a"), named("v1", "ConfigMap", "b"))
-	template := s.configMap("a")
-	s.create(t, p, template, s.configMap("b"))
-	before := s.eventually(t, "a-configmap", claimedBy("web"))
-	s.eventually(t, "b-configmap", claimedBy("web"))
-
-	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
-	p.Spec.ResourceSelectors = p.Spec.ResourceSelectors[1:]
-	p.Spec.Placement.ClusterAffinity.ClusterNames = []string{"edge-2"}
-	g.Expect(s.client.Update(t.Context(), p)).To(Succeed())
-
-	b := s.eventually(t, "a-configmap", claimedBy(""))
-	g.Expect(b.Spec).To(Equal(before.Spec), "the binding stays as it was")
-	g.Eventually(func(g Gomega) {
-		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
-		g.Expect(claimed(template)).To(BeFalse())
-	}, "1m", "50ms").Should(Succeed())
-	s.eventually(t, "b-configmap", func(g Gomega, b *workv1alpha2.ResourceBinding) {
-		g.Expect(b.Spec.Placement.ClusterAffinity.ClusterNames).To(ConsistOf("edge-2"))
-	})
-
-	// Another policy takes it, with the same binding.
-	s.create(t, s.policy("other", named("v1", "ConfigMap", "a")))
-	after := s.eventually(t, "a-configmap", claimedBy("other"))
-	g.Expect(after.UID).To(Equal(b.UID))
-	g.Expect(after.Labels[contract.ResourceBindingPermanentIDLabel]).To(Equal(b.Labels[contract.ResourceBindingPermanentIDLabel]))
-}
-
-func TestAPolicyThatIsDeletedLeavesTheBindings(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: "b"},
-	}})
-	p := s.policy("web", named("v1", "ConfigMap", "a"), named("v1", "ConfigMap", "b"))
-	template := s.configMap("a")
-	s.create(t, p, template)
-	s.eventually(t, "a-configmap", claimedBy("web"))
-	s.create(t, s.configMap("b"))
-	s.eventually(t, "b-configmap", claimedBy("web"))
-
-	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
-	g.Eventually(func() bool {
-		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	}, "1m", "50ms").Should(BeTrue())
-	b, err := s.binding(t.Context(), "a-configmap")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(claimed(b)).To(BeFalse())
-	g.Expect(b.DeletionTimestamp).To(BeNil())
-	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
-	g.Expect(claimed(template)).To(BeFalse())
-
-	b = s.eventually(t, "b-configmap", claimedBy(s.namespace))
-	g.Expect(b.Labels).NotTo(HaveKey(contract.PropagationPolicyPermanentIDLabel))
-	g.Expect(b.Labels).To(HaveKey(contract.ClusterPropagationPolicyPermanentIDLabel))
-}
-
-func TestAPolicyOfTheNamespaceWinsOverAClusterPolicy(t *testing.T) {
-	s := start(t)
-	s.clusterPolicy(t, policyv1alpha1.PropagationSpec{
-		Priority: ptr.To[int32](10),
-		ResourceSelectors: []policyv1alpha1.ResourceSelector{
-			{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace},
-			{APIVersion: "v1", Kind: "Namespace", Name: s.namespace},
-			{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: s.namespace},
-		},
-	})
-	s.create(t, s.policy("web", named("v1", "ConfigMap", "a"), named("v1", "Namespace", s.namespace)), s.configMap("a"), s.configMap("b"))
-	s.eventually(t, "a-configmap", claimedBy("web"))
-	s.eventually(t, "b-configmap", claimedBy(s.namespace))
-
-	g := NewWithT(t)
-	g.Eventually(func(g Gomega) {
-		b := &workv1alpha2.ClusterResourceBinding{}
-		g.Expect(s.client.Get(t.Context(), types.NamespacedName{Name: s.namespace + "-namespace"}, b)).To(Succeed())
-		g.Expect(b.Spec.Resource.Namespace).To(BeEmpty())
-		g.Expect(b.Finalizers).To(ConsistOf(contract.ClusterBindingFinalizer))
-		g.Expect(b.Labels).To(HaveKey(contract.ClusterResourceBindingPermanentIDLabel))
-		c, _ := claim.On(b)
-		g.Expect(c.Name).To(Equal(s.namespace))
-	}, "1m", "50ms").Should(Succeed())
-	g.Eventually(func() []string { return s.writes.notes(reasonKindNotNamespaced) }, "1m", "50ms").Should(HaveLen(1))
-}
-
-func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	kind := "Gadget" + strings.ReplaceAll(s.namespace, "-", "")
-	plural := strings.ToLower(kind) + "s"
-	s.create(t, s.policy("gadgets", named("example.com/v1", kind, "")))
-	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "1m", "50ms").Should(HaveLen(1))
-
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + ".example.com"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: new(true),
-				}},
-			}},
-		},
-	}
-	s.create(t, crd)
-	gadget := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": kind,
-		"metadata": map[string]any{"name": "g", "namespace": s.namespace},
-	}}
-	g.Eventually(func() error { return client.IgnoreAlreadyExists(s.client.Create(t.Context(), gadget.DeepCopy())) },
-		"1m", "50ms").Should(Succeed())
-	s.eventually(t, contract.BindingName(kind, "g"), claimedBy("gadgets"))
-	g.Expect(s.writes.notes(reasonKindNotServed)).To(HaveLen(1), "people hear it once")
-}
-
-func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	s.create(t, s.policy("web", named("apps/v1", "deployment", "web")), s.deployment("web", 2))
-	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "1m", "50ms").
-		Should(ConsistOf("The hub has no kind deployment of apps/v1, but Deployment. Correct it in resourceSelectors."))
-	s.settle(t)
-	_, err := s.binding(t.Context(), "web-deployment")
-	g.Expect(err).To(HaveOccurred(), "it would have no replicas")
-}
-
-func TestFieldsWithoutEffectAreNamedOncePerGeneration(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	p := s.policy("web", named("v1", "ConfigMap", "a"))
-	p.Spec.PropagateDeps = true
-	p.Spec.Association = true
-	s.create(t, p, s.configMap("a"))
-	b := s.eventually(t, "a-configmap", claimedBy("web"))
-	g.Expect(b.Spec.PropagateDeps).To(BeTrue(), "it is copied all the same")
-	s.settle(t)
-	g.Expect(s.writes.notes(reasonFieldNotSupported)).To(ConsistOf(ContainSubstring("association")))
-
-	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
-	p.Spec.Priority = new(int32(1))
-	g.Expect(s.client.Update(t.Context(), p)).To(Succeed())
-	g.Eventually(func() []string { return s.writes.notes(reasonFieldNotSupported) }, "1m", "50ms").Should(HaveLen(2))
-}
-
-func TestATemplateWaitsForDependentOverrides(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	p := s.policy("web", named("v1", "ConfigMap", "a"))
-	p.Spec.DependentOverrides = []string{"later"}
-	s.create(t, p, s.configMap("a"))
-	g.Eventually(func() []string { return s.writes.notes(reasonApplyPolicyFailed) }, "1m", "50ms").
-		Should(ConsistOf(ContainSubstring(`create OverridePolicy "later"`)))
-	_, err := s.binding(t.Context(), "a-configmap")
-	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
-
-	s.create(t, &policyv1alpha1.OverridePolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "later"},
-		Spec:       policyv1alpha1.OverrideSpec{OverrideRules: []policyv1alpha1.RuleWithCluster{}},
-	})
-	s.eventually(t, "a-configmap", claimedBy("web"))
-}
-
 func TestATemplateThatCannotBeReadSaysSoOnce(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
@@ -438,33 +270,6 @@ func TestManyTemplatesAtOnceAreTwoWritesEach(t *testing.T) {
 	g.Expect(bindings).To(Equal(2*many+1), "and that of the canary")
 }
 
-func TestAKindIsWatchedOnlyWhileItIsNeeded(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	s.settle(t)
-	g.Expect(s.writes.watched("/networkpolicies")).To(BeZero())
-	p := s.policy("nets", named("networking.k8s.io/v1", "NetworkPolicy", ""))
-	net := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
-		"metadata": map[string]any{"name": "net", "namespace": s.namespace},
-		"spec":     map[string]any{"podSelector": map[string]any{}},
-	}}
-	s.create(t, p, net)
-	s.eventually(t, "net-networkpolicy", claimedBy("nets"))
-	g.Expect(s.writes.watched("/networkpolicies")).To(Equal(1))
-
-	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
-	g.Eventually(func() bool {
-		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	}, "1m", "50ms").Should(BeTrue())
-	s.settle(t)
-
-	// The watch begins anew with the next policy, so it had ended.
-	s.create(t, s.policy("nets-2", named("networking.k8s.io/v1", "NetworkPolicy", "")))
-	s.eventually(t, "net-networkpolicy", claimedBy("nets-2"))
-	g.Expect(s.writes.watched("/networkpolicies")).To(Equal(2))
-}
-
 func TestATemplateThatIsGoingGetsNoBinding(t *testing.T) {
 	s := start(t)
 	g := NewWithT(t)
@@ -499,30 +304,6 @@ func TestATemplateIsAppliedWithinMilliseconds(t *testing.T) {
 		total += time.Since(began)
 	}
 	t.Logf("%s from create to binding on average", total/n)
-}
-
-func TestAPolicyThatGoesReleasesWhatPoliciesNoLongerGet(t *testing.T) {
-	s := start(t)
-	g := NewWithT(t)
-	template := s.configMap("a")
-	p := s.policy("web", named("v1", "ConfigMap", "a"))
-	s.create(t, p, template)
-	s.eventually(t, "a-configmap", claimedBy("web"))
-	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"`+contract.ClaimedByLabel+`":"another-controller"}}}`)))).To(Succeed())
-	// A binding that somebody made by hand holds up nothing either.
-	stray := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "stray"}}
-	stray.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.namespace, Name: "b"}
-	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
-	claim.Set(stray, claim.By(p))
-	s.create(t, stray)
-
-	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
-	g.Eventually(func() bool {
-		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	}, "1m", "50ms").Should(BeTrue(), "nothing is claimed by it any more")
-	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
-	g.Expect(claimed(template)).To(BeFalse())
 }
 
 func TestABindingKeepsItsClaimWhenAnotherObjectOfItsNameChanges(t *testing.T) {

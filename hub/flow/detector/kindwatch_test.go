@@ -1,0 +1,87 @@
+package detector
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/contract"
+)
+
+func TestAKindThatIsInstalledLaterIsPropagated(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	kind := "Gadget" + strings.ReplaceAll(s.namespace, "-", "")
+	plural := strings.ToLower(kind) + "s"
+	s.create(t, s.policy("gadgets", named("example.com/v1", kind, "")))
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "1m", "50ms").Should(HaveLen(1))
+
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + ".example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}
+	s.create(t, crd)
+	gadget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": kind,
+		"metadata": map[string]any{"name": "g", "namespace": s.namespace},
+	}}
+	g.Eventually(func() error { return client.IgnoreAlreadyExists(s.client.Create(t.Context(), gadget.DeepCopy())) },
+		"1m", "50ms").Should(Succeed())
+	s.eventually(t, contract.BindingName(kind, "g"), claimedBy("gadgets"))
+	g.Expect(s.writes.notes(reasonKindNotServed)).To(HaveLen(1), "people hear it once")
+}
+
+func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	s.create(t, s.policy("web", named("apps/v1", "deployment", "web")), s.deployment("web", 2))
+	g.Eventually(func() []string { return s.writes.notes(reasonKindNotServed) }, "1m", "50ms").
+		Should(ConsistOf("The hub has no kind deployment of apps/v1, but Deployment. Correct it in resourceSelectors."))
+	s.settle(t)
+	_, err := s.binding(t.Context(), "web-deployment")
+	g.Expect(err).To(HaveOccurred(), "it would have no replicas")
+}
+
+func TestAKindIsWatchedOnlyWhileItIsNeeded(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	s.settle(t)
+	g.Expect(s.writes.watched("/networkpolicies")).To(BeZero())
+	p := s.policy("nets", named("networking.k8s.io/v1", "NetworkPolicy", ""))
+	net := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+		"metadata": map[string]any{"name": "net", "namespace": s.namespace},
+		"spec":     map[string]any{"podSelector": map[string]any{}},
+	}}
+	s.create(t, p, net)
+	s.eventually(t, "net-networkpolicy", claimedBy("nets"))
+	g.Expect(s.writes.watched("/networkpolicies")).To(Equal(1))
+
+	g.Expect(s.client.Delete(t.Context(), p)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+	}, "1m", "50ms").Should(BeTrue())
+	s.settle(t)
+
+	// The watch begins anew with the next policy, so it had ended.
+	s.create(t, s.policy("nets-2", named("networking.k8s.io/v1", "NetworkPolicy", "")))
+	s.eventually(t, "net-networkpolicy", claimedBy("nets-2"))
+	g.Expect(s.writes.watched("/networkpolicies")).To(Equal(2))
+}
