@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,21 +32,50 @@ const (
 // do not all come at once.
 const askAgain = 5 * time.Second
 
-// pagedInformers makes informers of what the hub has that read it in pages. By default they would
-// have all of it streamed as a watch, which no API server compresses, and which begins anew when
-// it is not through within five minutes. Restored is told of a hub whose Works went back in time.
-func pagedInformers(c clock.Clock, restored func(*presence.RestoredError)) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
-	return func(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		of := toolscache.ToListerWatcherWithContext(source)
-		if _, isWork := example.(*workv1alpha1.Work); isWork {
-			of = &specs{ListerWatcherWithContext: &resumed{ListerWatcherWithContext: of, restored: restored}}
-		}
-		return toolscache.NewSharedIndexInformer(newPaged(of, c), example, resync, indexers)
-	}
+// Sources are by what one agent lists and watches what the hub has. They may be used concurrently.
+type Sources struct {
+	clock    clock.Clock
+	restored func(*presence.RestoredError)
+
+	mu sync.Mutex
+	// asking is closed when what comes of a watch is known that is to go on; nil if none is about to.
+	asking chan struct{}
+	// forgot is when the hub last said of any watch that it does not remember where that one was.
+	forgot time.Time
 }
 
-// paged lists in pages, which it makes smaller where they take long. An informer does one thing at a time.
-type paged struct {
+// NewSources returns sources that tell of a hub whose Works went back in time.
+func NewSources(c clock.Clock, restored func(*presence.RestoredError)) *Sources {
+	return &Sources{clock: c, restored: restored}
+}
+
+// Of returns how objects like an example are listed and watched by one informer.
+//
+// Works are read in pages. By default all of them would be streamed as a watch, which most API servers do not compress, and which begins anew
+// when it is not through within five minutes. Of the other kinds there are few, and a stream is one request where a list and a watch are two.
+func (s *Sources) Of(source toolscache.ListerWatcher, example runtime.Object) toolscache.ListerWatcher {
+	_, isWork := example.(*workv1alpha1.Work)
+	of := &resumed{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(source), sources: s, isCostly: isWork}
+	if isWork {
+		return paged{newAnswering(&specs{ListerWatcherWithContext: of}, s.clock)}
+	}
+	return newAnswering(of, s.clock)
+}
+
+// informers makes informers of what the hub has.
+func (s *Sources) informers(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	return toolscache.NewSharedIndexInformer(s.Of(source, example), example, resync, indexers)
+}
+
+// paged tells informers not to have lists streamed.
+type paged struct{ *answering }
+
+// IsWatchListSemanticsUnSupported is what informers ask.
+func (paged) IsWatchListSemanticsUnSupported() bool { return true }
+
+// answering waits until the hub answers, and lists in pages, which it makes smaller where they take long. An informer does one thing at a
+// time.
+type answering struct {
 	toolscache.ListerWatcherWithContext
 
 	clock clock.Clock
@@ -53,26 +83,26 @@ type paged struct {
 	size int64
 }
 
-func newPaged(of toolscache.ListerWatcherWithContext, c clock.Clock) *paged {
-	return &paged{ListerWatcherWithContext: of, clock: c, size: page}
+func newAnswering(of toolscache.ListerWatcherWithContext, c clock.Clock) *answering {
+	return &answering{ListerWatcherWithContext: of, clock: c, size: page}
 }
 
 // List implements toolscache.ListerWatcher.
-func (p *paged) List(options metav1.ListOptions) (runtime.Object, error) {
-	return p.ListWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
+func (a *answering) List(options metav1.ListOptions) (runtime.Object, error) {
+	return a.ListWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
 }
 
 // Watch implements toolscache.ListerWatcher.
-func (p *paged) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return p.WatchWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
+func (a *answering) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return a.WatchWithContext(context.Background(), options) //nolint:forbidigo // The interface has no context here.
 }
 
 // ListWithContext implements toolscache.ListerWatcherWithContext. It returns all pages as one list: when a later page has
 // expired, an informer asks for everything at once, and would take the first page of the answer for everything. Whoever
 // names a version gets all at once, so none is named: then it is the latest.
-func (p *paged) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (a *answering) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
-	pages := pager.New(p.next)
+	pages := pager.New(a.next)
 	pages.FullListIfExpired = false
 	for {
 		all, several, err := pages.List(ctx, options) // the informer copies what it keeps
@@ -85,31 +115,31 @@ func (p *paged) ListWithContext(ctx context.Context, options metav1.ListOptions)
 }
 
 // next returns one page.
-func (p *paged) next(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return answered(ctx, p.clock, func() (runtime.Object, error) {
-		began := p.clock.Now()
-		options.Limit = p.size
-		answer, err := p.ListerWatcherWithContext.ListWithContext(ctx, options)
-		p.resize(p.clock.Since(began), err == nil)
+func (a *answering) next(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return answered(ctx, a.clock, func() (runtime.Object, error) {
+		began := a.clock.Now()
+		options.Limit = a.size
+		answer, err := a.ListerWatcherWithContext.ListWithContext(ctx, options)
+		a.resize(a.clock.Since(began), err == nil)
 		return answer, err //nolint:wrapcheck // It stands for what lists.
 	})
 }
 
 // resize fits the next page to how long one took, and whether it came whole: what is cut off has crossed the line for nothing.
-func (p *paged) resize(took time.Duration, whole bool) {
+func (a *answering) resize(took time.Duration, whole bool) {
 	switch {
 	case took >= slowPage && !whole:
-		p.size = max(p.size/4, 1)
+		a.size = max(a.size/4, 1)
 	case took >= slowPage:
-		p.size = max(p.size/2, 1)
+		a.size = max(a.size/2, 1)
 	case took < slowPage/4 && whole:
-		p.size = min(p.size*2, page)
+		a.size = min(a.size*2, page)
 	}
 }
 
 // WatchWithContext implements toolscache.ListerWatcherWithContext.
-func (p *paged) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return answered(ctx, p.clock, func() (watch.Interface, error) { return p.ListerWatcherWithContext.WatchWithContext(ctx, options) })
+func (a *answering) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return answered(ctx, a.clock, func() (watch.Interface, error) { return a.ListerWatcherWithContext.WatchWithContext(ctx, options) })
 }
 
 // answered asks until the hub answers, whatever that is. An informer would wait for up to a minute
@@ -128,6 +158,3 @@ func answered[T any](ctx context.Context, c clock.Clock, ask func() (T, error)) 
 		}
 	}
 }
-
-// IsWatchListSemanticsUnSupported tells informers not to have lists streamed.
-func (*paged) IsWatchListSemanticsUnSupported() bool { return true }

@@ -42,7 +42,7 @@ func TestTheHubIsReadInPages(t *testing.T) {
 			return watch.NewFake(), nil
 		},
 	}
-	informer := pagedInformers(clock.RealClock{}, nil)(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+	informer := NewSources(clock.RealClock{}, nil).informers(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -83,7 +83,7 @@ func TestAHubThatIsBackIsHeardSoon(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			pagedInformers(clock.RealClock{}, nil)(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{}).RunWithContext(ctx)
+			NewSources(clock.RealClock{}, nil).informers(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{}).RunWithContext(ctx)
 		}()
 		g.Expect(<-heard).To(BeTemporally("<=", back.Add(2*askAgain)))
 		cancel()
@@ -96,7 +96,7 @@ func TestAnAnswerOfTheHubIsForTheInformer(t *testing.T) {
 	g := NewWithT(t)
 	gone := apierrors.NewResourceExpired("too old resource version")
 	source := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, gone }}
-	_, err := newPaged(toolscache.ToListerWatcherWithContext(source), clock.RealClock{}).WatchWithContext(t.Context(), metav1.ListOptions{})
+	_, err := newAnswering(toolscache.ToListerWatcherWithContext(source), clock.RealClock{}).WatchWithContext(t.Context(), metav1.ListOptions{})
 	g.Expect(err).To(MatchError(gone))
 }
 
@@ -141,7 +141,7 @@ func (w *works) synced(t *testing.T) int {
 	t.Helper()
 	w.ListWithContextFunc = w.list
 	w.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil }
-	informer := pagedInformers(clock.RealClock{}, nil)(&w.ListWatch, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+	informer := NewSources(clock.RealClock{}, nil).informers(&w.ListWatch, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

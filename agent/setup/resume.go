@@ -3,11 +3,14 @@ package setup
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -17,17 +20,35 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// resumed asks, before a watch goes on where it was, how far the hub is. A watch from a version that is yet to come is no error: it
-// says nothing until the hub is there once more, and leaves out what has come until then. So would an agent be deaf, and well to look at,
-// to a hub that was restored from a snapshot of its disk. The lease tells as much only if it was written after the
-// snapshot, and while the line is the sign of life it is written every ten minutes. A watch is taken up again some times an hour, and after
-// the hub was away: an empty list is asked for each time.
+const (
+	// doubtAfter is how long a watch that goes on may be silent until the hub is asked how far it is.
+	doubtAfter = time.Second
+	// answerAfter is how long a hub takes at most to say of a watch that it accepted that it does not remember where that was, and othersPatience
+	// how long one watch waits for what comes of another.
+	answerAfter    = 200 * time.Millisecond
+	othersPatience = 5 * time.Second
+)
+
+// resumed has a watch go on where it was, for as long as the hub remembers that.
+//
+// A hub that was started anew remembers nothing: it ends each watch that is to go on with the answer that its version is too old, and all is
+// listed anew. One watch of an agent need find that out. The others of which a list costs little do not even try.
+//
+// A watch from a version that is yet to come is no error: it says nothing until the hub is there once more, and leaves out what has come until
+// then. So would an agent be deaf, and well to look at, to a hub that was restored from a snapshot of its disk. The lease tells as much only
+// if it was written after the snapshot, and while the line is the sign of life it is written every ten minutes. So a list must not be older
+// than what was seen before, and of a watch of Works that is silent at first the hub is asked how far it is.
 type resumed struct {
 	toolscache.ListerWatcherWithContext
 
-	restored func(*presence.RestoredError)
-	// listed is the version of the last list, from which its watch begins. An informer does one thing at a time.
-	listed string
+	sources *Sources
+	// isCostly says that a list is not made without need, and that the watch may not be deaf.
+	isCostly bool
+	// listed is the version of the last list, from which its watch begins, and left the latest at which a watch was to go on. An informer
+	// does one thing at a time.
+	listed, left string
+	// began is when the last watch did.
+	began time.Time
 }
 
 // ListWithContext implements toolscache.ListerWatcherWithContext.
@@ -39,25 +60,146 @@ func (r *resumed) ListWithContext(ctx context.Context, options metav1.ListOption
 	if r.listed, err = versionOf(list); err != nil {
 		return nil, err
 	}
+	if r.isCostly && contract.Older(r.listed, r.left) {
+		r.sources.restored(&presence.RestoredError{Whose: "hub", Left: r.left, Found: r.listed})
+	}
 	return list, nil
 }
 
 // WatchWithContext implements toolscache.ListerWatcherWithContext.
 func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	left, listed := options.ResourceVersion, r.listed
+	goesOn := left != "" && left != listed && options.SendInitialEvents == nil
 	r.listed = "" // what begins there once goes on from there another time
-	if left != "" && left != listed {
-		now, err := r.version(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if contract.Older(now, left) {
-			restored := &presence.RestoredError{Whose: "hub", Left: left, Found: now}
-			r.restored(restored)
-			return nil, apierrors.NewResourceExpired(restored.Error())
+	asked := func() {}
+	if goesOn {
+		asked = r.sources.ask(ctx, !r.isCostly)
+		if !r.isCostly && r.sources.hasForgotten(r.began) {
+			asked()
+			return nil, apierrors.NewResourceExpired("the hub was started anew")
 		}
 	}
-	return r.ListerWatcherWithContext.WatchWithContext(ctx, options) //nolint:wrapcheck // It stands for what watches.
+	began := r.sources.clock.Now()
+	inner, err := r.ListerWatcherWithContext.WatchWithContext(ctx, options)
+	if err != nil {
+		asked()
+		return nil, err //nolint:wrapcheck // It stands for what watches.
+	}
+	r.began = began
+	if !goesOn {
+		return inner, nil
+	}
+	r.left = left
+	ctx, stop := context.WithCancel(ctx)
+	out := &goingOn{inner: inner, result: make(chan watch.Event), stop: stop}
+	doubting, believe := context.WithCancel(ctx)
+	if r.isCostly {
+		go r.doubt(doubting, left)
+	}
+	go out.pass(ctx, func(e watch.Event) {
+		believe() // it is not deaf
+		if e.Type == watch.Error && apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
+			r.sources.noteForgotten()
+		}
+		asked()
+	})
+	go func() {
+		select {
+		case <-r.sources.clock.After(answerAfter):
+		case <-ctx.Done():
+		}
+		asked()
+	}()
+	return out, nil
+}
+
+// goingOn is a watch that goes on where another one was.
+type goingOn struct {
+	inner  watch.Interface
+	result chan watch.Event
+	stop   context.CancelFunc
+}
+
+// pass passes on what the inner watch says, until that ends or the context does.
+func (g *goingOn) pass(ctx context.Context, see func(watch.Event)) {
+	defer close(g.result)
+	for e := range g.inner.ResultChan() {
+		see(e)
+		select {
+		case g.result <- e:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Stop implements watch.Interface.
+func (g *goingOn) Stop() {
+	g.stop()
+	g.inner.Stop()
+}
+
+// ResultChan implements watch.Interface.
+func (g *goingOn) ResultChan() <-chan watch.Event { return g.result }
+
+// doubt asks how far the hub is, once the watch was silent for a moment, until it answers or the context ends.
+func (r *resumed) doubt(ctx context.Context, left string) {
+	for pause := doubtAfter; ; pause = wait.Jitter(askAgain, 1) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.sources.clock.After(pause):
+		}
+		if now, err := r.version(ctx); err == nil {
+			if contract.Older(now, left) {
+				r.sources.restored(&presence.RestoredError{Whose: "hub", Left: left, Found: now})
+			}
+			return
+		}
+	}
+}
+
+// ask has others who wait do so until the returned function is called. Who waits does so for whoever asks now, and for a few seconds at most:
+// a hub that hangs, or a proxy that passes nothing on before the first event, holds nobody up.
+func (s *Sources) ask(ctx context.Context, waits bool) (asked func()) {
+	for began := s.clock.Now(); ; {
+		s.mu.Lock()
+		other := s.asking
+		left := othersPatience - s.clock.Since(began)
+		if other == nil || !waits || left <= 0 || ctx.Err() != nil {
+			own := make(chan struct{})
+			s.asking = own
+			s.mu.Unlock()
+			return sync.OnceFunc(func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				close(own)
+				if s.asking == own {
+					s.asking = nil
+				}
+			})
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-s.clock.After(left):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// noteForgotten takes over that the hub does not remember where a watch was.
+func (s *Sources) noteForgotten() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgot = s.clock.Now()
+}
+
+// hasForgotten says whether that was so of a watch after another one began.
+func (s *Sources) hasForgotten(began time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.forgot.After(began)
 }
 
 // nothing selects no object: a list of them says how far the hub is, and carries no manifests over a metered line.

@@ -21,11 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/connect"
+	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/registration/dial"
+	"fairlead.dev/agent/setup"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -103,8 +106,10 @@ func (a *agent) start() error {
 	if l.keeper != nil {
 		l.running.Go(func() { _ = l.keeper.Start(l.ctx) }) // it ends with the life
 	}
+	// A hub that was restored is not measured.
+	sources := setup.NewSources(clock.RealClock{}, func(*presence.RestoredError) {})
 	for _, w := range a.watches() {
-		l.running.Go(func() { w.run(l, a.namespace) })
+		l.running.Go(func() { w.run(l, a.namespace, sources) })
 	}
 	go func() {
 		l.running.Wait()
@@ -187,8 +192,8 @@ func (a *agent) watches() []watched {
 	}
 }
 
-// run watches until the life ends.
-func (w watched) run(l *life, namespace string) {
+// run watches until the life ends, as the informers of a real agent do.
+func (w watched) run(l *life, namespace string, sources *setup.Sources) {
 	options := func(raw metav1.ListOptions) *client.ListOptions {
 		out := &client.ListOptions{Raw: &raw, FieldSelector: w.selector}
 		if w.namespaced {
@@ -205,7 +210,7 @@ func (w watched) run(l *life, namespace string) {
 			return l.hubClient.Watch(ctx, w.lists.DeepCopyObject().(client.ObjectList), options(raw)) //nolint:errcheck,forcetypeassert // A copy is of the same type.
 		},
 	}
-	cache.NewReflectorWithOptions(source, w.of, w.store, cache.ReflectorOptions{}).RunWithContext(l.ctx)
+	cache.NewReflectorWithOptions(sources.Of(source, w.of), w.of, w.store, cache.ReflectorOptions{}).RunWithContext(l.ctx)
 }
 
 // ignore is a store of what only has to be watched.
