@@ -66,6 +66,7 @@ func serve(ctx context.Context, env Environment, f serveFlags) error {
 	if _, err := memory.Bound(f.memoryLimit, part, os.DirFS("/")); err != nil {
 		return fmt.Errorf("--memory-limit: %w", err)
 	}
+	go followHeap(ctx, env)
 
 	// Better now than after the API is up.
 	listens := map[string]string{"metrics-bind-address": f.metricsAddress, "health-probe-bind-address": f.probeAddress, "dashboard-bind-address": f.dashboard.address}
