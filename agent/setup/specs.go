@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,11 +93,24 @@ func (w *wholeEvents) Stop() {
 func (w *wholeEvents) pass(known *knownSpecs) {
 	defer close(w.result)
 	for event := range w.Interface.ResultChan() {
+		if isLost(event) {
+			w.Interface.Stop()
+			return
+		}
 		select {
 		case w.result <- known.whole(event):
 		case <-w.stopped: // what is left is read until there is no more
 		}
 	}
+}
+
+// connectionLost is how package net/http calls a connection over which no ping was answered.
+const connectionLost = "http2: client connection lost"
+
+// isLost says whether an event tells of a connection that was lost. To an informer that is an error of the server, upon which it lists
+// all anew: a quarter of a megabyte for a thousand small Works, each time that a ship loses its line. A watch that merely ends goes on where it was.
+func isLost(event watch.Event) bool {
+	return event.Type == watch.Error && strings.Contains(apierrors.FromObject(event.Object).Error(), connectionLost)
 }
 
 // whole returns an event with what was left out, or one that ends the watch.

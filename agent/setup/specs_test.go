@@ -2,7 +2,10 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -12,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
@@ -131,5 +135,51 @@ func TestAWatchThatIsStoppedEnds(t *testing.T) {
 	<-done
 	for range whole.ResultChan() {
 		t.Error("what was stopped says nothing more")
+	}
+}
+
+func TestAWatchWhoseConnectionIsLostGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	for message, lists := range map[string]int{
+		"unable to decode an event from the watch stream: " + connectionLost: 1,
+		"unable to decode an event from the watch stream: invalid character": 2,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := NewWithT(t)
+			listed, again := 0, make(chan string, 2)
+			hub := &toolscache.ListWatch{
+				ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+					listed++
+					return &workv1alpha1.WorkList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, nil
+				},
+				WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					again <- o.ResourceVersion
+					events := watch.NewFakeWithChanSize(2, false)
+					if len(again) == 1 && listed == 1 {
+						work := workOf("new", 1, 0, "first")
+						work.ResourceVersion = "8"
+						events.Add(work)
+						events.Error(new(apierrors.NewInternalError(errors.New(message)).Status()))
+					}
+					return events, nil
+				},
+			}
+			source := &specs{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(hub)}
+			informer := toolscache.NewSharedIndexInformer(paged{newAnswering(source, clock.RealClock{})}, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				informer.RunWithContext(ctx)
+			}()
+			time.Sleep(5 * time.Minute)
+			cancel()
+			<-done
+			g.Expect(listed).To(Equal(lists), message)
+			g.Expect(<-again).To(Equal("7"))
+			if lists == 1 {
+				g.Expect(<-again).To(Equal("8"), "from the last event on")
+			}
+		})
 	}
 }
