@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"os/signal"
@@ -49,7 +51,9 @@ const (
 type options struct {
 	line
 	works, changes    int
+	large             int
 	away, idle        time.Duration
+	settle            time.Duration
 	patience          time.Duration
 	bin, dir          string
 	compress          string
@@ -77,7 +81,9 @@ func parse() (options, error) {
 	f.IntVar(&o.works, "works", 1000, "how many Works come while the line is away")
 	f.IntVar(&o.changes, "changes", 5, "how many single changes")
 	f.DurationVar(&o.away, "away", time.Minute, "how long the line is away at least; the hub is restarted meanwhile")
-	f.DurationVar(&o.idle, "idle", 3*time.Minute, "how long to idle; what an hour takes is calculated from it")
+	f.IntVar(&o.large, "large", 30, "how many Works of 48 kB that do not compress come while the line is away once more; 0 leaves that out")
+	f.DurationVar(&o.settle, "settle", 3*time.Minute, "how long what the last connection left to do may take before the agent idles")
+	f.DurationVar(&o.idle, "idle", 12*time.Minute, "how long to idle; what an hour takes is calculated from it")
 	f.DurationVar(&o.patience, "patience", 30*time.Minute, "how long one measurement may take")
 	f.StringVar(&o.compress, "compress", "auto", "whether the agent asks for compressed answers: auto, true or false")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
@@ -85,8 +91,8 @@ func parse() (options, error) {
 	if err := f.Parse(os.Args[1:]); err != nil {
 		return o, err
 	}
-	if o.roundTrip < 0 || o.kilobitsPerSecond <= 0 || o.loss < 0 || o.loss >= 1 || o.works < 1 || o.changes < 1 || o.idle <= 0 {
-		return o, errors.New("--rate, --works, --changes and --idle must be positive, --round-trip not negative, and --loss a share below 1")
+	if o.roundTrip < 0 || o.kilobitsPerSecond <= 0 || o.loss < 0 || o.loss >= 1 || o.works < 1 || o.changes < 1 || o.idle <= 0 || o.large < 0 || o.settle < 0 {
+		return o, errors.New("--rate, --works, --changes and --idle must be positive, --round-trip, --large and --settle not negative, and --loss a share below 1")
 	}
 	o.delay, o.rate = o.roundTrip/2, o.kilobitsPerSecond*1000/8
 	return o, nil
@@ -122,7 +128,7 @@ func run(ctx context.Context) (err error) {
 		}
 	}()
 	b := &bench{options: o, fleet: f, relay: r}
-	for _, measure := range []func(context.Context) error{b.join, b.catchUp, b.single, b.rest} {
+	for _, measure := range []func(context.Context) error{b.join, b.catchUp, b.single, b.rest, b.catchUpLarge} {
 		measureCtx, cancel := context.WithTimeout(ctx, o.patience)
 		err := measure(measureCtx)
 		cancel()
@@ -131,8 +137,8 @@ func run(ctx context.Context) (err error) {
 		}
 	}
 	fmt.Printf("\n%s there and back, %.0f kbit/s, %.0f %% of packets lost, compressed: %s\n\n", o.roundTrip, o.kilobitsPerSecond, o.loss*100, o.compress)
-	fmt.Println("| what | seconds | to the member | from it | the objects' own bytes, to / from | connections |")
-	fmt.Println("|---|---|---|---|---|---|")
+	fmt.Println("| what | seconds | to the member | from it | the objects' own bytes: Works / statuses | times these | times templates and statuses | connections |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
 	fmt.Print(b.report.String())
 	return errors.Join(b.broken...)
 }
@@ -161,7 +167,7 @@ func (b *bench) join(ctx context.Context) error {
 	if err := b.fleet.Up(ctx); err != nil {
 		return err
 	}
-	b.row("a join", time.Since(b.relay.first), b.relay.usage(), 0, 0)
+	b.row("a join", time.Since(b.relay.first), b.relay.usage(), bytes{})
 	if b.hub, err = b.fleet.Client(fleet.HubName); err != nil {
 		return err
 	}
@@ -185,7 +191,6 @@ func (b *bench) address() (string, error) {
 // catchUp measures how long the Works take that were made while the line was away.
 func (b *bench) catchUp(ctx context.Context) error {
 	b.relay.Cut()
-	cut := time.Now()
 	policy := &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "all"},
 		Spec: policyv1alpha1.PropagationSpec{
@@ -202,16 +207,31 @@ func (b *bench) catchUp(ctx context.Context) error {
 			return fmt.Errorf("making %q: %w", obj.GetName(), err)
 		}
 	}
-	progress("the line is away; making %d templates", b.works)
+	return b.arriveLater(ctx, small, b.works, fmt.Sprintf("%d Works after the line was away", b.works))
+}
+
+// catchUpLarge is the same for large ones, of which a hundred would be cut off on their way: nothing may be asked for again and again.
+func (b *bench) catchUpLarge(ctx context.Context) error {
+	if b.large == 0 {
+		return nil
+	}
+	b.relay.Cut()
+	return b.arriveLater(ctx, large, b.large, fmt.Sprintf("%d Works of 48 kB after the line was away", b.large))
+}
+
+// arriveLater makes templates while the line is away, and measures how long their Works take once it is back.
+func (b *bench) arriveLater(ctx context.Context, size string, count int, what string) error {
+	cut := time.Now()
+	progress("the line is away; making %d templates", count)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(writers)
-	for i := range b.works {
-		g.Go(func() error { return b.hub.Create(gctx, template(fmt.Sprintf("load-%05d", i))) })
+	for i := range count {
+		g.Go(func() error { return b.hub.Create(gctx, template(size, i)) })
 	}
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("making templates: %w", err)
 	}
-	if err := b.until(ctx, "Works made", func(works []workv1alpha1.Work) int { return len(works) }, b.works); err != nil {
+	if err := b.until(ctx, "Works made", size, func(works []workv1alpha1.Work) int { return len(works) }, count); err != nil {
 		return err
 	}
 	progress("restarting the hub")
@@ -230,17 +250,17 @@ func (b *bench) catchUp(ctx context.Context) error {
 	}
 	before, began := b.relay.usage(), time.Now()
 	b.relay.Connect(target)
-	if err := b.until(ctx, "Works reported", reported, b.works); err != nil {
+	if err := b.until(ctx, "Works reported", size, reported, count); err != nil {
 		return err
 	}
 	took, used := time.Since(began), b.relay.usage().minus(before)
-	down, up, err := b.own(ctx)
+	its, err := b.own(ctx, size)
 	if err != nil {
 		return err
 	}
-	b.row(fmt.Sprintf("%d Works after the line was away", b.works), took, used, down, up)
-	if limit := most * float64(down+up); float64(used.down+used.up) > limit {
-		b.broken = append(b.broken, fmt.Errorf("%d Works took %d bytes, more than %.1f times their own %d", b.works, used.down+used.up, most, down+up))
+	b.row(what, took, used, its)
+	if limit := most * float64(its.works+its.statuses); float64(used.down+used.up) > limit {
+		b.broken = append(b.broken, fmt.Errorf("%s: they took %d bytes, more than %.1f times their own %d", what, used.down+used.up, most, its.works+its.statuses))
 	}
 	return nil
 }
@@ -251,7 +271,7 @@ func (b *bench) single(ctx context.Context) error {
 	var arrived, shown time.Duration
 	for i := range b.changes {
 		start := time.Now()
-		obj := template(fmt.Sprintf("load-%05d", i))
+		obj := template(small, i)
 		if err := b.hub.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return fmt.Errorf("reading a template: %w", err)
 		}
@@ -260,7 +280,7 @@ func (b *bench) single(ctx context.Context) error {
 			return fmt.Errorf("changing a template: %w", err)
 		}
 		err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			live := template(obj.Name)
+			live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: obj.Name}}
 			err := b.member.Get(ctx, client.ObjectKeyFromObject(live), live)
 			return err == nil && live.Data["text"] == "changed", client.IgnoreNotFound(err)
 		})
@@ -268,7 +288,7 @@ func (b *bench) single(ctx context.Context) error {
 			return fmt.Errorf("waiting for a change in the member: %w", err)
 		}
 		arrived += time.Since(start)
-		if err := b.until(ctx, "", reported, b.works); err != nil {
+		if err := b.until(ctx, "", small, reported, b.works); err != nil {
 			return err
 		}
 		shown += time.Since(start)
@@ -277,18 +297,18 @@ func (b *bench) single(ctx context.Context) error {
 	progress("a change: %.1f s to the member, %.1f s to its status on the hub", (arrived / n).Seconds(), (shown / n).Seconds())
 	used := b.relay.usage().minus(before)
 	used.up, used.down = used.up/int64(n), used.down/int64(n)
-	down, up, err := b.own(ctx)
+	all, err := b.own(ctx, small)
 	if err != nil {
 		return err
 	}
-	b.row(fmt.Sprintf("a change, in the member after %.1f s, and its status (of %d)", (arrived/n).Seconds(), n), shown/n, used, down/int64(b.works), up/int64(b.works))
+	b.row(fmt.Sprintf("a change, in the member after %.1f s, and its status (of %d)", (arrived/n).Seconds(), n), shown/n, used, all.each(b.works))
 	return nil
 }
 
 // rest measures what an hour without a change takes.
 func (b *bench) rest(ctx context.Context) error {
-	progress("idling for %s", b.idle)
-	if !sleep(ctx, 5*time.Second) { // what the last change left to tell
+	progress("idling for %s", b.settle+b.idle)
+	if !sleep(ctx, b.settle) { // an agent asks a hub that it had lost some more, and tells what has changed
 		return ctx.Err()
 	}
 	before := b.relay.usage()
@@ -301,16 +321,16 @@ func (b *bench) rest(ctx context.Context) error {
 		b.broken = append(b.broken, fmt.Errorf("an agent with nothing to do opened %d connections within %s", used.connections, b.idle))
 	}
 	used.up, used.down = int64(float64(used.up)/hours), int64(float64(used.down)/hours)
-	b.row(fmt.Sprintf("an hour of idling, calculated from %s", b.idle), b.idle, used, 0, 0)
+	b.row(fmt.Sprintf("an hour of idling, calculated from %s", b.idle), b.idle, used, bytes{})
 	return nil
 }
 
 // until waits until so many Works are as they should be.
-func (b *bench) until(ctx context.Context, what string, count func([]workv1alpha1.Work) int, want int) error {
+func (b *bench) until(ctx context.Context, what, size string, count func([]workv1alpha1.Work) int, want int) error {
 	told := time.Now()
 	err := wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
 		var works workv1alpha1.WorkList
-		if err := b.list(ctx, &works); err != nil {
+		if err := b.list(ctx, &works, size); err != nil {
 			return false, err
 		}
 		n := count(works.Items)
@@ -326,14 +346,14 @@ func (b *bench) until(ctx context.Context, what string, count func([]workv1alpha
 	return nil
 }
 
-// list returns the Works of the templates.
-func (b *bench) list(ctx context.Context, works *workv1alpha1.WorkList) error {
+// list returns the Works of the templates of a size.
+func (b *bench) list(ctx context.Context, works *workv1alpha1.WorkList, size string) error {
 	if err := b.hub.List(ctx, works, client.InNamespace(contract.DefaultExecutionNamespacePrefix+member)); err != nil {
 		return fmt.Errorf("listing Works: %w", err)
 	}
 	ours := works.Items[:0]
 	for _, w := range works.Items {
-		if w.Annotations[contract.ResourceBindingNamespaceAnnotation] == namespace {
+		if w.Annotations[contract.ResourceBindingNamespaceAnnotation] == namespace && strings.HasPrefix(w.Name, size) {
 			ours = append(ours, w)
 		}
 	}
@@ -352,46 +372,78 @@ func reported(works []workv1alpha1.Work) int {
 	return n
 }
 
-// own is how many bytes the Works are, and their statuses.
-func (b *bench) own(ctx context.Context) (down, up int64, err error) {
+// bytes are the objects' own, as JSON.
+type bytes struct {
+	// works are without their statuses, templates as their author wrote them.
+	works, statuses, templates int64
+}
+
+// each is what one of so many has on average.
+func (b bytes) each(n int) bytes {
+	return bytes{b.works / int64(n), b.statuses / int64(n), b.templates / int64(n)}
+}
+
+// own is how many bytes there are of a size.
+func (b *bench) own(ctx context.Context, size string) (bytes, error) {
+	var out bytes
 	var works workv1alpha1.WorkList
-	if err := b.list(ctx, &works); err != nil {
-		return 0, 0, err
+	if err := b.list(ctx, &works, size); err != nil {
+		return out, err
 	}
-	for _, w := range works.Items {
-		status, err := json.Marshal(w.Status)
-		if err != nil {
-			return 0, 0, fmt.Errorf("encoding a status: %w", err)
-		}
+	for i, w := range works.Items {
+		status := w.Status
 		w.Status, w.ManagedFields = workv1alpha1.WorkStatus{}, nil
-		object, err := json.Marshal(w)
-		if err != nil {
-			return 0, 0, fmt.Errorf("encoding a Work: %w", err)
+		obj := template(size, i)
+		for to, of := range map[*int64]any{
+			&out.statuses: status, &out.works: w,
+			&out.templates: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": obj.Data, "metadata": map[string]any{
+				"namespace": obj.Namespace, "name": obj.Name, "labels": obj.Labels,
+			}},
+		} {
+			text, err := json.Marshal(of)
+			if err != nil {
+				return out, fmt.Errorf("encoding what a Work consists of: %w", err)
+			}
+			*to += int64(len(text))
 		}
-		down, up = down+int64(len(object)), up+int64(len(status))
 	}
-	return down, up, nil
+	return out, nil
 }
 
 // row adds a line to the report.
-func (b *bench) row(what string, took time.Duration, used usage, down, up int64) {
-	own := "–"
-	if down+up > 0 {
-		own = fmt.Sprintf("%s / %s", kilobytes(down), kilobytes(up))
+func (b *bench) row(what string, took time.Duration, used usage, its bytes) {
+	own, ofWorks, ofTemplates := "–", "–", "–"
+	if its.works > 0 {
+		own = fmt.Sprintf("%s / %s", kilobytes(its.works), kilobytes(its.statuses))
+		ofWorks = fmt.Sprintf("%.2f", float64(used.down+used.up)/float64(its.works+its.statuses))
+		ofTemplates = fmt.Sprintf("%.2f", float64(used.down+used.up)/float64(its.templates+its.statuses))
 	}
 	progress("%s: %.1f s, %s to the member, %s from it, %d connections", what, took.Seconds(), kilobytes(used.down), kilobytes(used.up), used.connections)
-	fmt.Fprintf(&b.report, "| %s | %.1f | %s | %s | %s | %d |\n", what, took.Seconds(), kilobytes(used.down), kilobytes(used.up), own, used.connections)
+	fmt.Fprintf(&b.report, "| %s | %.1f | %s | %s | %s | %s | %s | %d |\n", what, took.Seconds(), kilobytes(used.down), kilobytes(used.up), own, ofWorks, ofTemplates, used.connections)
 }
 
 func kilobytes(n int64) string { return fmt.Sprintf("%.1f kB", float64(n)/1000) }
 
 func labels() map[string]string { return map[string]string{"of": "wan"} }
 
-// template is a small ConfigMap.
-func template(name string) *corev1.ConfigMap {
+// Sizes of templates, which begin their names.
+const (
+	small = "load"
+	large = "large"
+)
+
+// template is a ConfigMap: a small one with words, or a large one that does not compress.
+func template(size string, i int) *corev1.ConfigMap {
+	name := fmt.Sprintf("%s-%05d", size, i)
+	text := strings.Repeat("all work and no play ", 10)
+	if size == large {
+		random := make([]byte, 36_000)
+		_, _ = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8)}).Read(random) // it does not fail
+		text = base64.StdEncoding.EncodeToString(random)
+	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels()},
-		Data:       map[string]string{"name": name, "text": strings.Repeat("all work and no play ", 10)},
+		Data:       map[string]string{"name": name, "text": text},
 	}
 }
 
