@@ -20,8 +20,12 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// inForcePatience is how long Install waits until the API server goes by the admission policies.
-const inForcePatience = 30 * time.Second
+// How long Install waits until the API server goes by the admission policies, and how often it looks. Each look costs the API server
+// an admission, and most starts wait for seconds: see inForce.
+const (
+	inForcePatience = 30 * time.Second
+	inForcePoll     = 200 * time.Millisecond
+)
 
 // inForce returns when the API server goes by the admission policies. It reads them about once
 // a second, and every five seconds the schemas with which it fills in defaults, group by group;
@@ -33,7 +37,7 @@ func (i *installer) inForce(ctx context.Context) error {
 	defer cancel()
 	for _, p := range i.probes() {
 		var last error
-		err := wait.PollUntilContextCancel(waiting, installPoll, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(waiting, inForcePoll, true, func(ctx context.Context) (bool, error) {
 			obj := p.object()
 			last = i.hubClient.Create(ctx, obj, client.DryRunAll, client.FieldOwner(contract.FieldManagerInstall))
 			return p.shows(obj, last) || apierrors.IsForbidden(last), nil

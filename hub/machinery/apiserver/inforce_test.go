@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	. "github.com/onsi/gomega"
 
@@ -25,48 +26,53 @@ import (
 // schemas one group after the other, and reads the policies at last.
 func TestAnInstallationWaitsUntilEveryKindIsServedWithItsPolicies(t *testing.T) {
 	t.Parallel()
-	const tries = 3 // of each kind, until it is as it should be
 	for name, mutates := range map[string]bool{"one that fills in": true, "one that only refuses": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := NewWithT(t)
-			scheme, err := kube.NewScheme()
-			g.Expect(err).NotTo(HaveOccurred())
-			asked := map[string]int{}
-			i := installer{mutates: mutates, hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
-				Create: func(_ context.Context, _ client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-					g.Expect((&client.CreateOptions{}).ApplyOptions(opts).DryRun).NotTo(BeEmpty())
-					kind := fmt.Sprintf("%T", obj)
-					if p, ok := obj.(*policyv1alpha1.PropagationPolicy); ok && p.Spec.Preemption != "" {
-						if asked["refused"]++; asked["refused"] <= tries {
-							return nil
-						}
-						return errors.New("ValidatingAdmissionPolicy 'propagation-policies.fairlead.dev' denied the request")
-					}
-					switch asked[kind]++; {
-					case asked[kind] == 1:
-						obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: contract.FieldManagerInstall}})
-						return nil // the policy is not there yet, so that all is taken as it is
-					case asked[kind] <= tries:
-						return apierrors.NewServiceUnavailable("Resource kind " + kind + " not found")
-					}
-					fillIn(obj)
-					return nil
-				},
-			})}
-			g.Expect(i.inForce(t.Context())).To(Succeed())
-			want := map[string]int{"refused": tries + 1}
-			if mutates {
-				for _, kind := range []string{"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy"} {
-					want["*v1alpha1."+kind] = tries + 1
-				}
-				for _, kind := range []string{"*v1alpha1.Cluster", "*v1alpha1.Work", "*v1alpha2.ResourceBinding", "*v1alpha2.ClusterResourceBinding"} {
-					want[kind] = tries + 1
-				}
-			}
-			g.Expect(asked).To(Equal(want))
+			synctest.Test(t, func(t *testing.T) { comesInForce(t, mutates) })
 		})
 	}
+}
+
+func comesInForce(t *testing.T, mutates bool) {
+	t.Helper()
+	const tries = 3 // of each kind, until it is as it should be
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	asked := map[string]int{}
+	i := installer{mutates: mutates, hubClient: interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			g.Expect((&client.CreateOptions{}).ApplyOptions(opts).DryRun).NotTo(BeEmpty())
+			kind := fmt.Sprintf("%T", obj)
+			if p, ok := obj.(*policyv1alpha1.PropagationPolicy); ok && p.Spec.Preemption != "" {
+				if asked["refused"]++; asked["refused"] <= tries {
+					return nil
+				}
+				return errors.New("ValidatingAdmissionPolicy 'propagation-policies.fairlead.dev' denied the request")
+			}
+			switch asked[kind]++; {
+			case asked[kind] == 1:
+				obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: contract.FieldManagerInstall}})
+				return nil // the policy is not there yet, so that all is taken as it is
+			case asked[kind] <= tries:
+				return apierrors.NewServiceUnavailable("Resource kind " + kind + " not found")
+			}
+			fillIn(obj)
+			return nil
+		},
+	})}
+	g.Expect(i.inForce(t.Context())).To(Succeed())
+	want := map[string]int{"refused": tries + 1}
+	if mutates {
+		for _, kind := range []string{"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy"} {
+			want["*v1alpha1."+kind] = tries + 1
+		}
+		for _, kind := range []string{"*v1alpha1.Cluster", "*v1alpha1.Work", "*v1alpha2.ResourceBinding", "*v1alpha2.ClusterResourceBinding"} {
+			want[kind] = tries + 1
+		}
+	}
+	g.Expect(asked).To(Equal(want))
 }
 
 // fillIn does to an object what the mutating policies do.
