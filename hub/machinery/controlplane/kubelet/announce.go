@@ -9,10 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 )
 
-// announcePeriod is how soon a node that was made says where its kubelet is.
+// announcePeriod is how soon it is tried again where the API server cannot be asked.
 const announcePeriod = 500 * time.Millisecond
 
 // announce has the nodes say at which port their kubelet listens, until the context ends.
@@ -20,13 +21,15 @@ func announce(ctx context.Context, api kubernetes.Interface, port int32) {
 	patch := fmt.Appendf(nil, `{"status":{"addresses":[{"type":%q,"address":%q}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%d}}}}`,
 		corev1.NodeInternalIP, Address, port)
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		// From the watch cache; a failure is tried again.
-		nodes, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		// From the watch cache, which tells first of those that are there.
+		nodes, err := api.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return
 		}
-		for _, node := range nodes.Items {
-			if announced(node.Status, port) {
+		defer nodes.Stop()
+		for event := range nodes.ResultChan() {
+			node, known := event.Object.(*corev1.Node)
+			if !known || event.Type == watch.Deleted || announced(node.Status, port) {
 				continue
 			}
 			if _, err := api.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
