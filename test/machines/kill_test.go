@@ -16,11 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/process"
 )
@@ -94,6 +96,13 @@ func (w *world) aHubAndAMemberOfTheEtcdAreKilled() {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(flags[0]).To(HaveSuffix(","+strings.TrimPrefix(config.Host, "https://")), "whoever joins is given both addresses")
 	})
+	clientset, err := kubernetes.NewForConfig(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	metrics, err := clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(metrics)).To(ContainSubstring("aggregator_unavailable_apiservice{"))
+	g.Expect(string(metrics)).NotTo(ContainSubstring(fmt.Sprintf("aggregator_unavailable_apiservice_total{name=%q", contract.ConnectVersion+"."+contract.ConnectGroup)),
+		"while its hub started, its API left the lines of the first as they were")
 	g.Expect(w.Stop(ctx, fleet.AgentName("edge-1"))).To(Succeed())
 	g.Expect(w.StartAgent("edge-1")).To(Succeed())
 	w.eventually(func(g Gomega) {

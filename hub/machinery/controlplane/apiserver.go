@@ -92,6 +92,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own private)
 	compressOnDemand(config)
 	answerAsPreferred(config)
 	findHub(config)
+	keepFound(config)
 	announce(config, listening)
 	completed, err := config.Complete()
 	if err != nil {
