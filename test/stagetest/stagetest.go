@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 
 	"k8s.io/client-go/rest"
 
@@ -126,13 +126,13 @@ func ChangeStatus(tb testing.TB, c client.Client, obj client.Object, change func
 
 func write(tb testing.TB, c client.Client, obj client.Object, change func(), update func() error) {
 	tb.Helper()
-	NewWithT(tb).Eventually(func() error {
+	gomega.NewWithT(tb).Eventually(func() error {
 		if err := c.Get(tb.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
 			return err
 		}
 		change()
 		return update()
-	}, Timeout, Poll).Should(Succeed())
+	}, Timeout, Poll).Should(gomega.Succeed())
 }
 
 // Events keeps what a stage tells. The zero value is ready for use, by many goroutines.

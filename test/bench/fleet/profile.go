@@ -74,11 +74,11 @@ func (s *system) hubHeap(ctx context.Context) (float64, error) {
 	}
 	_, after, found := strings.Cut(text.String(), "# HeapAlloc = ")
 	line, _, _ := strings.Cut(after, "\n")
-	bytes, err := strconv.ParseFloat(line, 64)
+	live, err := strconv.ParseFloat(line, 64)
 	if !found || err != nil {
 		return 0, errors.New("reading what lives in the hub's memory: its profile does not say so")
 	}
-	return bytes, nil
+	return live, nil
 }
 
 // profileLength is for how long a scene is profiled.
