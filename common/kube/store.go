@@ -51,24 +51,17 @@ func (c *cachedClient) GetInformer(ctx context.Context, obj client.Object, opts 
 // it cannot tell and the reader is to be asked for a list: if that has no cache, or not all of the kind yet, or if the options
 // ask for more than a namespace and labels.
 func stored[T client.Object](ctx context.Context, r client.Reader, of T, opts []client.ListOption) ([]T, bool) {
-	from, ok := r.(Informed)
-	if !ok {
-		return nil, false
-	}
 	var o client.ListOptions
 	o.ApplyOptions(opts)
 	if o.FieldSelector != nil || o.Limit != 0 || o.Continue != "" || o.Raw != nil {
 		return nil, false
 	}
-	informer, err := from.GetInformer(ctx, of, cache.BlockUntilSynced(false))
-	if err != nil || !informer.HasSynced() {
-		return nil, false
-	}
-	store, ok := storeOf(informer)
+	store, ok := filledStore(ctx, r, of)
 	if !ok {
 		return nil, false
 	}
 	var found []any
+	var err error
 	if o.Namespace == "" {
 		found = store.List()
 	} else if found, err = store.ByIndex(toolscache.NamespaceIndex, o.Namespace); err != nil {
@@ -129,6 +122,17 @@ func addIndex(ctx context.Context, c Informed, of client.Object, name string, va
 // underIndex returns what the store of a cache has of the kind of an object under a value of an index of addIndex: the very objects,
 // which nobody may change. It says no if the reader has no such index, or not all of the kind yet.
 func underIndex(ctx context.Context, r client.Reader, of client.Object, index, value string) ([]any, bool) {
+	store, ok := filledStore(ctx, r, of)
+	if !ok {
+		return nil, false
+	}
+	found, err := store.ByIndex(index, value)
+	return found, err == nil
+}
+
+// filledStore returns where the cache behind a reader keeps what it has of the kind of an object; false if the reader has no cache, or not
+// all of the kind yet.
+func filledStore(ctx context.Context, r client.Reader, of client.Object) (toolscache.Indexer, bool) {
 	from, ok := r.(Informed)
 	if !ok {
 		return nil, false
@@ -137,12 +141,7 @@ func underIndex(ctx context.Context, r client.Reader, of client.Object, index, v
 	if err != nil || !informer.HasSynced() {
 		return nil, false
 	}
-	store, ok := storeOf(informer)
-	if !ok {
-		return nil, false
-	}
-	found, err := store.ByIndex(index, value)
-	return found, err == nil
+	return storeOf(informer)
 }
 
 // storeOf returns where an informer keeps what it watches. One that watches some namespaces only keeps it in several places.
