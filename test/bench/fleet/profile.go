@@ -10,9 +10,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -23,7 +25,7 @@ const profileSeconds = 300
 // profileOf is the name of the profiles of a scene.
 func profileOf(scene string, at size) string { return fmt.Sprintf("%s-%d", scene, at.bindings) }
 
-// profile begins profiles of hub and API server, if they are wanted. The returned function ends them.
+// profile begins profiles of hub, API server and agents, if they are wanted. The returned function ends them.
 func (s *system) profile(ctx context.Context, name string) (func(), error) {
 	if s.profiles == "" || name == "" {
 		return func() {}, nil
@@ -37,6 +39,11 @@ func (s *system) profile(ctx context.Context, name string) (func(), error) {
 	}
 	toHub := s.profilesOfHub()
 	var running sync.WaitGroup
+	running.Go(func() {
+		if err := profileAgents(ctx, filepath.Join(s.profiles, name+"-agents.pprof"), time.Duration(s.profileLength())*time.Second); err != nil {
+			progress("no profile of the agents: %v", err)
+		}
+	})
 	for who, from := range map[string]struct {
 		client *http.Client
 		url    string
@@ -55,6 +62,20 @@ func (s *system) profile(ctx context.Context, name string) (func(), error) {
 			progress("no profile of what %s has in memory: %v", hubProcess, err)
 		}
 	}, nil
+}
+
+// profileAgents profiles this process, in which all agents are.
+func profileAgents(ctx context.Context, path string, length time.Duration) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return errors.Join(fmt.Errorf("profiling this process: %w", err), out.Close(), os.Remove(path))
+	}
+	err = pause(ctx, length)
+	pprof.StopCPUProfile()
+	return errors.Join(err, out.Close())
 }
 
 // profilesOfHub is a client of the socket at which the hub tells its profiles.

@@ -11,7 +11,7 @@ import (
 
 // Traffic is what all agents have exchanged with the hub since the fleet began.
 type Traffic struct {
-	// Requests by verb and resource, such as "PATCH works/status".
+	// Requests by verb and resource, such as "PATCH works/status", and those of them that the hub turned away, such as "429 leases".
 	Requests map[string]int64
 	// Refused is how many of them the hub turned away with 429; Conflicts with 409.
 	Refused, Conflicts int64
@@ -63,6 +63,7 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 		switch response.StatusCode {
 		case http.StatusTooManyRequests:
 			t.refused++
+			t.requests["429 "+about(r.URL.Path)]++
 		case http.StatusConflict:
 			t.conflicts++
 		}
