@@ -70,6 +70,9 @@ type leaseRenewer struct {
 	// left is the Lease as this process left it; nil before the first renewal. One that is older
 	// says that the hub is not where it was: see RestoredError.
 	left *coordinationv1.Lease
+	// unanswered is the time in a renewal of which no answer came; nil if the last one was answered. A hub that is busy
+	// writes it all the same.
+	unanswered *metav1.MicroTime
 	// renewed is told what came of each renewal; it may be nil.
 	renewed func(error)
 	// line tells of the line, and has a channel that is closed when that has changed.
@@ -90,10 +93,12 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 		backoff.WithClockProvider(r.clock),
 	)
 	pace := pace{interval: r.interval, patience: wait.Jitter(lineLostPatience, 2)}
+	timeout := r.interval
 	for r.wait(ctx, pace) {
 		line, _ := r.line()
 		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.rests()
-		err := r.renew(ctx)
+		err := r.renewWithin(ctx, timeout)
+		timeout = r.timeoutAfter(err, timeout)
 		restored := (*RestoredError)(nil)
 		if r.renewed != nil && ctx.Err() == nil {
 			r.renewed(err)
@@ -155,21 +160,69 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 func (r *leaseRenewer) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.interval)
 	defer cancel()
-	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: r.cluster}
-	if err := r.reader.Get(ctx, key, lease, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}); err != nil {
+	lease, err := r.read(ctx, "0")
+	if err != nil {
 		return err
 	}
-	if r.left == nil || !contract.Older(lease.ResourceVersion, r.left.ResourceVersion) {
+	if !r.isOld(lease) {
 		r.seen = lease.Annotations
 	}
 	return nil
 }
 
+// timeoutAfter is how long the renewal after one may take: longer than one that was not answered, up to the duration of the lease. A hub to
+// which thousands of agents return answers each of them late, and the later the more often they ask. A connection that is dead is given up
+// by its pings.
+func (r *leaseRenewer) timeoutAfter(err error, timeout time.Duration) time.Duration {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return r.interval
+	}
+	return max(min(2*timeout, r.duration), r.interval)
+}
+
+// renewWithin renews once. If no answer came to the renewal before, it is looked first what came of that.
+func (r *leaseRenewer) renewWithin(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if r.unanswered != nil {
+		landed, err := r.landed(ctx)
+		if landed || err != nil {
+			return err
+		}
+	}
+	return r.renew(ctx)
+}
+
+// landed looks whether the renewal that was not answered is in the Lease and is recent enough to do for this one. What the API server has in
+// memory will do.
+func (r *leaseRenewer) landed(ctx context.Context) (bool, error) {
+	lease, err := r.read(ctx, "0")
+	if err != nil {
+		return false, fmt.Errorf("reading the lease of %q, whose renewal was not answered: %w", r.cluster, err)
+	}
+	tried := r.unanswered
+	r.unanswered = nil
+	if lease.Annotations[contract.SessionAnnotation] != r.session || !tried.Equal(lease.Spec.RenewTime) || r.isOld(lease) {
+		return false, nil
+	}
+	r.left, r.seen = lease, lease.Annotations
+	return r.clock.Since(tried.Time) < r.duration/2 && len(r.news()) == 0, nil
+}
+
+// read reads the Lease: of a version at least, or the latest if that is empty.
+func (r *leaseRenewer) read(ctx context.Context, version string) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: r.cluster}
+	return lease, r.reader.Get(ctx, key, lease, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: version}})
+}
+
+// isOld says whether a Lease is older than this process left it.
+func (r *leaseRenewer) isOld(lease *coordinationv1.Lease) bool {
+	return r.left != nil && contract.Older(lease.ResourceVersion, r.left.ResourceVersion)
+}
+
 // renew renews once.
 func (r *leaseRenewer) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, r.interval)
-	defer cancel()
 	duration := r.duration
 	if r.resting {
 		duration += restEvery
@@ -177,10 +230,13 @@ func (r *leaseRenewer) renew(ctx context.Context) error {
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity:       &r.cluster,
 		LeaseDurationSeconds: new(int32(math.Ceil(duration.Seconds()))),
-		RenewTime:            new(metav1.NewMicroTime(r.clock.Now())),
+		RenewTime:            new(metav1.NewMicroTime(r.clock.Now().Truncate(time.Microsecond))), // as it is on the wire
 	}
 	telling := r.news()
 	lease, err := r.write(ctx, spec, telling)
+	if r.unanswered = nil; errors.Is(err, context.DeadlineExceeded) {
+		r.unanswered = spec.RenewTime
+	}
 	if apierrors.IsConflict(err) {
 		return r.compare(ctx)
 	}
@@ -271,14 +327,13 @@ func (r *leaseRenewer) dropAnnotation() bool {
 // compare looks at a Lease that is not as this process left it. If somebody else wrote it,
 // it is renewed as it is now; if it is older, time went back on the hub.
 func (r *leaseRenewer) compare(ctx context.Context) error {
-	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: contract.ClusterNamespace, Name: r.cluster}
-	if err := r.reader.Get(ctx, key, lease); err != nil {
+	lease, err := r.read(ctx, "")
+	if err != nil {
 		return fmt.Errorf("reading the lease of %q: %w", r.cluster, err)
 	}
-	left := r.left
+	left, old := r.left, r.isOld(lease)
 	r.left = lease
-	if left != nil && contract.Older(lease.ResourceVersion, left.ResourceVersion) {
+	if old {
 		return &RestoredError{Whose: "hub", Left: left.ResourceVersion, Found: lease.ResourceVersion}
 	}
 	return r.renew(ctx)

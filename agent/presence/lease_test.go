@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -32,43 +33,61 @@ type leases struct {
 	answered map[string]string
 	updates  []*coordinationv1.Lease
 	version  int
+	renewed  *metav1.MicroTime
+	// busy says that writes are not answered: those that land, or none.
+	busy  bool
+	lands bool
+	reads []string
 }
 
 // Patch implements client.Client.
-func (l *leases) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (l *leases) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	if err != nil {
 		return err
 	}
-	var sent metav1.PartialObjectMetadata
+	var sent coordinationv1.Lease
 	if err := json.Unmarshal(data, &sent); err != nil {
 		return err
 	}
-	return l.take(ctx, obj, sent.Annotations)
+	return l.take(obj, sent.Annotations, sent.Spec.RenewTime)
 }
 
 // Update implements client.Client.
-func (l *leases) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
+func (l *leases) Update(_ context.Context, obj client.Object, _ ...client.UpdateOption) error {
 	if obj.GetResourceVersion() != strconv.Itoa(l.version) {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, obj.GetName(), errors.New("it has changed"))
 	}
-	if lease, ok := obj.(*coordinationv1.Lease); ok {
-		l.updates = append(l.updates, lease.DeepCopy())
+	lease, ok := obj.(*coordinationv1.Lease)
+	if !ok {
+		return fmt.Errorf("it is a %T", obj)
 	}
+	l.updates = append(l.updates, lease.DeepCopy())
 	changed := maps.Clone(obj.GetAnnotations())
 	maps.DeleteFunc(changed, func(key, value string) bool { return l.answered[key] == value })
-	return l.take(ctx, obj, changed)
+	return l.take(obj, changed, lease.Spec.RenewTime)
 }
 
 // Get implements client.Reader.
-func (l *leases) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	obj.SetAnnotations(maps.Clone(l.answered))
-	obj.SetResourceVersion(strconv.Itoa(l.version))
+func (l *leases) Get(_ context.Context, _ client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	l.reads = append(l.reads, new(client.GetOptions).ApplyOptions(opts).AsGetOptions().ResourceVersion)
+	l.show(obj)
 	return nil
 }
 
+func (l *leases) show(obj client.Object) {
+	obj.SetAnnotations(maps.Clone(l.answered))
+	obj.SetResourceVersion(strconv.Itoa(l.version))
+	if lease, ok := obj.(*coordinationv1.Lease); ok {
+		lease.Spec.RenewTime = l.renewed
+	}
+}
+
 // take takes what changes of the annotations.
-func (l *leases) take(ctx context.Context, obj client.Object, changed map[string]string) error {
+func (l *leases) take(obj client.Object, changed map[string]string, renewed *metav1.MicroTime) error {
+	if l.busy && !l.lands {
+		return context.DeadlineExceeded
+	}
 	l.got = append(l.got, changed)
 	for key, value := range changed {
 		if !slices.Contains(l.takes, key) {
@@ -77,7 +96,12 @@ func (l *leases) take(ctx context.Context, obj client.Object, changed map[string
 		l.answered[key] = value
 	}
 	l.version++
-	return l.Get(ctx, client.ObjectKey{}, obj)
+	l.renewed = new(metav1.NewMicroTime(renewed.Truncate(time.Microsecond))) // as it is on the wire
+	if l.busy {
+		return context.DeadlineExceeded
+	}
+	l.show(obj)
+	return nil
 }
 
 func TestALeaseThatIsKnownIsUpdated(t *testing.T) {
@@ -110,6 +134,54 @@ func TestALeaseThatIsKnownIsUpdated(t *testing.T) {
 	g.Expect(errors.As(r.renew(t.Context()), &restored)).To(BeTrue())
 	g.Expect(*restored).To(Equal(RestoredError{Whose: "hub", Left: "10", Found: "5"}))
 	g.Expect(hub.updates).To(HaveLen(2), "nothing is written to it")
+}
+
+func TestARenewalWithoutAnAnswerMayHaveLanded(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		lands  bool
+		after  time.Duration
+		writes int
+	}{
+		"it landed a moment ago":     {true, time.Second, 1},
+		"it landed long ago":         {true, time.Minute, 2},
+		"the hub was never told":     {false, time.Second, 1},
+		"the hub was not told, long": {false, time.Minute, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			hub := &leases{takes: []string{contract.SessionAnnotation}, answered: map[string]string{}, busy: true, lands: tc.lands}
+			now := clocktesting.NewFakeClock(time.Unix(1000, 123456789))
+			r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: 10 * time.Second, clock: now}
+			g.Expect(r.renewWithin(t.Context(), time.Minute)).To(MatchError(context.DeadlineExceeded))
+			hub.busy = false
+			now.Step(tc.after)
+
+			g.Expect(r.renewWithin(t.Context(), time.Minute)).To(Succeed())
+
+			g.Expect(hub.reads).To(Equal([]string{"0"}), "it looks, at what costs the hub least")
+			g.Expect(hub.version).To(Equal(tc.writes))
+			now.Step(time.Second)
+			g.Expect(r.renewWithin(t.Context(), time.Minute)).To(Succeed())
+			g.Expect(hub.version).To(Equal(tc.writes+1), "it goes on from what it saw")
+			g.Expect(hub.reads).To(HaveLen(1), "nothing contradicted it")
+		})
+	}
+}
+
+func TestAHubThatIsLateIsGivenMoreTime(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := &leaseRenewer{duration: 35 * time.Second, interval: 10 * time.Second}
+	late := fmt.Errorf("renewing: %w", context.DeadlineExceeded)
+	timeout := r.interval
+	for _, want := range []time.Duration{20 * time.Second, 35 * time.Second, 35 * time.Second} {
+		timeout = r.timeoutAfter(late, timeout)
+		g.Expect(timeout).To(Equal(want))
+	}
+	g.Expect(r.timeoutAfter(errors.New("connection refused"), timeout)).To(Equal(r.interval))
+	g.Expect(r.timeoutAfter(nil, timeout)).To(Equal(r.interval))
 }
 
 func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
