@@ -42,6 +42,8 @@ type Sources struct {
 	asking chan struct{}
 	// forgot is when the hub last said of any watch that it does not remember where that one was.
 	forgot time.Time
+	// askAt is when a hub that did not answer is asked again, or last was.
+	askAt time.Time
 }
 
 // NewSources returns sources that tell of a hub whose Works went back in time.
@@ -57,9 +59,9 @@ func (s *Sources) Of(source toolscache.ListerWatcher, example runtime.Object) to
 	_, isWork := example.(*workv1alpha1.Work)
 	of := &resumed{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(source), sources: s, isCostly: isWork}
 	if isWork {
-		return paged{newAnswering(&specs{ListerWatcherWithContext: of}, s.clock)}
+		return paged{newAnswering(&specs{ListerWatcherWithContext: of}, s)}
 	}
-	return newAnswering(of, s.clock)
+	return newAnswering(of, s)
 }
 
 // informers makes informers of what the hub has.
@@ -78,13 +80,13 @@ func (paged) IsWatchListSemanticsUnSupported() bool { return true }
 type answering struct {
 	toolscache.ListerWatcherWithContext
 
-	clock clock.Clock
+	sources *Sources
 	// size is how many objects the next page has.
 	size int64
 }
 
-func newAnswering(of toolscache.ListerWatcherWithContext, c clock.Clock) *answering {
-	return &answering{ListerWatcherWithContext: of, clock: c, size: page}
+func newAnswering(of toolscache.ListerWatcherWithContext, s *Sources) *answering {
+	return &answering{ListerWatcherWithContext: of, sources: s, size: page}
 }
 
 // List implements toolscache.ListerWatcher.
@@ -116,11 +118,11 @@ func (a *answering) ListWithContext(ctx context.Context, options metav1.ListOpti
 
 // next returns one page.
 func (a *answering) next(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return answered(ctx, a.clock, func() (runtime.Object, error) {
-		began := a.clock.Now()
+	return answered(ctx, a.sources, func() (runtime.Object, error) {
+		began := a.sources.clock.Now()
 		options.Limit = a.size
 		answer, err := a.ListerWatcherWithContext.ListWithContext(ctx, options)
-		a.resize(a.clock.Since(began), err == nil)
+		a.resize(a.sources.clock.Since(began), err == nil)
 		return answer, err //nolint:wrapcheck // It stands for what lists.
 	})
 }
@@ -139,13 +141,13 @@ func (a *answering) resize(took time.Duration, whole bool) {
 
 // WatchWithContext implements toolscache.ListerWatcherWithContext.
 func (a *answering) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return answered(ctx, a.clock, func() (watch.Interface, error) { return a.ListerWatcherWithContext.WatchWithContext(ctx, options) })
+	return answered(ctx, a.sources, func() (watch.Interface, error) { return a.ListerWatcherWithContext.WatchWithContext(ctx, options) })
 }
 
 // answered asks until the hub answers, whatever that is. An informer would wait for up to a minute
 // before it asks again, once the hub was away for a while; the agent, which renews its lease in a few
 // seconds, would count as ready meanwhile, and hear of nothing.
-func answered[T any](ctx context.Context, c clock.Clock, ask func() (T, error)) (T, error) {
+func answered[T any](ctx context.Context, s *Sources, ask func() (T, error)) (T, error) {
 	for {
 		answer, err := ask()
 		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
@@ -154,7 +156,19 @@ func answered[T any](ctx context.Context, c clock.Clock, ask func() (T, error)) 
 		select {
 		case <-ctx.Done():
 			return answer, err
-		case <-c.After(wait.Jitter(askAgain, 1)):
+		case <-s.again():
 		}
 	}
+}
+
+// again says when a hub that did not answer is asked again. All sources ask at the same time then, so that one connection is tried for all of
+// them.
+func (s *Sources) again() <-chan time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	if !s.askAt.After(now) {
+		s.askAt = now.Add(wait.Jitter(askAgain, 1))
+	}
+	return s.clock.After(s.askAt.Sub(now))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
@@ -91,12 +94,39 @@ func TestAHubThatIsBackIsHeardSoon(t *testing.T) {
 	})
 }
 
+func TestAllAskAHubThatIsAwayAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var mu sync.Mutex
+		asked := map[time.Time]int{}
+		source := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[time.Now()]++
+			return nil, errors.New("dial tcp: connection refused")
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		sources := NewSources(clock.RealClock{}, nil)
+		var watching sync.WaitGroup
+		for _, example := range []runtime.Object{&workv1alpha1.Work{}, &clusterv1alpha1.Cluster{}, &configv1alpha1.ResourceInterpreterCustomization{}} {
+			watching.Go(func() {
+				_, _ = toolscache.ToListerWatcherWithContext(sources.Of(source, example)).WatchWithContext(ctx, metav1.ListOptions{})
+			})
+		}
+		watching.Wait()
+		g.Expect(asked).To(HaveEach(3), "so that they try one connection")
+		g.Expect(len(asked)).To(BeNumerically(">=", 6), "within a minute")
+	})
+}
+
 func TestAnAnswerOfTheHubIsForTheInformer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	gone := apierrors.NewResourceExpired("too old resource version")
 	source := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, gone }}
-	_, err := newAnswering(toolscache.ToListerWatcherWithContext(source), clock.RealClock{}).WatchWithContext(t.Context(), metav1.ListOptions{})
+	_, err := newAnswering(toolscache.ToListerWatcherWithContext(source), NewSources(clock.RealClock{}, nil)).WatchWithContext(t.Context(), metav1.ListOptions{})
 	g.Expect(err).To(MatchError(gone))
 }
 
