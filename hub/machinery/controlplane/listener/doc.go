@@ -5,4 +5,6 @@
 // they ask for keeps it from starting: among thousands the API server is so busy with requests that run out of time, and are made
 // again, that the hub's own do as well. A port at which nobody listens costs nothing: agents are refused by the kernel, as they were
 // while there was no API server, and come again.
+//
+// When they may come, they do so at once, and faster than they can be served. The queue of the public address greets a few at a time.
 package listener

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"net"
 	"sync"
+
+	"k8s.io/utils/clock"
 )
 
 // Listener accepts at both addresses. Its own address is the private one: by that the API server calls itself.
 type Listener struct {
 	private  net.Listener
 	reserved *Reserved
+	// queue is of those who come to the public address.
+	queue *queue
 
 	accepted chan accepted
 	done     chan struct{}
@@ -30,7 +34,8 @@ type accepted struct {
 // New returns a listener at a private address, and at a reserved one as soon as open is closed. It closes both.
 func New(private net.Listener, public *Reserved, open <-chan struct{}) *Listener {
 	l := &Listener{private: private, reserved: public, accepted: make(chan accepted), done: make(chan struct{})}
-	go l.accept(private)
+	l.queue = newQueue(clock.RealClock{}, func(conn net.Conn) bool { return l.pass(accepted{conn: conn}) })
+	go l.accept(private, func(conn net.Conn) bool { return l.pass(accepted{conn: conn}) })
 	go func() {
 		select {
 		case <-l.done:
@@ -42,7 +47,10 @@ func New(private net.Listener, public *Reserved, open <-chan struct{}) *Listener
 			l.pass(accepted{err: err})
 			return
 		}
-		l.accept(opened)
+		l.accept(opened, func(conn net.Conn) bool {
+			go l.queue.add(conn)
+			return true
+		})
 	}()
 	return l
 }
@@ -62,14 +70,17 @@ func (l *Listener) open() (net.Listener, error) {
 	return public, nil
 }
 
-// accept passes on who comes to one address.
-func (l *Listener) accept(at net.Listener) {
+// accept hands on who comes to one address.
+func (l *Listener) accept(at net.Listener, hand func(net.Conn) bool) {
 	for {
 		conn, err := at.Accept()
-		if !l.pass(accepted{conn, err}) {
-			if err == nil {
-				_ = conn.Close() // nobody is there any more
+		switch {
+		case err != nil:
+			if !l.pass(accepted{err: err}) {
+				return
 			}
+		case !hand(conn):
+			_ = conn.Close() // nobody is there any more
 			return
 		}
 	}
@@ -100,6 +111,7 @@ func (l *Listener) Close() error {
 	err := net.ErrClosed
 	l.close.Do(func() {
 		close(l.done)
+		l.queue.close()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.closed = true

@@ -32,8 +32,11 @@ func greeting(tb testing.TB, host string) (l *listener.Listener, public netip.Ad
 			if err != nil {
 				return
 			}
-			_, _ = io.WriteString(conn, "welcome")
-			_ = conn.Close()
+			go func() {
+				_, _ = conn.Read(make([]byte, len("hello")))
+				_, _ = io.WriteString(conn, "welcome")
+				_ = conn.Close()
+			}()
 		}
 	}()
 	public = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), netip.MustParseAddrPort(reserved.Addr().String()).Port())
@@ -47,6 +50,9 @@ func visit(address string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "hello"); err != nil {
+		return "", err
+	}
 	said, err := io.ReadAll(conn)
 	return string(said), err
 }
