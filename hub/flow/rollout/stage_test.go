@@ -312,16 +312,16 @@ func TestABindingWithoutAStrategyCostsNoRequest(t *testing.T) {
 	w := start(t, 1, canaryThenRest())
 	w.bind() // something to see that the stage is at work
 	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
-	last, quiet := int64(0), 0
+	last, quiet := 0, 0
 	g.Eventually(func() int {
-		if now := w.writes.requests.Load(); now != last {
+		if now := len(w.writes.requests()); now != last {
 			last, quiet = now, 0
 		} else {
 			quiet++
 		}
 		return quiet
 	}, stagetest.Timeout, "50ms").Should(BeNumerically(">", 30), "until all is said of the one that has a strategy")
-	before := w.writes.requests.Load()
+	before := w.writes.requests()
 	for _, name := range []string{"a", "b", "c"} {
 		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.namespace, Name: name, Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: name},
@@ -335,5 +335,5 @@ func TestABindingWithoutAStrategyCostsNoRequest(t *testing.T) {
 		b.Spec.Replicas = 3
 		g.Expect(w.client.Update(t.Context(), b)).To(Succeed())
 	}
-	g.Consistently(w.writes.requests.Load, "1s", "50ms").Should(Equal(before))
+	g.Consistently(w.writes.requests, "1s", "50ms").Should(Equal(before))
 }

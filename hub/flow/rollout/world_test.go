@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,16 +69,32 @@ type world struct {
 	offline map[string]bool
 }
 
-// counter counts the requests of a hub, by method and path.
+// counter counts the requests of a hub.
 type counter struct {
-	requests atomic.Int64
-	statuses atomic.Int64
+	// namespaces are that of its application and those of its clusters.
+	namespaces []string
+	statuses   atomic.Int64
+
+	mu    sync.Mutex
+	asked []string
 }
 
-// note counts a request.
+// requests are those about its application that are no informer's, by method and path.
+func (c *counter) requests() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.asked)
+}
+
+// note counts a request. An informer that lost its watch lists anew, at any time.
 func (c *counter) note(req *http.Request) (*http.Response, error) {
-	if !strings.Contains(req.URL.RawQuery, "watch=true") {
-		c.requests.Add(1)
+	_, about, _ := strings.Cut(req.URL.Path, "/namespaces/")
+	namespace, about, _ := strings.Cut(about, "/")
+	isInformers := req.Method == http.MethodGet && (about == "resourcebindings" || about == "stagedrollouts")
+	if slices.Contains(c.namespaces, namespace) && !isInformers {
+		c.mu.Lock()
+		c.asked = append(c.asked, req.Method+" "+about)
+		c.mu.Unlock()
 	}
 	if req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "stagedrollouts/") && strings.HasSuffix(req.URL.Path, "/status") {
 		c.statuses.Add(1)
@@ -135,7 +152,10 @@ func executionNamespace(name string) string {
 func (w *world) startHub() {
 	w.t.Helper()
 	g := NewWithT(w.t)
-	w.writes = &counter{}
+	w.writes = &counter{namespaces: []string{w.namespace}}
+	for _, name := range w.clusters {
+		w.writes.namespaces = append(w.writes.namespaces, executionNamespace(name))
+	}
 	mgr := stagetest.Manager(w.t, stagetest.Intercept(w.cfg, w.writes.note), func(o *manager.Options) {
 		o.Client = client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
 		// The tests share an API server, and each hub is to see its own application only.
