@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,9 +71,10 @@ type leaseRenewer struct {
 	// left is the Lease as this process left it; nil before the first renewal. One that is older
 	// says that the hub is not where it was: see RestoredError.
 	left *coordinationv1.Lease
-	// unanswered is the time in a renewal of which no answer came; nil if the last one was answered. A hub that is busy
-	// writes it all the same.
-	unanswered *metav1.MicroTime
+	// unanswered says that no answer came to the last renewal, which a hub that is busy writes all the same, and timeout is how
+	// long the next one may take; 0 is the interval.
+	unanswered bool
+	timeout    time.Duration
 	// renewed is told what came of each renewal; it may be nil.
 	renewed func(error)
 	// line tells of the line, and has a channel that is closed when that has changed.
@@ -93,12 +95,10 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 		backoff.WithClockProvider(r.clock),
 	)
 	pace := pace{interval: r.interval, patience: wait.Jitter(lineLostPatience, 2)}
-	timeout := r.interval
 	for r.wait(ctx, pace) {
 		line, _ := r.line()
 		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.rests()
-		err := r.renewWithin(ctx, timeout)
-		timeout = r.timeoutAfter(err, timeout)
+		err := r.try(ctx, line)
 		restored := (*RestoredError)(nil)
 		if r.renewed != nil && ctx.Err() == nil {
 			r.renewed(err)
@@ -112,7 +112,8 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 			if pace.retry == 0 {
 				log.Error(err, "Renewing the lease failed; it is tried until it succeeds", "Cluster", r.cluster)
 			}
-			pace.retry = max(retries.NextBackOff(), time.Nanosecond)
+			// A renewal that was not answered is given time to land.
+			pace.renewed, pace.retry = r.clock.Now(), max(retries.NextBackOff(), time.Nanosecond)
 		default:
 			retries.Reset()
 			if pace.retry > 0 {
@@ -170,43 +171,52 @@ func (r *leaseRenewer) ask(ctx context.Context) error {
 	return nil
 }
 
-// timeoutAfter is how long the renewal after one may take: longer than one that was not answered, up to the duration of the lease. A hub to
-// which thousands of agents return answers each of them late, and the later the more often they ask. A connection that is dead is given up
-// by its pings.
-func (r *leaseRenewer) timeoutAfter(err error, timeout time.Duration) time.Duration {
-	if !errors.Is(err, context.DeadlineExceeded) {
-		return r.interval
-	}
-	return max(min(2*timeout, r.duration), r.interval)
-}
-
-// renewWithin renews once. If no answer came to the renewal before, it is looked first what came of that.
-func (r *leaseRenewer) renewWithin(ctx context.Context, timeout time.Duration) error {
+// try renews once, or finds that a renewal to which no answer came is in the Lease and will do.
+//
+// A renewal may take longer than one before that was not answered: a hub to which thousands of agents return answers each of them late, and
+// the later the more often they ask. A connection that is dead is given up by its pings.
+func (r *leaseRenewer) try(ctx context.Context, line Line) error {
+	timeout := max(r.timeout, r.interval)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if r.unanswered != nil {
-		landed, err := r.landed(ctx)
-		if landed || err != nil {
-			return err
-		}
+	landed, err := r.landed(ctx, line)
+	if !landed && err == nil {
+		err = r.renew(ctx)
 	}
-	return r.renew(ctx)
+	r.timeout = 0
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		r.timeout = min(2*timeout, r.duration/2)
+	}
+	return err
 }
 
-// landed looks whether the renewal that was not answered is in the Lease and is recent enough to do for this one. What the API server has in
-// memory will do.
-func (r *leaseRenewer) landed(ctx context.Context) (bool, error) {
-	lease, err := r.read(ctx, "0")
-	if err != nil {
-		return false, fmt.Errorf("reading the lease of %q, whose renewal was not answered: %w", r.cluster, err)
-	}
-	tried := r.unanswered
-	r.unanswered = nil
-	if lease.Annotations[contract.SessionAnnotation] != r.session || !tried.Equal(lease.Spec.RenewTime) || r.isOld(lease) {
+// landed looks whether a renewal that was not answered is in the Lease, is recent, and says what one would say now. What the API server has
+// in memory will do.
+func (r *leaseRenewer) landed(ctx context.Context, line Line) (bool, error) {
+	if !r.unanswered {
 		return false, nil
 	}
+	lease, err := r.read(ctx, "0")
+	if err != nil && ctx.Err() != nil {
+		return false, fmt.Errorf("reading the lease of %q, whose renewal was not answered: %w", r.cluster, err)
+	}
+	r.unanswered = false
+	if err != nil || lease.Annotations[contract.SessionAnnotation] != r.session || r.isOld(lease) || lease.Spec.RenewTime == nil {
+		return false, nil //nolint:nilerr // The hub answers, so that the lease can be renewed.
+	}
 	r.left, r.seen = lease, lease.Annotations
-	return r.clock.Since(tried.Time) < r.duration/2 && len(r.news()) == 0, nil
+	at := lease.Spec.RenewTime.Time
+	isRecent := r.clock.Since(at) < r.duration/2 && at.After(line.Opened) && at.After(line.Lost)
+	return isRecent && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == r.seconds() && len(r.news()) == 0, nil
+}
+
+// seconds is for how long a renewal holds.
+func (r *leaseRenewer) seconds() int32 {
+	duration := r.duration
+	if r.resting {
+		duration += restEvery
+	}
+	return int32(math.Ceil(duration.Seconds()))
 }
 
 // read reads the Lease: of a version at least, or the latest if that is empty.
@@ -223,20 +233,14 @@ func (r *leaseRenewer) isOld(lease *coordinationv1.Lease) bool {
 
 // renew renews once.
 func (r *leaseRenewer) renew(ctx context.Context) error {
-	duration := r.duration
-	if r.resting {
-		duration += restEvery
-	}
 	spec := coordinationv1.LeaseSpec{
 		HolderIdentity:       &r.cluster,
-		LeaseDurationSeconds: new(int32(math.Ceil(duration.Seconds()))),
-		RenewTime:            new(metav1.NewMicroTime(r.clock.Now().Truncate(time.Microsecond))), // as it is on the wire
+		LeaseDurationSeconds: new(r.seconds()),
+		RenewTime:            new(metav1.NewMicroTime(r.clock.Now())),
 	}
 	telling := r.news()
 	lease, err := r.write(ctx, spec, telling)
-	if r.unanswered = nil; errors.Is(err, context.DeadlineExceeded) {
-		r.unanswered = spec.RenewTime
-	}
+	r.unanswered = err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if apierrors.IsConflict(err) {
 		return r.compare(ctx)
 	}

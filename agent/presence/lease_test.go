@@ -9,14 +9,15 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,15 +34,17 @@ type leases struct {
 	answered map[string]string
 	updates  []*coordinationv1.Lease
 	version  int
-	renewed  *metav1.MicroTime
+	spec     coordinationv1.LeaseSpec
 	// busy says that writes are not answered: those that land, or none.
 	busy  bool
 	lands bool
-	reads []string
+	// reads are the versions at which the lease was read, and unread says why that fails.
+	reads  []string
+	unread error
 }
 
 // Patch implements client.Client.
-func (l *leases) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (l *leases) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	if err != nil {
 		return err
@@ -50,11 +53,11 @@ func (l *leases) Patch(_ context.Context, obj client.Object, patch client.Patch,
 	if err := json.Unmarshal(data, &sent); err != nil {
 		return err
 	}
-	return l.take(obj, sent.Annotations, sent.Spec.RenewTime)
+	return l.take(ctx, obj, sent.Annotations, sent.Spec)
 }
 
 // Update implements client.Client.
-func (l *leases) Update(_ context.Context, obj client.Object, _ ...client.UpdateOption) error {
+func (l *leases) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
 	if obj.GetResourceVersion() != strconv.Itoa(l.version) {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, obj.GetName(), errors.New("it has changed"))
 	}
@@ -65,28 +68,29 @@ func (l *leases) Update(_ context.Context, obj client.Object, _ ...client.Update
 	l.updates = append(l.updates, lease.DeepCopy())
 	changed := maps.Clone(obj.GetAnnotations())
 	maps.DeleteFunc(changed, func(key, value string) bool { return l.answered[key] == value })
-	return l.take(obj, changed, lease.Spec.RenewTime)
+	return l.take(ctx, obj, changed, lease.Spec)
 }
 
 // Get implements client.Reader.
 func (l *leases) Get(_ context.Context, _ client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	l.reads = append(l.reads, new(client.GetOptions).ApplyOptions(opts).AsGetOptions().ResourceVersion)
 	l.show(obj)
-	return nil
+	return l.unread
 }
 
 func (l *leases) show(obj client.Object) {
 	obj.SetAnnotations(maps.Clone(l.answered))
 	obj.SetResourceVersion(strconv.Itoa(l.version))
 	if lease, ok := obj.(*coordinationv1.Lease); ok {
-		lease.Spec.RenewTime = l.renewed
+		lease.Spec = *l.spec.DeepCopy()
 	}
 }
 
 // take takes what changes of the annotations.
-func (l *leases) take(obj client.Object, changed map[string]string, renewed *metav1.MicroTime) error {
+func (l *leases) take(ctx context.Context, obj client.Object, changed map[string]string, spec coordinationv1.LeaseSpec) error {
 	if l.busy && !l.lands {
-		return context.DeadlineExceeded
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	l.got = append(l.got, changed)
 	for key, value := range changed {
@@ -96,9 +100,10 @@ func (l *leases) take(obj client.Object, changed map[string]string, renewed *met
 		l.answered[key] = value
 	}
 	l.version++
-	l.renewed = new(metav1.NewMicroTime(renewed.Truncate(time.Microsecond))) // as it is on the wire
+	l.spec = spec
 	if l.busy {
-		return context.DeadlineExceeded
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	l.show(obj)
 	return nil
@@ -138,50 +143,82 @@ func TestALeaseThatIsKnownIsUpdated(t *testing.T) {
 
 func TestARenewalWithoutAnAnswerMayHaveLanded(t *testing.T) {
 	t.Parallel()
+	began := time.Unix(1000, 0)
 	for name, tc := range map[string]struct {
 		lands  bool
 		after  time.Duration
+		change func(*leases, *leaseRenewer, *Line)
 		writes int
 	}{
-		"it landed a moment ago":     {true, time.Second, 1},
-		"it landed long ago":         {true, time.Minute, 2},
-		"the hub was never told":     {false, time.Second, 1},
-		"the hub was not told, long": {false, time.Minute, 1},
+		"it landed a moment ago":          {lands: true, after: time.Second, writes: 1},
+		"it landed long ago":              {lands: true, after: time.Minute, writes: 2},
+		"it did not land":                 {after: time.Second, writes: 1},
+		"it did not land and is long ago": {after: time.Minute, writes: 1},
+		"there is more to tell":           {true, time.Second, func(_ *leases, r *leaseRenewer, _ *Line) { r.version = "v2" }, 2},
+		"the line was lost since":         {true, time.Second, func(_ *leases, _ *leaseRenewer, l *Line) { l.Lost = began.Add(time.Millisecond) }, 2},
+		"the line was opened since":       {true, time.Second, func(_ *leases, _ *leaseRenewer, l *Line) { l.Opened = began.Add(time.Millisecond) }, 2},
+		"it is to rest now":               {true, time.Second, func(_ *leases, r *leaseRenewer, _ *Line) { r.resting = true }, 2},
+		"the hub does not show it":        {true, time.Second, func(l *leases, _ *leaseRenewer, _ *Line) { l.unread = errors.New("forbidden") }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			hub := &leases{takes: []string{contract.SessionAnnotation}, answered: map[string]string{}, busy: true, lands: tc.lands}
-			now := clocktesting.NewFakeClock(time.Unix(1000, 123456789))
-			r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: 10 * time.Second, clock: now}
-			g.Expect(r.renewWithin(t.Context(), time.Minute)).To(MatchError(context.DeadlineExceeded))
-			hub.busy = false
+			hub := &leases{takes: []string{contract.SessionAnnotation, contract.AgentVersionAnnotation}, answered: map[string]string{}, busy: true, lands: tc.lands}
+			now := clocktesting.NewFakeClock(began)
+			r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: time.Millisecond, clock: now}
+			line := Line{Opened: began.Add(-time.Hour)}
+			g.Expect(r.try(t.Context(), line)).To(MatchError(context.DeadlineExceeded))
+			hub.busy, r.interval = false, 10*time.Second
 			now.Step(tc.after)
+			if tc.change != nil {
+				tc.change(hub, r, &line)
+			}
 
-			g.Expect(r.renewWithin(t.Context(), time.Minute)).To(Succeed())
+			g.Expect(r.try(t.Context(), line)).To(Succeed())
 
-			g.Expect(hub.reads).To(Equal([]string{"0"}), "it looks, at what costs the hub least")
+			g.Expect(hub.reads).To(HaveExactElements("0"), "it looks, at what costs the hub least")
 			g.Expect(hub.version).To(Equal(tc.writes))
 			now.Step(time.Second)
-			g.Expect(r.renewWithin(t.Context(), time.Minute)).To(Succeed())
+			g.Expect(r.try(t.Context(), line)).To(Succeed())
 			g.Expect(hub.version).To(Equal(tc.writes+1), "it goes on from what it saw")
 			g.Expect(hub.reads).To(HaveLen(1), "nothing contradicted it")
 		})
 	}
 }
 
-func TestAHubThatIsLateIsGivenMoreTime(t *testing.T) {
+func TestARenewalOfAnotherIsNotTakenForOnesOwn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &leaseRenewer{duration: 35 * time.Second, interval: 10 * time.Second}
-	late := fmt.Errorf("renewing: %w", context.DeadlineExceeded)
-	timeout := r.interval
-	for _, want := range []time.Duration{20 * time.Second, 35 * time.Second, 35 * time.Second} {
-		timeout = r.timeoutAfter(late, timeout)
-		g.Expect(timeout).To(Equal(want))
-	}
-	g.Expect(r.timeoutAfter(errors.New("connection refused"), timeout)).To(Equal(r.interval))
-	g.Expect(r.timeoutAfter(nil, timeout)).To(Equal(r.interval))
+	hub := &leases{takes: []string{contract.SessionAnnotation}, answered: map[string]string{}, busy: true, lands: true}
+	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: time.Millisecond, clock: now}
+	g.Expect(r.try(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
+	hub.answered[contract.SessionAnnotation] = "another"
+	hub.busy, r.interval = false, 10*time.Second
+
+	g.Expect(r.try(t.Context(), Line{})).To(Succeed())
+
+	g.Expect(hub.answered).To(HaveKeyWithValue(contract.SessionAnnotation, "s"))
+}
+
+func TestAHubThatIsLateIsGivenMoreTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		hub := &leases{takes: []string{contract.SessionAnnotation}, answered: map[string]string{}, busy: true}
+		r := &leaseRenewer{hubClient: hub, reader: hub, cluster: "edge-1", session: "s", duration: time.Minute, interval: 10 * time.Second, clock: clock.RealClock{}}
+		for _, want := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, 30 * time.Second} {
+			began := time.Now()
+			g.Expect(r.try(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
+			g.Expect(time.Since(began)).To(Equal(want))
+		}
+		hub.busy = false
+		g.Expect(r.try(t.Context(), Line{})).To(Succeed())
+		hub.busy = true
+		began := time.Now()
+		g.Expect(r.try(t.Context(), Line{})).To(MatchError(context.DeadlineExceeded))
+		g.Expect(time.Since(began)).To(Equal(10*time.Second), "it was answered since")
+	})
 }
 
 func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {

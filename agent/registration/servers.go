@@ -14,6 +14,8 @@ import (
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"fairlead.dev/agent/registration/dial"
 )
 
 const (
@@ -168,7 +170,8 @@ func undelivered(err error) bool {
 		return operation.Op == "dial"
 	}
 	_, isCertificate := errors.AsType[*tls.CertificateVerificationError](err)
-	return isCertificate || strings.Contains(err.Error(), handshakeTimeout)
+	_, isUnconnected := errors.AsType[*dial.NoConnectionError](err)
+	return isCertificate || isUnconnected || strings.Contains(err.Error(), handshakeTimeout)
 }
 
 // What package net/http says without a type: nobody answered the greeting, and nobody answered a ping.

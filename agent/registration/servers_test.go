@@ -3,6 +3,7 @@ package registration
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/client-go/rest"
+
+	"fairlead.dev/agent/registration/dial"
 )
 
 func TestServersAreTriedInTurn(t *testing.T) {
@@ -72,6 +75,7 @@ func TestOnlyWhatDidNotReachAHubIsSentToAnother(t *testing.T) {
 	g.Expect(undelivered(fmt.Errorf("wrapped: %w", refused))).To(BeTrue())
 	g.Expect(undelivered(&net.OpError{Op: "read", Err: errors.New("connection reset by peer")})).To(BeFalse(), "the hub may have done it")
 	g.Expect(undelivered(http.ErrHandlerTimeout)).To(BeFalse())
+	g.Expect(undelivered(fmt.Errorf("wrapped: %w", &dial.NoConnectionError{Host: "a:1", Err: io.EOF}))).To(BeTrue(), "the hub was too busy to greet")
 }
 
 func TestAMachineThatTakesConnectionsAndSaysNothingWasNotReached(t *testing.T) {

@@ -43,7 +43,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	asked := false
+	asked, connected := false, false
 	end := func(err error) {
 		if own != nil {
 			t.end(host, own, err)
@@ -61,8 +61,14 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			// tries for itself: nobody waits twice for a host that is silent.
 			own, _ = t.turn(ctx, host)
 		},
-		GotConn: func(httptrace.GotConnInfo) { end(nil) },
+		GotConn: func(httptrace.GotConnInfo) {
+			connected = true
+			end(nil)
+		},
 	})))
+	if err != nil && asked && !connected {
+		err = unconnected(host, err)
+	}
 	if err != nil && asked && ctx.Err() == nil {
 		end(err) // of no meaning to others once there was a connection
 	}

@@ -1,6 +1,8 @@
 package listener
 
 import (
+	"encoding/binary"
+	"io"
 	"net"
 	"runtime"
 	"slices"
@@ -12,19 +14,24 @@ import (
 )
 
 const (
-	// answeredAtOnce is how many connections a server greets at a time for each processor. What it does for one until it has to
-	// wait for the client takes half a millisecond of a processor that has nothing else to do.
-	answeredAtOnce = 4
-	// firstWordPatience is how long a client may take to say its first word, and firstWord how long that is at most, in bytes.
-	firstWordPatience = 30 * time.Second
-	firstWord         = 2 << 10
+	// greetedAtOnce is how many connections a server greets at a time for each processor. What it does for one until its first
+	// answer takes half a millisecond of a processor that has nothing else to do.
+	greetedAtOnce = 4
+	// helloTimeout is how long a client may take to say hello, as long as API servers wait for a request, and helloUsual how many bytes that
+	// usually is at most: a little more than one packet.
+	helloTimeout = 30 * time.Second
+	helloUsual   = 2 << 10
+	// A record of TLS begins with its type and version, and how many bytes follow, at most so many.
+	recordHeader    = 5
+	recordHandshake = 22
+	recordMost      = 16<<10 + 256
 	// longestWait is how long a connection waits to be greeted. Clients of Kubernetes give up after ten seconds, and what is
 	// calculated for one that is gone is lost.
 	longestWait = 8 * time.Second
-	// keepAlive is how often a silent connection is probed, as API servers do it.
+	// keepAlive is after how long of silence a connection is probed, as API servers have it.
 	keepAlive = 3 * time.Minute
-	// sayEvery is how often it is said at most that connections are closed.
-	sayEvery = 10 * time.Second
+	// logEvery is how often it is logged at most that connections are closed.
+	logEvery = 10 * time.Second
 )
 
 // queue holds connections until the server has time to greet them.
@@ -35,8 +42,8 @@ const (
 // person who comes in between is served at once. Who waited too long is closed, and comes again.
 // The order is that of "Fail at Scale" (B. Maurer, ACM Queue 13/8, 2015), where it is called adaptive LIFO.
 //
-// A connection is not held until its client has spoken, nor any longer than the server calculates with what it said, so that clients that
-// are slow or silent keep nobody out.
+// A connection counts from when its client has said hello until the server answers that or waits for more, so that clients that are slow or
+// silent keep nobody out. What the server calculates afterwards, such as whose certificate that is, is not counted.
 type queue struct {
 	clock clock.Clock
 	// most is how many are greeted at a time.
@@ -52,13 +59,13 @@ type queue struct {
 	// greeting is how many are greeted now.
 	greeting int
 	closed   bool
-	// expired is how many were closed since that was last said, at said.
+	// expired is how many were closed since that was last logged, at logged.
 	expired int
-	said    time.Time
+	logged  time.Time
 }
 
 func newQueue(c clock.Clock, hand func(net.Conn) bool) *queue {
-	return &queue{clock: c, most: answeredAtOnce * runtime.GOMAXPROCS(0), hand: hand, silent: map[net.Conn]struct{}{}}
+	return &queue{clock: c, most: greetedAtOnce * runtime.GOMAXPROCS(0), hand: hand, silent: map[net.Conn]struct{}{}}
 }
 
 // add takes a connection on, and returns when it was given to the server, waits to be, or is closed.
@@ -68,11 +75,10 @@ func (q *queue) add(conn net.Conn) {
 		return
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAlivePeriod(keepAlive) // a connection that ends is noticed when it is read
+		_ = tcp.SetKeepAlivePeriod(keepAlive) // that of a connection that has ended is of no use
 	}
-	said := make([]byte, firstWord)
-	_ = conn.SetReadDeadline(time.Now().Add(firstWordPatience))
-	n, err := conn.Read(said)
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout)) // in real time, as those of connections are
+	hello, err := readHello(conn)
 	q.mu.Lock()
 	delete(q.silent, conn)
 	q.mu.Unlock()
@@ -80,20 +86,41 @@ func (q *queue) add(conn net.Conn) {
 		_ = conn.Close() // there is nobody to tell
 		return
 	}
-	next := &queued{Conn: conn, said: said[:n], since: q.clock.Now()}
-	next.answered = sync.OnceFunc(q.next)
+	next := &queued{Conn: conn, hello: hello, since: q.clock.Now(), release: sync.OnceFunc(q.admitNext)}
 	q.mu.Lock()
 	waits := q.greeting >= q.most && !q.closed
 	if waits {
 		q.waiting = append(q.waiting, next)
-		q.expire()
+		defer q.log(q.expire())
 	} else {
 		q.greeting++
 	}
 	q.mu.Unlock()
 	if !waits {
-		q.give(next)
+		q.admit(next)
 	}
+}
+
+// readHello reads what a client says first: of TLS all of the first record, since the server waits for that before it calculates.
+func readHello(conn net.Conn) ([]byte, error) {
+	said := make([]byte, helloUsual)
+	n, err := io.ReadAtLeast(conn, said, 1)
+	if err != nil || said[0] != recordHandshake {
+		return said[:n], err
+	}
+	if n < recordHeader {
+		more, err := io.ReadAtLeast(conn, said[n:], recordHeader-n)
+		if n += more; err != nil {
+			return nil, err
+		}
+	}
+	whole := recordHeader + int(binary.BigEndian.Uint16(said[recordHeader-2:recordHeader]))
+	if n >= whole || whole > recordHeader+recordMost { // what is longer is no TLS, as the server will say
+		return said[:n], nil
+	}
+	all := append(said[:n:n], make([]byte, whole-n)...)
+	_, err = io.ReadFull(conn, all[n:])
+	return all, err
 }
 
 // listens notes that a connection is to speak, unless the queue is closed.
@@ -106,29 +133,29 @@ func (q *queue) listens(conn net.Conn) bool {
 	return !q.closed
 }
 
-// next has the connection greeted that came last, since another one is.
-func (q *queue) next() {
+// admitNext has the connection greeted that came last, since another one is.
+func (q *queue) admitNext() {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.expire()
-	last := len(q.waiting) - 1
-	if last < 0 {
+	closed := q.expire()
+	if last := len(q.waiting) - 1; last >= 0 {
+		go q.admit(q.waiting[last])
+		q.waiting = slices.Delete(q.waiting, last, last+1)
+	} else {
 		q.greeting--
-		return
 	}
-	next := q.waiting[last]
-	q.waiting = slices.Delete(q.waiting, last, last+1)
-	go q.give(next)
+	q.mu.Unlock()
+	q.log(closed)
 }
 
-func (q *queue) give(conn *queued) {
+func (q *queue) admit(conn *queued) {
 	if !q.hand(conn) {
 		_ = conn.Close() // nobody is there any more
 	}
 }
 
-// expire closes the connections that waited too long. The lock is held.
-func (q *queue) expire() {
+// expire closes the connections that waited too long, and returns how many there were since it returned any; 0 if that was a moment ago. The
+// lock is held.
+func (q *queue) expire() (closed int) {
 	now := q.clock.Now()
 	old := 0
 	for old < len(q.waiting) && now.Sub(q.waiting[old].since) > longestWait {
@@ -137,9 +164,16 @@ func (q *queue) expire() {
 	}
 	q.waiting = slices.Delete(q.waiting, 0, old)
 	q.expired += old
-	if q.expired > 0 && now.Sub(q.said) >= sayEvery {
-		klog.InfoS("The API server is too busy for all who come: it closed those that waited, which come again", "closed", q.expired, "waiting", len(q.waiting))
-		q.expired, q.said = 0, now
+	if q.expired > 0 && now.Sub(q.logged) >= logEvery {
+		closed, q.expired, q.logged = q.expired, 0, now
+	}
+	return closed
+}
+
+// log says that connections were closed. The lock is not held: a log may be slow.
+func (q *queue) log(closed int) {
+	if closed > 0 {
+		klog.InfoS("The API server is too busy for all who come: it closed connections that waited, whose clients come again", "closed", closed)
 	}
 }
 
@@ -157,37 +191,37 @@ func (q *queue) close() {
 	q.waiting = nil
 }
 
-// queued is a connection whose client has spoken.
+// queued is a connection whose client has said hello.
 type queued struct {
 	net.Conn
 
-	// said is what the client said and the server has not read yet, since when.
-	said  []byte
+	// hello is what the client said and the server has not read yet, since when.
+	hello []byte
 	since time.Time
-	// answered is called as soon as the server answers, waits for more, or closes the connection. It may be called often.
-	answered func()
+	// release is called as soon as the server answers, waits for more, or closes the connection. It may be called often.
+	release func()
 }
 
 // Read implements net.Conn.
 func (q *queued) Read(p []byte) (int, error) {
-	if len(q.said) == 0 {
-		q.said = nil
-		q.answered()
+	if len(q.hello) == 0 {
+		q.hello = nil
+		q.release()
 		return q.Conn.Read(p)
 	}
-	n := copy(p, q.said)
-	q.said = q.said[n:]
+	n := copy(p, q.hello)
+	q.hello = q.hello[n:]
 	return n, nil
 }
 
 // Write implements net.Conn.
 func (q *queued) Write(p []byte) (int, error) {
-	q.answered()
+	q.release()
 	return q.Conn.Write(p)
 }
 
 // Close implements net.Conn.
 func (q *queued) Close() error {
-	q.answered()
+	q.release()
 	return q.Conn.Close()
 }

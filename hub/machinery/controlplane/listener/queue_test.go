@@ -1,8 +1,12 @@
 package listener
 
 import (
+	"bytes"
+	"crypto/tls"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -32,30 +36,37 @@ func newServer(tb testing.TB) *server {
 	return s
 }
 
-// comes has a client come, and say something unless that is empty. It returns the client's end.
-func (s *server) comes(says string) net.Conn {
+// comes has a client come, and returns its end. It has said nothing yet.
+func (s *server) comes() net.Conn {
 	s.tb.Helper()
 	client, conn := net.Pipe()
 	s.tb.Cleanup(func() { _ = client.Close() })
-	added := make(chan struct{})
-	go func() {
-		defer close(added)
-		s.add(conn)
-	}()
-	if says != "" {
-		if _, err := io.WriteString(client, says); err != nil {
-			s.tb.Fatal(err)
-		}
-		<-added
-	}
+	go s.add(conn)
 	return client
+}
+
+// says has a client come that says something, and returns when that is known.
+func (s *server) says(g Gomega, what string) net.Conn {
+	s.tb.Helper()
+	before, client := s.count(), s.comes()
+	_, err := io.WriteString(client, what)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(s.count).Should(Equal(before + 1))
+	return client
+}
+
+// count is how many are greeted or wait for it.
+func (s *server) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.greeting + len(s.waiting)
 }
 
 // hears returns what the client of the next connection said.
 func (s *server) hears(g Gomega) (net.Conn, string) {
 	var conn net.Conn
 	g.Eventually(s.given).Should(Receive(&conn))
-	said := make([]byte, firstWord)
+	said := make([]byte, helloUsual)
 	n, err := conn.Read(said)
 	g.Expect(err).NotTo(HaveOccurred())
 	return conn, string(said[:n])
@@ -65,13 +76,9 @@ func TestWhoCameLastIsGreetedFirst(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer(t)
-	for _, says := range []string{"first", "second", "third"} {
-		go func() { _, _ = io.Copy(io.Discard, s.comes(says)) }()
-		g.Eventually(func() int {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.greeting + len(s.waiting)
-		}).Should(Equal(map[string]int{"first": 1, "second": 2, "third": 3}[says]))
+	for _, what := range []string{"first", "second", "third"} {
+		client := s.says(g, what)
+		go func() { _, _ = io.Copy(io.Discard, client) }() // it reads what the server answers
 	}
 
 	first, said := s.hears(g)
@@ -83,46 +90,107 @@ func TestWhoCameLastIsGreetedFirst(t *testing.T) {
 	third, said := s.hears(g)
 	g.Expect(said).To(Equal("third"))
 	g.Expect(third.Close()).To(Succeed())
-	g.Expect(third.Close()).To(Or(Succeed(), MatchError(net.ErrClosed)), "which gives nobody a second turn")
+	_ = third.Close() // which gives nobody a second turn
 
 	second, said := s.hears(g)
 	g.Expect(said).To(Equal("second"))
 	g.Expect(second.Close()).To(Succeed())
-	g.Expect(s.greeting).To(BeZero())
+	g.Expect(s.count()).To(BeZero())
 }
 
 func TestWhoIsSlowKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer(t)
-	s.comes("")
-	half := s.comes("half a word")
+	s.comes()
+	record := s.comes()
+	_, err := record.Write([]byte{recordHandshake, 3, 1, 0}) // and how long it is to be does not come
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Consistently(s.count, "50ms").Should(BeZero(), "they have not said hello")
+
+	half := s.says(g, "half a word")
 	conn, said := s.hears(g)
 	g.Expect(said).To(Equal("half a word"))
 	rest := make(chan string, 1)
 	go func() { // the server waits for the rest
-		said := make([]byte, firstWord)
+		said := make([]byte, helloUsual)
 		n, _ := conn.Read(said)
 		rest <- string(said[:n])
 	}()
+	g.Eventually(s.count).Should(BeZero())
 
-	s.comes("hello")
+	s.says(g, "hello")
 	_, said = s.hears(g)
 	g.Expect(said).To(Equal("hello"))
 
-	_, err := io.WriteString(half, "and the rest")
+	_, err = io.WriteString(half, "and the rest")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(rest).Should(Receive(Equal("and the rest")))
+}
+
+// The hello of TLS is longer than a packet of most networks.
+func TestAHelloInSeveralPacketsCountsOnceItIsWhole(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]int{"within the header": 3, "after the header": recordHeader, "later": 1448} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			s := newServer(t)
+			hello := append([]byte{recordHandshake, 3, 1, 5000 >> 8, 5000 & 0xff}, bytes.Repeat([]byte("h"), 5000)...)
+			client := s.comes()
+			_, err := client.Write(hello[:cut])
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(s.count()).To(BeZero())
+			_, err = client.Write(hello[cut:])
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Eventually(s.count).Should(Equal(1))
+
+			var conn net.Conn
+			g.Eventually(s.given).Should(Receive(&conn))
+			got := make([]byte, len(hello))
+			_, err = io.ReadFull(conn, got)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(hello))
+			g.Expect(s.count()).To(Equal(1), "the server calculates")
+		})
+	}
+}
+
+func TestTLSIsSpokenThroughTheQueue(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newServer(t)
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	config := certified.Client().Transport.(*http.Transport).TLSClientConfig.Clone() //nolint:forcetypeassert // It is one.
+	config.ServerName = "example.com"
+	client := tls.Client(s.comes(), config)
+	said := make(chan string, 1)
+	go func() {
+		_, _ = io.WriteString(client, "hello")
+		answer := make([]byte, 16)
+		n, _ := client.Read(answer)
+		said <- string(answer[:n])
+	}()
+	var conn net.Conn
+	g.Eventually(s.given).Should(Receive(&conn))
+	g.Expect(s.count()).To(Equal(1))
+	server := tls.Server(conn, certified.TLS)
+	g.Expect(io.ReadAll(io.LimitReader(server, 5))).To(BeEquivalentTo("hello"))
+	g.Expect(s.count()).To(BeZero(), "others are greeted")
+	_, err := io.WriteString(server, "welcome")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(said).Should(Receive(Equal("welcome")))
 }
 
 func TestWhoWaitedTooLongIsClosed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer(t)
-	s.comes("first")
-	old := s.comes("second")
+	s.says(g, "first")
+	old := s.says(g, "second")
 	s.time.Step(longestWait + time.Second)
-	young := s.comes("third")
+	s.comes().Write([]byte("third")) //nolint:errcheck // It is heard below.
 
 	_, err := old.Read(make([]byte, 1))
 	g.Expect(err).To(MatchError(io.EOF), "so that its client comes again")
@@ -132,9 +200,25 @@ func TestWhoWaitedTooLongIsClosed(t *testing.T) {
 	_, said := s.hears(g)
 	g.Expect(said).To(Equal("third"))
 
-	waits := s.comes("fourth")
+	waits, silent := s.says(g, "fourth"), s.comes()
 	s.close()
-	_, err = waits.Read(make([]byte, 1))
-	g.Expect(err).To(MatchError(io.EOF), "the server ended")
-	g.Expect(young).NotTo(BeNil())
+	for _, client := range []net.Conn{waits, silent} {
+		_, err = client.Read(make([]byte, 1))
+		g.Expect(err).To(MatchError(io.EOF), "the server ended")
+	}
+	_, err = s.comes().Read(make([]byte, 1))
+	g.Expect(err).To(MatchError(io.EOF), "and takes nobody on")
+}
+
+func TestWhomTheServerDoesNotTakeCountsNoMore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newServer(t)
+	s.hand = func(net.Conn) bool { return false }
+	client := s.comes()
+	_, err := io.WriteString(client, "hello")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = client.Read(make([]byte, 1))
+	g.Expect(err).To(MatchError(io.EOF))
+	g.Expect(s.count()).To(BeZero())
 }
