@@ -59,7 +59,8 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	record, _ := r.memory.Record(m.Object)
 	seen, synced := r.kinds.Get(m.Object)
 	live := plan.See(synced, seen, record, r.clock.Now())
-	if r.memory.IsStale(m.Object) {
+	stale := r.memory.IsStale(m.Object)
+	if stale {
 		live = plan.Live{}
 	}
 	decision := plan.Decide(work, m, live, record)
@@ -71,6 +72,11 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 	}
 	if wait := r.memory.Due(m.Object, m.Digest, r.clock.Now()); wait > 0 && decision.Action == plan.Apply {
 		return r.later(ctx, m, live, wait)
+	}
+	if decision.Action == plan.Read && synced && seen == nil && record == nil && !stale && !suspect {
+		if s, ask := r.create(ctx, work, m); !ask {
+			return s
+		}
 	}
 	var found *unstructured.Unstructured
 	// Who changed what is not in the cache. It may also be behind: what it shows as drift
@@ -116,7 +122,6 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 
 // apply sends an object to the member, and returns its answer, nil if it refused.
 func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live) (*unstructured.Unstructured, step) {
-	s := step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}}
 	desired, err := r.retain(ctx, m, live)
 	if err == nil {
 		if live.Object != nil {
@@ -124,9 +129,43 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 			// object of its name, which is not.
 			desired.SetUID(live.Object.GetUID())
 		}
-		err = r.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
-			client.FieldOwner(contract.FieldManagerAgent), client.ForceOwnership)
+		err = r.send(ctx, desired)
 	}
+	return r.sent(ctx, work, m, live, desired, err)
+}
+
+// versionOfNone is a resourceVersion that no object has. An apply that names it makes an object, and meets a conflict where
+// there is one.
+const versionOfNone = "9223372036854775807"
+
+// create makes an object of which neither the informer nor we know anything, as is so of nearly all that come. It needs no
+// question before it, and says whether that came to nothing: there is one without our label, or newer than what the informer
+// shows, or a server that is not Kubernetes' own minds the version. Then the member is to be asked, now and until it is applied.
+func (r *Reconciler) create(ctx context.Context, work types.NamespacedName, m plan.Manifest) (s step, ask bool) {
+	m.Desired.SetResourceVersion(versionOfNone)
+	err := r.send(ctx, m.Desired)
+	if err != nil {
+		m.Desired.SetResourceVersion("")
+	}
+	if err != nil && (overtaken(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsInternalError(err)) {
+		r.memory.MarkStale(m.Object)
+		return step{}, true
+	}
+	_, s = r.sent(ctx, work, m, plan.Live{Presence: plan.Absent}, m.Desired, err)
+	return s, false
+}
+
+// send applies an object, which becomes as the member answers.
+func (r *Reconciler) send(ctx context.Context, desired *unstructured.Unstructured) error {
+	return r.memberClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
+		client.FieldOwner(contract.FieldManagerAgent), client.ForceOwnership)
+}
+
+// sent draws the conclusions from an apply that was answered with this object, or with this error.
+func (r *Reconciler) sent(
+	ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live, desired *unstructured.Unstructured, err error,
+) (*unstructured.Unstructured, step) {
+	s := step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}}
 	if err == nil {
 		err = r.takeOver(ctx, m, desired)
 	}

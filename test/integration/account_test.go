@@ -63,7 +63,7 @@ func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 			web: "resource=deployments.apps", key: "resource=secrets", more: "resource=rolebindings.rbac.authorization.k8s.io",
 		} {
 			g.Expect(refusal(g, obj)).To(And(
-				ContainSubstring(`User "system:serviceaccount:`+ns+`:tenant" cannot get resource`),
+				ContainSubstring(`User "system:serviceaccount:`+ns+`:tenant" cannot patch resource`),
 				ContainSubstring(may+"`"), ContainSubstring("--serviceaccount="+ns+":tenant`")))
 		}
 	})
