@@ -114,6 +114,19 @@ func (f *facts) observe(id workv1alpha1.ResourceIdentifier, live *unstructured.U
 	f.changed = true
 }
 
+// share has an object of the cache in the place of the same version of it that answered our apply: what the cache keeps
+// anyway takes no memory.
+func (f *facts) share(id workv1alpha1.ResourceIdentifier, cached *unstructured.Unstructured) {
+	known, ok := f.objects[nameless(id)]
+	if !ok || known.uid != cached.GetUID() || known.resourceVersion != cached.GetResourceVersion() {
+		return
+	}
+	if known.live != nil {
+		known.live = cached
+	}
+	known.last = cached
+}
+
 // gone drops an object, unless another one of its name was seen since.
 func (f *facts) gone(id workv1alpha1.ResourceIdentifier, uid types.UID) {
 	id = nameless(id)

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
@@ -52,6 +54,29 @@ func TestTheNewestVersionOfAnObjectWins(t *testing.T) {
 	other.SetUID("another")
 	f.observe(id(0, "a"), other)
 	g.Expect(f.objects[id(0, "a")].resourceVersion).To(Equal("5"), "another object of the name is the newer one")
+}
+
+// Whatever comes first, the answer to an apply or the same in the cache: of the two the cache's is kept, which is there anyway.
+func TestAnObjectIsKeptOnce(t *testing.T) {
+	t.Parallel()
+	for name, cachedFirst := range map[string]bool{"the answer comes first": false, "the cache comes first": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			r, _ := newReporter(t, interceptor.Funcs{}, work())
+			answer, cached := object("a", "10"), object("a", "10")
+			if cachedFirst {
+				r.Observe(self, cached)
+			}
+			r.Report(work(), applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{answer})
+			if !cachedFirst {
+				r.Observe(self, cached)
+			}
+			kept := r.works[self].objects[id(0, "a")]
+			g.Expect(kept.last).To(BeIdenticalTo(cached))
+			g.Expect(kept.live).To(BeIdenticalTo(cached))
+		})
+	}
 }
 
 func TestAnObjectThatIsGoneIsDroppedUnlessItWasMadeAnew(t *testing.T) {

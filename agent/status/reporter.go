@@ -177,6 +177,7 @@ func (r *Reporter) Observe(work types.NamespacedName, live *unstructured.Unstruc
 	defer r.mu.Unlock()
 	f := r.factsOf(work)
 	f.observe(identify(live), live)
+	f.share(identify(live), live)
 	if f.changed && f.unseen.IsZero() {
 		f.unseen = r.clock.Now()
 	}
