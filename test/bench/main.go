@@ -123,8 +123,9 @@ func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
-// podsNeeded is how many pods of a workload a member runs at a time.
-func (o options) podsNeeded() int { return max(o.n, o.idle) }
+// podsNeeded is how many pods of a workload a member runs at a time: while all are updated each has the old pod and the
+// new one. If they do not fit, what is measured is how a scheduler waits for room.
+func (o options) podsNeeded() int { return 2 * max(o.n, o.idle) }
 
 // pids returns the processes that the flags name.
 func (o options) pids() (map[string]int, error) {
