@@ -238,14 +238,14 @@ func (c *Credentials) pause(ctx context.Context, d time.Duration) bool {
 }
 
 // bounded has connections made in time where there are other hubs to call.
-func (s *servers) bounded(dial dialFunc) dialFunc {
+func (s *servers) bounded(connect dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if s.count() > 1 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, severalDialTimeout)
 			defer cancel()
 		}
-		return dial(ctx, network, address)
+		return connect(ctx, network, address)
 	}
 }
 
