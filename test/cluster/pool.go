@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 )
 
@@ -61,11 +62,11 @@ func (p *Pool) lend(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }() // the borrower has all that was written, or has gone
 	hub, err := p.take(ctx)
 	if err != nil {
-		_ = json.NewEncoder(conn).Encode(answer{Error: err.Error()})
+		_ = say(conn, answer{Error: err.Error()}) // who has gone need not know
 		return
 	}
 	defer p.takeBack(ctx, hub)
-	if json.NewEncoder(conn).Encode(answer{Kubeconfig: hub.Kubeconfig, DataDir: hub.DataDir}) != nil {
+	if err := say(conn, answer{Kubeconfig: hub.Kubeconfig, DataDir: hub.DataDir}); err != nil {
 		return // it has gone already
 	}
 	returned := make(chan struct{})
@@ -77,6 +78,16 @@ func (p *Pool) lend(ctx context.Context, conn net.Conn) {
 	case <-returned:
 	case <-hub.process.Done():
 	}
+}
+
+// say writes an answer.
+func say(conn net.Conn, a answer) error {
+	data, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("answering: %w", err)
+	}
+	_, err = conn.Write(data)
+	return err
 }
 
 // take returns a hub that nobody has: one that was given back, or a new one.
@@ -110,6 +121,9 @@ func (p *Pool) takeBack(ctx context.Context, hub *pooled) {
 	p.mu.Unlock()
 	err := hub.state.restore(ctx)
 	if err != nil {
+		if !errors.Is(err, errUnfit) && ctx.Err() == nil {
+			fmt.Fprintf(os.Stderr, "pool: a hub is not lent again: %v\n", err)
+		}
 		_ = hub.stop() // what it wrote stays where that fails, and nothing else
 	}
 	p.mu.Lock()
