@@ -70,10 +70,11 @@ func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m 
 			return failed(plan.Waiting, missingNamespace(m.Object))
 		}
 	}
-	if wait := r.memory.Due(m.Object, m.Digest, r.clock.Now()); wait > 0 && decision.Action == plan.Apply {
+	wait := r.memory.Due(m.Object, m.Digest, r.clock.Now())
+	if wait > 0 && decision.Action == plan.Apply {
 		return r.later(ctx, m, live, wait)
 	}
-	if decision.Action == plan.Read && synced && seen == nil && record == nil && !stale && !suspect {
+	if isNew := synced && seen == nil && record == nil && !stale && !suspect; isNew && decision.Action == plan.Read && wait <= 0 {
 		if s, ask := r.create(ctx, work, m); !ask {
 			return s
 		}
