@@ -188,7 +188,7 @@ gotest = go test -vet=off -ldflags '-s -w'
 # many ways spend as much on it, hence unit tests do likewise.
 flowtest = GOGC=400 FAIRLEAD_CHAOS_SEED=$(CHAOS_SEED) $(gotest) -parallel $(FLOW_TESTS)
 # Packages that want a hub for their tests are lent one after the other: to start one takes ten seconds of processor time.
-pooled = GOGC=400 go run -ldflags '-s -w' ./test/cluster/pool $(FLOW_PARALLEL) env
+pooled = GOGC=400 go run -ldflags '-s -w' ./test/cluster/pool env
 # Packages with tests: those that start built programs, of the others those that start API servers (the slowest, those in
 # test/, first), and those that start neither.
 programs = ./test/chaos/... ./test/connect/... ./test/failover/... ./test/e2e/...

@@ -18,9 +18,9 @@ type Pool struct {
 	// changed tells of what becomes idle, and of what does not.
 	changed *sync.Cond
 	idle    []*pooled
-	// most is how many hubs there are at most, count how many there are, and returning how many of them were given back and may become idle.
-	most, count, returning int
-	lending                sync.WaitGroup
+	// returning counts those that were given back and may become idle.
+	returning int
+	lending   sync.WaitGroup
 }
 
 // pooled is a hub, and what its database had in it at first.
@@ -30,10 +30,9 @@ type pooled struct {
 	state *state
 }
 
-// NewPool returns a pool that has not started anything yet. It has so many hubs at most, as many as there are processes at a time that want
-// one: whoever comes when all are lent waits, since one of these processes has just ended.
-func NewPool(most int) *Pool {
-	p := &Pool{most: most}
+// NewPool returns a pool that has not started anything yet.
+func NewPool() *Pool {
+	p := &Pool{}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
@@ -93,9 +92,8 @@ func say(conn net.Conn, a answer) error {
 
 // take returns a hub that nobody has: one that was given back, or a new one.
 func (p *Pool) take(ctx context.Context) (*pooled, error) {
-	defer context.AfterFunc(ctx, p.tell)()
 	p.mu.Lock()
-	for len(p.idle) == 0 && (p.returning > 0 || p.count >= p.most) && ctx.Err() == nil {
+	for len(p.idle) == 0 && p.returning > 0 {
 		p.changed.Wait()
 	}
 	if last := len(p.idle) - 1; last >= 0 {
@@ -104,26 +102,7 @@ func (p *Pool) take(ctx context.Context) (*pooled, error) {
 		p.mu.Unlock()
 		return hub, nil
 	}
-	p.count++
 	p.mu.Unlock()
-	hub, err := newPooled(ctx)
-	if err != nil {
-		p.mu.Lock()
-		p.count--
-		p.mu.Unlock()
-		p.tell()
-	}
-	return hub, err
-}
-
-// tell wakes those who wait.
-func (p *Pool) tell() {
-	p.mu.Lock() // who has looked waits by now
-	defer p.mu.Unlock()
-	p.changed.Broadcast()
-}
-
-func newPooled(ctx context.Context) (*pooled, error) {
 	c, err := startHub(ctx, Options{}.complete())
 	if err != nil {
 		return nil, err
@@ -152,8 +131,6 @@ func (p *Pool) takeBack(ctx context.Context, hub *pooled) {
 	p.returning--
 	if err == nil {
 		p.idle = append(p.idle, hub)
-	} else {
-		p.count--
 	}
 	p.changed.Broadcast()
 }

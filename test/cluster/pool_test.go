@@ -29,7 +29,7 @@ func TestAHubOfAPoolIsLentAsItWas(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
 	g.Expect(err).NotTo(HaveOccurred())
 	served := make(chan error, 1)
-	go func() { served <- NewPool(1).Serve(t.Context(), listener) }()
+	go func() { served <- NewPool().Serve(t.Context(), listener) }()
 	lent := func() (*Cluster, client.Client) {
 		t.Helper()
 		c, err := borrow(t.Context(), socket, Options{}.complete())

@@ -1,7 +1,7 @@
 // Command pool runs a command whose tests share hubs: each package that wants the hub of its tests to itself borrows one, and gives it back
-// as it was. There are so many hubs at most as the command runs packages at a time. All end with the command.
+// as it was. All hubs end with the command.
 //
-//	go run ./test/cluster/pool 4 go test -p 4 ./hub/...
+//	go run ./test/cluster/pool go test ./hub/...
 package main
 
 import (
@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
 	"fairlead.dev/test/cluster"
@@ -30,14 +29,9 @@ func main() {
 
 // run returns the exit status of the command.
 func run(line []string) (status int, err error) {
-	if len(line) < 2 {
-		return 2, errors.New("how many hubs there may be at a time is to be given, and a command to run; see the comment of this program")
+	if len(line) == 0 {
+		return 2, errors.New("no command is given to run; see the comment of this program")
 	}
-	most, err := strconv.Atoi(line[0])
-	if err != nil || most < 1 {
-		return 2, fmt.Errorf("%q is to be how many hubs there may be at a time", line[0])
-	}
-	line = line[1:]
 	dir, err := os.MkdirTemp("/tmp", "fairlead-pool-") // a socket wants a short path
 	if err != nil {
 		return 1, err
@@ -51,7 +45,7 @@ func run(line []string) (status int, err error) {
 	lending, end := context.WithCancel(context.Background())
 	defer end()
 	served := make(chan error, 1)
-	go func() { served <- cluster.NewPool(most).Serve(lending, listener) }()
+	go func() { served <- cluster.NewPool().Serve(lending, listener) }()
 	// A terminal tells the command as well; who ends this process alone means both.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
