@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 )
 
@@ -62,11 +61,11 @@ func (p *Pool) lend(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }() // the borrower has all that was written, or has gone
 	hub, err := p.take(ctx)
 	if err != nil {
-		_ = say(conn, answer{Error: err.Error()}) // who has gone need not know
+		_ = json.NewEncoder(conn).Encode(answer{Error: err.Error()})
 		return
 	}
 	defer p.takeBack(ctx, hub)
-	if err := say(conn, answer{Kubeconfig: hub.Kubeconfig, DataDir: hub.DataDir}); err != nil {
+	if json.NewEncoder(conn).Encode(answer{Kubeconfig: hub.Kubeconfig, DataDir: hub.DataDir}) != nil {
 		return // it has gone already
 	}
 	returned := make(chan struct{})
@@ -78,16 +77,6 @@ func (p *Pool) lend(ctx context.Context, conn net.Conn) {
 	case <-returned:
 	case <-hub.process.Done():
 	}
-}
-
-// say writes an answer.
-func say(conn net.Conn, a answer) error {
-	data, err := json.Marshal(a)
-	if err != nil {
-		return fmt.Errorf("answering: %w", err)
-	}
-	_, err = conn.Write(data)
-	return err
 }
 
 // take returns a hub that nobody has: one that was given back, or a new one.
@@ -121,9 +110,6 @@ func (p *Pool) takeBack(ctx context.Context, hub *pooled) {
 	p.mu.Unlock()
 	err := hub.state.restore(ctx)
 	if err != nil {
-		if !errors.Is(err, errUnfit) && ctx.Err() == nil {
-			fmt.Fprintf(os.Stderr, "pool: a hub is not lent again: %v\n", err)
-		}
 		_ = hub.stop() // what it wrote stays where that fails, and nothing else
 	}
 	p.mu.Lock()

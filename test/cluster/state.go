@@ -151,7 +151,7 @@ func (s *state) write(ctx context.Context) (int, error) {
 	}
 	for _, op := range ops {
 		if slices.ContainsFunc(apiServerGoesBy(), func(prefix string) bool { return strings.HasPrefix(op.key(), registry+prefix) }) {
-			return 0, fmt.Errorf("%q: %w", op.key(), errUnfit)
+			return 0, errUnfit
 		}
 	}
 	for some := range slices.Chunk(ops, mostWrites) {

@@ -30,7 +30,7 @@ func main() {
 // run returns the exit status of the command.
 func run(line []string) (status int, err error) {
 	if len(line) == 0 {
-		return 2, errors.New("no command is given to run; see the comment of this program")
+		return 2, errors.New("usage: pool COMMAND...")
 	}
 	dir, err := os.MkdirTemp("/tmp", "fairlead-pool-") // a socket wants a short path
 	if err != nil {
@@ -49,7 +49,7 @@ func run(line []string) (status int, err error) {
 	// A terminal tells the command as well; who ends this process alone means both.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...) //nolint:gosec // It is what the user wants to run.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), cluster.PoolEnv+"="+socket)
