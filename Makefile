@@ -187,8 +187,6 @@ gotest = go test -vet=off -ldflags '-s -w'
 # there is memory: they look for it more rarely, as does all that is started with them. Stories that are told in
 # many ways spend as much on it, hence unit tests do likewise.
 flowtest = GOGC=400 FAIRLEAD_CHAOS_SEED=$(CHAOS_SEED) $(gotest) -parallel $(FLOW_TESTS)
-# Packages that want a hub for their tests are lent one after the other: to start one takes ten seconds of processor time.
-pooled = GOGC=400 go run -ldflags '-s -w' ./test/cluster/pool env
 # Packages with tests: those that start built programs, of the others those that start API servers (the slowest, those in
 # test/, first), and those that start neither.
 programs = ./test/chaos/... ./test/connect/... ./test/failover/... ./test/e2e/...
@@ -216,7 +214,7 @@ test: build bin/helm test-unit ## Everything that is tested, on real API servers
 	@$(without_browser)
 	@told=$$(mktemp); trap 'rm -f "$$told"' EXIT; \
 	$(MAKE) --no-print-directory test-embedded >"$$told" 2>&1 & embedded=$$!; \
-	status=0; $(pooled) $(flowtest) -count=1 -timeout 20m -p $(FLOW_PARALLEL) $$($(mixed_packages)) | $(slowest) || status=$$?; \
+	status=0; $(flowtest) -count=1 -timeout 20m -p $(FLOW_PARALLEL) $$($(mixed_packages)) | $(slowest) || status=$$?; \
 	wait $$embedded || status=$$?; cat "$$told"; exit $$status
 
 .PHONY: test-embedded
@@ -246,7 +244,7 @@ without_browser = command -v $${CHROMIUM:-chromium} chromium-browser google-chro
 test-flow: build bin/helm ## Stages, and hub and agents in one process, on real API servers
 	$(call say,flow tests)
 	@$(without_browser)
-	@$(pooled) $(flowtest) -timeout 15m -p $(FLOW_PARALLEL) $$($(flow_packages)) | $(slowest)
+	@$(flowtest) -timeout 15m -p $(FLOW_PARALLEL) $$($(flow_packages)) | $(slowest)
 
 .PHONY: test-e2e
 test-e2e: build ## The built programs, from joining to kill -9, a lost cluster, and one round of chaos

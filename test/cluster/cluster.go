@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -63,9 +62,7 @@ type Cluster struct {
 	// Config is the same as Kubeconfig, without a limit on requests.
 	Config *rest.Config
 
-	// process is nil if it is one of a pool, and loan if it is not.
 	process *process.Process
-	loan    *loan
 	client  func() (client.Client, error)
 }
 
@@ -86,7 +83,7 @@ func Start(tb testing.TB, o Options) *Cluster {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if tb.Failed() && c.ended() {
+		if tb.Failed() && c.process.Ended() {
 			tb.Logf("control plane %q stopped by itself:\n%s", c.Name, c.tail())
 		}
 		if err := c.stop(); err != nil {
@@ -119,7 +116,7 @@ func Shared(tb testing.TB, o Options) *Cluster {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if c.ended() {
+	if c.process.Ended() {
 		tb.Fatalf("control plane %q stopped by itself:\n%s", c.Name, c.tail())
 	}
 	return c
@@ -129,21 +126,12 @@ func Shared(tb testing.TB, o Options) *Cluster {
 // control plane outlives it.
 func startShared(o Options) (*Cluster, error) {
 	ctx := context.Background()
-	if o.Profile != Hub {
-		return start(ctx, o)
-	}
-	// Not os.Getenv: the results of tests count for any socket, and go test keeps them by what it sees of the environment.
-	if socket, set := syscall.Getenv(PoolEnv); set && o.borrowable() {
-		return borrow(ctx, socket, o)
-	}
-	return startHub(ctx, o)
-}
-
-// startHub starts one that has the CRDs.
-func startHub(ctx context.Context, o Options) (*Cluster, error) {
 	c, err := start(ctx, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Profile != Hub {
+		return c, nil
 	}
 	if err := installCRDs(ctx, c.Config); err != nil {
 		return nil, errors.Join(err, c.stop())
@@ -284,9 +272,12 @@ func (c *Cluster) awaitReady(ctx context.Context, o Options) error {
 // ready says what is missing.
 func (c *Cluster) ready(ctx context.Context, o Options) error {
 	if c.Config == nil {
-		if err := c.configure(); err != nil {
+		config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+		if err != nil {
 			return fmt.Errorf("waiting for the kubeconfig: %w", err)
 		}
+		config.QPS = -1
+		c.Config = config
 	}
 	api, err := restClient(c.Config)
 	if err != nil {
@@ -317,25 +308,6 @@ func (c *Cluster) ready(ctx context.Context, o Options) error {
 	return nil
 }
 
-// configure reads the kubeconfig.
-func (c *Cluster) configure() error {
-	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
-	if err != nil {
-		return fmt.Errorf("reading the kubeconfig of %q: %w", c.Name, err)
-	}
-	config.QPS = -1
-	c.Config = config
-	return nil
-}
-
-// ended says whether the control plane has stopped by itself.
-func (c *Cluster) ended() bool {
-	if c.loan != nil {
-		return c.loan.ended()
-	}
-	return c.process.Ended()
-}
-
 // log is what the supervisor says; the components' logs are in a directory beside it.
 func (c *Cluster) log() string { return filepath.Join(c.DataDir, "controlplane.log") }
 
@@ -360,11 +332,8 @@ func countReady(nodes []corev1.Node) int {
 	return n
 }
 
-// stop ends the control plane, its components with it, and removes what it wrote. One of a pool is given back.
+// stop ends the control plane, its components with it, and removes what it wrote.
 func (c *Cluster) stop() error {
-	if c.loan != nil {
-		return c.loan.conn.Close()
-	}
 	c.process.Kill() // nobody reads its data again
 	// The kernel ends the components when the supervisor is gone, but not in the same instant.
 	return process.Remove(c.DataDir)
