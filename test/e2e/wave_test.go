@@ -60,10 +60,12 @@ func beginWave(t *testing.T, f *fleet.Fleet) wave {
 		kubectl(t, g, f, fleet.HubName, "label", "cluster", member, "--overwrite", "turn="+strings.TrimPrefix(member, "edge-"))
 	}
 	apply(t, f, inOneWave)
-	eventually(t, func(g Gomega) { g.Expect(w.rollout(t, g)).To(Equal("1 Completed")) })
-	for _, member := range f.Members() {
-		w.generations[member] = w.generation(t, g, member)
-	}
+	eventually(t, func(g Gomega) {
+		g.Expect(w.rollout(t, g)).To(Equal("1 Completed"))
+		for _, member := range f.Members() { // a cluster that is chosen later has its Work later
+			w.generations[member] = w.generation(t, g, member)
+		}
+	})
 	kubectl(t, g, f, fleet.HubName, "patch", "deployment", "waving", "--type=merge", "-p", `{"spec":{"template":{"spec":{"nodeSelector":{"wave":"on"}}}}}`)
 	eventually(t, func(g Gomega) {
 		g.Expect(w.rollout(t, g)).To(Equal("2 Progressing"))
