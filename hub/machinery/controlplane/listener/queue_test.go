@@ -140,7 +140,7 @@ func TestAHelloInSeveralPacketsCountsOnceItIsWhole(t *testing.T) {
 			client := s.comes()
 			_, err := client.Write(hello[:cut])
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(s.count()).To(BeZero())
+			g.Consistently(s.count, "50ms").Should(BeZero())
 			_, err = client.Write(hello[cut:])
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Eventually(s.count).Should(Equal(1))
