@@ -105,11 +105,29 @@ func (j *joining) create(ctx context.Context, hubClient client.Client, desired *
 			return nil
 		case apierrors.IsUnauthorized(err):
 			return settling(j.tokenRejected())
+		case apierrors.IsForbidden(err):
+			return j.mayNotAsk(ctx, hubClient, desired.Name, err)
 		default:
 			return j.apiError("making a request on the hub", err)
 		}
 	})
 	return created, err
+}
+
+// mayNotAsk says what becomes of a join whose token gives no right to make a request. A token that is used
+// up gives the right to read those that were made: ours may be among them, if this join was stopped before.
+func (j *joining) mayNotAsk(ctx context.Context, hubClient client.Client, name string, forbidden error) error {
+	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, &certificatesv1.CertificateSigningRequest{})
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return j.tokenUsed()
+	case apierrors.IsForbidden(err):
+		return j.apiError("making a request on the hub", forbidden)
+	default:
+		return j.apiError("reading the request on the hub", err)
+	}
 }
 
 // await polls until the request is decided. Ours says that this process made it.
@@ -124,7 +142,10 @@ func (j *joining) await(
 		case apierrors.IsNotFound(err):
 			// The hub drops requests after a while. The same one may be made again.
 			err := hubClient.Create(ctx, desired.DeepCopy(), client.FieldOwner(contract.FieldManagerAgent))
-			if err != nil && !apierrors.IsAlreadyExists(err) {
+			switch {
+			case apierrors.IsForbidden(err):
+				return j.tokenUsed() // it let us read
+			case err != nil && !apierrors.IsAlreadyExists(err):
 				return j.apiError("making a request on the hub again", err)
 			}
 			return temporaryError{error: j.undecided(desired.Name), expected: true}
@@ -166,8 +187,17 @@ func (j *joining) undecided(name string) error {
 	return fmt.Errorf("%w: request %s is neither granted nor refused; look whether `hub serve` runs, then run the same command again", ErrDeadline, name)
 }
 
+// tokenUsed is what the hub says of a token that is used up, where its API is faster to say so.
+func (j *joining) tokenUsed() error {
+	return &DeniedError{
+		Reason: contract.ReasonTokenUsed,
+		Message: fmt.Sprintf("Token %s was used already, and `hub token list` says by which cluster: make another with `hub token create --cluster %s`.",
+			j.parameters.TokenID, j.parameters.Cluster),
+	}
+}
+
 func (j *joining) tokenRejected() error {
-	return fmt.Errorf("%w: token %s has expired or was deleted; make another with `hub token create --cluster %s`",
+	return fmt.Errorf("%w: token %s has expired, was used some time ago or was deleted; make another with `hub token create --cluster %s`",
 		ErrTokenRejected, j.parameters.TokenID, j.parameters.Cluster)
 }
 

@@ -31,7 +31,7 @@ func Verify(p Parameters, data map[string]string) ([]byte, error) {
 	}
 	signature, ok := data[bootstrapapi.JWSSignatureKeyPrefix+p.TokenID]
 	if !ok || signature == "" {
-		return nil, fmt.Errorf("%w: token %s was never made on %s, has expired or was deleted; make another with `hub token create --cluster %s`",
+		return nil, fmt.Errorf("%w: token %s was never made on %s, has expired, was used some time ago or was deleted; make another with `hub token create --cluster %s`",
 			ErrTokenUnknown, p.TokenID, p.Server, p.Cluster)
 	}
 	if !jws.DetachedTokenIsValid(signature, signed, p.TokenID, p.TokenSecret) {

@@ -16,6 +16,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -255,7 +256,9 @@ func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
 	_, err = registration.Load(o.StateDir, "resumed")
 	h.g.Expect(err).To(MatchError(registration.ErrNotJoined))
 
+	// The hub decides while nobody waits for it, and the API has seen by now that the token is used up.
 	h.serve()
+	h.awaitUsedUp(ctx, o.Token)
 	o.Deadline = registration.DefaultDeadline
 	_, err = registration.Join(ctx, o)
 	h.g.Expect(err).NotTo(HaveOccurred())
@@ -268,6 +271,26 @@ func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
 		}
 	}
 	h.g.Expect(count).To(Equal(1))
+
+	other := h.options("resumed", o.Token)
+	_, err = registration.Join(ctx, other)
+	denied, ok := errors.AsType[*registration.DeniedError](err)
+	h.g.Expect(ok).To(BeTrue(), "%v", err)
+	h.g.Expect(denied.Reason).To(Equal(contract.ReasonTokenUsed))
+	h.g.Expect(denied.Message).To(ContainSubstring("was used already"))
+}
+
+// awaitUsedUp waits until the API lets nobody make a request with a token. It remembers a token for some
+// seconds as it was.
+func (h *hub) awaitUsedUp(ctx context.Context, token string) {
+	h.t.Helper()
+	config := rest.AnonymousClientConfig(h.config)
+	config.BearerToken = token
+	holder, err := client.New(config, client.Options{Scheme: h.Scheme()})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Eventually(func() error {
+		return holder.Create(ctx, &certificatesv1.CertificateSigningRequest{}, client.DryRunAll)
+	}).WithTimeout(time.Minute).Should(MatchError(apierrors.IsForbidden, "IsForbidden"))
 }
 
 func TestAJoinFailsWithOneClearReason(t *testing.T) {
