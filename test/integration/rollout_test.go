@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 
@@ -45,6 +47,15 @@ func (s *system) staged(t *testing.T, canary string, change func(*fairleadv1alph
 	s.create(t, strategy)
 	t.Cleanup(func() { _ = s.hub.Client(t).Delete(context.WithoutCancel(t.Context()), strategy) })
 	return strategy.Name
+}
+
+// progressWithin sets how long a cluster of a strategy may stand still. What is to fail gets seconds, what is
+// to succeed as much as a busy machine may need.
+func (s *system) progressWithin(t *testing.T, strategy string, deadline time.Duration) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"progressDeadline":%q}}`, deadline)
+	NewWithT(t).Expect(s.hub.Client(t).Patch(t.Context(), &fairleadv1alpha1.RolloutStrategy{ObjectMeta: metav1.ObjectMeta{Name: strategy}},
+		client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
 // by has a policy name a strategy.
@@ -125,9 +136,7 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 	g := NewWithT(t)
 	s := shared(t)
 	ns := s.namespace(t)
-	strategy := s.staged(t, "edge-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
-		spec.ProgressDeadline = &metav1.Duration{Duration: 5 * time.Second}
-	})
+	strategy := s.staged(t, "edge-1", func(*fairleadv1alpha1.RolloutStrategySpec) {})
 	template := builder.MakeDeployment(ns, "web").Obj()
 	setEnv(g, template, "one", "")
 	s.create(t, by(strategy, builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Clusters("edge-1", "edge-2").Obj()), template)
@@ -140,6 +149,7 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 		has(g, "edge-2", "one")
 	})
 
+	s.progressWithin(t, strategy, 5*time.Second)
 	s.update(t, template, func(obj *unstructured.Unstructured) { setEnv(g, obj, "two", "nowhere") })
 	r := s.awaitRollout(t, template, 2, fairleadv1alpha1.RolloutHalted)
 	g.Expect(meta.IsStatusConditionTrue(r.Conditions, fairleadv1alpha1.RolloutConditionHalted)).To(BeTrue())
@@ -180,6 +190,7 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 	g.Expect(env(s.onHub(t, g, template))).To(Equal("two"))
 
 	// The next edit passes the canary, and then goes to the rest.
+	s.progressWithin(t, strategy, time.Minute)
 	s.update(t, template, func(obj *unstructured.Unstructured) { setEnv(g, obj, "three", "") })
 	r = s.awaitRollout(t, template, 4, fairleadv1alpha1.RolloutCompleted)
 	g.Expect(r.Stable).To(BeEquivalentTo(4))

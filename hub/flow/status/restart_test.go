@@ -34,36 +34,35 @@ func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 	b := s.binding(t, template, "edge-1")
 	g.Expect(s.client.Patch(t.Context(), b, fingerprint(template))).To(Succeed())
 	s.report(t, s.work(t, b, "edge-1"), b, "", one)
-	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
-	of := func() string {
-		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
-		return b.Status.TemplateStatusOf
-	}
-	g.Expect(of()).NotTo(BeEmpty())
+	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
+		g.Expect(status.TemplateStatusOf).NotTo(BeEmpty())
+	})
 
-	// started returns how often the template is read by a stage that starts, until it has seen to everything.
-	started := func(program string) int {
+	// started returns how often the template is read by a stage that starts, until it has seen to everything. What
+	// changed did so while no stage ran, which would have seen to it at once.
+	started := func(program string, changes ...func()) int {
 		stop()
+		for _, change := range changes {
+			change()
+		}
 		before := s.seen.read(path)
 		stop = s.run(t, c.Config, program)
 		s.settle(t)
 		return s.seen.read(path) - before
 	}
+	pause := func(paused string) {
+		g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":`+paused+`}}`)))).To(Succeed())
+		g.Expect(s.client.Patch(t.Context(), b, fingerprint(template))).To(Succeed())
+	}
 	g.Expect(started("v1")).To(Equal(0), "nothing changed")
 	g.Expect(started("v2")).To(Equal(1), "another program may add up otherwise")
 	g.Expect(started("")).To(Equal(1), "it is not known which program it is")
-
-	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":true}}`)))).To(Succeed())
-	g.Expect(s.client.Patch(t.Context(), b, fingerprint(template))).To(Succeed())
-	g.Expect(started("v1")).To(Equal(1), "the template is another one")
-
-	// The hub could not write the template, and says so in the status of the binding.
-	g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
-	g.Expect(s.client.Patch(t.Context(), template, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":false}}`)))).To(Succeed())
-	g.Expect(s.client.Patch(t.Context(), b, fingerprint(template))).To(Succeed())
-	b.Status.TemplateStatusOf = ""
-	g.Expect(s.client.Status().Update(t.Context(), b)).To(Succeed())
-	g.Expect(started("v1")).To(Equal(1), "nothing says that it was written")
+	g.Expect(started("v1", func() { pause("true") })).To(Equal(1), "the template is another one")
+	g.Expect(started("v1", func() {
+		pause("false")
+		b.Status.TemplateStatusOf = ""
+		g.Expect(s.client.Status().Update(t.Context(), b)).To(Succeed())
+	})).To(Equal(1), "the hub could not write the template, and says so in the status of the binding")
 }
 
 // TestAStatusThatIsNotThatOfAllItemsIsMadeAgain holds that a template counts as written only if it was.
