@@ -60,11 +60,15 @@ func (k *Keeper) Start(ctx context.Context) error {
 	pace := newPace(k.Clock)
 	var current *held
 	for ctx.Err() == nil {
+		back := k.OutageEnds() // of one that ends while this is tried as well
 		next, err := k.open(ctx)
 		if err != nil {
 			refused, _ := errors.AsType[*refusal](err)
 			k.failed(ctx, err, refused)
-			current = k.rest(ctx, current, pace.after(refused))
+			if refused != nil && refused.after > 0 {
+				back = nil // the hub does answer, and said when it wants to be asked
+			}
+			current = k.rest(ctx, current, pace.after(refused), back)
 			continue
 		}
 		k.said = ""
@@ -87,13 +91,13 @@ func (k *Keeper) Start(ctx context.Context) error {
 		}
 		if !ended {
 			if !lasted { // a hub that asks for line after line gets them ever more slowly
-				current = k.rest(ctx, current, pace.after(nil))
+				current = k.rest(ctx, current, pace.after(nil), nil)
 			}
 			continue
 		}
 		current = nil
 		ctrl.LoggerFrom(ctx).Info("The line to the hub ended; another is opened", "Cluster", k.Cluster, "reason", fmt.Sprint(next.err))
-		k.rest(ctx, nil, pace.after(nil))
+		k.rest(ctx, nil, pace.after(nil), k.OutageEnds())
 	}
 	return nil
 }
@@ -174,9 +178,9 @@ func (k *Keeper) replaced(l *held, serving *sync.WaitGroup) {
 	})
 }
 
-// rest waits before another try. It returns the line that is still up, nil if there is none; when that ends there is no more reason
-// to wait.
-func (k *Keeper) rest(ctx context.Context, current *held, pause time.Duration) *held {
+// rest waits before another try, unless the hub is back before. It returns the line that is still up, nil if there is none; when that ends
+// there is no more reason to wait.
+func (k *Keeper) rest(ctx context.Context, current *held, pause time.Duration, back <-chan struct{}) *held {
 	var ended <-chan struct{}
 	if current != nil {
 		ended = current.ended
@@ -187,6 +191,7 @@ func (k *Keeper) rest(ctx context.Context, current *held, pause time.Duration) *
 	case <-ctx.Done():
 	case <-ended:
 		return nil
+	case <-back:
 	case <-timer.C():
 	}
 	return current

@@ -122,6 +122,41 @@ func TestAHubThatIsAwayIsNotRunOver(t *testing.T) {
 	})
 }
 
+func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		answer func() (*http.Response, error)
+		atOnce bool
+	}{
+		"it was away":              {func() (*http.Response, error) { return nil, errors.New("dial tcp: connection refused") }, true},
+		"it was another":           {refusing(http.StatusNotFound, nil, "404 page not found"), true},                                             //nolint:bodyclose // it is in memory
+		"it said when to ask next": {refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"600"}}, "it is being drained"), false}, //nolint:bodyclose // it is in memory
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				h, back := newHub(t), make(chan struct{})
+				h.answer = tc.answer
+				_, stop := h.keep(func(d *Deps) { d.OutageEnds = func() <-chan struct{} { return back } })
+				defer stop()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				h.mu.Lock()
+				h.answer = nil
+				tries := len(h.asked)
+				h.mu.Unlock()
+				close(back)
+				synctest.Wait()
+				g.Expect(h.count() == tries+1).To(Equal(tc.atOnce))
+				if tc.atOnce {
+					h.newest()
+				}
+			})
+		})
+	}
+}
+
 func refusing(status int, header http.Header, body string) func() (*http.Response, error) {
 	if header == nil {
 		header = http.Header{}

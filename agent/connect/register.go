@@ -37,6 +37,9 @@ type Deps struct {
 	// Ping says after how long without a word the hub is asked to look whether the agent is there, of a line that is opened now; 0
 	// leaves that to the hub, and so does nil.
 	Ping func() time.Duration
+	// OutageEnds returns a channel that is closed when a hub that did not answer does again, so that a line is opened at once; nil if
+	// nobody tells.
+	OutageEnds func() <-chan struct{}
 	// Clock tells the time.
 	Clock clock.Clock
 	// Registry takes the metrics; nil has none.
@@ -47,6 +50,9 @@ type Deps struct {
 func New(deps Deps) (*Keeper, error) {
 	if deps.Cluster == "" || deps.Open == nil || deps.Certificate == nil || deps.Clock == nil {
 		return nil, errors.New("connect: a dependency is missing")
+	}
+	if deps.OutageEnds == nil {
+		deps.OutageEnds = func() <-chan struct{} { return nil }
 	}
 	return &Keeper{
 		Deps: deps, state: newState(deps.Clock), metrics: newMetrics(deps.Registry), renew: make(chan struct{}, 1),

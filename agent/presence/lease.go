@@ -79,6 +79,8 @@ type leaseRenewer struct {
 	renewed func(error)
 	// line tells of the line, and has a channel that is closed when that has changed.
 	line func() (Line, <-chan struct{})
+	// outageEnds returns a channel that is closed when the hub answers again.
+	outageEnds func() <-chan struct{}
 	// resting says that the line was the sign of life when the lease was to be renewed, which its duration tells.
 	resting bool
 	// heard is told now and then that the line is open which is the sign of life; it may be nil.
@@ -98,6 +100,7 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 	for r.wait(ctx, pace) {
 		line, _ := r.line()
 		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.rests()
+		back := r.outageEnds() // of one that ends while this is tried as well
 		err := r.try(ctx, line)
 		restored := (*RestoredError)(nil)
 		if r.renewed != nil && ctx.Err() == nil {
@@ -113,13 +116,13 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 				log.Error(err, "Renewing the lease failed; it is tried until it succeeds", "Cluster", r.cluster)
 			}
 			// A renewal that was not answered is given time to land.
-			pace.renewed, pace.retry = r.clock.Now(), max(retries.NextBackOff(), time.Nanosecond)
+			pace.renewed, pace.retry, pace.back = r.clock.Now(), max(retries.NextBackOff(), time.Nanosecond), back
 		default:
 			retries.Reset()
 			if pace.retry > 0 {
 				log.Info("Renewing the lease again", "Cluster", r.cluster)
 			}
-			pace.retry = 0
+			pace.retry, pace.back = 0, nil
 		}
 	}
 	return nil
@@ -149,6 +152,8 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 		select {
 		case <-ctx.Done():
 		case <-changed:
+		case <-pace.back:
+			return true
 		case <-r.clock.After(min(left, r.interval)):
 		}
 	}

@@ -321,3 +321,42 @@ func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
 		g.Expect(hub.got).To(HaveLen(2))
 	})
 }
+
+func TestAHubThatIsBackHearsTheAgentAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		hub := &leases{answered: map[string]string{}} // which takes nothing
+		back := make(chan struct{})
+		renewed := make(chan time.Time, 1)
+		renewer, err := Renewer(hub, hub, Deps{
+			Cluster: "edge-1", Clock: clock.RealClock{}, LeaseDuration: 4 * time.Minute, LeaseRenewFraction: 0.25,
+			OutageEnds: func() <-chan struct{} { return back },
+			Renewed: func(err error) {
+				if err == nil {
+					renewed <- time.Now()
+				}
+			},
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- renewer.Start(ctx) }()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		tries := len(hub.got)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		g.Expect(hub.got).To(HaveLen(tries), "it is tried every minute or so by then")
+
+		hub.takes = []string{contract.SessionAnnotation}
+		at := time.Now()
+		close(back)
+		g.Expect(<-renewed).To(Equal(at))
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		g.Expect(hub.got).To(HaveLen(tries+1), "an outage that is over is no reason for more")
+		cancel()
+		g.Expect(<-ended).To(Succeed())
+	})
+}

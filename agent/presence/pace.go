@@ -40,6 +40,8 @@ type pace struct {
 	renewed, opened time.Time
 	// retry is after how long it is tried again, because it failed; 0 is that it did not.
 	retry time.Duration
+	// back is closed when the hub answers elsewhere, after which it is tried again at once; nil if it did not fail.
+	back <-chan struct{}
 }
 
 // due is when the lease is to be renewed: at once after a line was opened, by which is found out whether the hub is the

@@ -26,6 +26,9 @@ type Deps struct {
 	// Heard is told every few seconds that the line is open which is the sign of life, so that the lease is not renewed; it
 	// may be nil.
 	Heard func()
+	// OutageEnds returns a channel that is closed when a hub that did not answer does again, so that a renewal that failed is tried at once;
+	// nil if nobody tells.
+	OutageEnds func() <-chan struct{}
 	// Renewed is told what came of each renewal of the Lease, nil if it was renewed; it may be nil.
 	Renewed func(err error)
 	// Clock tells the time.
@@ -83,9 +86,14 @@ func Renewer(hubClient client.Client, reader client.Reader, deps Deps) (manager.
 		trust:     deps.Trust,
 		line:      deps.Line,
 		heard:     deps.Heard,
+
+		outageEnds: deps.OutageEnds,
 	}
 	if r.line == nil {
 		r.line = func() (Line, <-chan struct{}) { return Line{}, nil }
+	}
+	if r.outageEnds == nil {
+		r.outageEnds = func() <-chan struct{} { return nil }
 	}
 	return r, nil
 }

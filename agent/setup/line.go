@@ -34,6 +34,7 @@ func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact
 		Operators:   operators,
 		Allowed:     operators.Summary,
 		Well:        me.well,
+		OutageEnds:  me.outage.Ended,
 		Ping:        o.Line.ping,
 		Clock:       o.Clock,
 		Registry:    ctrlmetrics.Registry,

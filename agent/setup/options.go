@@ -78,6 +78,9 @@ type Options struct {
 	LeaseDuration time.Duration
 	// LeaseRenewFraction is after which part of that the lease is renewed.
 	LeaseRenewFraction float64
+
+	// outage is for which the hub does not answer those who watch it.
+	outage *Outage
 }
 
 // LineOptions say how a line to the hub is opened.

@@ -68,6 +68,8 @@ type hubContact struct {
 	reporter *status.Reporter
 	executor *execution.Reconciler
 	line     *connect.State // nil if there is never one
+	// outage is for which the lease cannot be renewed.
+	outage *Outage
 
 	mu      sync.Mutex
 	tried   time.Time
@@ -77,11 +79,14 @@ type hubContact struct {
 }
 
 func newHubContact(o Options) *hubContact {
-	return &hubContact{options: o, clock: o.Clock, started: o.Clock.Now(), silence: "it was not heard since the agent started"}
+	return &hubContact{
+		options: o, clock: o.Clock, started: o.Clock.Now(), outage: NewOutage(), silence: "it was not heard since the agent started",
+	}
 }
 
 // Renewed takes over what came of renewing the lease, which is asked of the hub all the time.
 func (s *hubContact) Renewed(err error) {
+	defer s.outage.Tell(err) // of whom that wakes this is asked
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = s.clock.Now()

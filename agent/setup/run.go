@@ -59,6 +59,7 @@ func serve(ctx context.Context, o Options) error {
 	times := &answerTimes{}
 	o.Hub = o.Compress.compressing(timed(brief(o.Hub), times, o.Clock), times)
 	o.Line.isSlow = times.isSlow
+	o.outage = NewOutage()
 	asking := tuned(o.Hub)
 	asking.Timeout = answerPatience
 	hub, err := client.New(asking, client.Options{Scheme: scheme, Mapper: hubMapper()})

@@ -137,6 +137,7 @@ func (s *stages) registerPresence(me *hubContact, executor *execution.Reconciler
 			return presence.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
 		},
 		Line:               LineOf(me.line),
+		OutageEnds:         s.outage.Ended,
 		Renewed:            me.Renewed,
 		Heard:              me.Heard,
 		Clock:              s.Clock,

@@ -61,6 +61,8 @@ type life struct {
 	cancel    context.CancelFunc
 	hubClient client.WithWatch
 	running   sync.WaitGroup
+	// outage is for which the hub answers no watch, unheard for which the lease cannot be renewed.
+	outage, unheard *setup.Outage
 	// keeper keeps the line open, whose connection is lineConn; nil without lines.
 	keeper   *connect.Keeper
 	lineConn atomic.Pointer[countedConn]
@@ -94,7 +96,7 @@ func (a *agent) start() error {
 	if err != nil {
 		return fmt.Errorf("connecting %q to the hub: %w", a.name, err)
 	}
-	l := &life{hubClient: hubClient}
+	l := &life{hubClient: hubClient, outage: setup.NewOutage(), unheard: setup.NewOutage()}
 	l.ctx, l.cancel = context.WithCancel(a.fleet.ctx)
 	renewer, err := a.renewer(l)
 	if err != nil {
@@ -107,7 +109,7 @@ func (a *agent) start() error {
 		l.running.Go(func() { _ = l.keeper.Start(l.ctx) }) // it ends with the life
 	}
 	// A hub that was restored is not measured.
-	sources := setup.NewSources(clock.RealClock{}, func(*presence.RestoredError) {})
+	sources := setup.NewSources(clock.RealClock{}, func(*presence.RestoredError) {}, l.outage)
 	for _, w := range a.watches() {
 		l.running.Go(func() { w.run(l, a.namespace, sources) })
 	}

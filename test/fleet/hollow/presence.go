@@ -32,11 +32,11 @@ func (a *agent) renewer(l *life) (manager.Runnable, error) {
 		}
 	}
 	deps := presence.Deps{
-		Cluster: a.name, Clock: clock.RealClock{}, LeaseDuration: setup.DefaultLeaseDuration,
+		Cluster: a.name, Clock: clock.RealClock{}, LeaseDuration: setup.DefaultLeaseDuration, OutageEnds: l.outage.Ended,
 		LeaseRenewFraction: a.fleet.options.LeaseInterval.Seconds() / setup.DefaultLeaseDuration.Seconds(),
 	}
 	if l.keeper != nil {
-		deps.Line = setup.LineOf(l.keeper.State())
+		deps.Line, deps.Renewed = setup.LineOf(l.keeper.State()), l.unheard.Tell
 	}
 	renewer, err := presence.Renewer(l.hubClient, l.hubClient, deps)
 	if err != nil {
@@ -54,6 +54,7 @@ func (a *agent) keeper(l *life) (*connect.Keeper, error) {
 		Open: func(ctx context.Context, path string, header http.Header) (net.Conn, *http.Response, error) {
 			return a.openLine(ctx, l, path, header)
 		},
+		OutageEnds: l.unheard.Ended,
 		Well: func() error {
 			a.fleet.traffic.asked.Add(1)
 			return nil
