@@ -284,9 +284,9 @@ func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
 // seconds as it was.
 func (h *hub) awaitUsedUp(ctx context.Context, token string) {
 	h.t.Helper()
-	config := rest.AnonymousClientConfig(h.config)
-	config.BearerToken = token
-	holder, err := client.New(config, client.Options{Scheme: h.Scheme()})
+	anybody := rest.AnonymousClientConfig(h.config)
+	anybody.BearerToken = token
+	holder, err := client.New(anybody, client.Options{Scheme: h.Scheme()})
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Eventually(func() error {
 		return holder.Create(ctx, &certificatesv1.CertificateSigningRequest{}, client.DryRunAll)
