@@ -11,7 +11,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,7 +108,10 @@ func (j *joining) create(ctx context.Context, hubClient client.Client, desired *
 		case apierrors.IsUnauthorized(err):
 			return settling(j.tokenRejected())
 		case apierrors.IsForbidden(err):
-			return j.mayNotAsk(ctx, hubClient, desired.Name, err)
+			if err = j.mayNotAsk(ctx, hubClient, desired.Name, err); errors.Is(err, ErrTokenRejected) {
+				err = settling(err) // a hub that starts may not know yet who may do what
+			}
+			return err
 		default:
 			return j.apiError("making a request on the hub", err)
 		}
@@ -114,20 +119,23 @@ func (j *joining) create(ctx context.Context, hubClient client.Client, desired *
 	return created, err
 }
 
-// mayNotAsk says what becomes of a join whose token gives no right to make a request. A token that is used
-// up gives the right to read those that were made: ours may be among them, if this join was stopped before.
+// mayNotAsk says why a request may not be made, nil if it was made before. A token that is used up gives the right to
+// read requests, and ours may be among them, if this join was stopped before.
 func (j *joining) mayNotAsk(ctx context.Context, hubClient client.Client, name string, forbidden error) error {
+	who := &authenticationv1.SelfSubjectReview{}
+	if err := hubClient.Create(ctx, who); err != nil || !slices.Contains(who.Status.UserInfo.Groups, contract.UsedTokenGroup) {
+		return j.apiError("making a request on the hub", forbidden)
+	}
 	err := hubClient.Get(ctx, client.ObjectKey{Name: name}, &certificatesv1.CertificateSigningRequest{})
 	switch {
-	case err == nil:
-		return nil
 	case apierrors.IsNotFound(err):
 		return j.tokenUsed()
-	case apierrors.IsForbidden(err):
-		return j.apiError("making a request on the hub", forbidden)
-	default:
+	case apierrors.IsUnauthorized(err):
+		return j.tokenRejected()
+	case err != nil:
 		return j.apiError("reading the request on the hub", err)
 	}
+	return nil
 }
 
 // await polls until the request is decided. Ours says that this process made it.
@@ -142,10 +150,13 @@ func (j *joining) await(
 		case apierrors.IsNotFound(err):
 			// The hub drops requests after a while. The same one may be made again.
 			err := hubClient.Create(ctx, desired.DeepCopy(), client.FieldOwner(contract.FieldManagerAgent))
-			switch {
-			case apierrors.IsForbidden(err):
-				return j.tokenUsed() // it let us read
-			case err != nil && !apierrors.IsAlreadyExists(err):
+			if apierrors.IsForbidden(err) {
+				err = j.mayNotAsk(ctx, hubClient, desired.Name, err)
+				if err != nil {
+					return err
+				}
+			}
+			if err != nil && !apierrors.IsAlreadyExists(err) {
 				return j.apiError("making a request on the hub again", err)
 			}
 			return temporaryError{error: j.undecided(desired.Name), expected: true}
@@ -205,7 +216,7 @@ func (j *joining) tokenRejected() error {
 func (j *joining) apiError(doing string, err error) error {
 	var status apierrors.APIStatus
 	switch {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && j.parameters.TokenID != "":
 		return fmt.Errorf("%w: token %s gives no right to join (%w); make one with `hub token create --cluster %s`",
 			ErrTokenRejected, j.parameters.TokenID, err, j.parameters.Cluster)
 	case !errors.As(err, &status):

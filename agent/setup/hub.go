@@ -63,7 +63,7 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 				&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", o.Cluster)},
 			},
 			DefaultTransform: cache.TransformStripManagedFields(),
-			NewInformer:      NewSources(o.Clock, restored.tell, o.outage).informers,
+			NewInformer:      NewSources(o.Clock, restored.tell).informers,
 		},
 		Metrics:                 metricsserver.Options{BindAddress: disabled(o.MetricsBindAddress)},
 		HealthProbeBindAddress:  disabled(o.HealthProbeBindAddress),

@@ -36,8 +36,6 @@ const askAgain = 5 * time.Second
 type Sources struct {
 	clock    clock.Clock
 	restored func(*presence.RestoredError)
-	// outage is told whether the hub answers.
-	outage *Outage
 
 	mu sync.Mutex
 	// asking is closed when what comes of a watch is known that is to go on; nil if none is about to.
@@ -48,9 +46,9 @@ type Sources struct {
 	askAt time.Time
 }
 
-// NewSources returns sources that tell of a hub whose Works went back in time, and an outage whether the hub answers.
-func NewSources(c clock.Clock, restored func(*presence.RestoredError), outage *Outage) *Sources {
-	return &Sources{clock: c, restored: restored, outage: outage}
+// NewSources returns sources that tell of a hub whose Works went back in time.
+func NewSources(c clock.Clock, restored func(*presence.RestoredError)) *Sources {
+	return &Sources{clock: c, restored: restored}
 }
 
 // Of returns how objects like an example are listed and watched by one informer.
@@ -152,13 +150,9 @@ func (a *answering) WatchWithContext(ctx context.Context, options metav1.ListOpt
 func answered[T any](ctx context.Context, s *Sources, ask func() (T, error)) (T, error) {
 	for {
 		answer, err := ask()
-		if err == nil {
-			s.outage.Tell(nil)
-		}
 		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 			return answer, err
 		}
-		s.outage.Tell(err)
 		select {
 		case <-ctx.Done():
 			return answer, err

@@ -54,7 +54,7 @@ func TestAHubThatWentBackInTimeIsNoticedWhenAWatchGoesOn(t *testing.T) {
 					},
 				}
 				restored := newRestores()
-				informer := NewSources(clock.RealClock{}, restored.tell, NewOutage()).informers(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+				informer := NewSources(clock.RealClock{}, restored.tell).informers(source, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
 				ctx, cancel := context.WithCancel(t.Context())
 				var done sync.WaitGroup
 				done.Go(func() { informer.RunWithContext(ctx) })
@@ -141,7 +141,7 @@ func (h *hub) restart(version string, forgets bool) {
 
 // agent runs informers of Works and of Clusters by the same sources.
 func (h *hub) agent(ctx context.Context, restored restores) *sync.WaitGroup {
-	sources := NewSources(clock.RealClock{}, restored.tell, NewOutage())
+	sources := NewSources(clock.RealClock{}, restored.tell)
 	works := h.source("Works", func(m metav1.ListMeta) runtime.Object { return &workv1alpha1.WorkList{ListMeta: m} }, func() runtime.Object { return &workv1alpha1.Work{} })
 	clusters := h.source("Clusters", func(m metav1.ListMeta) runtime.Object { return &clusterv1alpha1.ClusterList{ListMeta: m} }, func() runtime.Object { return &clusterv1alpha1.Cluster{} })
 	var running sync.WaitGroup
@@ -193,7 +193,7 @@ func TestWhatOneWatchHasFoundOutTheOthersNeedNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		h := &hub{version: "7"}
-		sources := NewSources(clock.RealClock{}, nil, NewOutage())
+		sources := NewSources(clock.RealClock{}, nil)
 		clusters := toolscache.ToListerWatcherWithContext(sources.Of(h.source("Clusters", nil, nil), &clusterv1alpha1.Cluster{}))
 		works := toolscache.ToListerWatcherWithContext(sources.Of(h.source("Works", nil, nil), &workv1alpha1.Work{}))
 		goOn := func(of toolscache.ListerWatcherWithContext) error {
@@ -230,7 +230,7 @@ func TestAWatchThatIsNotAnsweredHoldsTheOthersUpForSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		sources := NewSources(clock.RealClock{}, nil, NewOutage())
+		sources := NewSources(clock.RealClock{}, nil)
 		began := time.Now()
 		sources.ask(t.Context(), true)
 		sources.ask(t.Context(), false)

@@ -165,7 +165,7 @@ func TestAWatchWhoseConnectionIsLostGoesOnWhereItWas(t *testing.T) {
 				},
 			}
 			source := &specs{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(hub)}
-			informer := toolscache.NewSharedIndexInformer(paged{newAnswering(source, NewSources(clock.RealClock{}, nil, NewOutage()))}, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
+			informer := toolscache.NewSharedIndexInformer(paged{newAnswering(source, NewSources(clock.RealClock{}, nil))}, &workv1alpha1.Work{}, 0, toolscache.Indexers{})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {
