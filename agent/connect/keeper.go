@@ -66,7 +66,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 			refused, _ := errors.AsType[*refusal](err)
 			k.failed(ctx, err, refused)
 			if refused != nil && refused.after > 0 {
-				back = nil // the hub does answer, and said when it wants to be asked
+				back = k.OutageEnds() // the hub does answer, and said when it wants to be asked
 			}
 			current = k.rest(ctx, current, pace.after(refused), back)
 			continue
@@ -178,7 +178,8 @@ func (k *Keeper) replaced(l *held, serving *sync.WaitGroup) {
 	})
 }
 
-// rest waits before another try, unless the hub is back before. It returns the line that is still up, nil if there is none; when that ends
+// rest waits before another try, or until the hub is back. The pauses go on then where they were: a hub that is back and busy is not asked more
+// often than before. It returns the line that is still up, nil if there is none; when that ends
 // there is no more reason to wait.
 func (k *Keeper) rest(ctx context.Context, current *held, pause time.Duration, back <-chan struct{}) *held {
 	var ended <-chan struct{}

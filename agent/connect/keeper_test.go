@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,36 +123,77 @@ func TestAHubThatIsAwayIsNotRunOver(t *testing.T) {
 	})
 }
 
+// outage is one that a test ends.
+type outage struct {
+	mu    sync.Mutex
+	ended chan struct{}
+}
+
+func (o *outage) ends() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ended
+}
+
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.ended)
+	o.ended = make(chan struct{})
+}
+
 func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
+	away := func() (*http.Response, error) { return nil, errors.New("dial tcp: connection refused") }
 	for name, tc := range map[string]struct {
-		answer func() (*http.Response, error)
-		atOnce bool
+		answer  func() (*http.Response, error)
+		amidst  bool // it comes back while it is asked, and that fails
+		atOnce  bool
+		further time.Duration // until it is asked in any case
 	}{
-		"it was away":              {func() (*http.Response, error) { return nil, errors.New("dial tcp: connection refused") }, true},
-		"it was another":           {refusing(http.StatusNotFound, nil, "404 page not found"), true},                                             //nolint:bodyclose // it is in memory
-		"it said when to ask next": {refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"600"}}, "it is being drained"), false}, //nolint:bodyclose // it is in memory
+		"it was away":                  {away, false, true, 0},
+		"it is back while it is asked": {away, true, true, 0},
+		"it was another":               {refusing(http.StatusNotFound, nil, "404 page not found"), false, true, 0},                                                                        //nolint:bodyclose // it is in memory
+		"it said when to ask next":     {refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"600"}}, "it is being drained"), true, false, 600*time.Second + 2*mostPause}, //nolint:bodyclose // it is in memory
+		"it was away since it said so": {refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"600"}}, "it is being drained"), false, true, 0},                             //nolint:bodyclose // it is in memory
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				h, back := newHub(t), make(chan struct{})
+				h, o := newHub(t), &outage{ended: make(chan struct{})}
 				h.answer = tc.answer
-				_, stop := h.keep(func(d *Deps) { d.OutageEnds = func() <-chan struct{} { return back } })
+				_, stop := h.keep(func(d *Deps) { d.OutageEnds = o.ends })
 				defer stop()
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				h.mu.Lock()
 				h.answer = nil
+				if tc.amidst {
+					h.answer = func() (*http.Response, error) {
+						h.answer = nil
+						o.end()
+						return tc.answer()
+					}
+				}
 				tries := len(h.asked)
 				h.mu.Unlock()
-				close(back)
-				synctest.Wait()
-				g.Expect(h.count() == tries+1).To(Equal(tc.atOnce))
-				if tc.atOnce {
-					h.newest()
+				if tc.amidst {
+					for h.count() == tries {
+						time.Sleep(time.Second)
+					}
+					tries++
+				} else {
+					o.end()
 				}
+				synctest.Wait()
+				if tc.atOnce {
+					g.Expect(h.count()).To(Equal(tries + 1))
+				} else {
+					g.Expect(h.count()).To(Equal(tries))
+				}
+				time.Sleep(tc.further)
+				h.newest()
 			})
 		})
 	}

@@ -115,7 +115,9 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 			if pace.retry == 0 {
 				log.Error(err, "Renewing the lease failed; it is tried until it succeeds", "Cluster", r.cluster)
 			}
-			// A renewal that was not answered is given time to land.
+			if r.unanswered {
+				back = r.outageEnds() // a renewal that was not answered is given time to land
+			}
 			pace.renewed, pace.retry, pace.back = r.clock.Now(), max(retries.NextBackOff(), time.Nanosecond), back
 		default:
 			retries.Reset()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -322,40 +323,63 @@ func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
 	})
 }
 
+// outage is one that a test ends.
+type outage struct {
+	mu    sync.Mutex
+	ended chan struct{}
+}
+
+func (o *outage) ends() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ended
+}
+
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.ended)
+	o.ended = make(chan struct{})
+}
+
 func TestAHubThatIsBackHearsTheAgentAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		hub := &leases{answered: map[string]string{}} // which takes nothing
-		back := make(chan struct{})
-		renewed := make(chan time.Time, 1)
+		away, results := &outage{ended: make(chan struct{})}, make(chan error, 1)
 		renewer, err := Renewer(hub, hub, Deps{
 			Cluster: "edge-1", Clock: clock.RealClock{}, LeaseDuration: 4 * time.Minute, LeaseRenewFraction: 0.25,
-			OutageEnds: func() <-chan struct{} { return back },
-			Renewed: func(err error) {
-				if err == nil {
-					renewed <- time.Now()
-				}
-			},
+			OutageEnds: away.ends, Renewed: func(err error) { results <- err },
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- renewer.Start(ctx) }()
-		time.Sleep(time.Hour)
+		for range 30 { // some twenty minutes
+			g.Expect(<-results).NotTo(Succeed())
+		}
 		synctest.Wait()
-		tries := len(hub.got)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		g.Expect(hub.got).To(HaveLen(tries), "it is tried every minute or so by then")
-
 		hub.takes = []string{contract.SessionAnnotation}
 		at := time.Now()
-		close(back)
-		g.Expect(<-renewed).To(Equal(at))
-		time.Sleep(30 * time.Second)
+		away.end()
+		g.Expect(<-results).To(Succeed())
+		g.Expect(time.Now()).To(Equal(at))
+		away.end()
+		g.Expect(<-results).To(Succeed())
+		g.Expect(time.Since(at)).To(Equal(time.Minute), "what did not fail is not tried sooner")
+
+		// The hub is busy: what it was sent may land yet.
 		synctest.Wait()
-		g.Expect(hub.got).To(HaveLen(tries+1), "an outage that is over is no reason for more")
+		hub.busy = true
+		time.Sleep(time.Minute + time.Second)
+		away.end()
+		g.Expect(<-results).NotTo(Succeed())
+		synctest.Wait()
+		g.Expect(hub.reads).To(BeEmpty(), "it is not asked at once")
+		hub.busy = false
+		g.Expect(<-results).To(Succeed())
+		g.Expect(hub.reads).To(Equal([]string{"0"}))
 		cancel()
 		g.Expect(<-ended).To(Succeed())
 	})

@@ -27,7 +27,10 @@ func TestProbesTellTheTruth(t *testing.T) {
 	g.Expect(s.alive()).To(Succeed(), "it tries")
 	clk.Step(10 * time.Minute)
 	g.Expect(s.alive()).To(MatchError(ContainSubstring("the agent hangs")))
+	back := s.outage.Ended()
+	g.Expect(back).NotTo(BeClosed())
 	s.Renewed(nil)
+	g.Expect(back).To(BeClosed(), "the line need not wait any longer")
 	g.Expect(s.alive()).To(Succeed())
 	g.Expect(s.ready()).To(Succeed())
 

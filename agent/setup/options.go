@@ -79,7 +79,7 @@ type Options struct {
 	// LeaseRenewFraction is after which part of that the lease is renewed.
 	LeaseRenewFraction float64
 
-	// outage is for which the hub does not answer those who watch it.
+	// outage tells when the hub answers again.
 	outage *Outage
 }
 

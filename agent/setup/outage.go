@@ -1,9 +1,15 @@
 package setup
 
-import "sync"
+import (
+	"errors"
+	"net/http"
+	"sync"
 
-// Outage is for whom the hub does not answer to wait until it does, instead of trying again at times of their own, which lie the further apart
-// the longer it was away. Its methods may be called by many goroutines.
+	"k8s.io/client-go/rest"
+)
+
+// Outage tells when the hub, which did not answer, does again: what waits to ask it need not wait any longer then. Its own pauses are the longer
+// the longer the hub was away. Its methods may be called by many goroutines.
 type Outage struct {
 	mu    sync.Mutex
 	lasts bool
@@ -33,4 +39,38 @@ func (o *Outage) Ended() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.ended
+}
+
+// watching returns a copy of a configuration whose requests are watched.
+func (o *Outage) watching(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(o.Watch)
+	return config
+}
+
+// Watch returns a RoundTripper by whose answers the outage begins and ends. That a request ran out of time, or was refused, says nothing: the
+// hub may be busy.
+func (o *Outage) Watch(next http.RoundTripper) http.RoundTripper { return outageWatch{next, o} }
+
+type outageWatch struct {
+	next   http.RoundTripper
+	outage *Outage
+}
+
+// WrappedRoundTripper lets clients find the connections below.
+func (w outageWatch) WrappedRoundTripper() http.RoundTripper { return w.next }
+
+// RoundTrip implements http.RoundTripper.
+func (w outageWatch) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := w.next.RoundTrip(request)
+	switch {
+	case err != nil && request.Context().Err() == nil:
+		w.outage.Tell(err)
+	case err != nil:
+	case response.StatusCode >= http.StatusInternalServerError:
+		w.outage.Tell(errors.New(response.Status))
+	case response.StatusCode < http.StatusBadRequest:
+		w.outage.Tell(nil)
+	}
+	return response, err
 }

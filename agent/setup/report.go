@@ -68,7 +68,7 @@ type hubContact struct {
 	reporter *status.Reporter
 	executor *execution.Reconciler
 	line     *connect.State // nil if there is never one
-	// outage is for which the lease cannot be renewed.
+	// outage tells when the lease is renewed again.
 	outage *Outage
 
 	mu      sync.Mutex
@@ -86,7 +86,7 @@ func newHubContact(o Options) *hubContact {
 
 // Renewed takes over what came of renewing the lease, which is asked of the hub all the time.
 func (s *hubContact) Renewed(err error) {
-	defer s.outage.Tell(err) // of whom that wakes this is asked
+	defer s.outage.Tell(err) // who is woken asks how it is, for which the lock is to be free
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = s.clock.Now()

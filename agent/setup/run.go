@@ -57,9 +57,9 @@ func serve(ctx context.Context, o Options) error {
 		return err
 	}
 	times := &answerTimes{}
-	o.Hub = o.Compress.compressing(timed(brief(o.Hub), times, o.Clock), times)
-	o.Line.isSlow = times.isSlow
 	o.outage = NewOutage()
+	o.Hub = o.Compress.compressing(timed(o.outage.watching(brief(o.Hub)), times, o.Clock), times)
+	o.Line.isSlow = times.isSlow
 	asking := tuned(o.Hub)
 	asking.Timeout = answerPatience
 	hub, err := client.New(asking, client.Options{Scheme: scheme, Mapper: hubMapper()})

@@ -61,7 +61,7 @@ type life struct {
 	cancel    context.CancelFunc
 	hubClient client.WithWatch
 	running   sync.WaitGroup
-	// outage is for which the hub answers no watch, unheard for which the lease cannot be renewed.
+	// outage tells when the hub answers again, unheard when the lease is renewed again.
 	outage, unheard *setup.Outage
 	// keeper keeps the line open, whose connection is lineConn; nil without lines.
 	keeper   *connect.Keeper
@@ -86,17 +86,17 @@ func (a *agent) start() error {
 	if err != nil {
 		return err
 	}
+	l := &life{outage: setup.NewOutage(), unheard: setup.NewOutage()}
 	hub := a.fleet.options.Hub
 	config := &rest.Config{
 		Host: hub.Host, QPS: -1, UserAgent: "fairlead-hollow", BearerToken: hub.BearerToken, BearerTokenFile: hub.BearerTokenFile,
-		Transport:   &counter{next: dial.InTurn(transport), traffic: &a.fleet.traffic},
+		Transport:   l.outage.Watch(&counter{next: dial.InTurn(transport), traffic: &a.fleet.traffic}),
 		Impersonate: a.identity(),
 	}
-	hubClient, err := client.NewWithWatch(config, client.Options{Scheme: a.fleet.scheme, Mapper: mapper()})
+	l.hubClient, err = client.NewWithWatch(config, client.Options{Scheme: a.fleet.scheme, Mapper: mapper()})
 	if err != nil {
 		return fmt.Errorf("connecting %q to the hub: %w", a.name, err)
 	}
-	l := &life{hubClient: hubClient, outage: setup.NewOutage(), unheard: setup.NewOutage()}
 	l.ctx, l.cancel = context.WithCancel(a.fleet.ctx)
 	renewer, err := a.renewer(l)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *agent) start() error {
 		l.running.Go(func() { _ = l.keeper.Start(l.ctx) }) // it ends with the life
 	}
 	// A hub that was restored is not measured.
-	sources := setup.NewSources(clock.RealClock{}, func(*presence.RestoredError) {}, l.outage)
+	sources := setup.NewSources(clock.RealClock{}, func(*presence.RestoredError) {})
 	for _, w := range a.watches() {
 		l.running.Go(func() { w.run(l, a.namespace, sources) })
 	}
