@@ -75,8 +75,8 @@ func TestWhatIsCreatedIsJudgedByTheNameInIt(t *testing.T) {
 				return
 			}
 			g.Expect(*came.Load() == tc.body).To(BeTrue(), "all of it comes")
-			g.Eventually(func() []string { return s.records("changes") }).WithTimeout(patience).Should(ContainElement(ContainSubstring(`"object":"clusterrolebindings.rbac.authorization.k8s.io web"`)))
-			g.Eventually(func() int { return len(s.large) }).WithTimeout(patience).Should(BeZero())
+			g.Eventually(func() []string { return s.records("changes") }).WithTimeout(waitTimeout).Should(ContainElement(ContainSubstring(`"object":"clusterrolebindings.rbac.authorization.k8s.io web"`)))
+			g.Eventually(func() int { return len(s.large) }).WithTimeout(waitTimeout).Should(BeZero())
 		})
 	}
 }

@@ -31,7 +31,7 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-const patience = time.Minute
+const waitTimeout = time.Minute
 
 // world is a member whose RBAC lets group fairlead:ops do anything, so that nothing but what its owner allows is in the way.
 type world struct {
@@ -164,7 +164,7 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 		g.Eventually(func(g Gomega) {
 			code, body := w.ask(t, request, user, groups...)
 			g.Expect(code).To(Equal(want), request+": "+body)
-		}).WithTimeout(patience).Should(Succeed())
+		}).WithTimeout(waitTimeout).Should(Succeed())
 	}
 
 	// Nobody is let in until the owner says so.
@@ -241,7 +241,7 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 		_, _ = io.Copy(io.Discard, watch.Body)
 		close(ended)
 	}()
-	g.Eventually(ended).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(ended).WithTimeout(waitTimeout).Should(BeClosed())
 	expect(forbidden, "GET "+pods, "alice", "ops")
 	expect(http.StatusOK, "GET "+others, "alice", "ops")
 
@@ -274,7 +274,7 @@ func TestOperatorsDoWhatTheOwnerAllows(t *testing.T) { //nolint:paralleltest // 
 		g.Expect(err).NotTo(HaveOccurred())
 		defer func() { _ = answer.Body.Close() }()
 		g.Expect(answer.StatusCode).To(Equal(http.StatusUnauthorized))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	for _, list := range []client.ObjectList{&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &corev1.ConfigMapList{}} {
 		g.Expect(w.client.List(t.Context(), list, client.MatchingLabels{manifest.NameLabel: manifest.Name})).To(Succeed())
 		g.Expect(meta.LenList(list)).To(BeZero())

@@ -34,7 +34,7 @@ func TestOperatorsReachTheMemberAsThemselves(t *testing.T) {
 	g.Expect(seen.Header["Impersonate-Group"]).To(Equal([]string{"fairlead:ops"}))
 	g.Expect(seen.Header["Audit-Id"]).To(Equal([]string{"a1"}))
 	g.Expect(seen.Header).NotTo(HaveKey("X-Remote-User"))
-	g.Eventually(func() []string { return s.records("reads") }).WithTimeout(patience).Should(ConsistOf(And(
+	g.Eventually(func() []string { return s.records("reads") }).WithTimeout(waitTimeout).Should(ConsistOf(And(
 		ContainSubstring(`"user":"alice"`), ContainSubstring(`"as":"fairlead:alice"`), ContainSubstring(`"status":200`),
 		ContainSubstring(`"request":"r1"`), ContainSubstring(`"auditID":"a1"`), ContainSubstring(`"object":"pods shop/a b"`), ContainSubstring(`"bytesFromMember":4`))))
 

@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// askPatience is how long the member may take to answer what the agent itself asks.
-const askPatience = 5 * time.Second
+// askTimeout is how long the member may take to answer what the agent itself asks.
+const askTimeout = 5 * time.Second
 
 // maxAnswer bounds what is read of an answer, in bytes.
 const maxAnswer = 1 << 20
@@ -93,7 +93,7 @@ func (m memberAPI) issueToken(ctx context.Context) (*authenticationv1.TokenReque
 
 // do makes a request and decodes its answer.
 func (m memberAPI) do(ctx context.Context, method, path string, body, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var sent io.Reader
 	if body != nil {

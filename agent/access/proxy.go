@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	// headerPatience is how long the member's API may take to begin an answer.
-	headerPatience = 10 * time.Second
-	// writePatience is the same for changes, which wait for webhooks, each up to half a minute.
-	writePatience = 35 * time.Second
+	// headerTimeout is how long the member's API may take to begin an answer.
+	headerTimeout = 10 * time.Second
+	// writeTimeout is the same for changes, which wait for webhooks, each up to half a minute.
+	writeTimeout = 35 * time.Second
 	// maxAnswerHeaders bounds the headers of an answer, in bytes, which a pod may have written.
 	maxAnswerHeaders = 64 << 10
-	// idleConnections are kept to the member for the next requests, for idlePatience.
+	// idleConnections are kept to the member for the next requests, for idleTimeout.
 	idleConnections = 10
-	idlePatience    = 90 * time.Second
+	idleTimeout     = 90 * time.Second
 )
 
 // passing is what a request takes on its way through the proxy.
@@ -74,9 +74,9 @@ func newProxy(ctx context.Context, cluster string, config *rest.Config) (*proxy,
 	}
 	p := &proxy{
 		cluster: cluster, base: base,
-		reading: transport(config, tlsConfig, headerPatience), writing: transport(config, tlsConfig, writePatience), following: transport(config, tlsConfig, 0),
+		reading: transport(config, tlsConfig, headerTimeout), writing: transport(config, tlsConfig, writeTimeout), following: transport(config, tlsConfig, 0),
 	}
-	streaming := transport(config, tlsConfig, headerPatience)
+	streaming := transport(config, tlsConfig, headerTimeout)
 	streaming.DisableKeepAlives = true
 	p.streaming = streaming
 	p.forward = httputil.ReverseProxy{
@@ -87,22 +87,22 @@ func newProxy(ctx context.Context, cluster string, config *rest.Config) (*proxy,
 }
 
 // transport speaks HTTP/1.1 only: protocols can be changed in no other, and a reader that is slow stalls nobody else.
-func transport(config *rest.Config, tlsConfig *tls.Config, patience time.Duration) *http.Transport {
+func transport(config *rest.Config, tlsConfig *tls.Config, answerTimeout time.Duration) *http.Transport {
 	if tlsConfig != nil {
 		tlsConfig = tlsConfig.Clone()
 		tlsConfig.NextProtos = []string{"http/1.1"}
 	}
 	dial := config.Dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: headerPatience, KeepAlive: 30 * time.Second}).DialContext
+		dial = (&net.Dialer{Timeout: headerTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
 	through := config.Proxy
 	if through == nil {
 		through = utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment)
 	}
 	return &http.Transport{
-		Proxy: through, DialContext: dial, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: headerPatience, ResponseHeaderTimeout: patience,
-		MaxResponseHeaderBytes: maxAnswerHeaders, DisableCompression: true, MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idlePatience,
+		Proxy: through, DialContext: dial, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: headerTimeout, ResponseHeaderTimeout: answerTimeout,
+		MaxResponseHeaderBytes: maxAnswerHeaders, DisableCompression: true, MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleTimeout,
 		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, ReadBufferSize: copyBuffer / 4, WriteBufferSize: copyBuffer / 4,
 	}
 }
@@ -129,16 +129,16 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	of := passingOf(r.Context())
 	switch {
 	case of.request.Upgrade:
-		of.timeout = headerPatience
+		of.timeout = headerTimeout
 		return p.streaming.RoundTrip(r)
 	case of.request.Follows():
-		of.timeout = headerPatience // for a connection
+		of.timeout = headerTimeout // for a connection
 		return p.following.RoundTrip(r)
 	case of.request.Reads():
-		of.timeout = headerPatience
+		of.timeout = headerTimeout
 		return p.reading.RoundTrip(r)
 	default:
-		of.timeout = writePatience
+		of.timeout = writeTimeout
 		of.managed = isUndone(of.request, r.URL.RawQuery) && p.isManaged(r, of)
 		return p.writing.RoundTrip(r)
 	}

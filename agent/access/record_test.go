@@ -58,7 +58,7 @@ func TestNobodyCrowdsOutTheRecordOfWhatWasDone(t *testing.T) {
 	// What anybody may ask about themselves changes nothing.
 	code, body, _ := s.ask(t, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil)
 	g.Expect(code).To(Equal(http.StatusOK), body)
-	g.Eventually(func() []string { return s.records("reads") }).WithTimeout(patience).Should(HaveLen(1))
+	g.Eventually(func() []string { return s.records("reads") }).WithTimeout(waitTimeout).Should(HaveLen(1))
 	g.Expect(s.records("changes")).To(BeEmpty())
 
 	// Nobody's name of a request, groups or path make a line long.
@@ -66,7 +66,7 @@ func TestNobodyCrowdsOutTheRecordOfWhatWasDone(t *testing.T) {
 	groups := append([]string{"ops"}, strings.Split(strings.Repeat("g,", 1000), ",")...)
 	code, body, _ = s.ask(t, http.MethodDelete, "/api/v1/namespaces/shop/pods/"+long[:2<<10], http.Header{"Audit-Id": {long}, "Fairlead-Request": {long}, "Fairlead-Group": groups})
 	g.Expect(code).To(Equal(http.StatusOK), body)
-	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(patience).Should(HaveLen(2))
+	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(waitTimeout).Should(HaveLen(2))
 	for _, line := range s.records("changes") {
 		g.Expect(len(line)).To(BeNumerically("<", 8<<10))
 		g.Expect(line).To(ContainSubstring(`"groups":["ops",`))
@@ -75,7 +75,7 @@ func TestNobodyCrowdsOutTheRecordOfWhatWasDone(t *testing.T) {
 	name := strings.Repeat("a", 253)
 	code, body, _ = s.ask(t, http.MethodDelete, "/api/v1/namespaces/shop/pods/"+name, nil)
 	g.Expect(code).To(Equal(http.StatusOK), body)
-	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(patience).Should(ContainElement(ContainSubstring(`"object":"pods shop/` + name + `"`)))
+	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(waitTimeout).Should(ContainElement(ContainSubstring(`"object":"pods shop/` + name + `"`)))
 }
 
 // An agent that was killed while it wrote leaves half a line, which spoils none of those that follow.
@@ -109,5 +109,5 @@ func TestWhatIsRefusedForALimitIsRecorded(t *testing.T) {
 	}
 	code, _, _ := s.ask(t, http.MethodDelete, "/api/v1/namespaces/shop/pods/a", nil)
 	g.Expect(code).To(Equal(http.StatusTooManyRequests))
-	g.Eventually(func() []string { return s.records("reads") }).WithTimeout(patience).Should(ConsistOf(And(ContainSubstring(`"status":429`), ContainSubstring("100 requests"))))
+	g.Eventually(func() []string { return s.records("reads") }).WithTimeout(waitTimeout).Should(ConsistOf(And(ContainSubstring(`"status":429`), ContainSubstring("100 requests"))))
 }

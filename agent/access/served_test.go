@@ -21,7 +21,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-const patience = time.Minute
+const waitTimeout = time.Minute
 
 // member is an API that knows the owner's rules and gives tokens, and answers all else as a test says.
 type member struct {

@@ -37,7 +37,7 @@ type settings struct {
 	err   error     // why they could not
 }
 
-// current returns the rules, none older than age unless they could not be read, for which there is some patience.
+// current returns the rules, none older than age. If they cannot be read, those of before hold for staleFor.
 func (s *settings) current(ctx context.Context, age time.Duration) (rules.Rules, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,7 @@ func (s *served) exec(t *testing.T) (*net.TCPConn, *bufio.Reader) {
 	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = conn.Close() })
-	g.Expect(conn.SetDeadline(time.Now().Add(patience))).To(Succeed())
+	g.Expect(conn.SetDeadline(time.Now().Add(waitTimeout))).To(Succeed())
 	// What the client says at once, before it has heard that the protocol changes, comes through as well.
 	_, err = io.WriteString(conn, "POST /proxy/api/v1/namespaces/shop/pods/web-0/exec?command=sh HTTP/1.1\r\nHost: a\r\nFairlead-User: alice\r\nFairlead-Group: ops\r\n"+
 		"Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nearly ")
@@ -77,7 +77,7 @@ func TestStreamsAreBytesBothWays(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(conn.CloseWrite()).To(Succeed()) // the other half goes on
 	g.Expect(io.ReadAll(reader)).To(BeEquivalentTo("hello early late bye"))
-	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(patience).Should(HaveExactElements(
+	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(waitTimeout).Should(HaveExactElements(
 		And(ContainSubstring(`"phase":"begun"`), ContainSubstring(`"object":"pods/exec shop/web-0"`), ContainSubstring(`"query":"command=sh"`)),
 		And(ContainSubstring(`"phase":"ended"`), ContainSubstring(`"status":101`), ContainSubstring(`"bytesToMember":10`), ContainSubstring(`"bytesFromMember":20`)),
 	))
@@ -135,5 +135,5 @@ func TestAStreamEndsWhenTheOwnerTakesItBack(t *testing.T) {
 	s.look(t.Context())
 	_, err := io.ReadAll(reader)
 	g.Expect(err).To(Or(BeNil(), MatchError(ContainSubstring("reset"))), "it did not wait for its deadline")
-	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(patience).Should(ContainElement(ContainSubstring("the owner does not allow it any more")))
+	g.Eventually(func() []string { return s.records("changes") }).WithTimeout(waitTimeout).Should(ContainElement(ContainSubstring("the owner does not allow it any more")))
 }

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// managedPatience is how long it may take to find out whether the hub sends an object. Without an answer nobody is warned.
-	managedPatience = 2 * time.Second
+	// managedTimeout is how long it may take to find out whether the hub sends an object. Without an answer nobody is warned.
+	managedTimeout = 2 * time.Second
 	// maxHead bounds what is read of an object to find its labels, in bytes. They come before most of it.
 	maxHead = 64 << 10
 	// miscellaneous is the code of a warning that people should read.
@@ -45,7 +45,7 @@ func (p *proxy) isManaged(r *http.Request, of *passing) bool {
 	if of.request.Name == "" {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), managedPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), managedTimeout)
 	defer cancel()
 	target := *p.base
 	target.Path += objectPath(of.request)

@@ -32,9 +32,9 @@ import (
 const (
 	// threshold is for how long a change of Ready must hold before it is told.
 	threshold = 30 * time.Second
-	// workloadPatience is how long the first report waits for nodes and pods. Whoever
+	// workloadTimeout is how long the first report waits for nodes and pods. Whoever
 	// waits for the cluster to become ready waits for it.
-	workloadPatience = 500 * time.Millisecond
+	workloadTimeout = 500 * time.Millisecond
 )
 
 // Deps are what the stage needs.
@@ -254,7 +254,7 @@ func (r *Reconciler) gather(ctx context.Context, cluster *clusterv1alpha1.Cluste
 
 // content returns the namespaces of the member that have content from the hub, by the Works.
 func (r *Reconciler) content(ctx context.Context) (sets.Set[string], error) {
-	ctx, cancel := context.WithTimeout(ctx, workloadPatience)
+	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
 	defer cancel()
 	var works workv1alpha1.WorkList
 	if err := r.hubClient.List(ctx, &works, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -272,11 +272,11 @@ func (r *Reconciler) content(ctx context.Context) (sets.Set[string], error) {
 // sums adds up nodes and pods, if anything changed. Before they were seen it has nothing
 // to say.
 func (r *Reconciler) sums(ctx context.Context, models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
-	patience := workloadPatience
+	timeout := workloadTimeout
 	if r.nodes != nil {
-		patience = 0
+		timeout = 0
 	}
-	if !r.workload.Wait(ctx, r.clock, patience) {
+	if !r.workload.Wait(ctx, r.clock, timeout) {
 		return r.nodes, r.resources
 	}
 	if r.workload.Changed() || r.nodes == nil || !equality.Semantic.DeepEqual(models, r.models) {

@@ -134,8 +134,8 @@ func (w *workload) listPods(ctx context.Context) (version string, take func(), e
 }
 
 // Wait gives the watches a moment to begin, and says whether they have.
-func (w *workload) Wait(ctx context.Context, c clock.Clock, patience time.Duration) bool {
-	over := c.After(patience)
+func (w *workload) Wait(ctx context.Context, c clock.Clock, timeout time.Duration) bool {
+	over := c.After(timeout)
 	for _, heard := range []chan struct{}{w.nodesHeard, w.podsHeard} {
 		select {
 		case <-heard:

@@ -86,7 +86,7 @@ func TestDriftIsPutBack(t *testing.T) {
 				g.Expect(cm.Data).To(Equal(map[string]string{"a": "1"}))
 				g.Expect(cm.Labels).To(HaveKeyWithValue(contract.ManagedLabel, contract.LabelTrue))
 				g.Expect(cm.Annotations).To(HaveKeyWithValue(contract.WorkNameAnnotation, object))
-			}).WithTimeout(patience).Should(Succeed())
+			}).WithTimeout(waitTimeout).Should(Succeed())
 		})
 	}
 }
@@ -135,10 +135,10 @@ func TestSomebodyWhoChangesItBackForEverIsNotFoughtWithRequests(t *testing.T) {
 		cm.Data["a"] = "theirs"
 		g.Expect(w.client.Patch(t.Context(), cm, client.MergeFrom(before))).To(Succeed())
 		g.Expect(w.reports.applied(work).Message).To(ContainSubstring("somebody in the member changes it again and again"))
-	}).WithTimeout(patience).WithPolling(5 * time.Millisecond).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(5 * time.Millisecond).Should(Succeed())
 	g.Expect(len(w.requests.about("PATCH /api/v1/namespaces/" + w.member + "/configmaps/settings"))).To(BeNumerically("<", 15))
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "1")) }).
-		WithTimeout(patience).Should(Succeed())
+		WithTimeout(waitTimeout).Should(Succeed())
 	w.isApplied(t, work)
 }
 
@@ -151,7 +151,7 @@ func TestADeletedObjectIsMadeAnew(t *testing.T) {
 	g.Expect(w.client.Delete(t.Context(), first)).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		g.Expect(w.get(g, "settings").UID).NotTo(Equal(first.UID))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 }
 
 func TestNothingIsAskedOfTheMemberWhenNothingChanged(t *testing.T) {
@@ -182,7 +182,7 @@ func TestNothingIsAskedOfTheMemberWhenNothingChanged(t *testing.T) {
 	}
 	reported := count()
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.PreserveResourcesOnDeletion = new(true) })
-	g.Eventually(count).WithTimeout(patience).Should(BeNumerically(">", reported))
+	g.Eventually(count).WithTimeout(waitTimeout).Should(BeNumerically(">", reported))
 	w.isApplied(t, work)
 	g.Consistently(func() []string { return w.requests.about("/deployments/web") }).
 		WithTimeout(500 * time.Millisecond).Should(HaveLen(1))
@@ -252,7 +252,7 @@ func TestAWorkWaitsForItsNamespaceWithoutAWord(t *testing.T) {
 	manifest.Namespace = namespace
 	work := w.work(t, "settings", manifest)
 	g.Eventually(func() []string { return w.requests.about("PATCH /api/v1/namespaces/" + namespace) }).
-		WithTimeout(patience).ShouldNot(BeEmpty())
+		WithTimeout(waitTimeout).ShouldNot(BeEmpty())
 	g.Expect(w.reports.applied(work).Status).To(BeEmpty())
 	w.work(t, "namespace", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}})
 	w.isApplied(t, work)
@@ -278,7 +278,7 @@ func TestASuspendedWorkLeavesTheMemberAlone(t *testing.T) {
 		work.Spec.Workload.Manifests = raw(t, w.configMap("settings", map[string]string{"a": "2"}))
 	})
 	g.Eventually(func() metav1.ConditionStatus { return w.reports.condition(work, workv1alpha1.WorkDispatching).Status }).
-		WithTimeout(patience).Should(Equal(metav1.ConditionFalse))
+		WithTimeout(waitTimeout).Should(Equal(metav1.ConditionFalse))
 	cm := w.get(g, "settings")
 	g.Expect(cm.Data).To(HaveKeyWithValue("a", "1"))
 

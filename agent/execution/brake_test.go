@@ -73,7 +73,7 @@ func TestTheBrakeHoldsDeletionsUntilAnOperatorSaysToGoOn(t *testing.T) {
 	g.Expect(held()).To(BeEmpty())
 
 	remove(works[3:10])
-	g.Eventually(held).WithTimeout(patience).Should(Equal(metav1.ConditionTrue))
+	g.Eventually(held).WithTimeout(waitTimeout).Should(Equal(metav1.ConditionTrue))
 	c, _ := w.executor.Held()
 	g.Expect(c.Message).To(ContainSubstring("the brake lets 3 or 20 % go"))
 	there := left(works[3:10])
@@ -118,12 +118,12 @@ func TestAHoldEndsWithTheIntentsThatItHolds(t *testing.T) {
 		c, _ := w.executor.Held()
 		return c.Reason
 	}
-	g.Eventually(held).WithTimeout(patience).Should(Equal(clusterv1alpha1.ReasonTooManyDeletions))
+	g.Eventually(held).WithTimeout(waitTimeout).Should(Equal(clusterv1alpha1.ReasonTooManyDeletions))
 	for _, work := range works {
 		g.Expect(kube.WithdrawDeletion(t.Context(), w.client, work, "test")).To(Succeed())
 		w.isGone(t, work)
 	}
-	g.Eventually(held).WithTimeout(patience).Should(Equal(clusterv1alpha1.ReasonDeletionsWithdrawn))
+	g.Eventually(held).WithTimeout(waitTimeout).Should(Equal(clusterv1alpha1.ReasonDeletionsWithdrawn))
 	for _, work := range works {
 		g.Expect(w.get(g, work.Name).DeletionTimestamp).To(BeNil())
 	}
@@ -153,8 +153,8 @@ func TestTheBrakeOutlastsTheAgent(t *testing.T) {
 		requests: &requests{}, reports: newReports(), events: &events{},
 	}
 	again.start(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config, native.New())
-	g.Eventually(func() bool { _, held := again.executor.Held(); return held }).WithTimeout(patience).Should(BeTrue())
+	g.Eventually(func() bool { _, held := again.executor.Held(); return held }).WithTimeout(waitTimeout).Should(BeTrue())
 	w.annotate(t, contract.DeletionsApprovedAnnotation, since.UTC().Format(time.RFC3339))
 	g.Eventually(func() metav1.ConditionStatus { c, _ := again.executor.Held(); return c.Status }).
-		WithTimeout(patience).Should(Equal(metav1.ConditionFalse))
+		WithTimeout(waitTimeout).Should(Equal(metav1.ConditionFalse))
 }

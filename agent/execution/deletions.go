@@ -48,11 +48,11 @@ func newPendingDeletions() *pendingDeletions {
 }
 
 // Add notes that an object is deleted.
-func (l *pendingDeletions) Add(object plan.Object, uid types.UID, work types.NamespacedName, now time.Time, patience time.Duration) {
+func (l *pendingDeletions) Add(object plan.Object, uid types.UID, work types.NamespacedName, now time.Time, after time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.objects[uid]; !ok {
-		l.objects[uid] = &departure{object: object, work: work, since: now, next: now.Add(patience)}
+		l.objects[uid] = &departure{object: object, work: work, since: now, next: now.Add(after)}
 	}
 }
 

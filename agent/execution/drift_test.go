@@ -44,7 +44,7 @@ func (w *world) calm(t *testing.T, work *workv1alpha1.Work, about string) int {
 	w.change(t, work, func(work *workv1alpha1.Work) {
 		work.Spec.PreserveResourcesOnDeletion = new(work.Spec.PreserveResourcesOnDeletion == nil || !*work.Spec.PreserveResourcesOnDeletion)
 	})
-	NewWithT(t).Eventually(reported).WithTimeout(patience).Should(BeNumerically(">", before))
+	NewWithT(t).Eventually(reported).WithTimeout(waitTimeout).Should(BeNumerically(">", before))
 	w.isApplied(t, work)
 	return len(w.requests.about(about))
 }
@@ -58,7 +58,7 @@ func TestDriftIsToldWithWhatWasChangedAndByWhom(t *testing.T) {
 		"replicas": 7, "paused": true, // the second is nothing of ours
 		"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "theirs"}}}},
 	}})
-	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(patience).Should(HaveLen(1))
+	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(waitTimeout).Should(HaveLen(1))
 	drift := w.reports.drifted(work)[0]
 	g.Expect(drift.Identifier).To(Equal(workv1alpha1.ResourceIdentifier{
 		Group: "apps", Version: "v1", Kind: "Deployment", Namespace: w.member, Name: "web",
@@ -74,16 +74,16 @@ func TestDriftIsToldWithWhatWasChangedAndByWhom(t *testing.T) {
 
 	// Somebody who removes something leaves no trace on it, but on the object.
 	w.patch(t, live, "kubectl-label", map[string]any{"metadata": map[string]any{"annotations": map[string]any{contract.WorkNameAnnotation: nil}}})
-	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(patience).Should(HaveLen(2))
+	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(waitTimeout).Should(HaveLen(2))
 	g.Expect(w.reports.drifted(work)[1].Fields).To(Equal([]string{".metadata.annotations.work.karmada.io/name"}))
 
 	// And the managed label takes the object out of our sight.
 	w.patch(t, w.readDeployment(t, "web"), "kubectl-label", map[string]any{"metadata": map[string]any{"labels": map[string]any{contract.ManagedLabel: nil}}})
-	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(patience).Should(HaveLen(3))
+	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(waitTimeout).Should(HaveLen(3))
 	g.Expect(w.reports.drifted(work)[2].Fields).To(Equal([]string{".metadata.labels.karmada.io/managed"}))
 
 	g.Expect(w.client.Delete(t.Context(), w.readDeployment(t, "web"), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
-	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(patience).Should(HaveLen(4))
+	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(waitTimeout).Should(HaveLen(4))
 	g.Expect(w.reports.drifted(work)[3]).To(And(HaveField("Deleted", true), HaveField("Fields", BeEmpty())))
 }
 
@@ -185,6 +185,6 @@ func TestAStatusThatCountsAsContentIsNotAppliedOverAndOver(t *testing.T) {
 
 	// And what is ours is still put back.
 	w.patch(t, flow.DeepCopy(), "somebody", map[string]any{"spec": map[string]any{"steps": []any{}}})
-	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(patience).
+	g.Eventually(func() []workv1alpha1.Drift { return w.reports.drifted(work) }).WithTimeout(waitTimeout).
 		Should(ConsistOf(HaveField("Fields", Equal([]string{".spec.steps"}))))
 }

@@ -39,7 +39,7 @@ func (w *world) isGone(t *testing.T, work *workv1alpha1.Work) {
 	t.Helper()
 	NewWithT(t).Eventually(func() bool {
 		return apierrors.IsNotFound(w.client.Get(context.Background(), client.ObjectKeyFromObject(work), &workv1alpha1.Work{}))
-	}).WithTimeout(patience).Should(BeTrue(), "the Work is still there")
+	}).WithTimeout(waitTimeout).Should(BeTrue(), "the Work is still there")
 }
 
 func TestADeletedWorkTakesItsObjectsWithIt(t *testing.T) {

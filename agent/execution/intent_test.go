@@ -31,12 +31,12 @@ func TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects(t *testing.T) {
 
 	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
 	w.isGone(t, work)
-	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
 	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
 
 	again := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "2"}))
 	w.isApplied(t, again)
-	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(BeZero())
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(BeZero())
 	// That the former Work of this name was applied was reported as well.
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "2")) }).Should(Succeed())
 	live := w.get(g, "settings")
@@ -60,15 +60,15 @@ func TestAnIntentThatComesAfterAWorkWasLetGoDeletesNothing(t *testing.T) {
 		live := &workv1alpha1.Work{}
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(work), live)).To(Succeed())
 		g.Expect(live.Finalizers).NotTo(ContainElement(contract.ExecutionFinalizer))
-	}).WithTimeout(patience).Should(Succeed())
-	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
+	}).WithTimeout(waitTimeout).Should(Succeed())
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
 
 	w.intend(t, work, contract.DeletionRemoved)
 	g.Consistently(func() []string { return w.requests.about("DELETE") }).WithTimeout(500 * time.Millisecond).Should(BeEmpty())
 	g.Expect(w.get(g, "settings").DeletionTimestamp).To(BeNil())
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Finalizers = nil })
 	w.isGone(t, work)
-	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
 	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
 }
 
@@ -145,14 +145,14 @@ func TestWhatOthersHaveInAContainerKeepsIt(t *testing.T) {
 			label := "container-" + tc.container.GetName()
 			work := w.work(t, label, tc.container)
 			w.isApplied(t, work)
-			g.Eventually(func() error { return w.client.Create(t.Context(), tc.foreign) }).WithTimeout(patience).Should(Succeed())
+			g.Eventually(func() error { return w.client.Create(t.Context(), tc.foreign) }).WithTimeout(waitTimeout).Should(Succeed())
 			first, theirs := w.uid(t, tc.container), tc.foreign.GetUID()
 
 			// 1. Removed: it stays, with its marks, and people are told why.
 			w.end(t, work, contract.DeletionRemoved)
 			w.isGone(t, work)
-			g.Eventually(w.events.all).WithTimeout(patience).Should(ContainElement(And(HavePrefix("LeftInMember: "), ContainSubstring("theirs"))))
-			g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(BeNumerically(">=", 1))
+			g.Eventually(w.events.all).WithTimeout(waitTimeout).Should(ContainElement(And(HavePrefix("LeftInMember: "), ContainSubstring("theirs"))))
+			g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(BeNumerically(">=", 1))
 			g.Expect(w.uid(t, tc.container)).To(Equal(first))
 
 			// 2. Evicted: it loses its marks, and the same Work takes it over when it is back.
@@ -207,7 +207,7 @@ func TestAContainerOfOursAloneGoesWithItsWork(t *testing.T) {
 			w.isApplied(t, work)
 			w.end(t, work, contract.DeletionRemoved)
 			w.isGone(t, work)
-			NewWithT(t).Eventually(func() string { return w.uid(t, tc.container) }).WithTimeout(patience).Should(BeEmpty())
+			NewWithT(t).Eventually(func() string { return w.uid(t, tc.container) }).WithTimeout(waitTimeout).Should(BeEmpty())
 		})
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"fairlead.dev/agent/execution/plan"
 )
 
-// syncPatience is how long the first reconcile that meets a kind waits for its informer.
+// syncTimeout is how long the first reconcile that meets a kind waits for its informer.
 // The list answers for all objects of the kind at once; without it each is asked for.
-const syncPatience = 500 * time.Millisecond
+const syncTimeout = 500 * time.Millisecond
 
 // kinds keeps an informer for each kind that some Work contains.
 type kinds struct {
@@ -41,8 +41,8 @@ type kinds struct {
 type kind struct {
 	informers []toolscache.SharedIndexInformer
 	synced    <-chan struct{}
-	// patience is closed once nobody waits for the informer any more.
-	patience chan struct{}
+	// waitOver is closed once nobody waits for the informer any more.
+	waitOver chan struct{}
 	works    map[types.NamespacedName]struct{}
 }
 
@@ -64,23 +64,23 @@ func (k *kinds) Use(ctx context.Context, work types.NamespacedName, gvk schema.G
 	select {
 	case <-one.synced:
 		return nil
-	case <-one.patience:
+	case <-one.waitOver:
 		return nil
 	default:
 	}
 	if fresh {
 		// Whoever met the kind first waits for all.
-		defer close(one.patience)
+		defer close(one.waitOver)
 		select {
 		case <-one.synced:
-		case <-k.clock.After(syncPatience):
+		case <-k.clock.After(syncTimeout):
 		case <-ctx.Done():
 		}
 		return nil
 	}
 	select {
 	case <-one.synced:
-	case <-one.patience:
+	case <-one.waitOver:
 	case <-ctx.Done():
 	}
 	return nil
@@ -110,7 +110,7 @@ func (k *kinds) open(ctx context.Context, gvk schema.GroupVersionKind) (*kind, e
 	if err != nil {
 		return nil, err
 	}
-	one := &kind{patience: make(chan struct{}), works: map[types.NamespacedName]struct{}{}}
+	one := &kind{waitOver: make(chan struct{}), works: map[types.NamespacedName]struct{}{}}
 	var filled []<-chan struct{}
 	for _, c := range caches {
 		i, err := c.GetInformer(ctx, prototype(gvk), cache.BlockUntilSynced(false))

@@ -44,8 +44,8 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// patience bounds waiting; nothing here takes that long.
-const patience = time.Minute
+// waitTimeout bounds waiting; nothing here takes that long.
+const waitTimeout = time.Minute
 
 // world is one API server that is both the hub and the member of an agent with only the
 // execution stage, and what that stage reported.
@@ -355,7 +355,7 @@ func (w *world) isApplied(t *testing.T, work *workv1alpha1.Work) {
 		c := w.reports.applied(work)
 		g.Expect(c.Status).To(Equal(metav1.ConditionTrue), c.Message)
 		g.Expect(c.ObservedGeneration).To(Equal(work.Generation))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 }
 
 // isNotApplied waits until a Work is reported as not applied, and returns the message.
@@ -366,6 +366,6 @@ func (w *world) isNotApplied(t *testing.T, work *workv1alpha1.Work) string {
 		c := w.reports.applied(work)
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		message = c.Message
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	return message
 }

@@ -67,9 +67,9 @@ type Deps struct {
 	Journal Journal
 	// Kept are the Works that the journal had at start.
 	Kept []Kept
-	// HubPatience is how long to wait for the hub at start before going by them; 0 is a
+	// HubTimeout is how long to wait for the hub at start before going by them; 0 is a
 	// sensible time.
-	HubPatience time.Duration
+	HubTimeout time.Duration
 	// Workers is how many Works are dealt with at a time; 0 is a sensible number.
 	Workers int
 	// StuckAfter is how long an object that was deleted may take to go before people
@@ -96,7 +96,7 @@ type Reconciler struct {
 	clock       clock.Clock
 	namespace   string
 	stuckAfter  time.Duration
-	hubPatience time.Duration
+	hubTimeout  time.Duration
 	journal     Journal
 
 	works            *works
@@ -132,7 +132,7 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		clock:            deps.Clock,
 		namespace:        deps.Namespace,
 		stuckAfter:       cmp.Or(deps.StuckAfter, defaultStuckAfter),
-		hubPatience:      cmp.Or(deps.HubPatience, defaultHubPatience),
+		hubTimeout:       cmp.Or(deps.HubTimeout, defaultHubTimeout),
 		journal:          deps.Journal,
 		works:            newWorks(hubClient, deps.Kept),
 		memory:           newMemory(),

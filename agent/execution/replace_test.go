@@ -46,7 +46,7 @@ func TestAnObjectIsMadeAnewOnceIfItsTemplateAsksForIt(t *testing.T) {
 		cm := w.get(g, "settings")
 		g.Expect(cm.UID).NotTo(Equal(first.UID))
 		g.Expect(cm.Data).To(HaveKeyWithValue("a", "2"))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	w.isApplied(t, work)
 	g.Expect(w.requests.about("DELETE")).To(ConsistOf(And(ContainSubstring("/configmaps/settings"), ContainSubstring(string(first.UID)))))
 }
@@ -78,7 +78,7 @@ func TestAnObjectThatDoesNotGoIsTold(t *testing.T) {
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Finalizers).To(HaveLen(1)) }).Should(Succeed())
 	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
-	g.Eventually(w.events.all).WithTimeout(patience).Should(ContainElement(And(
+	g.Eventually(w.events.all).WithTimeout(waitTimeout).Should(ContainElement(And(
 		HavePrefix("DeletionStuck: ConfigMap "+w.member+"/settings "), ContainSubstring("(shop.example.com/held)"))))
 	g.Consistently(w.events.all).WithTimeout(2*time.Second).Should(HaveLen(1), "it is told once")
 
@@ -93,6 +93,6 @@ func TestAnObjectThatDoesNotGoIsTold(t *testing.T) {
 		found := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: "settings"}}
 		g.Expect(w.client.Get(context.Background(), client.ObjectKeyFromObject(found), found)).To(Succeed())
 		g.Expect(found.UID).NotTo(Equal(cm.UID))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	w.isApplied(t, again)
 }

@@ -130,7 +130,7 @@ func TestAWorkThatWasEndingIsAppliedByARestoredHub(t *testing.T) {
 	before := w.get(g, "settings")
 
 	w.end(t, work, contract.DeletionRemoved)
-	g.Eventually(hub.lost).WithTimeout(patience).Should(BeClosed(), "the object is gone, and nobody hears of it")
+	g.Eventually(hub.lost).WithTimeout(waitTimeout).Should(BeClosed(), "the object is gone, and nobody hears of it")
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(before), before))).To(BeTrue())
 	ending := &workv1alpha1.Work{}
 	g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(work), ending)).To(Succeed())
@@ -141,7 +141,7 @@ func TestAWorkThatWasEndingIsAppliedByARestoredHub(t *testing.T) {
 
 	g.Eventually(func(g Gomega) {
 		g.Expect(w.get(g, "settings").UID).NotTo(Equal(before.UID))
-	}).WithTimeout(patience).Should(Succeed(), "the object is made again")
+	}).WithTimeout(waitTimeout).Should(Succeed(), "the object is made again")
 	g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(again), again)).To(Succeed())
 	g.Expect(again.Finalizers).To(ConsistOf(contract.ExecutionFinalizer), "what was meant for the old Work does not touch this one")
 	g.Expect(again.DeletionTimestamp).To(BeNil())

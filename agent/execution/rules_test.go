@@ -82,7 +82,7 @@ func TestAnotherRuleAboutWhatBelongsToTheMemberIsFollowedAtOnce(t *testing.T) {
 	asked := len(w.requests.about("/deployments/web"))
 	kinds.change("") // nobody touches the object, and it is put right
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("size", "1")) }).
-		WithTimeout(patience).Should(Succeed())
+		WithTimeout(waitTimeout).Should(Succeed())
 	g.Expect(w.reports.drifted(work)).To(BeEmpty())
 	g.Expect(w.requests.about("/deployments/web")).To(HaveLen(asked), "other kinds are left alone")
 }

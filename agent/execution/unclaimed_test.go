@@ -37,19 +37,19 @@ func TestTheObjectsOfAnAbsentWorkStayAreReportedAndAreClaimedAgain(t *testing.T)
 	fresh := &workv1alpha1.Work{}
 	g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(work), fresh)).To(Succeed())
 	w.vanish(t, fresh)
-	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(2))
-	g.Eventually(w.events.all).WithTimeout(patience).Should(ConsistOf(And(
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(2))
+	g.Eventually(w.events.all).WithTimeout(waitTimeout).Should(ConsistOf(And(
 		HavePrefix("Unclaimed: 2 objects in the member name this Work"),
 		ContainSubstring("ConfigMap "+w.member+"/one, ConfigMap "+w.member+"/two"))))
 	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
 
 	// One is deleted in the member, by somebody who does not need it.
 	g.Expect(w.client.Delete(t.Context(), w.get(g, "two"))).To(Succeed())
-	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
 
 	again := w.work(t, "settings", w.configMap("one", map[string]string{"a": "2"}))
 	w.isApplied(t, again)
-	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(BeZero())
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(BeZero())
 	// That the former Work of this name was applied was reported as well.
 	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "one").Data).To(HaveKeyWithValue("a", "2")) }).Should(Succeed())
 	g.Expect(w.get(g, "one").UID).To(Equal(first.UID))
@@ -61,8 +61,8 @@ func TestWhatAWorkNoLongerContainsIsUnclaimed(t *testing.T) {
 	work := w.work(t, "settings", w.configMap("one", nil), w.configMap("two", nil))
 	w.isApplied(t, work)
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.configMap("one", nil)) })
-	g.Eventually(w.executor.Unclaimed).WithTimeout(patience).Should(Equal(1))
-	g.Eventually(w.events.all).WithTimeout(patience).Should(ConsistOf(ContainSubstring("ConfigMap " + w.member + "/two")))
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
+	g.Eventually(w.events.all).WithTimeout(waitTimeout).Should(ConsistOf(ContainSubstring("ConfigMap " + w.member + "/two")))
 	g.Expect(w.get(g, "two").DeletionTimestamp).To(BeNil())
 }
 

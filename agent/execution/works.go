@@ -15,9 +15,9 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// defaultHubPatience is how long the agent waits for the hub at start before it goes by
+// defaultHubTimeout is how long the agent waits for the hub at start before it goes by
 // the journal. What the hub says is newer, and mostly there in a moment.
-const defaultHubPatience = 5 * time.Second
+const defaultHubTimeout = 5 * time.Second
 
 // Journal keeps Works where they outlast the process. It does not fail: what it cannot
 // keep it tells itself.
@@ -64,7 +64,7 @@ type works struct {
 	hubClient client.Reader
 
 	mu sync.Mutex
-	// hubSynced says that the first list of the hub's Works was read, offline that hubPatience
+	// hubSynced says that the first list of the hub's Works was read, offline that hubTimeout
 	// ran out before.
 	hubSynced, offline bool
 	// first are the Works of the hub's first answer.

@@ -43,7 +43,7 @@ func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-r.clock.After(r.hubPatience):
+	case <-r.clock.After(r.hubTimeout):
 		if kept := r.works.giveUp(); len(kept) > 0 {
 			ctrl.LoggerFrom(ctx).Info("The hub cannot be reached; going on with the Works of the journal", "works", len(kept))
 			for _, name := range kept {

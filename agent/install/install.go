@@ -31,7 +31,7 @@ func New(member *rest.Config) (*Installer, error) {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
 	asking := rest.CopyConfig(member)
-	asking.Timeout = versionPatience
+	asking.Timeout = versionTimeout
 	memberVersion, err := discovery.NewDiscoveryClientForConfig(asking)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// versionPatience is how long the member may take to say of which version it is.
-	versionPatience = 10 * time.Second
+	// versionTimeout is how long the member may take to say of which version it is.
+	versionTimeout = 10 * time.Second
 	// constrainedMinor is the minor version of Kubernetes 1 from which on API servers know constrained impersonation.
 	constrainedMinor = 36
 )

@@ -96,7 +96,7 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 		backoff.WithMaxElapsedTime(0),
 		backoff.WithClockProvider(r.clock),
 	)
-	pace := pace{interval: r.interval, patience: wait.Jitter(lineLostPatience, 2)}
+	pace := pace{interval: r.interval, grace: wait.Jitter(lineLostGrace, 2)}
 	for r.wait(ctx, pace) {
 		line, _ := r.line()
 		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.rests()

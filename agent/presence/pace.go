@@ -12,9 +12,9 @@ const (
 	restEvery = contract.RestingLease
 	// askEvery is how often the API of the hub is asked meanwhile whether it answers.
 	askEvery = time.Minute
-	// lineLostPatience is how soon after the line was lost the lease is renewed if there is no other line by then, at most
+	// lineLostGrace is how soon after the line was lost the lease is renewed if there is no other line by then, at most
 	// three times that. The hub gives up an agent three seconds after its line was lost.
-	lineLostPatience = 500 * time.Millisecond
+	lineLostGrace = 500 * time.Millisecond
 )
 
 // Line is what is known of the line of this agent, the connection through which the hub sends requests.
@@ -34,8 +34,8 @@ func (l Line) rests() bool { return l.Up && l.Presence == contract.LineIsPresenc
 
 // pace is how often the lease is renewed.
 type pace struct {
-	// interval is that without a line, and patience how soon after the line was lost.
-	interval, patience time.Duration
+	// interval is that without a line, and grace how soon after the line was lost.
+	interval, grace time.Duration
 	// renewed is when it was last tried; zero if it was not yet. Opened is when the line of then was opened.
 	renewed, opened time.Time
 	// retry is after how long it is tried again, because it failed; 0 is that it did not.
@@ -56,7 +56,7 @@ func (p pace) due(l Line) time.Time {
 	case l.rests():
 		return p.renewed.Add(max(restEvery, p.interval))
 	case !l.Up && !l.Lost.IsZero() && !p.renewed.After(l.Lost):
-		return l.Lost.Add(p.patience)
+		return l.Lost.Add(p.grace)
 	default:
 		return p.renewed.Add(p.interval)
 	}

@@ -19,7 +19,7 @@ func TestWhenTheLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	at := func(second float64) time.Time { return start.Add(time.Duration(second * float64(time.Second))) }
-	usual := pace{interval: 10 * time.Second, patience: time.Second, renewed: at(100), opened: at(50)}
+	usual := pace{interval: 10 * time.Second, grace: time.Second, renewed: at(100), opened: at(50)}
 	failed := usual
 	failed.retry = 4 * time.Second
 	line := Line{Up: true, Presence: contract.LineIsPresence, Opened: at(50)}
@@ -79,7 +79,7 @@ func TestTheLeaseRestsWhileTheLineIsOpen(t *testing.T) {
 	}
 	hub := &reads{session: "s"}
 	r.reader = hub
-	pace := pace{interval: r.interval, patience: time.Second, renewed: start, opened: start}
+	pace := pace{interval: r.interval, grace: time.Second, renewed: start, opened: start}
 	waited := func(step time.Duration) time.Duration {
 		done := make(chan struct{})
 		began := clk.Now()
@@ -112,12 +112,12 @@ func TestTheLeaseRestsWhileTheLineIsOpen(t *testing.T) {
 	g.Expect(waited(10*time.Second)).To(BeZero(), "there is something to tell")
 	r.seen[contract.TrustAnnotation], r.seen[contract.IssuerAnnotation] = "a", "a"
 
-	pace.renewed = clk.Now().Add(-2 * pace.patience)
+	pace.renewed = clk.Now().Add(-2 * pace.grace)
 	changed := make(chan struct{})
 	r.line = func() (Line, <-chan struct{}) {
 		select {
 		case <-changed:
-			return Line{Lost: clk.Now().Add(-pace.patience)}, nil
+			return Line{Lost: clk.Now().Add(-pace.grace)}, nil
 		default:
 			close(changed)
 			return line, changed

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// attachPatience is how long a hub may take to open a line, connecting and all.
-	attachPatience = 30 * time.Second
+	// attachTimeout is how long a hub may take to open a line, connecting and all.
+	attachTimeout = 30 * time.Second
 	// attachHeaders and attachAnswer bound what a hub may say instead, in bytes.
 	attachHeaders = 64 << 10
 	attachAnswer  = 4 << 10
@@ -29,7 +29,7 @@ const (
 // hub is reached otherwise, proxies included. It tries each address of the hub in turn, until one opens it. Of an answer other
 // than 101 the connection is nil, and the body a beginning that is in memory. Nothing was sent on the connection yet.
 func (c *Credentials) Attach(ctx context.Context, path string, header http.Header) (net.Conn, *http.Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, attachPatience)
+	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
 	var failed error
 	list := c.servers.list()

@@ -138,10 +138,10 @@ func (c *Credentials) renewed(ctx context.Context, cert []byte, key *ecdsa.Priva
 }
 
 // joining returns what the steps of a join need, for an agent that has joined.
-func (c *Credentials) joining(p discovery.Parameters, patience time.Duration) *joining {
+func (c *Credentials) joining(p discovery.Parameters, timeout time.Duration) *joining {
 	quiet := func(string) {}
 	return &joining{
 		parameters: p, state: c.state, memberID: c.who.MemberID, progress: quiet, connection: c.connection,
-		retrier: &retrier{clock: c.clock, deadline: c.clock.Now().Add(patience), progress: quiet},
+		retrier: &retrier{clock: c.clock, deadline: c.clock.Now().Add(timeout), progress: quiet},
 	}
 }

@@ -32,20 +32,20 @@ func TestTheHubLearnsHowTheMemberIs(t *testing.T) {
 			HaveField("GroupVersion", "apps/v1"),
 			HaveField("Resources", ContainElement(clusterv1alpha1.APIResource{Name: "deployments", Kind: "Deployment"})))))
 		g.Expect(status.NodeSummary).NotTo(BeNil())
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 
 	// Nothing changes, so nothing is written but the lease; but for the nodes that other tests make now and then.
 	g.Eventually(func(g Gomega) {
 		before := clusterWrites(w)
 		renewals := len(w.writes.about("/leases/"))
-		g.Eventually(func() int { return len(w.writes.about("/leases/")) }).WithTimeout(patience).Should(BeNumerically(">=", renewals+3))
+		g.Eventually(func() int { return len(w.writes.about("/leases/")) }).WithTimeout(waitTimeout).Should(BeNumerically(">=", renewals+3))
 		g.Expect(clusterWrites(w)).To(Equal(before))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	lease := &coordinationv1.Lease{}
 	g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: contract.ClusterNamespace, Name: w.name}, lease)).To(Succeed())
 	g.Expect(*lease.Spec.HolderIdentity).To(Equal(w.name))
 	g.Expect(*lease.Spec.LeaseDurationSeconds).To(Equal(int32(4)))
-	g.Expect(lease.Spec.RenewTime.Time).To(BeTemporally("~", time.Now(), patience))
+	g.Expect(lease.Spec.RenewTime.Time).To(BeTemporally("~", time.Now(), waitTimeout))
 	g.Expect(lease.ManagedFields).To(BeEmpty(), "nobody needs them, and they would travel with each renewal")
 }
 
@@ -59,7 +59,7 @@ func TestWhatAnAgentCountsIsToldSeldom(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(w.cluster(g).Status.Conditions, clusterv1alpha1.ClusterReady)).To(BeTrue())
 		g.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: "settings"}, live)).To(Succeed())
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	first := w.cluster(g).Status.Agent
 	g.Expect(first).NotTo(BeNil(), "it went with the first status")
 	g.Expect(first.Restarts).To(BeZero())
@@ -70,11 +70,11 @@ func TestWhatAnAgentCountsIsToldSeldom(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
 		g.Expect(live.Data).To(HaveKeyWithValue("a", before.Data["a"]))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 
 	g.Eventually(func(g Gomega) {
 		g.Expect(w.cluster(g).Status.Agent.DriftRepaired).To(BeEquivalentTo(1))
-	}).WithTimeout(time.Minute + patience).Should(Succeed())
+	}).WithTimeout(time.Minute + waitTimeout).Should(Succeed())
 	// Of nodes, which other tests make, the hub is told at once, and of drift with it.
 	alone := slices.DeleteFunc(w.writes.about("/clusters/"+w.name+"/status"), func(line string) bool {
 		return !regexp.MustCompile(`"status":\{"agent":\{[^{}]*\}\}`).MatchString(line)
@@ -91,7 +91,7 @@ func TestAnAgentThatIsAliveTakesBackWhatTheHubConcluded(t *testing.T) {
 	ready := func(g Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(w.cluster(g).Status.Conditions, clusterv1alpha1.ClusterReady)).To(BeTrue())
 	}
-	g.Eventually(ready).WithTimeout(patience).Should(Succeed())
+	g.Eventually(ready).WithTimeout(waitTimeout).Should(Succeed())
 	c := w.cluster(g)
 	before := c.DeepCopy()
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
@@ -125,5 +125,5 @@ func TestNodesAndPodsAreSummedUp(t *testing.T) {
 		g.Expect(status.ResourceSummary.Allocatable.Cpu().String()).To(Equal("4"))
 		g.Expect(status.ResourceSummary.Allocatable.Memory().String()).To(Equal("8Gi"))
 		g.Expect(status.ResourceSummary.AllocatableModelings).To(Equal([]clusterv1alpha1.AllocatableModeling{{Grade: 0}, {Grade: 1, Count: 1}}))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 }

@@ -29,13 +29,13 @@ import (
 )
 
 const (
-	// patience is how long the controllers wait for the hub at start: as long as it
+	// cacheSyncTimeout is how long the controllers wait for the hub at start: as long as it
 	// takes.
-	patience = 365 * 24 * time.Hour
-	// readyPatience is how long a probe waits for the caches.
-	readyPatience = 100 * time.Millisecond
-	// stopPatience is how long what is under way may take to end.
-	stopPatience = 5 * time.Second
+	cacheSyncTimeout = 365 * 24 * time.Hour
+	// readyTimeout is how long a probe waits for the caches.
+	readyTimeout = 100 * time.Millisecond
+	// shutdownTimeout is how long what is under way may take to end.
+	shutdownTimeout = 5 * time.Second
 )
 
 // newManager returns the manager of the hub's connection. Its cache holds the Works of
@@ -53,7 +53,7 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 		Logger:         ctrl.LoggerFrom(ctx),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return hubMapper(), nil },
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			options.HTTPClient = bounded(options.HTTPClient, answerPatience)
+			options.HTTPClient = bounded(options.HTTPClient, answerTimeout)
 			return client.New(config, options)
 		},
 		Cache: cache.Options{
@@ -67,10 +67,10 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 		},
 		Metrics:                 metricsserver.Options{BindAddress: disabled(o.MetricsBindAddress)},
 		HealthProbeBindAddress:  disabled(o.HealthProbeBindAddress),
-		GracefulShutdownTimeout: new(stopPatience),
+		GracefulShutdownTimeout: new(shutdownTimeout),
 		BaseContext:             func() context.Context { return context.WithoutCancel(ctx) },
 		// Agents of several members may run in one process, as they do in tests.
-		Controller: ctrlconfig.Controller{SkipNameValidation: new(true), CacheSyncTimeout: patience},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true), CacheSyncTimeout: cacheSyncTimeout},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
@@ -82,7 +82,7 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 		return nil, fmt.Errorf("adding the health check: %w", err)
 	}
 	if err := mgr.AddReadyzCheck("hub", func(req *http.Request) error {
-		ctx, cancel := context.WithTimeout(req.Context(), readyPatience)
+		ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
 		defer cancel()
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
 			return errors.New("the Works were not read from the hub yet")

@@ -16,9 +16,9 @@ import (
 	"fairlead.dev/agent/journal/entry"
 )
 
-// interpretersPatience is how long an agent that knows where its Works are waits for the hub
+// interpretersTimeout is how long an agent that knows where its Works are waits for the hub
 // to say what kinds mean.
-const interpretersPatience = 3 * time.Second
+const interpretersTimeout = 3 * time.Second
 
 // remembered is what the agent knows of before it started.
 type remembered struct {

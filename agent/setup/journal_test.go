@@ -78,7 +78,7 @@ func TestAnAgentThatStartsWithoutTheHubGoesOnWithTheJournal(t *testing.T) {
 	for name, work := range works {
 		g.Eventually(func(g Gomega) {
 			g.Expect(meta.IsStatusConditionTrue(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue(), name)
-		}).WithTimeout(patience).Should(Succeed())
+		}).WithTimeout(waitTimeout).Should(Succeed())
 	}
 	g.Expect(filepath.Glob(filepath.Join(state, "journal", "journaled", "*.work"))).To(HaveLen(4))
 
@@ -98,10 +98,10 @@ func TestAnAgentThatStartsWithoutTheHubGoesOnWithTheJournal(t *testing.T) {
 
 	stop = w.run(t, options)
 	for _, name := range []string{"kept", "changed"} {
-		g.Eventually(func() map[string]string { return w.data(name) }).WithTimeout(patience).Should(HaveKeyWithValue("a", "1"))
+		g.Eventually(func() map[string]string { return w.data(name) }).WithTimeout(waitTimeout).Should(HaveKeyWithValue("a", "1"))
 	}
 	spoil("vanished") // it goes on putting back
-	g.Eventually(func() map[string]string { return w.data("vanished") }).WithTimeout(patience).Should(HaveKeyWithValue("a", "1"))
+	g.Eventually(func() map[string]string { return w.data("vanished") }).WithTimeout(waitTimeout).Should(HaveKeyWithValue("a", "1"))
 	g.Expect(w.data("deleted")).NotTo(BeNil())
 
 	// It starts once more, and the hub goes on without it.
@@ -120,17 +120,17 @@ func TestAnAgentThatStartsWithoutTheHubGoesOnWithTheJournal(t *testing.T) {
 	g.Consistently(func() map[string]string { return w.data("deleted") }).WithTimeout(time.Second).ShouldNot(BeNil())
 
 	hub.set(false)
-	g.Eventually(func() map[string]string { return w.data("changed") }).WithTimeout(2 * patience).Should(HaveKeyWithValue("a", "2"))
+	g.Eventually(func() map[string]string { return w.data("changed") }).WithTimeout(2 * waitTimeout).Should(HaveKeyWithValue("a", "2"))
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(works["deleted"]), &workv1alpha1.Work{}))
-	}).WithTimeout(patience).Should(BeTrue())
+	}).WithTimeout(waitTimeout).Should(BeTrue())
 	g.Expect(w.data("deleted")).To(BeNil())
 	g.Eventually(func(g Gomega) {
 		applied := meta.FindStatusCondition(w.read(g, works["changed"]).Status.Conditions, workv1alpha1.WorkApplied)
 		g.Expect(applied.ObservedGeneration).To(Equal(fresh.Generation))
 		g.Expect(w.cluster(g).Status.UnclaimedObjects).To(Equal(int32(1)))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	g.Expect(w.data("vanished")).To(HaveKeyWithValue("a", "1"), "it stays")
 	g.Eventually(func() ([]string, error) { return filepath.Glob(filepath.Join(state, "journal", "journaled", "*.work")) }).
-		WithTimeout(patience).Should(HaveLen(3), "the absent one is remembered")
+		WithTimeout(waitTimeout).Should(HaveLen(3), "the absent one is remembered")
 }

@@ -34,8 +34,8 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// patience bounds waiting; nothing here takes that long.
-const patience = time.Minute
+// waitTimeout bounds waiting; nothing here takes that long.
+const waitTimeout = time.Minute
 
 // world is a hub, a member and an agent between them. Both are one API server, which
 // runs no controllers of workloads: the tests play their part.

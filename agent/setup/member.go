@@ -49,7 +49,7 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
-	asking := bounded(httpClient, answerPatience)
+	asking := bounded(httpClient, answerTimeout)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, asking)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
@@ -108,7 +108,7 @@ func (m *member) asAccounts(account string, asking *http.Client, scheme *runtime
 // what is measured and not kept. If some of its API servers do not answer, what it would return
 // is not all, and it fails.
 func (m *member) namespacedKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
-	asking, err := discovery.NewDiscoveryClientForConfigAndClient(m.config, bounded(m.http, answerPatience))
+	asking, err := discovery.NewDiscoveryClientForConfigAndClient(m.config, bounded(m.http, answerTimeout))
 	if err != nil {
 		return nil, err
 	}

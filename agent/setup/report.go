@@ -21,8 +21,8 @@ import (
 	"fairlead.dev/common/prose"
 )
 
-// hangPatience is for how long an agent may not try to renew its lease at least.
-const hangPatience = 2 * time.Minute
+// hangTimeout is for how long an agent may not try to renew its lease at least.
+const hangTimeout = 2 * time.Minute
 
 // Report is what a running agent says of itself.
 type Report struct {
@@ -131,7 +131,7 @@ func (s *hubContact) alive() error {
 	if last.IsZero() {
 		last = s.started
 	}
-	if still := s.clock.Since(last); still > max(hangPatience, 2*s.options.LeaseDuration) {
+	if still := s.clock.Since(last); still > max(hangTimeout, 2*s.options.LeaseDuration) {
 		return fmt.Errorf("the lease was not tried to be renewed for %s: the agent hangs", still.Round(time.Second))
 	}
 	return nil
@@ -195,8 +195,8 @@ func (s *hubContact) Report() Report {
 	return out
 }
 
-// noLinePatience is for how long an agent has no line until the hub is told why: lines are opened anew all the time.
-const noLinePatience = time.Minute
+// noLineGrace is for how long an agent has no line until the hub is told why: lines are opened anew all the time.
+const noLineGrace = time.Minute
 
 // maxNoLine bounds what the hub is told of that, in bytes.
 const maxNoLine = 300
@@ -216,7 +216,7 @@ func whyNoLine(line connect.Line, reason string, started, now time.Time) string 
 	if since.IsZero() {
 		since = started
 	}
-	if line.Up || now.Sub(since) < noLinePatience {
+	if line.Up || now.Sub(since) < noLineGrace {
 		return ""
 	}
 	return prose.Cut(strings.ToValidUTF8(reason, "?"), maxNoLine)

@@ -51,14 +51,14 @@ func TestARunningAgentSaysHowItIs(t *testing.T) {
 		g.Expect(r.Works.Failures).To(ConsistOf(HaveField("Work", "bad")))
 		g.Expect(r.Works.Unsent).To(BeZero())
 		g.Expect(r.Drift).To(BeZero())
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	info, err := os.Stat(filepath.Join(dir, "agent.sock"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
 
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: "settings"}}
 	g.Expect(w.client.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"theirs"}}`)))).To(Succeed())
-	g.Eventually(func(g Gomega) { g.Expect(ask(g).Drift).To(Equal(int64(1))) }).WithTimeout(patience).Should(Succeed())
+	g.Eventually(func(g Gomega) { g.Expect(ask(g).Drift).To(Equal(int64(1))) }).WithTimeout(waitTimeout).Should(Succeed())
 	stop()
 	_, err = setup.AskReport(t.Context(), dir)
 	g.Expect(err).To(MatchError(setup.ErrNotRunning))

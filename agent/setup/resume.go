@@ -23,10 +23,10 @@ import (
 const (
 	// doubtAfter is how long a watch that goes on may be silent until the hub is asked how far it is.
 	doubtAfter = time.Second
-	// answerAfter is how long a hub takes at most to say of a watch that it accepted that it does not remember where that was, and othersPatience
+	// answerAfter is how long a hub takes at most to say of a watch that it accepted that it does not remember where that was, and othersTimeout
 	// how long one watch waits for what comes of another.
-	answerAfter    = 200 * time.Millisecond
-	othersPatience = 5 * time.Second
+	answerAfter   = 200 * time.Millisecond
+	othersTimeout = 5 * time.Second
 )
 
 // resumed has a watch go on where it was, for as long as the hub remembers that.
@@ -165,7 +165,7 @@ func (s *Sources) ask(ctx context.Context, waits bool) (asked func()) {
 	for began := s.clock.Now(); ; {
 		s.mu.Lock()
 		other := s.asking
-		left := othersPatience - s.clock.Since(began)
+		left := othersTimeout - s.clock.Since(began)
 		if other == nil || !waits || left <= 0 || ctx.Err() != nil {
 			own := make(chan struct{})
 			s.asking = own

@@ -236,16 +236,16 @@ func TestAWatchThatIsNotAnsweredHoldsTheOthersUpForSeconds(t *testing.T) {
 		sources.ask(t.Context(), false)
 		g.Expect(time.Since(began)).To(BeZero(), "Works wait for nobody")
 		asked := sources.ask(t.Context(), true)
-		g.Expect(time.Since(began)).To(Equal(othersPatience))
+		g.Expect(time.Since(began)).To(Equal(othersTimeout))
 
 		go func() {
 			time.Sleep(time.Second)
 			asked()
 		}()
 		sources.ask(t.Context(), true)
-		g.Expect(time.Since(began)).To(Equal(othersPatience + time.Second))
+		g.Expect(time.Since(began)).To(Equal(othersTimeout + time.Second))
 		sources.ask(canceled(t), true)
-		g.Expect(time.Since(began)).To(Equal(othersPatience + time.Second))
+		g.Expect(time.Since(began)).To(Equal(othersTimeout + time.Second))
 	})
 }
 

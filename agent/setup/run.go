@@ -61,7 +61,7 @@ func serve(ctx context.Context, o Options) error {
 	o.Hub = o.Compress.compressing(timed(o.outage.watching(brief(o.Hub)), times, o.Clock), times)
 	o.Line.isSlow = times.isSlow
 	asking := tuned(o.Hub)
-	asking.Timeout = answerPatience
+	asking.Timeout = answerTimeout
 	hub, err := client.New(asking, client.Options{Scheme: scheme, Mapper: hubMapper()})
 	if err != nil {
 		return fmt.Errorf("connecting to the hub: %w", err)

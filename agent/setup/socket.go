@@ -19,8 +19,8 @@ const (
 	// socketFile is where a running agent says how it is, in its state directory: whoever
 	// may read that may ask.
 	socketFile = "agent.sock"
-	// askPatience is how long an answer may take.
-	askPatience = 5 * time.Second
+	// askTimeout is how long an answer may take.
+	askTimeout = 5 * time.Second
 )
 
 // ErrNotRunning says that no agent runs with a state directory.
@@ -28,7 +28,7 @@ var ErrNotRunning = errors.New("no agent runs with this state directory")
 
 // AskReport asks the agent that runs with a state directory how it is.
 func AskReport(ctx context.Context, stateDir string) (Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var dialer net.Dialer
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -77,7 +77,7 @@ func (s *hubContact) answer(ctx context.Context) error {
 		return nil
 	}
 	server := &http.Server{
-		ReadHeaderTimeout: askPatience,
+		ReadHeaderTimeout: askTimeout,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			if err := json.NewEncoder(w).Encode(s.Report()); err != nil {

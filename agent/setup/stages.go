@@ -36,7 +36,7 @@ type stages struct {
 func newStages(ctx context.Context, mgr manager.Manager, hub client.Client, m *member, known remembered, namespace string, o Options) (*stages, error) {
 	reading, done := ctx, func() {}
 	if known.namespace != "" { // then the hub may be away, and there is something to do without
-		reading, done = context.WithTimeout(ctx, interpretersPatience)
+		reading, done = context.WithTimeout(ctx, interpretersTimeout)
 	}
 	kinds, err := interpreters(reading, mgr, hub, m, o)
 	done()

@@ -31,7 +31,7 @@ func TestAConfigMapCostsOneWriteOfStatus(t *testing.T) {
 			Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: w.member, Name: "settings"},
 			Health:     workv1alpha1.Healthy,
 		}}))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	g.Consistently(func() []string { return w.writes.about("/" + w.works + "/") }).WithTimeout(time.Second).Should(HaveLen(1))
 
 	// A change costs one more: the report of the new generation.
@@ -42,7 +42,7 @@ func TestAConfigMapCostsOneWriteOfStatus(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		applied := meta.FindStatusCondition(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)
 		g.Expect(applied.ObservedGeneration).To(Equal(fresh.Generation))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	g.Consistently(func() []string { return w.writes.about("/" + w.works + "/") }).WithTimeout(time.Second).Should(HaveLen(2))
 }
 
@@ -59,7 +59,7 @@ func TestWhatTheMemberShowsReachesTheWork(t *testing.T) {
 		g.Expect(statuses[0].Health).To(Equal(workv1alpha1.Unhealthy))
 		g.Expect(statuses[1].Identifier.Ordinal).To(Equal(1))
 		g.Expect(statuses[1].Health).To(Equal(workv1alpha1.Healthy))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 
 	// A rollout: many changes at once are few writes.
 	before := len(w.writes.about("/works/web/status"))
@@ -74,7 +74,7 @@ func TestWhatTheMemberShowsReachesTheWork(t *testing.T) {
 		g.Expect(status.Health).To(Equal(workv1alpha1.Healthy))
 		g.Expect(status.Status.Raw).To(MatchJSON(
 			`{"availableReplicas":2,"generation":1,"observedGeneration":1,"readyReplicas":2,"replicas":2,"resourceTemplateGeneration":1,"updatedReplicas":2}`))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	g.Expect(len(w.writes.about("/works/web/status")) - before).To(BeNumerically("<=", 3))
 }
 
@@ -87,12 +87,12 @@ func TestAStatusThatSomebodyElseWroteIsPutRight(t *testing.T) {
 		g.Expect(meta.IsStatusConditionTrue(status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
 		g.Expect(status.ManifestStatuses).To(HaveLen(1))
 	}
-	g.Eventually(applied).WithTimeout(patience).Should(Succeed())
+	g.Eventually(applied).WithTimeout(waitTimeout).Should(Succeed())
 	fresh := w.read(g, work)
 	before := fresh.DeepCopy()
 	fresh.Status = workv1alpha1.WorkStatus{}
 	g.Expect(w.client.Status().Patch(t.Context(), fresh, client.MergeFrom(before))).To(Succeed())
-	g.Eventually(applied).WithTimeout(patience).Should(Succeed())
+	g.Eventually(applied).WithTimeout(waitTimeout).Should(Succeed())
 }
 
 func TestARefusalIsToldOnceWithTheReason(t *testing.T) {
@@ -107,13 +107,13 @@ func TestARefusalIsToldOnceWithTheReason(t *testing.T) {
 		g.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 		g.Expect(c.Reason).To(Equal(workv1alpha1.ReasonAppliedFailed))
 		g.Expect(c.Message).To(ContainSubstring("Deployment " + w.member + "/web: the member refuses it: "))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	failures := func(g Gomega) []eventsv1.Event {
 		list := &eventsv1.EventList{}
 		g.Expect(w.client.List(t.Context(), list, client.InNamespace(w.works))).To(Succeed())
 		return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason != "SyncFailed" })
 	}
-	g.Eventually(failures).WithTimeout(patience).Should(ConsistOf(And(
+	g.Eventually(failures).WithTimeout(waitTimeout).Should(ConsistOf(And(
 		HaveField("Type", corev1.EventTypeWarning),
 		HaveField("Regarding.Name", "web"),
 		HaveField("Note", ContainSubstring("Failed to sync work("+w.works+"/web) to cluster(refuses), err: ")))))
@@ -131,7 +131,7 @@ func TestARefusalIsToldOnceWithTheReason(t *testing.T) {
 	g.Expect(w.client.Patch(t.Context(), fresh, client.MergeFrom(before))).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 }
 
 func TestManyWorksCostOneWriteEach(t *testing.T) {
@@ -142,7 +142,7 @@ func TestManyWorksCostOneWriteEach(t *testing.T) {
 		name := "settings-" + strconv.Itoa(i)
 		w.work(t, name, w.configMap(name))
 	}
-	g.Eventually(func() []string { return w.writes.about("/works/") }).WithTimeout(patience).Should(HaveLen(n))
+	g.Eventually(func() []string { return w.writes.about("/works/") }).WithTimeout(waitTimeout).Should(HaveLen(n))
 	g.Consistently(func() []string { return w.writes.about("/works/") }).WithTimeout(time.Second).Should(HaveLen(n))
 }
 

@@ -33,7 +33,7 @@ func Works(ctx context.Context, o Options) ([]*workv1alpha1.Work, error) {
 		return nil, err
 	}
 	asking := tuned(o.Hub)
-	asking.Timeout = answerPatience
+	asking.Timeout = answerTimeout
 	hub, err := client.New(asking, client.Options{Scheme: scheme, Mapper: hubMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)

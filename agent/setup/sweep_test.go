@@ -27,7 +27,7 @@ func (w *world) applied(t *testing.T, name string) *workv1alpha1.Work {
 	work := w.work(t, name, w.configMap(name))
 	NewWithT(t).Eventually(func(g Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	return work
 }
 
@@ -42,7 +42,7 @@ func TestNothingIsDeletedForAHubThatDoesNotConfirmIt(t *testing.T) {
 
 	lease.ResourceVersion = ""
 	g.Expect(w.client.Create(t.Context(), lease)).To(Succeed())
-	g.Eventually(func() map[string]string { return w.data("stays") }).WithTimeout(patience).Should(BeNil())
+	g.Eventually(func() map[string]string { return w.data("stays") }).WithTimeout(waitTimeout).Should(BeNil())
 }
 
 func TestSweepEndsWhatTheHubHadInTheMember(t *testing.T) {
@@ -110,7 +110,7 @@ func TestTwentyOneObjectsAreHeldUntilSomebodySaysSo(t *testing.T) {
 	work := w.work(t, "crowded", manifests...)
 	g.Eventually(func(g Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	w.changeCluster(t, func(c *clusterv1alpha1.Cluster) { c.Finalizers = []string{"test.example.com/hold"} })
 	g.Expect(w.client.Delete(t.Context(), w.cluster(g))).To(Succeed())
 	w.end(t, work)
@@ -119,7 +119,7 @@ func TestTwentyOneObjectsAreHeldUntilSomebodySaysSo(t *testing.T) {
 		g.Expect(held).NotTo(BeNil())
 		g.Expect(held.Status).To(Equal(metav1.ConditionTrue))
 		g.Expect(held.Message).To(ContainSubstring("21 of 21 objects were to go within a minute, and the brake lets 20 or 30 % go"))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	g.Expect(w.data("settings-0")).NotTo(BeNil())
 	stop()
 

@@ -44,7 +44,7 @@ func measureWorks(t *testing.T, name string, compress setup.Compression) int64 {
 		// No other event comes that could bring this one with it.
 		g.Eventually(func(g Gomega) bool {
 			return meta.IsStatusConditionTrue(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)
-		}).WithTimeout(patience).WithPolling(10 * time.Millisecond).Should(BeTrue())
+		}).WithTimeout(waitTimeout).WithPolling(10 * time.Millisecond).Should(BeTrue())
 		g.Expect(w.data(name)["text"] == text).To(BeTrue(), "it is another")
 	}
 	propagate(0) // once the agent is there

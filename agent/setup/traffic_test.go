@@ -102,7 +102,7 @@ func measureTraffic(tb testing.TB, name string) traffic {
 		g.Expect(w.client.Get(tb.Context(), client.ObjectKey{Namespace: w.works, Name: name}, work)).To(Succeed())
 		g.Expect(meta.IsStatusConditionTrue(work.Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
 	}
-	g.Eventually(func(g Gomega) { applied(g, "first") }).WithTimeout(patience).Should(Succeed())
+	g.Eventually(func(g Gomega) { applied(g, "first") }).WithTimeout(waitTimeout).Should(Succeed())
 
 	const n = 100
 	before := l.bytes.Load()
@@ -110,7 +110,7 @@ func measureTraffic(tb testing.TB, name string) traffic {
 		w.work(tb, fmt.Sprintf("settings-%d", i), w.configMap(fmt.Sprintf("settings-%d", i)))
 	}
 	for i := range n {
-		g.Eventually(func(g Gomega) { applied(g, fmt.Sprintf("settings-%d", i)) }).WithTimeout(patience).Should(Succeed())
+		g.Eventually(func(g Gomega) { applied(g, fmt.Sprintf("settings-%d", i)) }).WithTimeout(waitTimeout).Should(Succeed())
 	}
 	quiet := func() { // what is under way arrives
 		last := int64(-1)
@@ -118,7 +118,7 @@ func measureTraffic(tb testing.TB, name string) traffic {
 			was := last
 			last = l.bytes.Load()
 			return last == was
-		}).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(BeTrue())
+		}).WithTimeout(waitTimeout).WithPolling(200 * time.Millisecond).Should(BeTrue())
 	}
 	quiet()
 	out.object = (l.bytes.Load() - before) / n
@@ -131,7 +131,7 @@ func measureTraffic(tb testing.TB, name string) traffic {
 	}
 	next := func() {
 		was := renewed()
-		g.Eventually(renewed).WithTimeout(patience).ShouldNot(Equal(was))
+		g.Eventually(renewed).WithTimeout(waitTimeout).ShouldNot(Equal(was))
 		quiet()
 	}
 	next()

@@ -43,8 +43,8 @@ const (
 	clientWindow = 256 << 10
 	// headersMost bounds the headers of requests and of answers, in bytes.
 	headersMost = 64 << 10
-	// writePatience is how long a write may make no progress before the line counts as lost.
-	writePatience = 30 * time.Second
+	// writeTimeout is how long a write may make no progress before the line counts as lost.
+	writeTimeout = 30 * time.Second
 )
 
 // ClientOptions are those of the hub's end. Zero values are the defaults.
@@ -89,7 +89,7 @@ func NewClient(ctx context.Context, conn net.Conn, o ClientOptions) (*Client, er
 			MaxReceiveBufferPerStream: clientWindow,
 			SendPingTimeout:           or(o.Ping, DefaultPing),
 			PingTimeout:               or(o.PingTimeout, DefaultPingTimeout),
-			WriteByteTimeout:          writePatience,
+			WriteByteTimeout:          writeTimeout,
 		},
 	}
 	var err error

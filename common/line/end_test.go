@@ -78,7 +78,7 @@ func TestAnAgentSaysGoodbye(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer resp.Body.Close() //nolint:errcheck // a test
 	g.Expect(e.leave()).To(Succeed())
-	g.Eventually(e.client.Done()).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(e.client.Done()).WithTimeout(waitTimeout).Should(BeClosed())
 	g.Expect(e.client.Err()).To(MatchError(line.ErrGoodbye))
 	_, err = io.ReadAll(resp.Body)
 	g.Expect(err).To(HaveOccurred(), "what goes on is cut after its grace")
@@ -92,7 +92,7 @@ func TestALineThatIsReplacedEndsWithItsStreams(t *testing.T) {
 	e := open(t, echo, line.ServerOptions{Drain: drain})
 	s := e.upgrade(t, "/")
 	close(drain)
-	g.Eventually(e.client.Leaving()).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(e.client.Leaving()).WithTimeout(waitTimeout).Should(BeClosed())
 	_, err := e.client.RoundTrip(e.request(t, http.MethodGet, "/", nil)) //nolint:bodyclose // There is no answer.
 	g.Expect(err).To(MatchError(line.ErrLeaving))
 	_, err = io.WriteString(s, "x")
@@ -102,7 +102,7 @@ func TestALineThatIsReplacedEndsWithItsStreams(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(text)).To(Equal("xbye"))
 	g.Expect(s.Close()).To(Succeed())
-	g.Eventually(e.client.Done()).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(e.client.Done()).WithTimeout(waitTimeout).Should(BeClosed())
 	g.Expect(e.client.Err()).To(MatchError(line.ErrGoodbye))
 	g.Expect(<-e.served).To(Succeed())
 	e.served <- nil
@@ -126,13 +126,13 @@ func TestAHubDrainsOrClosesALine(t *testing.T) {
 		defer close(drained)
 		e.client.Drain(context.Background())
 	}()
-	g.Eventually(e.client.Leaving()).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(e.client.Leaving()).WithTimeout(waitTimeout).Should(BeClosed())
 	g.Expect(renewed.Load()).To(BeEquivalentTo(1))
 	_, err := io.WriteString(s, "x")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(e.client.Done()).NotTo(BeClosed())
 	g.Expect(s.Close()).To(Succeed())
-	g.Eventually(drained).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(drained).WithTimeout(waitTimeout).Should(BeClosed())
 	g.Expect(e.client.Err()).To(MatchError(line.ErrClosed))
 	g.Expect(<-e.served).To(MatchError(ContainSubstring("the connection ended")))
 	e.served <- nil
@@ -162,7 +162,7 @@ func TestALineThatAnotherReplicaReplacedEndsWithItsStreams(t *testing.T) {
 		defer close(ended)
 		e.client.Retire(t.Context())
 	}()
-	g.Eventually(e.client.Leaving()).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(e.client.Leaving()).WithTimeout(waitTimeout).Should(BeClosed())
 	_, err := e.client.RoundTrip(e.request(t, http.MethodGet, "/", nil)) //nolint:bodyclose // There is no answer.
 	g.Expect(err).To(MatchError(line.ErrLeaving))
 	g.Expect(e.client.Done()).NotTo(BeClosed())
@@ -173,7 +173,7 @@ func TestALineThatAnotherReplicaReplacedEndsWithItsStreams(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(text)).To(Equal("xbye"))
 	g.Expect(s.Close()).To(Succeed())
-	g.Eventually(ended).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(ended).WithTimeout(waitTimeout).Should(BeClosed())
 	g.Expect(e.client.Err()).To(MatchError(line.ErrReplaced))
 	g.Expect(<-e.served).To(HaveOccurred())
 	g.Expect(asked.Load()).To(BeFalse(), "it has a newer line")
@@ -203,7 +203,7 @@ func TestAHostileAgentEndsItsOwnLineOnly(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			_, _ = io.WriteString(agent, c.sends) // the hub may have ended it before
 			_ = agent.(*net.TCPConn).CloseWrite() //nolint:errcheck // it panics if it is none
-			g.Eventually(client.Done()).WithTimeout(patience).Should(BeClosed())
+			g.Eventually(client.Done()).WithTimeout(waitTimeout).Should(BeClosed())
 			g.Expect(client.Err()).To(MatchError(ContainSubstring(c.want)))
 		})
 	}

@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/common/line"
 )
 
-// patience bounds waiting; nothing here takes that long.
-const patience = time.Minute
+// waitTimeout bounds waiting; nothing here takes that long.
+const waitTimeout = time.Minute
 
 // ends are both ends of a line.
 type ends struct {
@@ -72,7 +72,7 @@ func over(tb testing.TB, hub, agent net.Conn, h http.HandlerFunc, co line.Client
 
 func (e *ends) request(tb testing.TB, method, target string, body io.Reader) *http.Request {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), waitTimeout)
 	tb.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, method, "http://member"+target, body)
 	NewWithT(tb).Expect(err).NotTo(HaveOccurred())

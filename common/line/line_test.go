@@ -62,7 +62,7 @@ func TestAnswersStreamAndEndWithWhoAsked(t *testing.T) {
 	g.Expect(first).To(Equal("one\n"))
 	g.Expect(e.client.Streams()).To(Equal(1))
 	g.Expect(resp.Body.Close()).To(Succeed())
-	g.Eventually(gone).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(gone).WithTimeout(waitTimeout).Should(BeClosed())
 }
 
 func TestUpgradesAreByteStreamsWithHalfCloses(t *testing.T) {
@@ -83,7 +83,7 @@ func TestUpgradesAreByteStreamsWithHalfCloses(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), "the other end closed its half too")
 	g.Expect(string(rest)).To(Equal("bye"))
 	g.Expect(s.Close()).To(Succeed())
-	g.Eventually(e.client.Streams).WithTimeout(patience).Should(BeZero())
+	g.Eventually(e.client.Streams).WithTimeout(waitTimeout).Should(BeZero())
 
 	said, text := e.do(t, http.MethodGet, "/exec", nil)
 	g.Expect(said.code).To(Equal(http.StatusUpgradeRequired))
@@ -217,5 +217,5 @@ func TestALineThatIsFullSaysSo(t *testing.T) {
 			t.Cleanup(func() { _ = resp.Body.Close() })
 		}
 		return err
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 }

@@ -27,8 +27,8 @@ const (
 
 	serverWindow     = 128 << 10
 	connectionWindow = 4<<20 - 1 // the most that net/http allows
-	// openPatience is how long the hub may take to say its first word.
-	openPatience = 10 * time.Second
+	// openTimeout is how long the hub may take to say its first word.
+	openTimeout = 10 * time.Second
 	// answerMost is how long the answer to a ping may take at most.
 	answerMost = 10 * time.Second
 	// lostPing is how net/http calls a connection that answered no ping.
@@ -67,7 +67,7 @@ func Serve(ctx context.Context, conn net.Conn, h http.Handler, o ServerOptions) 
 	srv := &http.Server{
 		Handler:           s,
 		Protocols:         protocols,
-		ReadHeaderTimeout: openPatience,
+		ReadHeaderTimeout: openTimeout,
 		MaxHeaderBytes:    headersMost,
 		ErrorLog:          logging.Standard(o.Log.V(1)),
 		BaseContext:       func(net.Listener) context.Context { return requests },
@@ -87,7 +87,7 @@ func Serve(ctx context.Context, conn net.Conn, h http.Handler, o ServerOptions) 
 			MaxReceiveBufferPerConnection: connectionWindow,
 			SendPingTimeout:               ping,
 			PingTimeout:                   min(ping, answerMost),
-			WriteByteTimeout:              writePatience,
+			WriteByteTimeout:              writeTimeout,
 			CountError:                    under.count,
 		},
 	}

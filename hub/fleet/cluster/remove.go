@@ -23,8 +23,8 @@ const (
 	// removalPoll is how often a removal looks whether it can go on. Bindings and Works
 	// are not watched for it: a removal is rare and they change all the time.
 	removalPoll = 500 * time.Millisecond
-	// patience is after how long a removal that does not get on says why.
-	patience = 10 * time.Second
+	// removalWarnAfter is after how long a removal that does not get on says why.
+	removalWarnAfter = 10 * time.Second
 )
 
 // waiting is what a removal waits for.
@@ -159,7 +159,7 @@ func (r *Reconciler) release(ctx context.Context, work *workv1alpha1.Work) error
 
 // waitFor says, once and not at once, what a removal waits for.
 func (r *Reconciler) waitFor(cluster *clusterv1alpha1.Cluster, what waiting, sentence string) time.Duration {
-	if r.clock.Since(cluster.DeletionTimestamp.Time) >= patience && r.warned.IsNew(cluster.Name, reasonRemovalWaits, warningOf(cluster, string(what))) {
+	if r.clock.Since(cluster.DeletionTimestamp.Time) >= removalWarnAfter && r.warned.IsNew(cluster.Name, reasonRemovalWaits, warningOf(cluster, string(what))) {
 		r.events(removalWaits(cluster, sentence))
 	}
 	return removalPoll

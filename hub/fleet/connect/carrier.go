@@ -41,7 +41,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		req.Body = &counted{&ending{ReadCloser: req.Body, end: sync.OnceFunc(func() { close(sent) })}, m.bytes.WithLabelValues(toMember)}
 	}
-	go c.enforceDeadlines(req.Context(), sent, answered, patienceOf(req, c.passage))
+	go c.enforceDeadlines(req.Context(), sent, answered, timeoutOf(req, c.passage))
 	resp, err := c.passage.through.RoundTrip(req.WithContext(untraced{req.Context()}))
 	if err != nil {
 		return nil, err
@@ -61,15 +61,15 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	return out, nil
 }
 
-// patienceOf is how long the answer to a request may take to begin.
-func patienceOf(r *http.Request, p passage) time.Duration {
+// timeoutOf is how long the answer to a request may take to begin.
+func timeoutOf(r *http.Request, p passage) time.Duration {
 	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/log") {
-		return logPatience
+		return logTimeout
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && p.upgrade == "" {
-		return writePatience
+		return writeTimeout
 	}
-	return readPatience
+	return readTimeout
 }
 
 // untraced is a context without values: what follows requests by them would pass on answers that come before the answer, headers
@@ -123,10 +123,10 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, p passage, err e
 	no := refusal{cluster: cluster}
 	switch {
 	case errors.Is(err, errSlow):
-		no.reason, no.message = metav1.StatusReasonTimeout, fmt.Sprintf("the API of %s did not answer in %s", cluster, patienceOf(r, p))
+		no.reason, no.message = metav1.StatusReasonTimeout, fmt.Sprintf("the API of %s did not answer in %s", cluster, timeoutOf(r, p))
 	case errors.Is(err, errUnsent):
 		no.reason = reasonUnsent
-		no.message = fmt.Sprintf("the body of the request to %s did not come whole in %.0fs: send less at a time, or over a faster network", cluster, sendPatience.Seconds())
+		no.message = fmt.Sprintf("the body of the request to %s did not come whole in %.0fs: send less at a time, or over a faster network", cluster, sendTimeout.Seconds())
 	case errors.Is(err, errRightGone):
 		no.reason, no.message = metav1.StatusReasonForbidden, notAllowed(p.caller.User, verbOf(r.Method), cluster)
 	case errors.Is(err, errRedirect):

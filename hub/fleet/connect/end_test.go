@@ -92,11 +92,11 @@ func TestALineThatOpensWhileTheReplicaDrainsIsRenewed(t *testing.T) {
 		if s.Lines.Lines("edge-1") == nil && !s.isDraining() {
 			go func() {
 				defer close(drained)
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
 				defer cancel()
 				s.drain(ctx)
 			}()
-			g.Eventually(s.isDraining).WithTimeout(patience).Should(BeTrue())
+			g.Eventually(s.isDraining).WithTimeout(waitTimeout).Should(BeTrue())
 		}
 		return contract.LineIsPresence
 	}
@@ -107,8 +107,8 @@ func TestALineThatOpensWhileTheReplicaDrainsIsRenewed(t *testing.T) {
 			asked <- struct{}{}
 		}
 	}))
-	g.Eventually(asked).WithTimeout(patience).Should(Receive())
-	g.Eventually(drained).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(asked).WithTimeout(waitTimeout).Should(Receive())
+	g.Eventually(drained).WithTimeout(waitTimeout).Should(BeClosed())
 	state, _ := s.Lines.State("edge-1")
 	g.Expect(state.Up).To(BeFalse())
 }
@@ -130,7 +130,7 @@ func TestAStreamThatIsStalledGivesItsPlaceBack(t *testing.T) {
 		_, _ = conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"))
 		<-r.Context().Done()
 	}))
-	g.Eventually(func() bool { state, _ := s.Lines.State("edge-1"); return state.Up }).WithTimeout(patience).Should(BeTrue())
+	g.Eventually(func() bool { state, _ := s.Lines.State("edge-1"); return state.Up }).WithTimeout(waitTimeout).Should(BeTrue())
 	exec := func() net.Conn {
 		conn, _ := ask101(t, front, http.MethodPost, contract.ClusterProxyPath("edge-1")+"/api/v1/namespaces/shop/pods/web-0/exec", http.Header{"X-Remote-User": {"alice"}, "Upgrade": {"SPDY/3.1"}})
 		return conn
@@ -151,7 +151,7 @@ func TestAStreamThatIsStalledGivesItsPlaceBack(t *testing.T) {
 		}
 		return s.uploads.Open()
 	}).WithTimeout(20 * time.Second).WithPolling(20 * time.Millisecond).Should(Equal(1))
-	g.Eventually(s.streams.Open).WithTimeout(patience).Should(Equal(1), "the one that is silent stays")
+	g.Eventually(s.streams.Open).WithTimeout(waitTimeout).Should(Equal(1), "the one that is silent stays")
 	_ = silent.Close()
 	minutes = 0
 	g.Eventually(func() int {

@@ -26,10 +26,10 @@ import (
 // How long an answer of a member may take to begin, after the whole request was sent: reads are answered at once, writes may wait
 // for what admits them, for as long as an API server gives them itself.
 const (
-	readPatience  = 10 * time.Second
-	writePatience = 60 * time.Second
-	// logPatience is the same for logs: one that is followed begins with its first line, and agents notice an API that is gone.
-	logPatience = 24 * time.Hour
+	readTimeout  = 10 * time.Second
+	writeTimeout = 60 * time.Second
+	// logTimeout is the same for logs: one that is followed begins with its first line, and agents notice an API that is gone.
+	logTimeout = 24 * time.Hour
 )
 
 // tooMany is after how long it is worth another try to somebody who has too much open.

@@ -48,7 +48,7 @@ func TestReplicas(t *testing.T) {
 	g.Eventually(func() string {
 		replica, _ := asked.peers.Holder("edge-replicas")
 		return replica
-	}, patience, "50ms").Should(Equal(holder.ID()))
+	}, waitTimeout, "50ms").Should(Equal(holder.ID()))
 
 	status, body := ask(contract.ClusterProxyPath("edge-replicas") + "/api/v1/pods?limit=1")
 	g.Expect(status).To(Equal(http.StatusOK), body)
@@ -71,7 +71,7 @@ func TestReplicas(t *testing.T) {
 	g.Eventually(func() int {
 		status, _ := ask(contract.ClusterProxyPath("edge-replicas") + "/version")
 		return status
-	}, patience, "50ms").Should(Equal(http.StatusServiceUnavailable))
+	}, waitTimeout, "50ms").Should(Equal(http.StatusServiceUnavailable))
 
 	records, err := directory.List(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())

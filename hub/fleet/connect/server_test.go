@@ -90,7 +90,7 @@ func TestServer(t *testing.T) {
 	g.Expect(w.agent("edge-1").do(http.MethodPost, contract.LineAttachPath("edge-1"), nil).code).To(Equal(http.StatusBadRequest))
 	header, ended, _ := w.attach("edge-1", "s1", member())
 	// The audit log tells of it at once: the request ends when the line is open, and with it what the API server holds for one.
-	g.Eventually(func() ([]byte, error) { return os.ReadFile(filepath.Join(w.api.DataDir, "audit", "audit.log")) }, patience, "50ms").
+	g.Eventually(func() ([]byte, error) { return os.ReadFile(filepath.Join(w.api.DataDir, "audit", "audit.log")) }, waitTimeout, "50ms").
 		Should(MatchRegexp(`"auditID":"line-of-edge-1-s1".*"subresource":"attach".*"code":101`))
 	g.Expect(ended).NotTo(Receive())
 	g.Expect(header.Get(contract.LineReplicaHeader)).To(Equal("hub-0"))
@@ -117,7 +117,7 @@ func TestServer(t *testing.T) {
 			"Fairlead-User": {"root"}, "Fairlead-Hop": {"1"}, "X-Remote-User": {"root"}, "Cookie": {"a=b"}, "Audit-Id": {"a-1"}, "X-Forwarded-For": {"6.6.6.6"},
 		})
 		return got.code
-	}, patience, "50ms").Should(Equal(http.StatusOK))
+	}, waitTimeout, "50ms").Should(Equal(http.StatusOK))
 	seen := struct {
 		URI    string      `json:"uri"`
 		Header http.Header `json:"header"`
@@ -164,15 +164,15 @@ func TestServer(t *testing.T) {
 	g.Eventually(func() int {
 		w.server.reviewOnce(t.Context(), 0)
 		return w.server.streams.Open()
-	}, patience, "50ms").Should(BeZero())
+	}, waitTimeout, "50ms").Should(BeZero())
 	_, err = io.ReadAll(reader)
 	_ = err // how the end of the stream looks is the API server's
 
 	// A line ends with its Cluster.
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
 	g.Expect(client.IgnoreNotFound(w.Delete(t.Context(), cluster))).To(Succeed())
-	g.Eventually(ended, patience).Should(Receive())
-	g.Eventually(func() int { return admin.do(http.MethodGet, proxy, nil).code }, patience, "50ms").Should(Equal(http.StatusNotFound))
+	g.Eventually(ended, waitTimeout).Should(Receive())
+	g.Eventually(func() int { return admin.do(http.MethodGet, proxy, nil).code }, waitTimeout, "50ms").Should(Equal(http.StatusNotFound))
 	_, known := w.server.Lines.State("edge-1")
 	g.Expect(known).To(BeFalse())
 
@@ -183,7 +183,7 @@ func TestServer(t *testing.T) {
 	g.Expect(w.Status().Update(t.Context(), silent)).To(Succeed())
 	g.Eventually(func() string {
 		return message(admin.do(http.MethodGet, contract.ClusterProxyPath("edge-2"), nil))
-	}, patience, "50ms").Should(ContainSubstring("edge-2 is not connected: its agent runs with --line=false"))
+	}, waitTimeout, "50ms").Should(ContainSubstring("edge-2 is not connected: its agent runs with --line=false"))
 	g.Expect(w.Get(t.Context(), client.ObjectKey{Name: "edge-2"}, silent)).To(Succeed())
 	silent.Status.Agent.NoLine = ""
 	g.Expect(w.Status().Update(t.Context(), silent)).To(Succeed())
@@ -191,16 +191,16 @@ func TestServer(t *testing.T) {
 	// An agent that stops says goodbye, and one that has joined anew takes the line of the former.
 	_, _, stop := w.attach("edge-2", "s1", member())
 	stop()
-	g.Eventually(func() bool { s, _ := w.server.Lines.State("edge-2"); return !s.Up && s.Goodbye }, patience, "20ms").Should(BeTrue())
+	g.Eventually(func() bool { s, _ := w.server.Lines.State("edge-2"); return !s.Up && s.Goodbye }, waitTimeout, "20ms").Should(BeTrue())
 	g.Eventually(func() string {
 		return message(admin.do(http.MethodGet, contract.ClusterProxyPath("edge-2"), nil))
-	}, patience, "50ms").Should(ContainSubstring("edge-2 is not connected: its agent was stopped"))
+	}, waitTimeout, "50ms").Should(ContainSubstring("edge-2 is not connected: its agent was stopped"))
 	_, ended, _ = w.attach("edge-2", "s2", member())
 	anew := &clusterv1alpha1.Cluster{}
 	g.Expect(w.Get(t.Context(), client.ObjectKey{Name: "edge-2"}, anew)).To(Succeed())
 	anew.Annotations[contract.JoinedAnnotation] = `{"id":"another"}`
 	g.Expect(w.Update(t.Context(), anew)).To(Succeed())
-	g.Eventually(ended, patience).Should(Receive())
+	g.Eventually(ended, waitTimeout).Should(Receive())
 	g.Expect(w.Delete(t.Context(), anew)).To(Succeed())
 
 	// A hub that serves no lines takes away what had the API server forward requests, but nothing of somebody else's.

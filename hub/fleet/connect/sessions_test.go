@@ -66,7 +66,7 @@ func (s *site) meet() (stop func()) {
 	stop = func() {
 		if cancel(); !stopped {
 			stopped = true
-			s.w.g.Eventually(done, patience).Should(Receive(BeNil()))
+			s.w.g.Eventually(done, waitTimeout).Should(Receive(BeNil()))
 		}
 	}
 	s.w.t.Cleanup(stop)
@@ -80,7 +80,7 @@ func (s *site) attach(cluster, session string, handler http.Handler) (resp *http
 	conn, err := (&net.Dialer{}).DialContext(s.w.t.Context(), "tcp", s.front.Listener.Addr().String())
 	g.Expect(err).NotTo(HaveOccurred())
 	s.w.t.Cleanup(func() { _ = conn.Close() })
-	g.Expect(conn.SetDeadline(time.Now().Add(patience))).To(Succeed())
+	g.Expect(conn.SetDeadline(time.Now().Add(waitTimeout))).To(Succeed())
 	req, err := http.NewRequestWithContext(s.w.t.Context(), http.MethodPost, "http://hub"+contract.LineAttachPath(cluster), http.NoBody)
 	g.Expect(err).NotTo(HaveOccurred())
 	req.Header = http.Header{
@@ -102,7 +102,7 @@ func (s *site) attach(cluster, session string, handler http.Handler) (resp *http
 	go func() {
 		ended <- line.Serve(ctx, line.Buffered(conn, reader), handler, line.ServerOptions{})
 	}()
-	g.Eventually(func() bool { return s.isUp(cluster) }, patience, "20ms").Should(BeTrue())
+	g.Eventually(func() bool { return s.isUp(cluster) }, waitTimeout, "20ms").Should(BeTrue())
 	return resp, ended
 }
 
@@ -114,7 +114,7 @@ func (s *site) isUp(cluster string) bool {
 // knows waits until a replica has heard of the line that another has of a cluster.
 func (s *site) knows(other *site, cluster string) {
 	s.w.t.Helper()
-	s.w.g.Eventually(func() string { return s.peers.Sessions(cluster)[other.peers.ID()] }, patience, "20ms").ShouldNot(BeEmpty())
+	s.w.g.Eventually(func() string { return s.peers.Sessions(cluster)[other.peers.ID()] }, waitTimeout, "20ms").ShouldNot(BeEmpty())
 }
 
 // answers is an agent that answers with a status when it is asked how it is.
@@ -157,7 +157,7 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	stop := one.meet()
 	two.meet()
 	for _, cluster := range []string{"edge-first", "edge-second"} {
-		g.Eventually(func() bool { return two.isUp(cluster) }, patience, "20ms").Should(BeFalse())
+		g.Eventually(func() bool { return two.isUp(cluster) }, waitTimeout, "20ms").Should(BeFalse())
 		g.Expect(one.isUp(cluster)).To(BeTrue())
 	}
 
@@ -178,8 +178,8 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	two.knows(one, "edge-hangs")
 	resp, _ := two.attach("edge-hangs", "s2", well) //nolint:bodyclose // as above
 	g.Expect(resp.StatusCode).To(Equal(http.StatusSwitchingProtocols))
-	g.Eventually(ended, patience).Should(Receive())
-	g.Eventually(func() bool { return one.isUp("edge-hangs") }, patience, "20ms").Should(BeFalse())
+	g.Eventually(ended, waitTimeout).Should(Receive())
+	g.Eventually(func() bool { return one.isUp("edge-hangs") }, waitTimeout, "20ms").Should(BeFalse())
 
 	// The agent itself may come to another replica; its line of before is not lost, but replaced.
 	_, ended = one.attach("edge-moves", "s1", well) //nolint:bodyclose // as above
@@ -187,8 +187,8 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	two.knows(one, "edge-moves")
 	resp, _ = two.attach("edge-moves", "s1", well) //nolint:bodyclose // as above
 	g.Expect(resp.StatusCode).To(Equal(http.StatusSwitchingProtocols))
-	g.Eventually(ended, patience).Should(Receive())
-	g.Eventually(func() bool { state, _ := one.Lines.State("edge-moves"); return !state.Up && state.Goodbye }, patience, "20ms").Should(BeTrue())
+	g.Eventually(ended, waitTimeout).Should(Receive())
+	g.Eventually(func() bool { state, _ := one.Lines.State("edge-moves"); return !state.Up && state.Goodbye }, waitTimeout, "20ms").Should(BeTrue())
 	g.Expect(two.isUp("edge-moves")).To(BeTrue())
 
 	// A replica that cannot be asked may have a line still, for a while.
@@ -201,7 +201,7 @@ func TestSeveralAgentsAtSeveralReplicas(t *testing.T) {
 	g.Eventually(func() int { // more often is too often
 		resp, _ := two.attach("edge-cut", "s2", well) //nolint:bodyclose // as above
 		return resp.StatusCode
-	}, patience, "2s").Should(Equal(http.StatusSwitchingProtocols))
+	}, waitTimeout, "2s").Should(Equal(http.StatusSwitchingProtocols))
 }
 
 // fakeLine is a line whose agent answers with a status, or with what failed.

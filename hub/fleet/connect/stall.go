@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// stallPatience is how long a stream may be stalled in both directions: nothing comes from the member, and what was sent to it does
+	// stallTimeout is how long a stream may be stalled in both directions: nothing comes from the member, and what was sent to it does
 	// not go on. The operator who hangs up behind that is not heard: the API server between waits to send more of what they sent
 	// before, and reads nothing of their end. A stream that is silent waits for nothing, and may be so for ever.
-	stallPatience = 10 * time.Minute
-	// gonePatience is the same for a stream whose operator has hung up: the command may end by that, and say its last.
-	gonePatience = time.Minute
+	stallTimeout = 10 * time.Minute
+	// goneTimeout is the same for a stream whose operator has hung up: the command may end by that, and say its last.
+	goneTimeout = time.Minute
 	// stallEvery is how often that is looked at.
 	stallEvery = time.Minute
 )
@@ -61,9 +61,9 @@ func (s *stall) at() (step int, most time.Duration) {
 	defer s.mu.Unlock()
 	switch {
 	case s.gone:
-		return s.step, gonePatience
+		return s.step, goneTimeout
 	case s.writing:
-		return s.step, stallPatience
+		return s.step, stallTimeout
 	default:
 		return s.step, 0
 	}

@@ -10,9 +10,9 @@ import (
 	"fairlead.dev/hub/fleet/connect/limit"
 )
 
-// sendPatience is how long the body of a request may take to come: until then it holds one of the few places that a line has
+// sendTimeout is how long the body of a request may take to come: until then it holds one of the few places that a line has
 // for what is sent to a member. Streams that were upgraded have none, and may be silent.
-const sendPatience = 60 * time.Second
+const sendTimeout = 60 * time.Second
 
 // errUnsent is why a request was cut whose body did not come.
 var errUnsent = errors.New("the body of the request did not come in time")
@@ -61,13 +61,13 @@ func (i *incoming) end() {
 
 // enforceDeadlines ends a request whose body does not come in time, also if it was answered already, and one that is not answered in time after
 // its body came.
-func (c *carrier) enforceDeadlines(ctx context.Context, sent, answered <-chan struct{}, patience time.Duration) {
-	if !c.comes(ctx, sent, sendPatience) {
+func (c *carrier) enforceDeadlines(ctx context.Context, sent, answered <-chan struct{}, timeout time.Duration) {
+	if !c.comes(ctx, sent, sendTimeout) {
 		c.passage.cut(errUnsent)
 		c.passage.incoming.cut()
 		return
 	}
-	if !c.comes(ctx, answered, patience) {
+	if !c.comes(ctx, answered, timeout) {
 		c.passage.cut(errSlow)
 	}
 }

@@ -92,7 +92,7 @@ func TestUploads(t *testing.T) {
 		g.Expect(w.server.metrics.bytes.WithLabelValues(toMember).Write(&out)).To(Succeed())
 		return out.GetCounter().GetValue()
 	}
-	g.Eventually(sent, patience, "20ms").Should(BeNumerically(">", limit.Uploads().Line*(96<<10)), "all their windows are full, but for a buffer that does not fit")
+	g.Eventually(sent, waitTimeout, "20ms").Should(BeNumerically(">", limit.Uploads().Line*(96<<10)), "all their windows are full, but for a buffer that does not fit")
 
 	// Those who read are not held up, nor is the hub itself, and a body is an upload as well.
 	post := w.as("u9", "uploaders").request(http.MethodPost, proxy+"/api/v1/pods", nil)
@@ -108,8 +108,8 @@ func TestUploads(t *testing.T) {
 
 	// They end with their line.
 	_ = opened.Client.Close() // then it is done
-	g.Eventually(w.server.uploads.Open, patience, "20ms").Should(BeZero())
-	g.Eventually(w.server.streams.Open, patience, "20ms").Should(BeZero())
+	g.Eventually(w.server.uploads.Open, waitTimeout, "20ms").Should(BeZero())
+	g.Eventually(w.server.streams.Open, waitTimeout, "20ms").Should(BeZero())
 }
 
 // TestBodiesThatDoNotCome has a clock of its own, and the API server's place is taken by clients that speak for it.
@@ -173,21 +173,21 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 
 	// One that takes long and comes whole is answered.
 	in, answered := begin("/reads")
-	g.Eventually(now.HasWaiters, patience, "10ms").Should(BeTrue())
-	now.Step(sendPatience - time.Second)
+	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeTrue())
+	now.Step(sendTimeout - time.Second)
 	g.Expect(in.Close()).To(Succeed())
-	g.Eventually(answered, patience).Should(Receive(&resp))
+	g.Eventually(answered, waitTimeout).Should(Receive(&resp))
 	g.Expect(resp.err).NotTo(HaveOccurred())
 	g.Expect(resp.StatusCode).To(Equal(http.StatusOK))
 	_ = resp.Body.Close()
 	g.Expect(<-got).NotTo(HaveOccurred())
 
 	// One that does not is cut, and whoever sent it told.
-	g.Eventually(now.HasWaiters, patience, "10ms").Should(BeFalse())
+	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeFalse())
 	_, answered = begin("/reads")
-	g.Eventually(now.HasWaiters, patience, "10ms").Should(BeTrue())
-	now.Step(sendPatience)
-	g.Eventually(answered, patience).Should(Receive(&resp))
+	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeTrue())
+	now.Step(sendTimeout)
+	g.Eventually(answered, waitTimeout).Should(Receive(&resp))
 	g.Expect(resp.err).NotTo(HaveOccurred())
 	status := metav1.Status{}
 	g.Expect(json.NewDecoder(resp.Body).Decode(&status)).To(Succeed())
@@ -195,22 +195,22 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	g.Expect(resp.StatusCode).To(Equal(http.StatusRequestTimeout))
 	g.Expect(resp.Header).NotTo(HaveKey("Retry-After"), "what it did before nobody knows")
 	g.Expect(status.Message).To(Equal("the body of the request to edge-slow did not come whole in 60s: send less at a time, or over a faster network"))
-	g.Eventually(got, patience).Should(Receive(HaveOccurred()), "the member does not wait for the rest")
-	g.Eventually(server.uploads.Open, patience, "10ms").Should(BeZero())
+	g.Eventually(got, waitTimeout).Should(Receive(HaveOccurred()), "the member does not wait for the rest")
+	g.Eventually(server.uploads.Open, waitTimeout, "10ms").Should(BeZero())
 
 	// An answer that comes before the end of the body makes no difference, and one that was cut does not look whole.
-	g.Eventually(now.HasWaiters, patience, "10ms").Should(BeFalse())
+	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeFalse())
 	_, answered = begin("/answers")
-	g.Eventually(early, patience).Should(Receive())
-	now.Step(sendPatience)
-	g.Eventually(answered, patience).Should(Receive(&resp))
+	g.Eventually(early, waitTimeout).Should(Receive())
+	now.Step(sendTimeout)
+	g.Eventually(answered, waitTimeout).Should(Receive(&resp))
 	if resp.err == nil {
 		_, err = io.ReadAll(resp.Body)
 		g.Expect(err != nil || resp.StatusCode == http.StatusRequestTimeout).To(BeTrue())
 		_ = resp.Body.Close()
 	}
-	g.Eventually(got, patience).Should(Receive(HaveOccurred()))
-	g.Eventually(server.uploads.Open, patience, "10ms").Should(BeZero())
+	g.Eventually(got, waitTimeout).Should(Receive(HaveOccurred()))
+	g.Eventually(server.uploads.Open, waitTimeout, "10ms").Should(BeZero())
 
 	// A stream that was upgraded may be silent: what waits looks for stalls only, and finds none.
 	req := post("/exec", http.NoBody)
@@ -221,7 +221,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	g.Expect(upgraded.StatusCode).To(Equal(http.StatusSwitchingProtocols))
 	stream, ok := upgraded.Body.(io.ReadWriteCloser)
 	g.Expect(ok).To(BeTrue())
-	g.Eventually(now.Waiters, patience, "10ms").Should(Equal(1))
+	g.Eventually(now.Waiters, waitTimeout, "10ms").Should(Equal(1))
 	now.Step(24 * time.Hour)
 	_, err = stream.Write([]byte("hello"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -231,5 +231,5 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	g.Expect(string(echo)).To(Equal("hello"))
 	g.Expect(server.uploads.Open()).To(Equal(1))
 	g.Expect(stream.Close()).To(Succeed())
-	g.Eventually(server.uploads.Open, patience, "10ms").Should(BeZero())
+	g.Eventually(server.uploads.Open, waitTimeout, "10ms").Should(BeZero())
 }

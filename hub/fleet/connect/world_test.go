@@ -40,8 +40,8 @@ import (
 
 func TestMain(m *testing.M) { testcluster.Main(m) }
 
-// patience is how long tests wait for what must come.
-const patience = time.Minute
+// waitTimeout is how long tests wait for what must come.
+const waitTimeout = time.Minute
 
 // world is a hub with the server, behind a real API server.
 type world struct {
@@ -92,7 +92,7 @@ func newWorld(t *testing.T) *world {
 	g.Eventually(func() error { // namespaces of the API server come a moment after it is ready
 		pair, err = Install(t.Context(), hub, place, time.Now())
 		return err
-	}, patience, "50ms").Should(Succeed())
+	}, waitTimeout, "50ms").Should(Succeed())
 	again, err := Install(t.Context(), hub, place, time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.Certificate).To(Equal(pair.Certificate), "replicas have one certificate")
@@ -106,7 +106,7 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	admin := w.as("admin", "system:masters")
-	g.Eventually(func() int { return admin.do(http.MethodGet, contract.ConnectAPIPath, nil).code }, patience, "50ms").Should(Equal(http.StatusOK))
+	g.Eventually(func() int { return admin.do(http.MethodGet, contract.ConnectAPIPath, nil).code }, waitTimeout, "50ms").Should(Equal(http.StatusOK))
 	return w
 }
 
@@ -207,7 +207,7 @@ func (p person) upgrade(method, path, protocol string, header http.Header) (net.
 	conn, err := (&tls.Dialer{Config: config}).DialContext(p.w.t.Context(), "tcp", u.Host)
 	p.w.g.Expect(err).NotTo(HaveOccurred())
 	p.w.t.Cleanup(func() { _ = conn.Close() })
-	p.w.g.Expect(conn.SetDeadline(time.Now().Add(2 * patience))).To(Succeed())
+	p.w.g.Expect(conn.SetDeadline(time.Now().Add(2 * waitTimeout))).To(Succeed())
 	req := p.request(method, path, header)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", protocol)
@@ -236,6 +236,6 @@ func (w *world) attach(cluster, session string, handler http.Handler) (header ht
 		ended <- line.Serve(ctx, line.Buffered(conn, reader), handler, line.ServerOptions{})
 	}()
 	w.t.Cleanup(cancel)
-	w.g.Eventually(func() bool { s, ok := w.server.Lines.State(cluster); return ok && s.Up }, patience, "20ms").Should(BeTrue())
+	w.g.Eventually(func() bool { s, ok := w.server.Lines.State(cluster); return ok && s.Up }, waitTimeout, "20ms").Should(BeTrue())
 	return resp.Header, ended, cancel
 }

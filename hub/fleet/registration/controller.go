@@ -103,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.Certific
 	}
 	decision := approve.Decide(found.input)
 	if decision.Verdict == approve.Wait {
-		return ctrl.Result{RequeueAfter: patience}, r.hold(ctx, csr, decision)
+		return ctrl.Result{RequeueAfter: acceptancePoll}, r.hold(ctx, csr, decision)
 	}
 	if decision.Join {
 		admitted, err := r.admit(ctx, csr, found)
@@ -136,9 +136,9 @@ const (
 	soon = 10 * time.Millisecond
 	// wait bounds how long a join waits when the event that should wake it is missed.
 	wait = time.Second
-	// patience is when to look again at a join that nobody has accepted yet: its token may
+	// acceptancePoll is how often to look at a join that nobody has accepted yet: its token may
 	// have been withdrawn.
-	patience = 10 * time.Second
+	acceptancePoll = 10 * time.Second
 )
 
 // hold tells, once, that an operator is to accept a join.

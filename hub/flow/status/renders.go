@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// renderPatience is how long a changed binding may take until its Works show the change. If none
+// renderTimeout is how long a changed binding may take until its Works show the change. If none
 // does by then, it concerned none of them.
-const renderPatience = 10 * time.Second
+const renderTimeout = 10 * time.Second
 
 // renders are the bindings that changed and whose Works are about to. What the clusters said of
 // the Works before says nothing of the change.
@@ -54,7 +54,7 @@ func (r *renders) wait(key types.NamespacedName, works int, now time.Time) time.
 	if !ok {
 		return 0
 	}
-	until := b.began.Add(renderPatience)
+	until := b.began.Add(renderTimeout)
 	if settled := b.last.Add(settleDown); b.works > 0 && settled.Before(until) {
 		until = settled
 	}

@@ -19,7 +19,7 @@ func TestAChangedBindingWaitsForItsWorks(t *testing.T) {
 	g.Expect(r.wait(key, 3, start)).To(BeZero(), "nothing changed")
 
 	r.begin(key, start)
-	g.Expect(r.wait(key, 3, after(time.Second))).To(Equal(renderPatience - time.Second))
+	g.Expect(r.wait(key, 3, after(time.Second))).To(Equal(renderTimeout - time.Second))
 	r.work(key, after(time.Second))
 	r.work(key, after(2*time.Second))
 	g.Expect(r.wait(key, 3, after(2*time.Second))).To(Equal(settleDown), "the third may follow")
@@ -31,7 +31,7 @@ func TestAChangedBindingWaitsForItsWorks(t *testing.T) {
 	g.Expect(r.wait(key, 3, after(time.Second+settleDown))).To(BeZero(), "the change concerns one of them")
 
 	r.begin(key, start)
-	g.Expect(r.wait(key, 3, after(renderPatience))).To(BeZero(), "it concerns none of them")
+	g.Expect(r.wait(key, 3, after(renderTimeout))).To(BeZero(), "it concerns none of them")
 
 	r.begin(key, start)
 	r.forget(key)

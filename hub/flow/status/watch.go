@@ -166,7 +166,7 @@ func (r *Reconciler) bindingHandler() handler.EventHandler {
 			case len(bindings.Places(b.BindingSpec())) > 0:
 				q.AddAfter(requestFor(b), batchDelay)
 			default:
-				q.AddAfter(requestFor(b), aggregate.Patience) // by then it has targets, or a status
+				q.AddAfter(requestFor(b), aggregate.ReportGrace) // by then it has targets, or a status
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {

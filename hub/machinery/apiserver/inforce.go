@@ -23,8 +23,8 @@ import (
 // How long Install waits until the API server goes by the admission policies, and how often it looks. Each look costs the API server
 // an admission, and most starts wait for seconds: see inForce.
 const (
-	inForcePatience = 30 * time.Second
-	inForcePoll     = 200 * time.Millisecond
+	inForceTimeout = 30 * time.Second
+	inForcePoll    = 200 * time.Millisecond
 )
 
 // inForce returns when the API server goes by the admission policies. It reads them about once
@@ -33,7 +33,7 @@ const (
 // unavailable. The hub works without the policies, so that an API server that never gets there
 // is a line in the log.
 func (i *installer) inForce(ctx context.Context) error {
-	waiting, cancel := context.WithTimeout(ctx, inForcePatience)
+	waiting, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
 	for _, p := range i.probes() {
 		var last error
@@ -44,7 +44,7 @@ func (i *installer) inForce(ctx context.Context) error {
 		})
 		if err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Info("The API server does not go by an admission policy yet", "kind", fmt.Sprintf("%T", p.object()),
-				"after", inForcePatience.String(), "reason", last)
+				"after", inForceTimeout.String(), "reason", last)
 		}
 	}
 	return ctx.Err()

@@ -75,7 +75,7 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 	if o.ClusterInfo == nil {
 		return nil
 	}
-	return patiently(ctx, func(ctx context.Context) error { return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo) })
+	return retry(ctx, func(ctx context.Context) error { return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo) })
 }
 
 // all installs everything but what agents are told.
@@ -212,7 +212,7 @@ func (i *installer) applyAll(ctx context.Context, objects []*unstructured.Unstru
 func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	kind, name := obj.GetKind(), obj.GetName()
 	i.last.Store(new(kind + " " + name))
-	err := patiently(ctx, func(ctx context.Context) error {
+	err := retry(ctx, func(ctx context.Context) error {
 		desired := obj.DeepCopy() // the client writes the answer into what it is given
 		return i.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 			client.FieldOwner(contract.FieldManagerInstall), client.ForceOwnership)
@@ -224,8 +224,8 @@ func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) e
 	return nil
 }
 
-// patiently tries again and again until it succeeds, or fails in a way that waiting does not mend.
-func patiently(ctx context.Context, try func(context.Context) error) error {
+// retry tries again and again until it succeeds, or fails in a way that waiting does not mend.
+func retry(ctx context.Context, try func(context.Context) error) error {
 	last := error(nil)
 	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
 		last = try(ctx)

@@ -66,7 +66,7 @@ func (i *installer) installed(ctx context.Context) (string, error) {
 func (i *installer) versioned(ctx context.Context, o Options, install func(context.Context) error) error {
 	i.last.Store(new("the version of what is installed"))
 	var by string
-	err := patiently(ctx, func(ctx context.Context) (err error) {
+	err := retry(ctx, func(ctx context.Context) (err error) {
 		by, err = i.installed(ctx)
 		return err
 	})
@@ -79,7 +79,7 @@ func (i *installer) versioned(ctx context.Context, o Options, install func(conte
 		return i.await(ctx)
 	}
 	if by != o.Version {
-		if err := patiently(ctx, func(ctx context.Context) error { return i.note(ctx, o.Version) }); err != nil {
+		if err := retry(ctx, func(ctx context.Context) error { return i.note(ctx, o.Version) }); err != nil {
 			return err
 		}
 	}

@@ -22,8 +22,8 @@ import (
 
 // A kind that was just defined is served a moment later.
 const (
-	servedPoll     = 200 * time.Millisecond
-	servedPatience = time.Minute
+	servedPoll    = 200 * time.Millisecond
+	servedTimeout = time.Minute
 )
 
 // Outcome is what became of an object that a hub is given.
@@ -207,7 +207,7 @@ func (a *applier) create(ctx context.Context, obj *unstructured.Unstructured) (S
 		return !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err), nil
 	}
 	if a.defined[obj.GroupVersionKind().GroupKind()] {
-		if over := wait.PollUntilContextTimeout(ctx, servedPoll, servedPatience, true, once); err == nil {
+		if over := wait.PollUntilContextTimeout(ctx, servedPoll, servedTimeout, true, once); err == nil {
 			err = over
 		}
 	} else {

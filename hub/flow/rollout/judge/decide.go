@@ -147,16 +147,16 @@ func (in Input) afterHealthy() Verdict {
 // onItsWay is about a cluster that was not healthy with the revision yet. One that was lost counts
 // as lost until it is.
 func (in Input) onItsWay() Verdict {
-	patience := RetryGrace - in.Now.Sub(in.Progress.RetriedAt)
-	if in.Work.Report.Current && in.Work.Report.Refused && Has(in.Work, in.Wanted) && patience <= 0 {
+	left := RetryGrace - in.Now.Sub(in.Progress.RetriedAt)
+	if in.Work.Report.Current && in.Work.Report.Refused && Has(in.Work, in.Wanted) && left <= 0 {
 		return in.is(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterReasonRefused)
 	}
 	v := in.spend()
 	if v.State == fairleadv1alpha1.ClusterInFlight && in.Before == fairleadv1alpha1.ClusterLost {
 		v.State = in.Before
 	}
-	if patience > 0 {
-		v.Again = min(v.Again, patience)
+	if left > 0 {
+		v.Again = min(v.Again, left)
 	}
 	return v
 }

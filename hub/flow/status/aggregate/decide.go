@@ -14,10 +14,10 @@ import (
 	"fairlead.dev/common/bindings"
 )
 
-// Patience is how long after its scheduling, or its creation, a binding of which nobody has reported
+// ReportGrace is how long after its scheduling, or its creation, a binding of which nobody has reported
 // anything is left without a status: most report within a second, and then one write
 // says all.
-const Patience = 15 * time.Second
+const ReportGrace = 15 * time.Second
 
 // Report is what one cluster says of a binding: its Work. Nothing of it is changed.
 type Report struct {
@@ -78,7 +78,7 @@ func Decide(in Input) Decision {
 		if in.Status.LastScheduledTime != nil {
 			since = in.Status.LastScheduledTime.Time
 		}
-		if wait := since.Add(Patience).Sub(in.Now); wait > 0 {
+		if wait := since.Add(ReportGrace).Sub(in.Now); wait > 0 {
 			return Decision{Early: true, Wait: wait}
 		}
 	}

@@ -303,14 +303,14 @@ func TestDecideIsEarlyWhileNobodyHasReported(t *testing.T) {
 		wantEarly bool
 		wantWait  time.Duration
 	}{
-		"not scheduled": {to(), &workv1alpha2.ResourceBindingStatus{}, nil, true, Patience - 5*time.Second},
+		"not scheduled": {to(), &workv1alpha2.ResourceBindingStatus{}, nil, true, ReportGrace - 5*time.Second},
 		"chosen, but the scheduler's status is not here yet": {
-			to("a"), &workv1alpha2.ResourceBindingStatus{}, []Report{silentReport("a")}, true, Patience - 5*time.Second,
+			to("a"), &workv1alpha2.ResourceBindingStatus{}, []Report{silentReport("a")}, true, ReportGrace - 5*time.Second,
 		},
-		"just scheduled":                   {to("a"), scheduled(time.Second), nil, true, Patience - time.Second},
-		"Works are there, nobody reported": {to("a"), scheduled(0), []Report{silentReport("a")}, true, Patience},
+		"just scheduled":                   {to("a"), scheduled(time.Second), nil, true, ReportGrace - time.Second},
+		"Works are there, nobody reported": {to("a"), scheduled(0), []Report{silentReport("a")}, true, ReportGrace},
 		"one reported":                     {to("a", "b"), scheduled(0), []Report{well("a"), silentReport("b")}, false, 0},
-		"nobody reported for too long":     {to("a"), scheduled(Patience), []Report{silentReport("a")}, false, 0},
+		"nobody reported for too long":     {to("a"), scheduled(ReportGrace), []Report{silentReport("a")}, false, 0},
 		"scheduled to no cluster":          {to(), scheduled(time.Hour), nil, false, 0},
 	}
 	for name, tc := range cases {

@@ -20,9 +20,9 @@ const (
 	// maxPuts and maxBytes bound a transaction; etcd takes 128 operations and 1.5 MiB.
 	maxPuts  = 100
 	maxBytes = 1 << 20
-	// patience is how long a provider of the operator's may take to answer for the first time.
-	patience     = 30 * time.Second
-	patiencePoll = 250 * time.Millisecond
+	// providerTimeout is how long a provider of the operator's may take to answer for the first time.
+	providerTimeout = 30 * time.Second
+	providerPoll    = 250 * time.Millisecond
 )
 
 // ErrChanged says that somebody else wrote meanwhile.
@@ -42,7 +42,7 @@ func Rewrite(ctx context.Context, client *clientv3.Client, configPath, prefix st
 	for _, resource := range Resources() {
 		r := rewriter{client: client, transformer: transformers.TransformerForResource(resource), resource: resource, prefix: below(prefix, resource)}
 		if len(config.HealthChecks) > 0 {
-			r.patience = patience // a provider outside this process may be starting yet
+			r.timeout = providerTimeout // a provider outside this process may be starting yet
 		}
 		if err := r.run(ctx); err != nil {
 			return written + r.written, err
@@ -66,7 +66,7 @@ type rewriter struct {
 	transformer value.Transformer
 	resource    schema.GroupResource
 	prefix      string
-	patience    time.Duration
+	timeout     time.Duration
 	written     int
 
 	same []clientv3.Cmp
@@ -112,8 +112,8 @@ func (r *rewriter) transform(ctx context.Context, key string, old []byte) ([]byt
 		return err
 	}
 	err := once(ctx)
-	if err != nil && r.patience > 0 {
-		_ = wait.PollUntilContextTimeout(ctx, patiencePoll, r.patience, false, func(ctx context.Context) (bool, error) {
+	if err != nil && r.timeout > 0 {
+		_ = wait.PollUntilContextTimeout(ctx, providerPoll, r.timeout, false, func(ctx context.Context) (bool, error) {
 			err = once(ctx)
 			return err == nil, nil
 		})

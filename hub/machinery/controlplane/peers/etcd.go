@@ -20,8 +20,8 @@ const (
 	sessionSeconds = 30
 	// sessionRetry is how soon a hub says again that it runs, after etcd forgot it.
 	sessionRetry = time.Second
-	// leavePatience is how long a hub that stops may take to say so.
-	leavePatience = 3 * time.Second
+	// leaveTimeout is how long a hub that stops may take to say so.
+	leaveTimeout = 3 * time.Second
 )
 
 // Etcd is where hubs find each other.
@@ -116,7 +116,7 @@ func (e *Entry) Refused() <-chan error { return e.refused }
 func (e *Entry) Leave() {
 	e.cancel()
 	<-e.kept
-	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	_, _ = e.etcd.Client.Revoke(ctx, e.session.Load().Lease()) // else it ends by itself
 }

@@ -17,8 +17,8 @@ import (
 
 const (
 	portPoll = 50 * time.Millisecond
-	// portPatience covers the moment in which the processes of a killed control plane are still going away.
-	portPatience = 3 * time.Second
+	// portTimeout covers the moment in which the processes of a killed control plane are still going away.
+	portTimeout = 3 * time.Second
 )
 
 // probe says why the address cannot be listened on.
@@ -34,7 +34,7 @@ func probe(ctx context.Context, host string, port int) error {
 // awaitPort waits a little for the port to become free.
 func awaitPort(ctx context.Context, host string, port int) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, portPoll, portPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, portPoll, portTimeout, true, func(ctx context.Context) (bool, error) {
 		last = probe(ctx, host, port)
 		return last == nil, nil
 	})

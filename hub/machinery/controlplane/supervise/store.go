@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// etcdPatience is how long an etcd of somebody else's may take to serve: machines that lost their power start together.
-	etcdPatience = 30 * time.Second
-	etcdRetry    = time.Second
+	// etcdTimeout is how long an etcd of somebody else's may take to serve: machines that lost their power start together.
+	etcdTimeout = 30 * time.Second
+	etcdRetry   = time.Second
 )
 
 // store is the database of a control plane: one of its own, or with a client one of somebody else's.
@@ -63,7 +63,7 @@ func openStore(ctx context.Context, cfg Config, dir *datadir.Dir, clk clock.Cloc
 
 // dial waits for the etcd, and says for what it waits.
 func dial(ctx context.Context, cfg Config, clk clock.Clock, report Report) (*clientv3.Client, error) {
-	until, said := clk.Now().Add(etcdPatience), ""
+	until, said := clk.Now().Add(etcdTimeout), ""
 	for {
 		client, err := database.Dial(ctx, cfg.Etcd)
 		if !errors.Is(err, database.ErrNoAnswer) || clk.Now().After(until) || ctx.Err() != nil {
@@ -71,7 +71,7 @@ func dial(ctx context.Context, cfg Config, clk clock.Clock, report Report) (*cli
 		}
 		if err.Error() != said {
 			said = err.Error()
-			report("waiting, up to %s: %s", etcdPatience, said)
+			report("waiting, up to %s: %s", etcdTimeout, said)
 		}
 		select {
 		case <-ctx.Done():

@@ -12,19 +12,19 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// answerPatience is how long one request may take. An API server ends its requests itself
+// answerTimeout is how long one request may take. An API server ends its requests itself
 // after a minute; what stands before it, or one that hangs, may not, and whoever waits for
 // it does nothing else: all workers would end up waiting. Watches are not bounded.
-const answerPatience = 65 * time.Second
+const answerTimeout = 65 * time.Second
 
 // dialAgain is how soon after nobody answered at the member's address a watch tries again,
 // at most twice that.
 const dialAgain = time.Second
 
 // bounded returns a client on the same connections whose requests end after a while.
-func bounded(c *http.Client, patience time.Duration) *http.Client {
+func bounded(c *http.Client, timeout time.Duration) *http.Client {
 	out := *c
-	out.Timeout = patience
+	out.Timeout = timeout
 	return &out
 }
 
@@ -34,24 +34,24 @@ func bounded(c *http.Client, patience time.Duration) *http.Client {
 // what happens in a member whose API server was away for a while and has come back.
 func waiting(c *http.Client, cl clock.Clock, every time.Duration) *http.Client {
 	out := *c
-	out.Transport = patient{next: c.Transport, clock: cl, every: every}
+	out.Transport = redialer{next: c.Transport, clock: cl, every: every}
 	return &out
 }
 
-type patient struct {
+type redialer struct {
 	next  http.RoundTripper
 	clock clock.Clock
 	every time.Duration
 }
 
 // RoundTrip implements http.RoundTripper.
-func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r redialer) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
-		return p.next.RoundTrip(request)
+		return r.next.RoundTrip(request)
 	}
 	log := ctrl.Log.WithName("member").WithValues("host", request.URL.Host, "path", request.URL.Path)
 	for tries := 0; ; tries++ {
-		response, err := p.next.RoundTrip(request)
+		response, err := r.next.RoundTrip(request)
 		if err == nil || !unanswered(err) {
 			if err == nil && tries > 0 {
 				log.Info("The member answers again", "tries", tries)
@@ -64,7 +64,7 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 		select {
 		case <-request.Context().Done():
 			return nil, request.Context().Err()
-		case <-p.clock.After(wait.Jitter(p.every, 1)):
+		case <-r.clock.After(wait.Jitter(r.every, 1)):
 		}
 	}
 }
