@@ -65,7 +65,7 @@ func TestDashboardOnThisMachine(t *testing.T) {
 	var e execution
 	status := make(chan int, 1)
 	go func() { status <- e.run(ctx, "dashboard", "--open=false", "--kubeconfig", hub.Kubeconfig) }()
-	g.Eventually(e.out.String).WithTimeout(patience).Should(HavePrefix("http://127.0.0.1:"), e.err.String)
+	g.Eventually(e.out.String).WithTimeout(waitTimeout).Should(HavePrefix("http://127.0.0.1:"), e.err.String)
 	link := e.out.String()
 	link = link[:len(link)-1]
 
@@ -106,7 +106,7 @@ func TestDashboardOnThisMachine(t *testing.T) {
 	g.Expect(answer.StatusCode).To(Equal(http.StatusMisdirectedRequest), "a name from elsewhere that points here")
 
 	cancel()
-	g.Eventually(status).WithTimeout(patience).Should(Receive(BeZero()))
+	g.Eventually(status).WithTimeout(waitTimeout).Should(Receive(BeZero()))
 }
 
 func TestDashboardFlagsThatDoNotGoTogether(t *testing.T) {
@@ -134,7 +134,7 @@ func TestTheLinkStandsOnNoCommandLine(t *testing.T) {
 	const link = "http://127.0.0.1:1/signin/link?code=secret"
 	remove := openBrowser(t.Context(), link)
 	var args []byte
-	g.Eventually(func() (err error) { args, err = os.ReadFile(said); return err }).WithTimeout(patience).Should(Succeed())
+	g.Eventually(func() (err error) { args, err = os.ReadFile(said); return err }).WithTimeout(waitTimeout).Should(Succeed())
 	g.Expect(string(args)).NotTo(ContainSubstring("secret"))
 	file := strings.TrimSpace(string(args))
 	g.Expect(os.ReadFile(file)).To(ContainSubstring(link))

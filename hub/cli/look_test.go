@@ -87,7 +87,7 @@ func (l *lookout) create(objects ...client.Object) {
 	l.t.Helper()
 	for _, obj := range objects {
 		// A kind that was just installed may take a moment to be served.
-		l.Eventually(func() error { return client.IgnoreAlreadyExists(l.c.Create(l.t.Context(), obj)) }, patience, poll).Should(Succeed())
+		l.Eventually(func() error { return client.IgnoreAlreadyExists(l.c.Create(l.t.Context(), obj)) }, waitTimeout, poll).Should(Succeed())
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 	"fairlead.dev/test/process"
 )
 
-// patience is how long a hub may take to start on a machine that does other work too.
-const patience = 2 * time.Minute
+// waitTimeout is how long a hub may take to start on a machine that does other work too.
+const waitTimeout = 2 * time.Minute
 
 // ownAPI returns the program that is the embedded API, and a data directory for it.
 func ownAPI(t *testing.T) (binary, dir string) {
@@ -60,7 +60,7 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 			"--oidc-issuer-url", i.URL, "--oidc-client-id", i.ClientID, "--oidc-ca-file", i.CAFile,
 			"--oidc-username-prefix", "sso:", "--oidc-groups-claim", "groups", "--oidc-groups-prefix", "sso:")
 	}()
-	g.Eventually(hub.err.String).WithTimeout(patience).Should(ContainSubstring("Hub is ready"))
+	g.Eventually(hub.err.String).WithTimeout(waitTimeout).Should(ContainSubstring("Hub is ready"))
 	g.Expect(hub.err.String()).To(ContainSubstring("https://hub.example.com:8443"))
 	g.Expect(hub.err.String()).To(ContainSubstring("hub token create --cluster NAME --kubeconfig " + admin))
 
@@ -75,7 +75,7 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 	i.Allow(at[1] + "/signin/oidc/callback")
 	b := issuer.NewBrowser(t, filepath.Join(dir, "pki", "ca.crt"), i.CAFile)
 	g.Eventually(func() string { return b.Open(at[1] + "/signin/oidc?to=/clusters").Text }).
-		WithTimeout(patience).WithPolling(time.Second).Should(ContainSubstring("sso:anna may not list clusters.cluster.karmada.io"), "no group of hers is one of the hub's")
+		WithTimeout(waitTimeout).WithPolling(time.Second).Should(ContainSubstring("sso:anna may not list clusters.cluster.karmada.io"), "no group of hers is one of the hub's")
 
 	config, err := clientcmd.BuildConfigFromFlags("", admin)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -85,10 +85,10 @@ func TestServeWithItsOwnAPI(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "operators"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "sso:operators"}},
 	})).To(Succeed())
-	g.Eventually(func() int { return b.Open(at[1] + "/clusters").Code }).WithTimeout(patience).WithPolling(time.Second).Should(Equal(http.StatusOK))
+	g.Eventually(func() int { return b.Open(at[1] + "/clusters").Code }).WithTimeout(waitTimeout).WithPolling(time.Second).Should(Equal(http.StatusOK))
 
 	cancel()
-	g.Eventually(status).WithTimeout(patience).Should(Receive(BeZero()))
+	g.Eventually(status).WithTimeout(waitTimeout).Should(Receive(BeZero()))
 	g.Expect(hub.err.String()).NotTo(ContainSubstring("Error:"))
 }
 
@@ -123,19 +123,19 @@ func TestServeOnAnAPIOfSomebodyElse(t *testing.T) {
 		done <- e.run(ctx, "serve", "--kubeconfig", theirs.Kubeconfig, "--metrics-bind-address", "0", "--log-format", "json")
 	}
 	go serve(&first)
-	g.Eventually(first.err.String).WithTimeout(patience).Should(ContainSubstring("Hub is ready"))
+	g.Eventually(first.err.String).WithTimeout(waitTimeout).Should(ContainSubstring("Hub is ready"))
 	info, err := apiserver.GetClusterInfo(ctx, theirs.Client(t))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Servers).To(ConsistOf(theirs.Config.Host))
 
 	// Another hub of the same API waits until the first one stops.
 	go serve(&second)
-	g.Eventually(second.err.String).WithTimeout(patience).Should(ContainSubstring("The hub's API"))
+	g.Eventually(second.err.String).WithTimeout(waitTimeout).Should(ContainSubstring("The hub's API"))
 	g.Consistently(second.err.String).WithTimeout(3 * time.Second).ShouldNot(ContainSubstring("Hub is ready"))
 
 	cancel()
 	for range 2 {
-		g.Eventually(done).WithTimeout(patience).Should(Receive(BeZero()))
+		g.Eventually(done).WithTimeout(waitTimeout).Should(Receive(BeZero()))
 	}
 }
 

@@ -41,7 +41,7 @@ func (l *lookout) tenants(g *WithT) {
 	g.Expect(l.c.Status().Update(l.t.Context(), b)).To(Succeed())
 
 	// The API's own controller adds the rights up, a moment after they are installed.
-	g.Eventually(func() int { e := execution{env: tenant.env}; return e.run(l.t.Context(), "get", "-n", "default") }, patience, poll).Should(Equal(ExitDone))
+	g.Eventually(func() int { e := execution{env: tenant.env}; return e.run(l.t.Context(), "get", "-n", "default") }, waitTimeout, poll).Should(Equal(ExitDone))
 	all, _ := l.run(ExitDone, "get", "-n", "default")
 	out, _ := tenant.run(ExitDone, "get", "-n", "default")
 	g.Expect(ageless(out)).To(Equal(ageless(all)), "there is nothing in the namespace that its tenant does not see")

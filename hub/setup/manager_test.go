@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// patience is how long things may take on a machine that does other work too.
-const patience = time.Minute
+// waitTimeout is how long things may take on a machine that does other work too.
+const waitTimeout = time.Minute
 
 func options() Options {
 	return Options{
@@ -100,7 +100,7 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 	go func() { _ = kept.Start(t.Context()) }()
 
 	cached := &workv1alpha1.Work{}
-	g.Eventually(func() error { return kept.Get(t.Context(), client.ObjectKeyFromObject(work), cached) }).WithTimeout(patience).Should(Succeed(), "once it is started")
+	g.Eventually(func() error { return kept.Get(t.Context(), client.ObjectKeyFromObject(work), cached) }).WithTimeout(waitTimeout).Should(Succeed(), "once it is started")
 	g.Expect(cached.Spec.Workload.Manifests).To(BeEmpty(), "manifests are most of a Work")
 	g.Expect(cached.ManagedFields).To(BeEmpty())
 	of := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Labels: work.Labels}}
@@ -137,7 +137,7 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 	}}}
 	create(large)
 	template := kube.MetadataOf(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
-	g.Eventually(func() error { return kept.Get(t.Context(), client.ObjectKeyFromObject(large), template) }).WithTimeout(patience).Should(Succeed())
+	g.Eventually(func() error { return kept.Get(t.Context(), client.ObjectKeyFromObject(large), template) }).WithTimeout(waitTimeout).Should(Succeed())
 	g.Expect(template.Annotations).To(Equal(map[string]string{"mine": "stays"}))
 
 	leases := &coordinationv1.LeaseList{}

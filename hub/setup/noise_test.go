@@ -73,10 +73,10 @@ func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 	go func() { stopped <- mgr.Start(ctx) }()
 	ended := sync.OnceFunc(func() {
 		cancel()
-		g.Eventually(stopped).WithTimeout(patience).Should(Receive(BeNil()))
+		g.Eventually(stopped).WithTimeout(waitTimeout).Should(Receive(BeNil()))
 	})
 	defer ended() // others work on the same API then
-	g.Eventually(ready).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(ready).WithTimeout(waitTimeout).Should(BeClosed())
 	c := hub.Client(t)
 	create := func(obj client.Object) {
 		t.Helper()
@@ -84,13 +84,13 @@ func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 	}
 	gone := func(obj client.Object) {
 		t.Helper()
-		g.Eventually(func() error { return c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj) }).WithTimeout(patience).Should(Satisfy(apierrors.IsNotFound))
+		g.Eventually(func() error { return c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj) }).WithTimeout(waitTimeout).Should(Satisfy(apierrors.IsNotFound))
 	}
 	bound := func(namespace, name string) {
 		t.Helper()
 		g.Eventually(func() error {
 			return c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &workv1alpha2.ResourceBinding{})
-		}).WithTimeout(patience).Should(Succeed())
+		}).WithTimeout(waitTimeout).Should(Succeed())
 	}
 	create(builder.MakeCluster("edge-1").Obj())
 
@@ -113,7 +113,7 @@ func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 		shop := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Shop", "metadata": map[string]any{"namespace": namespace, "name": "web"},
 		}}
-		g.Eventually(func() error { return c.Create(t.Context(), shop.DeepCopy()) }).WithTimeout(patience).Should(Succeed(), "once it is served")
+		g.Eventually(func() error { return c.Create(t.Context(), shop.DeepCopy()) }).WithTimeout(waitTimeout).Should(Succeed(), "once it is served")
 		bound(namespace, "web-shop")
 		for i := range 5 {
 			bound(namespace, fmt.Sprintf("settings-%d-configmap", i))
@@ -125,7 +125,7 @@ func TestAHealthyHubRunsAllStagesLogsNoErrorAndStops(t *testing.T) {
 		before := len(log.lines("not served any more"))
 		g.Expect(c.Delete(t.Context(), definition)).To(Succeed())
 		gone(definition)
-		g.Eventually(func() int { return len(log.lines("not served any more")) }).WithTimeout(patience).Should(BeNumerically(">", before), "the hub has noticed")
+		g.Eventually(func() int { return len(log.lines("not served any more")) }).WithTimeout(waitTimeout).Should(BeNumerically(">", before), "the hub has noticed")
 	}
 	g.Expect(log.lines("\tERROR\t")).To(BeEmpty())
 	g.Expect(stopped).NotTo(Receive(), "it goes on until it is stopped")

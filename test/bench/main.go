@@ -31,7 +31,7 @@ type options struct {
 	workloads        []string
 	quiet            time.Duration
 	timeout          time.Duration
-	patience         time.Duration
+	progressTimeout  time.Duration
 	out              string
 }
 
@@ -62,7 +62,7 @@ func parse() (options, error) {
 	f.DurationVar(&o.quiet, "quiet", 2*time.Second, "for how long nothing happens before each of them")
 	f.StringSliceVar(&o.workloads, "workloads", workloadNames(), "what to run")
 	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long one workload may take")
-	f.DurationVar(&o.patience, "patience", 90*time.Second, "how long to wait for the next template to be done")
+	f.DurationVar(&o.progressTimeout, "patience", 90*time.Second, "how long to wait for the next template to be done")
 	f.StringVar(&o.out, "out", "_bench/result.json", "where the result goes")
 	if err := f.Parse(os.Args[1:]); err != nil {
 		return o, err

@@ -175,7 +175,7 @@ func (b *bench) load(ctx context.Context, w workload, c change) (Load, error) {
 	}
 	out := Load{WritersSeconds: time.Since(began).Seconds()}
 	stopProgress := b.showProgress(ctx, w, t)
-	out.Completed = t.await(ctx, b.n, b.patience)
+	out.Completed = t.await(ctx, b.n, b.progressTimeout)
 	out.TotalSeconds = time.Since(began).Seconds()
 	stopProgress()
 	// Events and the last status writes are part of the cost.

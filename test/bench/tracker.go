@@ -119,7 +119,7 @@ func (m *mark) last(s step) time.Time {
 
 // await waits until n templates are done, and returns how many are when the context ends
 // or nothing happens any more.
-func (t *tracker) await(ctx context.Context, n int, patience time.Duration) int {
+func (t *tracker) await(ctx context.Context, n int, timeout time.Duration) int {
 	for {
 		t.mu.Lock()
 		done, changed := t.done, t.changed
@@ -131,7 +131,7 @@ func (t *tracker) await(ctx context.Context, n int, patience time.Duration) int 
 		case <-changed:
 		case <-ctx.Done():
 			return done
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			return done
 		}
 	}

@@ -23,7 +23,7 @@ func TestTheAgentIsKilledAgainAndAgain(t *testing.T) {
 	for range 10 {
 		before := kills()
 		w.act(t, 20)
-		NewWithT(t).Eventually(kills).WithTimeout(patience).WithPolling(poll).Should(BeNumerically(">", before))
+		NewWithT(t).Eventually(kills).WithTimeout(waitTimeout).WithPolling(poll).Should(BeNumerically(">", before))
 	}
 	stop()
 	t.Logf("the agent was killed %d times during 200 changes", kills())

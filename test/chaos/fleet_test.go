@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// patience is how long things may take on a machine that does other work too.
-	patience = 2 * time.Minute
-	poll     = 100 * time.Millisecond
+	// waitTimeout is how long things may take on a machine that does other work too.
+	waitTimeout = 2 * time.Minute
+	poll        = 100 * time.Millisecond
 
 	member = "edge-1"
 	// defaultAway is how long the hub is away if nothing is said.
@@ -83,7 +83,7 @@ func begin(t *testing.T) (*fleet.Fleet, *world) {
 // eventually checks until it holds.
 func eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // again kills a process at random points until it is told to stop, and has it run then. It

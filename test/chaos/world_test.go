@@ -141,7 +141,7 @@ func (w *world) update(t *testing.T, key string) {
 		wanted.SetResourceVersion(live.GetResourceVersion())
 		wanted.SetLabels(live.GetLabels())
 		return w.hub.Update(t.Context(), wanted)
-	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 	w.model[key] = version
 }
 

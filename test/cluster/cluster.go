@@ -69,7 +69,7 @@ type Cluster struct {
 // How long things may take on a machine that does other work too.
 const (
 	startTimeout = 5 * time.Minute
-	patience     = time.Minute
+	waitTimeout  = time.Minute
 	startPoll    = 100 * time.Millisecond // an API server that is asked whether it is ready looks at all of itself
 	poll         = 20 * time.Millisecond
 )
@@ -146,7 +146,7 @@ func Main(m *testing.M) {
 	// second a few tests that wait keep a core busy. Only what fails waits to the end: on a machine that is busy for
 	// others the rest may take much longer than gomega's second.
 	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	gomega.SetDefaultEventuallyTimeout(patience)
+	gomega.SetDefaultEventuallyTimeout(waitTimeout)
 	code := m.Run()
 	if !packageEnd.come() {
 		code = max(code, 1)

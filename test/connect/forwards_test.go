@@ -50,9 +50,9 @@ func (w *world) forward(t *testing.T, protocol string) string {
 	go func() { ended <- f.ForwardPorts() }()
 	t.Cleanup(func() {
 		close(stop)
-		g.Eventually(ended).WithTimeout(patience).Should(Receive(BeNil()), out.String())
+		g.Eventually(ended).WithTimeout(waitTimeout).Should(Receive(BeNil()), out.String())
 	})
-	g.Eventually(ready).WithTimeout(patience).Should(BeClosed(), func() string {
+	g.Eventually(ready).WithTimeout(waitTimeout).Should(BeClosed(), func() string {
 		select {
 		case err := <-ended:
 			ended <- nil

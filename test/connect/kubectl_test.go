@@ -125,7 +125,7 @@ func (w *world) forwards(_ string, run func(...string) *exec.Cmd) {
 			ports[match[2]] = match[1]
 		}
 		g.Expect(ports).To(HaveLen(2), forward.out.String())
-	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 
 	echo := make([]net.Conn, 3)
 	for i := range echo {

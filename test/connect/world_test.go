@@ -30,8 +30,8 @@ const (
 )
 
 const (
-	patience = 2 * time.Minute
-	poll     = 100 * time.Millisecond
+	waitTimeout = 2 * time.Minute
+	poll        = 100 * time.Millisecond
 )
 
 // shared has agents that renew their leases every four seconds where they have no line, rather than every ten: tests wait for that.
@@ -143,7 +143,7 @@ func (w *world) awaitLine() {
 		body, err := io.ReadAll(response.Body)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(body)).To(ContainSubstring("the member " + open))
-	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // config is how a user of the hub reaches the member that lets operators in. The hub's administrator speaks for the user; the API server takes it for the user's
@@ -172,7 +172,7 @@ func (w *world) kubectl(member, user string, args ...string) *exec.Cmd {
 	if _, err := os.Stat(file); err != nil {
 		w.G.Expect(clientcmd.WriteToFile(*config, file)).To(Succeed())
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	w.T.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, w.Program("kubectl"), append([]string{"--kubeconfig", file}, args...)...)
 	cmd.Dir = w.T.TempDir()
@@ -239,13 +239,13 @@ func (w *world) start(cmd *exec.Cmd) *stream {
 // awaitOutput waits until a program has printed something.
 func (w *world) awaitOutput(s *stream, text string) {
 	w.T.Helper()
-	w.G.Eventually(s.out.String).WithTimeout(patience).WithPolling(poll).Should(ContainSubstring(text))
+	w.G.Eventually(s.out.String).WithTimeout(waitTimeout).WithPolling(poll).Should(ContainSubstring(text))
 }
 
 // awaitEnd waits until a program ends by itself.
 func (w *world) awaitEnd(s *stream) error {
 	w.T.Helper()
 	var err error
-	w.G.Eventually(s.ended).WithTimeout(patience).Should(Receive(&err), func() string { return strings.TrimSpace(s.out.String()) })
+	w.G.Eventually(s.ended).WithTimeout(waitTimeout).Should(Receive(&err), func() string { return strings.TrimSpace(s.out.String()) })
 	return err
 }

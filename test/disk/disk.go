@@ -56,7 +56,7 @@ func Small(t *testing.T, megabytes int) Disk {
 		data, _ := os.ReadFile(log)
 		return string(data)
 	}
-	g.Eventually(func() bool { return p.Ended() || strings.Contains(said(), "mounted") }).WithTimeout(patience).Should(gomega.BeTrue())
+	g.Eventually(func() bool { return p.Ended() || strings.Contains(said(), "mounted") }).WithTimeout(mountTimeout).Should(gomega.BeTrue())
 	if p.Ended() {
 		t.Skipf("a small disk cannot be mounted here: %s", said())
 	}
@@ -73,5 +73,5 @@ func (d Disk) Grow(t *testing.T, megabytes int) {
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred(), string(out))
 }
 
-// patience is how long it may take to mount a disk on a machine that does other work too.
-const patience = 30 * time.Second
+// mountTimeout is how long it may take to mount a disk on a machine that does other work too.
+const mountTimeout = 30 * time.Second

@@ -68,7 +68,7 @@ func TestAHubIsRestoredFromABackup(t *testing.T) {
 	kubectl(t, g, f, fleet.HubName, append([]string{"delete", "configmaps", "--wait=false"}, going...)...)
 	g.Eventually(func(g Gomega) {
 		g.Expect(uids(t, g, f, "edge-1", "backup")).NotTo(HaveLen(len(before["edge-1"])))
-	}).WithTimeout(patience).WithPolling(time.Millisecond).Should(Succeed(), "the first of them is gone, and its Work is about to be")
+	}).WithTimeout(waitTimeout).WithPolling(time.Millisecond).Should(Succeed(), "the first of them is gone, and its Work is about to be")
 	g.Expect(f.Kill(t.Context(), fleet.HubName)).To(Succeed())
 	eventually(t, func(g Gomega) {
 		g.Expect(hub("restore", file)).To(MatchError(ContainSubstring("is not empty")), "what there is may be wanted yet")

@@ -22,8 +22,8 @@ import (
 
 // How long things may take on a machine that does other work too.
 const (
-	patience = 2 * time.Minute
-	poll     = 500 * time.Millisecond // most checks start a program
+	waitTimeout = 2 * time.Minute
+	poll        = 500 * time.Millisecond // most checks start a program
 )
 
 var shared = fleettest.Of(fleet.Options{Clusters: 3, Nodes: 2})
@@ -46,7 +46,7 @@ func up(t *testing.T) *fleet.Fleet {
 
 func eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // kubectl runs kubectl on the hub or a member, which must succeed.

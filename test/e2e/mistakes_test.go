@@ -117,7 +117,7 @@ func TestTokensThatDoNotOpen(t *testing.T) {
 			for line := range strings.Lines(tokens) {
 				g.Expect(line).NotTo(And(ContainSubstring("edge-9"), ContainSubstring(" in ")), "it has not ended yet")
 			}
-		}).WithTimeout(patience).WithPolling(100 * time.Millisecond).Should(Succeed())
+		}).WithTimeout(waitTimeout).WithPolling(100 * time.Millisecond).Should(Succeed())
 		g.Expect(fails(t, f, "agent", join(t, "edge-1", token)...)).To(ContainSubstring("token"))
 	})
 	t.Run("a token for another name", func(t *testing.T) {

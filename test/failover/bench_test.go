@@ -23,7 +23,7 @@ func BenchmarkALostClusterIsUnknown(b *testing.B) {
 	f, err := fleet.New(fleet.Options{Bin: filepath.Join(root, "bin"), Dir: b.TempDir(), Clusters: 2, Nodes: 1})
 	g.Expect(err).NotTo(HaveOccurred())
 	b.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		if err := f.Down(ctx); err != nil {
 			b.Error(err)
@@ -43,7 +43,7 @@ func BenchmarkALostClusterIsUnknown(b *testing.B) {
 		b.StartTimer()
 		g.Eventually(func(g Gomega) {
 			g.Expect(w.ready(b, g)).To(Equal(metav1.ConditionUnknown))
-		}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+		}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 		took := time.Since(from)
 		longest, sum, n = max(longest, took), sum+took, n+1
 	}

@@ -29,17 +29,17 @@ import (
 
 // How long things may take on a machine that does other work too.
 const (
-	patience = 5 * time.Minute // more than the hub suspects itself, should the other clusters stall as well
-	poll     = 100 * time.Millisecond
+	waitTimeout = 5 * time.Minute // more than the hub suspects itself, should the other clusters stall as well
+	poll        = 100 * time.Millisecond
 )
 
-// impatient gives its clusters up after seconds: more of them than an agent, or a hub that starts, may stand still on a busy machine.
-var impatient = fleettest.Of(fleet.Options{
+// fastFailover gives its clusters up after seconds: more of them than an agent, or a hub that starts, may stand still on a busy machine.
+var fastFailover = fleettest.Of(fleet.Options{
 	Clusters: 2, Nodes: 1, AgentArgs: []string{"--cluster-lease-duration=4s"},
 	HubArgs: []string{"--cluster-monitor-period=2s", "--cluster-monitor-grace-period=15s", "--resource-eviction-rate=0"},
 })
 
-func TestMain(m *testing.M) { os.Exit(impatient.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(fastFailover.Main(m)) }
 
 // world is a fleet and its clients.
 type world struct {
@@ -51,7 +51,7 @@ type world struct {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	w := &world{Fleet: impatient.Up(t), g: NewWithT(t), members: map[string]client.Client{}}
+	w := &world{Fleet: fastFailover.Up(t), g: NewWithT(t), members: map[string]client.Client{}}
 	var err error
 	w.hub, err = w.Client(fleet.HubName)
 	w.g.Expect(err).NotTo(HaveOccurred())
@@ -72,7 +72,7 @@ func (w *world) apply(t *testing.T, yaml string) {
 	_, err := w.Kubectl(t.Context(), fleet.HubName, "apply", "-f", file)
 	w.g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		w.g.Expect(w.Up(ctx)).To(Succeed(), "whatever was killed")
 		_, err := w.Kubectl(ctx, fleet.HubName, "delete", "-f", file)
@@ -83,13 +83,13 @@ func (w *world) apply(t *testing.T, yaml string) {
 				g.Expect(member.List(ctx, &left, client.InNamespace(corev1.NamespaceDefault))).To(Succeed())
 				g.Expect(left.Items).To(BeEmpty())
 			}
-		}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+		}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 	})
 }
 
 func (w *world) eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
-	w.g.Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	w.g.Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // ready is what the hub says of edge-1.

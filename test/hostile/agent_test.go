@@ -287,7 +287,7 @@ func (i *intruder) tryCertificates(t *testing.T, w *world) {
 		g.Eventually(func(g Gomega) {
 			g.Expect(w.Get(t.Context(), client.ObjectKeyFromObject(csr), csr)).To(Succeed())
 			g.Expect(csr.Status.Conditions).To(ConsistOf(HaveField("Type", certificatesv1.CertificateDenied)), name)
-		}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+		}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 		g.Expect(csr.Status.Certificate).To(BeEmpty(), name)
 		g.Expect(w.Delete(t.Context(), csr)).To(Succeed())
 	}

@@ -58,7 +58,7 @@ func TestAStolenCertificateEndsWithItsJoin(t *testing.T) {
 					g.Expect(apierrors.IsNotFound(w.Get(t.Context(), client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{}))).To(BeTrue())
 				})
 				streams.ended(t)
-				_, err := w.tryJoin(t, w.token(t, name, func(token *bootstrap.Token) { token.Member = "member-of-another" }), name, "member-of-another", patience)
+				_, err := w.tryJoin(t, w.token(t, name, func(token *bootstrap.Token) { token.Member = "member-of-another" }), name, "member-of-another", waitTimeout)
 				g.Expect(err).To(MatchError(ContainSubstring("is kept for a member that was forgotten")))
 			}
 			honest := newIntruder(t, w.join(t, name, "member-of-"+name))
@@ -219,7 +219,7 @@ func (i *intruder) watchAll(t *testing.T, cluster string) streams {
 func (s streams) ended(t *testing.T) {
 	t.Helper()
 	for what, ended := range s {
-		NewWithT(t).Eventually(ended).WithTimeout(patience).Should(BeClosed(), "the watch of "+what)
+		NewWithT(t).Eventually(ended).WithTimeout(waitTimeout).Should(BeClosed(), "the watch of "+what)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestAJoinTokenOpensNothingElse(t *testing.T) {
 		"another signer":                  large(`{"name":"junk-7"}`, `"signerName":"kubernetes.io/kubelet-serving"`),
 	})
 	t.Run("it joins once", func(t *testing.T) {
-		_, err := w.tryJoin(t, token, "opens", "member-of-opens", patience)
+		_, err := w.tryJoin(t, token, "opens", "member-of-opens", waitTimeout)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	})
 	t.Run("a used token asks for nothing", func(t *testing.T) {

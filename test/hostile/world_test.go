@@ -33,15 +33,15 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// patience is for what takes a moment on a machine that does other work too.
+// waitTimeout is for what takes a moment on a machine that does other work too.
 const (
-	patience = time.Minute
-	poll     = 100 * time.Millisecond
+	waitTimeout = time.Minute
+	poll        = 100 * time.Millisecond
 )
 
 func eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // world is a hub with all its stages, and the clusters edge-1 and edge-2 on it.
@@ -109,7 +109,7 @@ func (w *world) token(t *testing.T, name string, change func(*bootstrap.Token)) 
 // join has a member join, and returns what its agent has then.
 func (w *world) join(t *testing.T, name, member string) *rest.Config {
 	t.Helper()
-	config, err := w.tryJoin(t, w.token(t, name, nil), name, member, patience)
+	config, err := w.tryJoin(t, w.token(t, name, nil), name, member, waitTimeout)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	agent := newIntruder(t, config)
 	eventually(t, func(g Gomega) { g.Expect(agent.do(t, http.MethodGet, worksOf(name), "", nil)).To(Equal(http.StatusOK)) })

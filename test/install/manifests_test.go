@@ -26,8 +26,8 @@ import (
 
 // How long things may take on a machine that does other work too.
 const (
-	patience = 2 * time.Minute
-	poll     = 100 * time.Millisecond
+	waitTimeout = 2 * time.Minute
+	poll        = 100 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -111,7 +111,7 @@ func TestManifestsRunUnderRestrictedPodSecurity(t *testing.T) {
 				for i := range pods.Items {
 					g.Expect(pods.Items[i].Status.Phase).To(Equal(corev1.PodRunning))
 				}
-			}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+			}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 			for _, container := range pods.Items[0].Spec.Containers {
 				expectFlags(t, test.program, container.Args)
 			}
@@ -132,7 +132,7 @@ func expectRefusal(t *testing.T, c client.Client, namespace string) {
 	}
 	NewWithT(t).Eventually(func() bool {
 		return apierrors.IsForbidden(c.Create(t.Context(), pod, client.DryRunAll))
-	}).WithTimeout(patience).WithPolling(poll).Should(BeTrue())
+	}).WithTimeout(waitTimeout).WithPolling(poll).Should(BeTrue())
 }
 
 // expectFlags expects a program to know a command line. With --help it does nothing else.

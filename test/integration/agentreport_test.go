@@ -56,5 +56,5 @@ func TestWhatAnAgentCountsIsAMetricOfTheHub(t *testing.T) {
 		g.Expect(value(there, "fairlead_hub_agent_drift_repaired_total", "edge-2")).To(BeNumerically(">", before.DriftRepaired))
 		g.Expect(value(there, "fairlead_hub_agent_restarts_total", "edge-2")).To(BeEquivalentTo(0))
 	})
-	g.Expect(report(g).Time.Time).To(BeTemporally("~", time.Now(), patience+time.Minute))
+	g.Expect(report(g).Time.Time).To(BeTemporally("~", time.Now(), waitTimeout+time.Minute))
 }

@@ -31,5 +31,5 @@ func TestWhatTheClockScalesIsScaledInMembers(t *testing.T) {
 	NewWithT(t).Eventually(func(g Gomega) {
 		g.Expect(integer(s.inMember(t, g, "edge-1", template), "spec", "replicas")).To(BeEquivalentTo(4))
 		g.Expect(integer(s.inMember(t, g, "edge-2", template), "spec", "replicas")).To(BeEquivalentTo(2))
-	}).WithTimeout(time.Minute+patience).WithPolling(poll).Should(Succeed(), "the next minute comes within one")
+	}).WithTimeout(time.Minute+waitTimeout).WithPolling(poll).Should(Succeed(), "the next minute comes within one")
 }

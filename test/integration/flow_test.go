@@ -411,7 +411,7 @@ func TestWhatIsDoneIsNotWrittenAgain(t *testing.T) {
 		last := before
 		before = now
 		g.Expect(now).To(Equal(last))
-	}).WithTimeout(patience).WithPolling(quiet / 2).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(quiet / 2).Should(Succeed())
 	g.Consistently(func(g Gomega) { g.Expect(versions(g)).To(Equal(before)) }).WithTimeout(quiet).WithPolling(poll).Should(Succeed())
 }
 

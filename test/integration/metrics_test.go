@@ -86,7 +86,7 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 		for _, name := range []string{"fairlead_hub_propagation_seconds", "fairlead_hub_status_aggregation_seconds", "fairlead_agent_status_report_seconds"} {
 			h := there[name].GetMetric()[0].GetHistogram()
 			g.Expect(h.GetSampleCount()).To(BeNumerically(">=", 1), name)
-			g.Expect(h.GetSampleSum()/float64(h.GetSampleCount())).To(BeNumerically("<", patience.Seconds()), name)
+			g.Expect(h.GetSampleSum()/float64(h.GetSampleCount())).To(BeNumerically("<", waitTimeout.Seconds()), name)
 		}
 	})
 }

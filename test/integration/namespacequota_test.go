@@ -60,7 +60,7 @@ func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 				return in.Delete(t.Context(), quota)
 			}
 			return in.Create(t.Context(), quota)
-		}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+		}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 	}
 	free := func(g Gomega, member string) string {
 		c := &clusterv1alpha1.Cluster{}

@@ -67,7 +67,7 @@ func TestRequestsAreHeldByAQuota(t *testing.T) {
 				return err
 			}
 			return hub.Update(t.Context(), template)
-		}).WithTimeout(patience).Should(Succeed())
+		}).WithTimeout(waitTimeout).Should(Succeed())
 	}
 	eventually(t, func(g Gomega) {
 		g.Expect(inMember(g)).To(Equal("100m"))
@@ -94,7 +94,7 @@ func TestRequestsAreHeldByAQuota(t *testing.T) {
 		}
 		limit.Spec.Overall[corev1.ResourceCPU] = resource.MustParse("1")
 		return hub.Update(t.Context(), limit)
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 	eventually(t, func(g Gomega) {
 		g.Expect(inMember(g)).To(Equal("400m"), "the quota was raised")
 		g.Expect(condition(g, workv1alpha2.BindingScheduled)).To(Equal(workv1alpha2.ReasonScheduledSuccess))

@@ -241,7 +241,7 @@ func TestWhatAnApplicationNeedsMovesWithItAndAPersonApproves(t *testing.T) {
 	author := s.author(t, ns)
 	g.Eventually(func() error {
 		return s.tell(t, author, template, func(spec *fairleadv1alpha1.StagedRolloutSpec) { spec.Paused = true })
-	}).WithTimeout(patience).Should(Succeed(), "the authorizer reads roles a moment later")
+	}).WithTimeout(waitTimeout).Should(Succeed(), "the authorizer reads roles a moment later")
 	g.Expect(s.tell(t, author, template, approve)).To(Satisfy(apierrors.IsForbidden))
 	g.Expect(s.tell(t, s.hub.Client(t), template, approve)).To(Succeed())
 	s.awaitRollout(t, template, newest, fairleadv1alpha1.RolloutPaused)
@@ -368,7 +368,7 @@ func TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo(t *testing.T) {
 		c := &clusterv1alpha1.Cluster{}
 		g.Expect(s.hub.Client(t).Get(t.Context(), client.ObjectKey{Name: "shop-3"}, c)).To(Succeed())
 		g.Expect(meta.IsStatusConditionPresentAndEqual(c.Status.Conditions, clusterv1alpha1.ClusterReady, metav1.ConditionUnknown)).To(BeTrue())
-	}).WithTimeout(2 * patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(2 * waitTimeout).WithPolling(poll).Should(Succeed())
 	s.update(t, template, func(obj *unstructured.Unstructured) {
 		g.Expect(unstructured.SetNestedField(obj.Object, "2", "data", "bread")).To(Succeed())
 	})
@@ -394,5 +394,5 @@ func TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(bread(g, "shop-3")).To(Equal("2"))
 		g.Expect(meta.IsStatusConditionTrue(s.rolled(t, g, template).Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)).To(BeTrue())
-	}).WithTimeout(2 * patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(2 * waitTimeout).WithPolling(poll).Should(Succeed())
 }

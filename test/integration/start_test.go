@@ -98,7 +98,7 @@ func (s *system) startAgentWith(ctx context.Context, t *testing.T, name string, 
 	hub, err := registration.Load(stateDir, name)
 	if err != nil {
 		if hub, err = registration.Join(ctx, registration.Options{
-			Flags: s.invite(t, name), StateDir: stateDir, Member: member.Config, Deadline: patience,
+			Flags: s.invite(t, name), StateDir: stateDir, Member: member.Config, Deadline: waitTimeout,
 		}); err != nil {
 			t.Fatalf("joining %q: %v", name, err)
 		}

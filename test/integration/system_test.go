@@ -29,16 +29,16 @@ import (
 // How long things may take on a machine that does other work too, and how long nothing
 // must happen to count as quiet.
 const (
-	patience = time.Minute
-	quiet    = 2 * time.Second
-	poll     = 100 * time.Millisecond
+	waitTimeout = time.Minute
+	quiet       = 2 * time.Second
+	poll        = 100 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
 func eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // system is a hub with its members and their agents.
@@ -151,7 +151,7 @@ func (s *system) stop(t *testing.T, name string) {
 		if err != nil {
 			t.Errorf("stopping %s: %v", name, err)
 		}
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatalf("%s does not stop", name)
 	}
 }

@@ -57,7 +57,7 @@ func startEtcd(t *testing.T) *etcd {
 		}
 	})
 	for i := range members {
-		g.Eventually(func() error { return e.healthy(t.Context(), i) }).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+		g.Eventually(func() error { return e.healthy(t.Context(), i) }).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 	}
 	return e
 }

@@ -23,8 +23,8 @@ import (
 
 // How long things may take on a machine that does other work too.
 const (
-	patience = 3 * time.Minute
-	poll     = 100 * time.Millisecond
+	waitTimeout = 3 * time.Minute
+	poll        = 100 * time.Millisecond
 )
 
 func TestMain(m *testing.M) {
@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 		if t.Failed() {
 			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1"))))
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		g.Expect(w.Down(ctx)).To(Succeed())
 	})
@@ -120,7 +120,7 @@ func (w *world) refused(why string, more ...string) {
 	w.t.Helper()
 	g := NewWithT(w.t)
 	w.startSecond(more...)
-	g.Eventually(w.second.Done()).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(w.second.Done()).WithTimeout(waitTimeout).Should(BeClosed())
 	g.Expect(process.Tail(w.Log(second))).To(ContainSubstring(why))
 }
 
@@ -167,5 +167,5 @@ func (w *world) works(ctx context.Context, asked string) (string, error) {
 // eventually waits for what comes by itself.
 func (w *world) eventually(check func(g Gomega)) {
 	w.t.Helper()
-	NewWithT(w.t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	NewWithT(w.t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }

@@ -208,7 +208,7 @@ func insist(t *testing.T, do func() error) {
 			return nil
 		}
 		return err
-	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // inMember returns what has arrived, by name.

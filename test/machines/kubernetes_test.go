@@ -41,7 +41,7 @@ func TestAnotherReplicaGoesOnWhereOneWasKilled(t *testing.T) {
 		if t.Failed() {
 			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1"))))
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		g.Expect(w.Down(ctx)).To(Succeed())
 	})

@@ -170,7 +170,7 @@ func newReplicas(t *testing.T, name string) (w *world, api *cluster.Cluster, ser
 		if t.Failed() {
 			t.Log(process.Tail(w.Log(fleet.HubName), w.Log(second), w.Log(fleet.AgentName("edge-1")), w.Log(clone)))
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		g.Expect(w.Down(ctx)).To(Succeed())
 	})

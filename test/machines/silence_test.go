@@ -48,7 +48,7 @@ func (w *world) aMachineHangs() {
 
 	// The one that hung wakes up after its turn, ends, and is started again.
 	g.Expect(w.Signal(second, syscall.SIGCONT)).To(Succeed())
-	g.Eventually(w.second.Done()).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(w.second.Done()).WithTimeout(waitTimeout).Should(BeClosed())
 	g.Expect(w.log(second)).To(ContainSubstring("start it again"), "it says what to do")
 	w.restarts()
 	w.send(second)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	patience = 3 * time.Minute
-	poll     = 500 * time.Millisecond
+	waitTimeout = 3 * time.Minute
+	poll        = 500 * time.Millisecond
 
 	hub        = "hub"
 	kubeconfig = "/var/lib/fairlead/admin.kubeconfig"
@@ -25,7 +25,7 @@ func members() []string { return []string{"edge-1", "edge-2", "edge-3"} }
 
 func eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // kubectl runs the kubectl of an image, inside its container: nothing outside can get there.

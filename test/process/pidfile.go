@@ -59,8 +59,8 @@ const stopPoll = 20 * time.Millisecond
 // the file.
 func (f PIDFile) Stop(ctx context.Context, grace time.Duration) error {
 	for _, step := range []struct {
-		signal   syscall.Signal
-		patience time.Duration
+		signal  syscall.Signal
+		timeout time.Duration
 	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, 10 * time.Second}} {
 		pid, err := f.PID()
 		if err != nil {
@@ -72,7 +72,7 @@ func (f PIDFile) Stop(ctx context.Context, grace time.Duration) error {
 		if err := syscall.Kill(pid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("sending %s to process %d: %w", step.signal, pid, err)
 		}
-		err = wait.PollUntilContextTimeout(ctx, stopPoll, step.patience, true, func(context.Context) (bool, error) {
+		err = wait.PollUntilContextTimeout(ctx, stopPoll, step.timeout, true, func(context.Context) (bool, error) {
 			pid, err := f.PID()
 			return pid == 0, err
 		})

@@ -86,20 +86,20 @@ func (s *scheduled) run() (stop func()) {
 	go func() { ended <- schedule.Start(ctx) }()
 	return func() {
 		cancel()
-		s.Eventually(ended).WithTimeout(patience).Should(Receive(BeNil()))
+		s.Eventually(ended).WithTimeout(waitTimeout).Should(Receive(BeNil()))
 	}
 }
 
-const patience = time.Minute
+const waitTimeout = time.Minute
 
 // pass lets time go by, as fast as the schedule looks at the clock.
 func (s *scheduled) pass(d time.Duration) {
 	s.t.Helper()
 	for end := s.clock.Now().Add(d); s.clock.Now().Before(end); {
-		s.Eventually(s.clock.HasWaiters).WithTimeout(patience).WithPolling(time.Millisecond).Should(BeTrue())
+		s.Eventually(s.clock.HasWaiters).WithTimeout(waitTimeout).WithPolling(time.Millisecond).Should(BeTrue())
 		s.clock.Step(min(longestWait, end.Sub(s.clock.Now())))
 	}
-	s.Eventually(s.clock.HasWaiters).WithTimeout(patience).WithPolling(time.Millisecond).Should(BeTrue())
+	s.Eventually(s.clock.HasWaiters).WithTimeout(waitTimeout).WithPolling(time.Millisecond).Should(BeTrue())
 }
 
 // metric is the value of one; -1 if it is not told.

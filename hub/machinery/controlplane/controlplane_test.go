@@ -26,9 +26,9 @@ import (
 
 const (
 	// asProgram makes the test executable be the program under test, in the supervisor and in its components.
-	asProgram = "CONTROLPLANE_TEST_AS_PROGRAM"
-	poll      = 20 * time.Millisecond
-	patience  = 2 * time.Minute
+	asProgram   = "CONTROLPLANE_TEST_AS_PROGRAM"
+	poll        = 20 * time.Millisecond
+	waitTimeout = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -94,7 +94,7 @@ func (p *program) wait(t *testing.T) int {
 	select {
 	case <-p.exited:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatalf("the control plane did not end; it said:\n%s", p.stderr)
 		return 0
 	}
@@ -103,7 +103,7 @@ func (p *program) wait(t *testing.T) int {
 func eventually(t *testing.T, what string, met func(context.Context) (bool, error)) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), poll, waitTimeout, true, func(ctx context.Context) (bool, error) {
 		var ok bool
 		ok, last = met(ctx)
 		return ok, nil

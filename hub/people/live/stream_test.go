@@ -13,13 +13,13 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-const patience = time.Minute
+const waitTimeout = time.Minute
 
 // open serves one page on a clock that stands still, and opens its stream with what the browser has.
 func open(t *testing.T, topics *Topics, p Page, have string) (http.Header, *bufio.Scanner) {
 	t.Helper()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = topics.Serve(w, r, p) // the end of the test is no news

@@ -24,8 +24,8 @@ import (
 
 // Times of tests.
 const (
-	patience = time.Minute
-	poll     = 10 * time.Millisecond
+	waitTimeout = time.Minute
+	poll        = 10 * time.Millisecond
 )
 
 // hub returns one of which edge-1 is connected.
@@ -110,24 +110,24 @@ func TestFollowingLogs(t *testing.T) {
 		ended <- err
 	}()
 	want := []string{"edge-1/web-1 first", "edge-1/web-1 second"}
-	g.Eventually(read(&lines), patience, poll).Should(Equal(want))
+	g.Eventually(read(&lines), waitTimeout, poll).Should(Equal(want))
 
 	s.Drop()
-	g.Eventually(read(&said), patience, poll).Should(Equal([]string{"edge-1: edge-1 is not connected: line lost 12s ago; trying again"}))
+	g.Eventually(read(&said), waitTimeout, poll).Should(Equal([]string{"edge-1: edge-1 is not connected: line lost 12s ago; trying again"}))
 	s.Write("web-1", "third")
 	s.Back()
 	want = append(want, "edge-1/web-1 third")
-	g.Eventually(read(&lines), patience, poll).Should(Equal(want), "what was read before is not read again, and nothing is left out")
+	g.Eventually(read(&lines), waitTimeout, poll).Should(Equal(want), "what was read before is not read again, and nothing is left out")
 	g.Expect(read(&said)()).To(HaveLen(2))
 	g.Expect(read(&said)()[1]).To(Equal("edge-1: it answers again"))
 
 	s.Write("web-2", "late")
 	s.Run("web-2", "rs-web")
 	want = append(want, "edge-1/web-2 late")
-	g.Eventually(read(&lines), patience, poll).Should(Equal(want), "a pod that comes later is followed")
+	g.Eventually(read(&lines), waitTimeout, poll).Should(Equal(want), "a pod that comes later is followed")
 
 	cancel()
-	g.Eventually(ended, patience, poll).Should(Receive(BeNil()))
+	g.Eventually(ended, waitTimeout, poll).Should(Receive(BeNil()))
 }
 
 // TestFollowingLogsWhereTheApplicationGoes: it is moved to edge-1, away again, and back.
@@ -196,22 +196,22 @@ func TestFollowingLogsWhereTheApplicationGoes(t *testing.T) {
 		_, err := logs.Run(ctx, []string{"edge-2"})
 		ended <- err
 	}()
-	g.Eventually(read(&said), patience, poll).Should(ContainElement(HavePrefix("edge-2: edge-2 is not connected")))
+	g.Eventually(read(&said), waitTimeout, poll).Should(ContainElement(HavePrefix("edge-2: edge-2 is not connected")))
 	is(errors.New("the hub is away"))
-	g.Eventually(read(&said), patience, poll).Should(ContainElement("the hub: the hub is away; clusters to which the application comes are not followed until this is known again"))
+	g.Eventually(read(&said), waitTimeout, poll).Should(ContainElement("the hub: the hub is away; clusters to which the application comes are not followed until this is known again"))
 	is(nil, "edge-1")
-	g.Eventually(read(&lines), patience, poll).Should(Equal([]string{"edge-1/web-1 first"}), "all of a log that comes later")
+	g.Eventually(read(&lines), waitTimeout, poll).Should(Equal([]string{"edge-1/web-1 first"}), "all of a log that comes later")
 	g.Expect(read(&said)()).To(ContainElements("the hub: it is known again in which clusters the application is", "edge-1: the application has come to it; its logs are followed too"))
 
 	is(nil)
 	s.Stop("web-1")
-	g.Eventually(read(&said), patience, poll).Should(ContainElement("edge-1: the application has left it; its logs are not followed any more"))
+	g.Eventually(read(&said), waitTimeout, poll).Should(ContainElement("edge-1: the application has left it; its logs are not followed any more"))
 	s.Write("web-2", "again")
 	s.Run("web-2", "rs-web")
 	is(nil, "edge-1")
-	g.Eventually(read(&lines), patience, poll).Should(Equal([]string{"edge-1/web-1 first", "edge-1/web-2 again"}))
+	g.Eventually(read(&lines), waitTimeout, poll).Should(Equal([]string{"edge-1/web-1 first", "edge-1/web-2 again"}))
 	cancel()
-	g.Eventually(ended, patience, poll).Should(Receive(BeNil()))
+	g.Eventually(ended, waitTimeout, poll).Should(Receive(BeNil()))
 }
 
 func TestReadingLogsEndsWithWhoeverReads(t *testing.T) {

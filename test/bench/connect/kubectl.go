@@ -133,7 +133,7 @@ func (s *system) throughProxy(ctx context.Context, way *fleettest.Proxy) error {
 	if err := s.fleet.StartAgent(member); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	return eventually(ctx, "the agent to open its line through the proxy", func(ctx context.Context) error {
 		cmd, err := s.kubectl(ctx, "SPDY", "exec", pod, "--", "true")

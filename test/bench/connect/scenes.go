@@ -35,7 +35,7 @@ const (
 	streamsOfALine       = 100
 	streamsOfAUser       = 20
 	settle               = 5 * time.Second
-	restartPatience      = 5 * time.Minute
+	restartTimeout       = 5 * time.Minute
 	logPath              = "/api/v1/namespaces/default/pods/" + pod + "/log"
 	kB, mB               = 1000.0, 1e6
 	percent              = 100.0
@@ -181,7 +181,7 @@ func (s *system) idle(ctx context.Context) error {
 }
 
 func (s *system) awaitLines(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, restartPatience)
+	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
 	defer cancel()
 	return eventually(ctx, "all lines", func(context.Context) error {
 		down := 0

@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	member        = "edge-1"
-	startPatience = 10 * time.Minute
-	poll          = 50 * time.Millisecond
-	pod           = "bench"
+	member       = "edge-1"
+	startTimeout = 10 * time.Minute
+	poll         = 50 * time.Millisecond
+	pod          = "bench"
 )
 
 // system is a hub with one member that is real, and lines of hollow agents.
@@ -76,7 +76,7 @@ func start(ctx context.Context, o options) (*system, func(), error) {
 }
 
 func (s *system) prepare(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var err error
 	if s.hub, err = s.fleet.Config(fleet.HubName); err != nil {

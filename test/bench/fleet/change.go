@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// changePatience is how long one change may take.
-const changePatience = 2 * time.Minute
+// changeTimeout is how long one change may take.
+const changeTimeout = 2 * time.Minute
 
 // changing changes single templates, one after the other.
 func (s *system) changing(ctx context.Context, at size, tell put) error {
@@ -59,7 +59,7 @@ func worst(of []time.Duration) float64 { return 1000 * slices.Max(of).Seconds() 
 // change gives an application a new image. It returns how long it took until its last Work had it, and
 // from its agents' last report to the status of the template.
 func (s *system) change(ctx context.Context, name client.ObjectKey, version string) (toWorks, toStatus time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, changePatience)
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	var binding workv1alpha2.ResourceBinding
 	if err := s.hubClient.Get(ctx, client.ObjectKey{Namespace: name.Namespace, Name: contract.BindingName("Deployment", name.Name)}, &binding); err != nil {

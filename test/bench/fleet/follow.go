@@ -182,8 +182,8 @@ func (f *follower) await(ctx context.Context, what string, is func() bool) error
 			return nil
 		case ended != nil:
 			return ended
-		case time.Since(began) > patience:
-			return fmt.Errorf("after %s not yet: %s (r%d is %s, wave %q: %+v)", patience, what, status.Revision, status.Phase, status.Wave, status.Waves)
+		case time.Since(began) > waitTimeout:
+			return fmt.Errorf("after %s not yet: %s (r%d is %s, wave %q: %+v)", waitTimeout, what, status.Revision, status.Phase, status.Wave, status.Waves)
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return err

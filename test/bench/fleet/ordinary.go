@@ -44,7 +44,7 @@ func (s *system) ordinary(ctx context.Context, when string) (map[string]float64,
 
 // live brings an application out, changes it and deletes it.
 func (s *system) live(ctx context.Context, name client.ObjectKey) error {
-	ctx, cancel := context.WithTimeout(ctx, changePatience)
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	shown, err := s.watchTemplate(ctx, name, firstVersion)
 	if err != nil {

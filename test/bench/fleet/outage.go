@@ -99,8 +99,8 @@ func (s *system) awaitReady(ctx context.Context, names []string, want metav1.Con
 		if !slices.ContainsFunc(names, func(name string) bool { return ready[name] != want }) {
 			return nil
 		}
-		if time.Since(began) > patience {
-			return fmt.Errorf("not all clusters are Ready=%s after %s", want, patience)
+		if time.Since(began) > waitTimeout {
+			return fmt.Errorf("not all clusters are Ready=%s after %s", want, waitTimeout)
 		}
 		if err := pause(ctx, time.Second); err != nil {
 			return err
@@ -124,8 +124,8 @@ func (s *system) awaitStart(ctx context.Context, before int) error {
 		if err != nil || now > before {
 			return err
 		}
-		if time.Since(began) > patience {
-			return fmt.Errorf("the stages of the hub do not run after %s", patience)
+		if time.Since(began) > waitTimeout {
+			return fmt.Errorf("the stages of the hub do not run after %s", waitTimeout)
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
 			return err
@@ -226,8 +226,8 @@ func (s *system) awaitOpen(ctx context.Context) (moment, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return moment{}, fmt.Errorf("looking whether the hub lets agents in: %w", err)
 		}
-		if time.Since(began) > patience {
-			return moment{}, fmt.Errorf("the hub lets nobody in after %s", patience)
+		if time.Since(began) > waitTimeout {
+			return moment{}, fmt.Errorf("the hub lets nobody in after %s", waitTimeout)
 		}
 		if err := pause(ctx, 10*time.Millisecond); err != nil {
 			return moment{}, err

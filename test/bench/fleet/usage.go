@@ -176,8 +176,8 @@ func (s *system) awaitQuiet(ctx context.Context) (moment, error) {
 	}
 	const look, calm = time.Second, 3
 	for began, quiet, before := time.Now(), 0, last; quiet < calm; {
-		if time.Since(began) > patience {
-			return last, fmt.Errorf("it is not quiet after %s", patience)
+		if time.Since(began) > waitTimeout {
+			return last, fmt.Errorf("it is not quiet after %s", waitTimeout)
 		}
 		if err := pause(ctx, look); err != nil {
 			return last, err
@@ -198,7 +198,7 @@ func (s *system) awaitQuiet(ctx context.Context) (moment, error) {
 }
 
 const (
-	patience = 30 * time.Minute
+	waitTimeout = 30 * time.Minute
 	// busy is from which part of a core on the hub does more than its heartbeats.
 	busy = 0.5
 	// noise is how exactly processor time is told.

@@ -77,8 +77,8 @@ func (s *system) awaitRunning(ctx context.Context, template *appsv1.Deployment, 
 		if live.Status.ObservedGeneration >= live.Generation && live.Status.ReadyReplicas == replicas {
 			return nil
 		}
-		if time.Since(began) > patience {
-			return fmt.Errorf("%d of %d replicas run after %s", live.Status.ReadyReplicas, replicas, patience)
+		if time.Since(began) > waitTimeout {
+			return fmt.Errorf("%d of %d replicas run after %s", live.Status.ReadyReplicas, replicas, waitTimeout)
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
 			return err

@@ -35,11 +35,11 @@ import (
 
 // What is allowed.
 const (
-	budget        = time.Minute
-	mostRefused   = 0.01
-	joiners       = 8
-	lookEvery     = 250 * time.Millisecond
-	startPatience = 10 * time.Minute
+	budget       = time.Minute
+	mostRefused  = 0.01
+	joiners      = 8
+	lookEvery    = 250 * time.Millisecond
+	startTimeout = 10 * time.Minute
 )
 
 type options struct {
@@ -196,7 +196,7 @@ func (b *bench) measure(ctx context.Context) error {
 // awaitReady returns after which time since it began each agent was seen Ready, with a lease
 // renewed and its Works watched since then; sorted.
 func (b *bench) awaitReady(ctx context.Context, began time.Time) ([]time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	seen := map[string]time.Duration{}
 	for ticker := time.NewTicker(lookEvery); ; {

@@ -54,7 +54,7 @@ type options struct {
 	large             int
 	away, idle        time.Duration
 	settle            time.Duration
-	patience          time.Duration
+	timeout           time.Duration
 	bin, dir          string
 	compress          string
 	roundTrip         time.Duration
@@ -84,7 +84,7 @@ func parse() (options, error) {
 	f.IntVar(&o.large, "large", 30, "how many Works of 48 kB that do not compress come while the line is away once more; 0 leaves that out")
 	f.DurationVar(&o.settle, "settle", 3*time.Minute, "how long what the last connection left to do may take before the agent idles")
 	f.DurationVar(&o.idle, "idle", 12*time.Minute, "how long to idle; what an hour takes is calculated from it")
-	f.DurationVar(&o.patience, "patience", 30*time.Minute, "how long one measurement may take")
+	f.DurationVar(&o.timeout, "patience", 30*time.Minute, "how long one measurement may take")
 	f.StringVar(&o.compress, "compress", "auto", "whether the agent asks for compressed answers: auto, true or false")
 	f.StringVar(&o.bin, "bin", "bin", "directory of the built programs")
 	f.StringVar(&o.dir, "dir", "_bench/wan", "directory of hub and member")
@@ -129,7 +129,7 @@ func run(ctx context.Context) (err error) {
 	}()
 	b := &bench{options: o, fleet: f, relay: r}
 	for _, measure := range []func(context.Context) error{b.join, b.catchUp, b.single, b.rest, b.catchUpLarge} {
-		measureCtx, cancel := context.WithTimeout(ctx, o.patience)
+		measureCtx, cancel := context.WithTimeout(ctx, o.timeout)
 		err := measure(measureCtx)
 		cancel()
 		if err != nil {

@@ -82,10 +82,10 @@ func book(t *testing.T) string {
 	return filepath.Join(root, "manifests", "install")
 }
 
-// patience is how long things may take on a machine that does other work too.
+// waitTimeout is how long things may take on a machine that does other work too.
 const (
-	patience = 2 * time.Minute
-	poll     = 200 * time.Millisecond
+	waitTimeout = 2 * time.Minute
+	poll        = 200 * time.Millisecond
 )
 
 func TestTheBookWorksAsItIsWritten(t *testing.T) {

@@ -46,8 +46,8 @@ func (m *machine) send(t *testing.T, member *cluster.Cluster) (id types.UID) {
 	g.Expect(hub.Create(t.Context(), template())).To(Succeed())
 	g.Eventually(func() error {
 		return hub.Create(t.Context(), builder.MakePolicy(corev1.NamespaceDefault, "book").Select("v1", "ConfigMap", "book").Clusters("edge-1").Obj())
-	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
-	g.Eventually(func(g Gomega) { id = uid(t, g, member) }).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
+	g.Eventually(func(g Gomega) { id = uid(t, g, member) }).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 	return id
 }
 
@@ -67,7 +67,7 @@ func (m *machine) change(t *testing.T, member *cluster.Cluster, sent types.UID) 
 		got := template()
 		g.Expect(member.Client(t).Get(t.Context(), client.ObjectKeyFromObject(got), got)).To(Succeed())
 		g.Expect(got.Data).To(HaveKeyWithValue("page", t.Name()))
-	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // uid is by what the object of the template is known in the member.
@@ -88,5 +88,5 @@ func (m *machine) signIn(t *testing.T, login *issuer.Issuer) {
 		hub, err := client.New(config, client.Options{})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(hub.List(t.Context(), &corev1.SecretList{})).To(Succeed())
-	}).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	}).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }

@@ -27,8 +27,8 @@ const (
 	agentUnit = "fairlead-agent"
 	// stopGrace is how long a unit may take to stop on a machine that does other work too.
 	stopGrace = time.Minute
-	// pagePatience is how long a page may take there.
-	pagePatience = 5 * time.Minute
+	// pageTimeout is how long a page may take there.
+	pageTimeout = 5 * time.Minute
 )
 
 // machine is a directory that stands for the hub's machine, and for those around it.
@@ -120,7 +120,7 @@ func (m *machine) run(t *testing.T, page string, blocks []block) {
 	text := paths.ReplaceAllString(m.names.Replace(script(blocks)), "${1}"+m.root+"${2}")
 	file := m.path("/" + page + ".sh")
 	g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
-	ctx, cancel := context.WithTimeout(t.Context(), pagePatience)
+	ctx, cancel := context.WithTimeout(t.Context(), pageTimeout)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-euxo", "pipefail", file)
 	shell.Dir = m.home()

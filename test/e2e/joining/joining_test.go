@@ -176,7 +176,7 @@ func TestAnAgentInItsMember(t *testing.T) {
 	})
 	pod := w.playPod("log")
 	var said string
-	w.G.Eventually(done).WithTimeout(fleettest.Patience).Should(Receive(&said))
+	w.G.Eventually(done).WithTimeout(fleettest.WaitTimeout).Should(Receive(&said))
 	w.G.Expect(said).To(And(ContainSubstring("The hub reports cluster inside Ready"), Not(HavePrefix("FAILED"))))
 
 	w.send("narrow", "inside")

@@ -63,7 +63,7 @@ func (w *world) through(cluster, user, group string, args ...string) (string, er
 	if group != "" {
 		as = append(as, "--as-group", group)
 	}
-	ctx, cancel := context.WithTimeout(w.T.Context(), fleettest.Patience)
+	ctx, cancel := context.WithTimeout(w.T.Context(), fleettest.WaitTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, w.Program("kubectl"), append(as, args...)...).CombinedOutput()
 	return string(out), err

@@ -77,5 +77,5 @@ func TestAHubWorksWithAnOlderAgent(t *testing.T) {
 			g.Expect(w.managed(g, name)).To(Equal("gone"), "the %s agent deletes what the hub deletes", age)
 		})
 	}
-	w.G.Eventually(func() string { return w.Operate("clusters", "describe", "skewed") }).WithTimeout(fleettest.Patience).Should(MatchRegexp(`State: +Ready`))
+	w.G.Eventually(func() string { return w.Operate("clusters", "describe", "skewed") }).WithTimeout(fleettest.WaitTimeout).Should(MatchRegexp(`State: +Ready`))
 }

@@ -230,7 +230,7 @@ func (w *backups) killInTheMiddle() {
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.StartHub(w.T.Context())).To(Succeed())
 		NewWithT(w.T).Eventually(func(g Gomega) { g.Expect(w.found(g, isPartial)).NotTo(BeEmpty()) }).
-			WithTimeout(fleettest.Patience).WithPolling(time.Millisecond).Should(Succeed())
+			WithTimeout(fleettest.WaitTimeout).WithPolling(time.Millisecond).Should(Succeed())
 		g.Expect(w.Kill(w.T.Context(), fleet.HubName)).To(Succeed())
 		g.Expect(w.found(g, isPartial)).NotTo(BeEmpty(), "it was done before it was killed")
 	})

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// Patience is how long things may take on a machine that does other work too.
-	Patience = 5 * time.Minute
-	poll     = 500 * time.Millisecond // most checks start a program
+	// WaitTimeout is how long things may take on a machine that does other work too.
+	WaitTimeout = 5 * time.Minute
+	poll        = 500 * time.Millisecond // most checks start a program
 )
 
 // World is a fleet as one test sees it: whatever goes wrong fails the test. Its methods may
@@ -46,7 +46,7 @@ func (s *Shared) World(t *testing.T, logs ...string) *World {
 // Eventually checks until it holds.
 func (w *World) Eventually(check func(g gomega.Gomega)) {
 	w.T.Helper()
-	w.G.Eventually(check).WithTimeout(Patience).WithPolling(poll).Should(gomega.Succeed())
+	w.G.Eventually(check).WithTimeout(WaitTimeout).WithPolling(poll).Should(gomega.Succeed())
 }
 
 // Operate runs a command of the operator of the hub and returns what it prints.

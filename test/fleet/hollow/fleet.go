@@ -37,10 +37,10 @@ const (
 	joiners = 16
 	// writers is how many writes of all agents are under way at a time.
 	writers = 128
-	// joinPatience is how long the hub may take to give all agents their rights, and the agents
+	// joinTimeout is how long the hub may take to give all agents their rights, and the agents
 	// to be heard.
-	joinPatience = 10 * time.Minute
-	poll         = 100 * time.Millisecond
+	joinTimeout = 10 * time.Minute
+	poll        = 100 * time.Millisecond
 )
 
 // Options say whose agents they are.
@@ -109,7 +109,7 @@ func New(ctx context.Context, o Options) (*Fleet, error) {
 
 // Join registers clusters, and returns when each of them has an agent that the hub has heard.
 func (f *Fleet) Join(ctx context.Context, clusters ...*clusterv1alpha1.Cluster) error {
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	names := make([]string, 0, len(clusters))
 	g, gctx := errgroup.WithContext(ctx)
@@ -148,7 +148,7 @@ func (f *Fleet) Join(ctx context.Context, clusters ...*clusterv1alpha1.Cluster) 
 
 // AwaitLines returns when the hub takes the line of each agent for its sign of life.
 func (f *Fleet) AwaitLines(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	agents, missing := f.named(nil), 0
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {

@@ -30,7 +30,7 @@ import (
 	"fairlead.dev/test/fleet/hollow"
 )
 
-const patience = 2 * time.Minute
+const waitTimeout = 2 * time.Minute
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
@@ -108,14 +108,14 @@ func TestWithLinesTheyRenewTheirLeasesRarely(t *testing.T) {
 			}
 		}
 		return false
-	}).WithTimeout(patience).Should(BeTrue(), "without lines each renewed every second")
+	}).WithTimeout(waitTimeout).Should(BeTrue(), "without lines each renewed every second")
 	g.Expect(readyOf(t, hub, "line-0")(g)).To(Equal(metav1.ConditionTrue))
 
 	fleet.Silence("line-0")
-	g.Eventually(readyOf(t, hub, "line-0")).WithTimeout(patience).Should(Equal(metav1.ConditionUnknown), "though its lease was to last for minutes")
+	g.Eventually(readyOf(t, hub, "line-0")).WithTimeout(waitTimeout).Should(Equal(metav1.ConditionUnknown), "though its lease was to last for minutes")
 	g.Expect(fleet.Return("line-0")).To(Succeed())
 	g.Expect(fleet.AwaitLines(t.Context())).To(Succeed())
-	g.Eventually(readyOf(t, hub, "line-0")).WithTimeout(patience).Should(Equal(metav1.ConditionTrue))
+	g.Eventually(readyOf(t, hub, "line-0")).WithTimeout(waitTimeout).Should(Equal(metav1.ConditionTrue))
 	g.Expect(readyOf(t, hub, "line-1")(g)).To(Equal(metav1.ConditionTrue))
 }
 
@@ -158,7 +158,7 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 		available, _, err := unstructured.NestedInt64(live.Object, "status", "availableReplicas")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(available).To(Equal(int64(16)), "the replicas of eight clusters")
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 
 	fleet.Tell(func(cluster string, manifest *unstructured.Unstructured) hollow.Outcome {
 		switch cluster {
@@ -176,27 +176,27 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 		g.Expect(hub.List(t.Context(), &works, client.InNamespace("karmada-es-edge-2"))).To(Succeed())
 		g.Expect(works.Items).To(ContainElement(HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", workv1alpha1.WorkApplied), HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("it has no room")))))))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 
 	fleet.Silence("edge-3")
-	g.Eventually(ready("edge-3")).WithTimeout(patience).Should(Equal(metav1.ConditionUnknown))
+	g.Eventually(ready("edge-3")).WithTimeout(waitTimeout).Should(Equal(metav1.ConditionUnknown))
 	g.Expect(ready("edge-0")(g)).To(Equal(metav1.ConditionTrue))
 	g.Expect(fleet.Return("edge-3")).To(Succeed())
-	g.Eventually(ready("edge-3")).WithTimeout(patience).Should(Equal(metav1.ConditionTrue))
+	g.Eventually(ready("edge-3")).WithTimeout(waitTimeout).Should(Equal(metav1.ConditionTrue))
 
 	fleet.SetRoom("edge-4", corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7")})
 	g.Eventually(func(g Gomega) {
 		var cluster clusterv1alpha1.Cluster
 		g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: "edge-4"}, &cluster)).To(Succeed())
 		g.Expect(cluster.Status.ResourceSummary.Allocatable.Cpu().Value()).To(Equal(int64(7)))
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 
 	g.Expect(hub.Delete(t.Context(), template)).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		var works workv1alpha1.WorkList
 		g.Expect(hub.List(t.Context(), &works, client.MatchingLabels{})).To(Succeed())
 		g.Expect(works.Items).NotTo(ContainElement(HaveField("Name", contract.WorkName("Deployment", ns, "web"))), "agents let their Works go")
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(waitTimeout).Should(Succeed())
 
 	used := fleet.Traffic()
 	g.Expect(used.Requests).To(And(HaveKey("PATCH works/status"), HaveKey("PATCH leases"), HaveKey("PUT leases"), HaveKey("WATCH works"), HaveKeyWithValue("PATCH clusters/status", BeNumerically(">=", 8))))

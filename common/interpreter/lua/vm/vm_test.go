@@ -13,19 +13,19 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// patience is how long a script may have a processor in these tests: many are to be stopped.
-const patience = 50 * time.Millisecond
+// timeLimit is how long a script may have a processor in these tests: many are to be stopped.
+const timeLimit = 50 * time.Millisecond
 
-func impatient() *Limiter {
+func shortLimiter() *Limiter {
 	l := NewLimiter(0)
-	l.time = patience
+	l.time = timeLimit
 	return l
 }
 
 // engine returns one without modules.
 func engine(tb testing.TB) *Engine {
 	tb.Helper()
-	e, err := New(Options{Limiter: impatient()})
+	e, err := New(Options{Limiter: shortLimiter()})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	patience = time.Minute
-	poll     = 20 * time.Millisecond
+	waitTimeout = time.Minute
+	poll        = 20 * time.Millisecond
 )
 
 // registers is a Directory in memory.
@@ -137,7 +137,7 @@ func start(t *testing.T, name string, d Directory, h http.Handler, more ...func(
 	go func() { r.stopped <- r.Start(ctx) }()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
-		g.Eventually(r.stopped).WithTimeout(patience).Should(Receive(BeNil()))
+		g.Eventually(r.stopped).WithTimeout(waitTimeout).Should(Receive(BeNil()))
 	})
 	t.Cleanup(r.stop)
 	return r
@@ -159,7 +159,7 @@ func (r *replica) changed() []string {
 
 func eventually(t *testing.T, check func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(check).WithTimeout(patience).WithPolling(poll).Should(Succeed())
+	NewWithT(t).Eventually(check).WithTimeout(waitTimeout).WithPolling(poll).Should(Succeed())
 }
 
 // hears waits until replicas have all lines of each other.
@@ -192,7 +192,7 @@ func TestReplicasKnowEachOthersLines(t *testing.T) {
 	g.Expect(holder).To(Equal(two.ID()))
 	eventually(t, func(g Gomega) { // what it heard first may be of before the lines were opened
 		said, _ := three.Line("edge-7")
-		g.Expect(said.Since).To(BeTemporally("~", opened, patience))
+		g.Expect(said.Since).To(BeTemporally("~", opened, waitTimeout))
 		g.Expect(said.Info).To(Equal(lines.Info{Presence: contract.LeaseIsPresence, Operators: "read", Session: session}))
 		g.Expect(three.Sessions("edge-7")).To(Equal(map[string]string{two.ID(): session}))
 	})

@@ -23,8 +23,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// patience bounds waiting; nothing here takes that long.
-const patience = time.Minute
+// waitTimeout bounds waiting; nothing here takes that long.
+const waitTimeout = time.Minute
 
 const (
 	better    = "gzip, identity;q=0.5"
@@ -55,7 +55,7 @@ func serve(t *testing.T, http2 bool, next http.HandlerFunc) *httptest.Server {
 func ask(t *testing.T, s *httptest.Server, path, accept string) *http.Response {
 	t.Helper()
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -286,7 +286,7 @@ func TestDeadlinesReachTheConnection(t *testing.T) {
 		g := NewWithT(t)
 		set := make(chan error, 1)
 		s := serve(t, http2, func(w http.ResponseWriter, _ *http.Request) {
-			set <- http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+			set <- http.NewResponseController(w).SetWriteDeadline(time.Now().Add(waitTimeout))
 		})
 		ask(t, s, watchPath, better)
 		g.Expect(<-set).To(Succeed())

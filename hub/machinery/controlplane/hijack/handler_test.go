@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// patience bounds waiting; nothing here takes that long.
-const patience = time.Minute
+// waitTimeout bounds waiting; nothing here takes that long.
+const waitTimeout = time.Minute
 
 // front is a server that forwards upgrades to another as the aggregator does.
 type front struct {
@@ -94,7 +94,7 @@ func (f *front) dial(t *testing.T, path string) (*tls.Conn, *bufio.Reader, *http
 	conn, err := tls.Dial("tcp", f.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
 	f.g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = conn.Close() })
-	f.g.Expect(conn.SetDeadline(time.Now().Add(patience))).To(Succeed())
+	f.g.Expect(conn.SetDeadline(time.Now().Add(waitTimeout))).To(Succeed())
 	_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: front\r\nConnection: Upgrade\r\nUpgrade: echo\r\nContent-Length: 0\r\n\r\n")
 	f.g.Expect(err).NotTo(HaveOccurred())
 	reader := bufio.NewReader(conn)
@@ -114,7 +114,7 @@ func TestRequestsOfLinesEndWhenTheyAreOpen(t *testing.T) {
 			conn, reader, resp := f.dial(t, "/")
 			f.g.Expect(resp.StatusCode).To(Equal(http.StatusSwitchingProtocols))
 			if lasts {
-				f.g.Eventually(f.returned, patience).Should(Receive())
+				f.g.Eventually(f.returned, waitTimeout).Should(Receive())
 			}
 			const size = 20 << 20
 			sent, got := sha256.New(), sha256.New()
@@ -128,7 +128,7 @@ func TestRequestsOfLinesEndWhenTheyAreOpen(t *testing.T) {
 				f.g.Expect(f.returned).NotTo(Receive(), "the request of any other upgrade lasts as long as its connection")
 			}
 			f.g.Expect(conn.Close()).To(Succeed())
-			f.g.Eventually(f.gone, patience).Should(Receive(), "the other server is told that the client has gone")
+			f.g.Eventually(f.gone, waitTimeout).Should(Receive(), "the other server is told that the client has gone")
 
 			_, reader, resp = f.dial(t, "/bye")
 			f.g.Expect(resp.StatusCode).To(Equal(http.StatusSwitchingProtocols))
@@ -146,11 +146,11 @@ func TestWhatIsNotTakenOverIsAnswered(t *testing.T) {
 	f.g.Expect(err).NotTo(HaveOccurred())
 	f.g.Expect(resp.StatusCode).To(Equal(http.StatusConflict))
 	f.g.Expect(string(text)).To(Equal("not now\n"))
-	f.g.Eventually(f.returned, patience).Should(Receive())
+	f.g.Eventually(f.returned, waitTimeout).Should(Receive())
 
 	_, _, resp = f.dial(t, "/panic")
 	f.g.Expect(resp).To(BeNil(), "the server closes the connection, as for any handler that panics")
-	f.g.Eventually(f.returned, patience).Should(Receive())
+	f.g.Eventually(f.returned, waitTimeout).Should(Receive())
 
 	ordinary, err := f.Client().Post(f.URL+"/refuse", "text/plain", strings.NewReader("body"))
 	f.g.Expect(err).NotTo(HaveOccurred())

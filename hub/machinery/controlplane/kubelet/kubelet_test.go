@@ -28,7 +28,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/process"
 )
 
-const patience = time.Minute
+const waitTimeout = time.Minute
 
 // serve returns a kubelet with the pod shop/web, and where it answers.
 func serve(t *testing.T) (*pods, *url.URL) {
@@ -69,7 +69,7 @@ func run(t *testing.T, at *url.URL, o remotecommand.StreamOptions, command ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	return executor.StreamWithContext(ctx, o)
 }
@@ -161,7 +161,7 @@ func TestLogs(t *testing.T) {
 		return response.Body
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	followed := get(ctx, "?follow=true")
 	defer func() { _ = followed.Close() }()

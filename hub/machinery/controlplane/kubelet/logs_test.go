@@ -52,7 +52,7 @@ func (w *written) append(second int, text string) {
 
 func (w *written) get(query string) (string, int) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+query, nil)
 	if err != nil {

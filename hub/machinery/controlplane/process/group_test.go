@@ -11,7 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-const patience = time.Minute
+const waitTimeout = time.Minute
 
 func newTestGroup(t *testing.T, clk clock.Clock) (*Group, string) {
 	t.Helper()
@@ -21,7 +21,7 @@ func newTestGroup(t *testing.T, clk clock.Clock) (*Group, string) {
 
 func eventually(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for !met() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
@@ -49,7 +49,7 @@ func TestEssentialComponentFailsTheGroup(t *testing.T) {
 				t.Errorf("error %q does not mention %q", err, want)
 			}
 		}
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("the group did not fail")
 	}
 }
@@ -82,7 +82,7 @@ func TestStop(t *testing.T) {
 	for _, c := range []Component{
 		{Name: "first", Essential: true}, {Name: "second", Essential: true}, {Name: "third"},
 	} {
-		c.Args, c.Grace = []string{"-c", script, c.Name}, patience
+		c.Args, c.Grace = []string{"-c", script, c.Name}, waitTimeout
 		if err := g.Start(c); err != nil {
 			t.Fatal(err)
 		}
