@@ -32,88 +32,118 @@ type step struct {
 	wait time.Duration
 }
 
-// manifest makes one object of the member as its manifest asks for.
+// verdict is what one manifest comes to.
+type verdict struct {
+	live     plan.Live
+	decision plan.Decision
+	// suspect says that somebody else may have changed the object, or deleted it.
+	suspect bool
+	// found is the object as the member was asked for it; nil if it was not, or if there is none.
+	found *unstructured.Unstructured
+}
+
+// manifest makes one object of the member as its manifest asks for. What is known here decides, at no request; where that is not
+// enough the member is asked, and its answer decides.
 func (r *Reconciler) manifest(ctx context.Context, work types.NamespacedName, m plan.Manifest) step {
-	failed := func(result plan.Result, message string) step {
-		return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object, Result: result, Message: message}}
-	}
-	if m.Problem != nil {
-		return failed(plan.Refused, m.Problem.Error())
-	}
-	mapping, err := r.mapping(work, m.Object)
-	if err != nil {
-		return failed(r.judge(ctx, work, m.Object, err))
-	}
-	switch namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; {
-	case namespaced && m.Object.Namespace == "":
-		return failed(plan.Refused, "the manifest has no metadata.namespace, and the kind is a namespaced one")
-	case !namespaced && m.Object.Namespace != "":
-		// The hub's definition of the kind is another one. Whoever may write in a namespace there
-		// must not reach all of the member by that.
-		return failed(plan.Refused, "the manifest has a metadata.namespace, but the kind is cluster-scoped in the member; have hub and member define it alike")
-	}
-	if err := r.kinds.Use(ctx, work, m.Object.GroupVersionKind); err != nil {
-		return failed(r.judge(ctx, work, m.Object, err))
+	failed := failing(m)
+	if s := r.precheck(ctx, work, m); s != nil {
+		return *s
 	}
 
 	record, _ := r.memory.Record(m.Object)
 	seen, synced := r.kinds.Get(m.Object)
-	live := plan.See(synced, seen, record, r.clock.Now())
+	v := verdict{live: plan.See(synced, seen, record, r.clock.Now())}
 	stale := r.memory.IsStale(m.Object)
 	if stale {
-		live = plan.Live{}
+		v.live = plan.Live{}
 	}
-	decision := plan.Decide(work, m, live, record)
-	suspect := decision.Drift || r.memory.WasDeletedAs(m.Object, m.Digest)
-	if decision.Action == plan.Read || decision.Action == plan.Apply {
+	v.decision = plan.Decide(work, m, v.live, record)
+	v.suspect = v.decision.Drift || r.memory.WasDeletedAs(m.Object, m.Digest)
+	if v.decision.Action == plan.Read || v.decision.Action == plan.Apply {
 		if of := (need{namespace: m.Object.Namespace}); of.namespace != "" && !r.prerequisites.Ask(of, work, r.clock.Now()) {
 			return failed(plan.Waiting, missingNamespace(m.Object))
 		}
 	}
 	wait := r.memory.Due(m.Object, m.Digest, r.clock.Now())
-	if wait > 0 && decision.Action == plan.Apply {
-		return r.later(ctx, m, live, wait)
+	if wait > 0 && v.decision.Action == plan.Apply {
+		return r.later(ctx, m, v.live, wait)
 	}
-	if isNew := synced && seen == nil && record == nil && !stale && !suspect; isNew && decision.Action == plan.Read && wait <= 0 {
+	if isNew := synced && seen == nil && record == nil && !stale && !v.suspect; isNew && v.decision.Action == plan.Read && wait <= 0 {
 		if s, ask := r.create(ctx, work, m); !ask {
 			return s
 		}
 	}
-	var found *unstructured.Unstructured
 	// Who changed what is not in the cache. It may also be behind: what it shows as drift
 	// may have been mended, or be what an autoscaler is still about.
-	if decision.Action == plan.Read || decision.Action == plan.Apply && suspect && live.Object != nil {
+	if v.decision.Action == plan.Read || v.decision.Action == plan.Apply && v.suspect && v.live.Object != nil {
 		var err error
-		if found, err = readBy(ctx, r.memberClient, m.Object); err != nil {
+		if v.found, err = readBy(ctx, r.memberClient, m.Object); err != nil {
 			return failed(r.judge(ctx, work, m.Object, err))
 		}
-		live = plan.Found(slimmed(found))
-		decision = plan.Decide(work, m, live, record)
-		suspect = suspect || decision.Drift
+		v.live = plan.Found(slimmed(v.found))
+		v.decision = plan.Decide(work, m, v.live, record)
+		v.suspect = v.suspect || v.decision.Drift
 	}
-	switch decision.Action {
+	return r.carryOut(ctx, work, m, v)
+}
+
+// failing returns what makes a step of one that came to nothing.
+func failing(m plan.Manifest) func(plan.Result, string) step {
+	return func(result plan.Result, message string) step {
+		return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object, Result: result, Message: message}}
+	}
+}
+
+// precheck says why a manifest cannot be an object of the member, whatever is there; nil if it can. It has the kind watched.
+func (r *Reconciler) precheck(ctx context.Context, work types.NamespacedName, m plan.Manifest) *step {
+	failed := failing(m)
+	if m.Problem != nil {
+		return new(failed(plan.Refused, m.Problem.Error()))
+	}
+	mapping, err := r.mapping(work, m.Object)
+	if err != nil {
+		return new(failed(r.judge(ctx, work, m.Object, err)))
+	}
+	switch namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace; {
+	case namespaced && m.Object.Namespace == "":
+		return new(failed(plan.Refused, "the manifest has no metadata.namespace, and the kind is a namespaced one"))
+	case !namespaced && m.Object.Namespace != "":
+		// The hub's definition of the kind is another one. Whoever may write in a namespace there
+		// must not reach all of the member by that.
+		return new(failed(plan.Refused, "the manifest has a metadata.namespace, but the kind is cluster-scoped in the member; have hub and member define it alike"))
+	}
+	if err := r.kinds.Use(ctx, work, m.Object.GroupVersionKind); err != nil {
+		return new(failed(r.judge(ctx, work, m.Object, err)))
+	}
+	return nil
+}
+
+// carryOut does what was decided.
+func (r *Reconciler) carryOut(ctx context.Context, work types.NamespacedName, m plan.Manifest, v verdict) step {
+	failed := failing(m)
+	switch v.decision.Action {
 	case plan.Skip:
-		if live.Object != nil {
-			r.memory.Put(m.Object, plan.NewRecord(m.Digest, live.Object, r.clock.Now()))
+		if v.live.Object != nil {
+			r.memory.Put(m.Object, plan.NewRecord(m.Digest, v.live.Object, r.clock.Now()))
 		}
-		return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}, live: live.Object}
+		return step{outcome: plan.Outcome{Ordinal: m.Ordinal, Object: m.Object}, live: v.live.Object}
 	case plan.Apply:
 		if wait := r.memory.Due(m.Object, m.Digest, r.clock.Now()); wait > 0 {
-			return r.later(ctx, m, live, wait)
+			return r.later(ctx, m, v.live, wait)
 		}
-		applied, s := r.apply(ctx, work, m, live)
-		if applied != nil && suspect {
-			r.drifted(ctx, work, m, found, applied)
+		applied, s := r.apply(ctx, work, m, v.live)
+		if applied != nil && v.suspect {
+			r.drifted(ctx, work, m, v.found, applied)
 		}
 		return s
 	case plan.Wait:
 		r.memory.Drop(m.Object)
-		s := failed(plan.Waiting, decision.Message)
-		s.live = live.Object
+		s := failed(plan.Waiting, v.decision.Message)
+		s.live = v.live.Object
 		return s
 	case plan.Refuse:
 		r.memory.Drop(m.Object)
-		return failed(plan.Refused, decision.Message)
+		return failed(plan.Refused, v.decision.Message)
 	case plan.Read:
 		return failed(plan.Waiting, "the object could not be read from the member")
 	default:

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/datadir"
 )
 
 const (
@@ -29,6 +30,15 @@ func probe(ctx context.Context, host string, port int) error {
 		return fmt.Errorf("cannot serve: %w", err)
 	}
 	return l.Close()
+}
+
+// choosePort returns the port of the API server, once it is free.
+func choosePort(ctx context.Context, cfg Config, dir *datadir.Dir) (int, error) {
+	port, err := dir.Port(cfg.SecurePort, func(port int) error { return probe(ctx, cfg.BindAddress, port) })
+	if err != nil {
+		return 0, err
+	}
+	return port, awaitPort(ctx, cfg.BindAddress, port)
 }
 
 // awaitPort waits a little for the port to become free.

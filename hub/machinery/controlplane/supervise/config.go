@@ -111,6 +111,11 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	if c.Context == "" {
 		c.Context = map[args.Profile]string{args.Hub: "hub", args.Cluster: "member"}[c.Profile]
 	}
+	return c, cidr, c.makeAbsolute()
+}
+
+// makeAbsolute resolves the paths that the user gave: components run in other directories.
+func (c *Config) makeAbsolute() (err error) {
 	for flag, file := range map[string]*string{
 		"kubeconfig": &c.Kubeconfig, "encryption-provider-config": &c.EncryptionProviderConfig,
 		"audit-policy-file": &c.Audit.PolicyFile, "audit-log-path": &c.Audit.LogPath, "audit-webhook-config-file": &c.Audit.WebhookConfigFile,
@@ -119,10 +124,10 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 			continue
 		}
 		if *file, err = filepath.Abs(*file); err != nil {
-			return c, none, fmt.Errorf("resolving --%s: %w", flag, err)
+			return fmt.Errorf("resolving --%s: %w", flag, err)
 		}
 	}
-	return c, cidr, nil
+	return nil
 }
 
 // completeEtcd fills in what is not said of a database of somebody else's, and says what is wrong.

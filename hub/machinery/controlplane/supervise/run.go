@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -51,12 +52,64 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-
 	if err := dir.Accept(cfg.Etcd); err != nil {
 		return err
 	}
 
-	in := args.Input{
+	// 1. Where it is reached.
+	in := inputOf(cfg, dir, cidr)
+	if in.Port, err = choosePort(ctx, cfg, dir); err != nil {
+		return err
+	}
+	own, err := listenPrivately(ctx, cfg, dir, &in)
+	if err != nil {
+		return err
+	}
+	defer own.close()
+
+	// 2. What there is already, before anything is written that it must agree with.
+	store, err := openStore(ctx, cfg, dir, clk, report)
+	if err != nil {
+		return err
+	}
+	defer store.close()
+
+	// 3. Keys and certificates, and the place of this hub among those that share an etcd.
+	state, err := secure(cfg, dir, &in, clk.Now())
+	if err != nil {
+		return err
+	}
+	api, err := identify(ctx, cfg, dir, store, &in, clk.Now())
+	if err != nil {
+		return err
+	}
+
+	// 4. The components.
+	group, err := newGroup(dir, clk, report)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		report("stopping")
+		group.Stop()
+		report("stopped")
+	}()
+	r := run{
+		Config: cfg, in: in, dir: dir, private: own, store: store, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
+		group: group, api: api, clock: clk, began: began, report: report,
+	}
+	if err := r.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // asked to stop before all was up
+		}
+		return err
+	}
+	return r.untilEnd(ctx)
+}
+
+// inputOf is what the arguments of the components are made of, as far as the user and the data directory say it.
+func inputOf(cfg Config, dir *datadir.Dir, cidr netip.Prefix) args.Input {
+	return args.Input{
 		Profile:       cfg.Profile,
 		EtcdDir:       dir.Etcd(),
 		ExternalEtcd:  cfg.Etcd,
@@ -69,76 +122,48 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 		ServiceCIDR:   cidr,
 		HeapRoom:      cfg.HeapRoom,
 	}
-	in.Port, err = dir.Port(cfg.SecurePort, func(port int) error { return probe(ctx, cfg.BindAddress, port) })
+}
+
+// secure says how a hub encrypts what it keeps, whom it believes, and what it logs of requests. The state is nil for a cluster, which
+// does none of that.
+func secure(cfg Config, dir *datadir.Dir, in *args.Input, now time.Time) (*encryption.State, error) {
+	if cfg.Profile != args.Hub {
+		return nil, nil //nolint:nilnil // A cluster encrypts nothing.
+	}
+	state, err := encryption.Open(dir.Encryption(), cfg.EncryptionProviderConfig, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := awaitPort(ctx, cfg.BindAddress, in.Port); err != nil {
-		return err
+	in.EncryptionConfig = state.Path()
+	if in.Audit, err = auditOf(cfg, dir); err != nil {
+		return nil, err
 	}
-	own, err := listenPrivately(ctx, cfg, dir, &in)
+	in.Authentication = cfg.Authentication
+	return state, nil
+}
+
+// identify writes the certificates and kubeconfigs, enters this hub with its keys among those of the etcd, and returns a client for
+// the API server to come.
+func identify(ctx context.Context, cfg Config, dir *datadir.Dir, s *store, in *args.Input, now time.Time) (*kubernetes.Clientset, error) {
+	credentials, err := writeCredentials(cfg, dir, in, servingHosts(cfg, *in, ownName(), ownAddresses()), now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer own.close()
-	store, err := openStore(ctx, cfg, dir, clk, report)
-	if err != nil {
-		return err
+	if err := s.enter(ctx, dir); err != nil {
+		return nil, err
 	}
-	defer store.close()
-	var state *encryption.State
-	if cfg.Profile == args.Hub {
-		if state, err = encryption.Open(dir.Encryption(), cfg.EncryptionProviderConfig, clk.Now()); err != nil {
-			return err
-		}
-		in.EncryptionConfig = state.Path()
-		if in.Audit, err = auditOf(cfg, dir); err != nil {
-			return err
-		}
-		in.Authentication = cfg.Authentication
-	}
-	credentials, err := writeCredentials(cfg, dir, &in, servingHosts(cfg, in, ownName(), ownAddresses()), clk.Now())
-	if err != nil {
-		return err
-	}
-	if err := store.enter(ctx, dir); err != nil {
-		return err
-	}
-	api, err := connect(credentials)
-	if err != nil {
-		return err
-	}
+	return connect(credentials)
+}
+
+// newGroup runs components from this program.
+func newGroup(dir *datadir.Dir, clk clock.Clock, report Report) (*process.Group, error) {
 	executable, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding the executable to start components from: %w", err)
+		return nil, fmt.Errorf("finding the executable to start components from: %w", err)
 	}
-	group := process.NewGroup(process.Config{
+	return process.NewGroup(process.Config{
 		Executable: executable, Dir: dir.Run(), Logs: dir.Logs(), Clock: clk, Report: report,
-	})
-	defer func() {
-		report("stopping")
-		group.Stop()
-		report("stopped")
-	}()
-
-	r := run{
-		Config: cfg, in: in, dir: dir, private: own, store: store, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
-		group: group, api: api, clock: clk, began: began, report: report,
-	}
-	if err := r.start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // asked to stop before all was up
-		}
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-group.Failed():
-		return err
-	case err := <-store.refused():
-		return err
-	}
+	}), nil
 }
 
 // auditOf completes what the user says of the audit log.
@@ -227,6 +252,18 @@ func (r run) start(ctx context.Context) error {
 	}
 	r.report("%d nodes in place after %.1f s", r.Nodes.Count, r.clock.Since(r.began).Seconds())
 	return kwok.EnsureStorage(ctx, r.api)
+}
+
+// untilEnd waits until the control plane is asked to stop, a component fails, or other hubs do not let this one go on.
+func (r run) untilEnd(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-r.group.Failed():
+		return err
+	case err := <-r.store.refused():
+		return err
+	}
 }
 
 func (r run) controllers() []process.Component {
