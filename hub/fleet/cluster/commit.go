@@ -21,9 +21,6 @@ import (
 )
 
 // record writes what follows from the decision, if it is not there yet.
-//
-// Taints follow from what is believed of the member. Of one that comes and goes that is
-// for a while still the silence.
 func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluster, decision health.Decision) error {
 	edit, err := kube.Begin(cluster)
 	if err != nil {
@@ -49,13 +46,9 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	if err != nil {
 		return err
 	}
-	policies, err := r.taintPolicies(ctx)
-	if err != nil {
+	if err := r.setTaints(ctx, cluster, decision.Settling); err != nil {
 		return err
 	}
-	believed := taint.Believed(cluster.Status.Conditions, decision.Settling)
-	cluster.Spec.Taints = taint.Decide(cluster.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), r.clock.Now())
-	cluster.Spec.Taints = taint.ByPolicy(cluster, believed, policies, r.clock.Now())
 	taints := cluster.Spec.Taints
 	returns := decision.Settling && !r.states.settling(cluster)
 
@@ -90,6 +83,19 @@ func (r *Reconciler) record(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	if wrote {
 		r.report(ctx, cluster, decision, ready, taintsBefore, taints)
 	}
+	return nil
+}
+
+// setTaints decides the taints, which follow from what is believed of the member. Of one that comes and goes that is
+// for a while still the silence.
+func (r *Reconciler) setTaints(ctx context.Context, cluster *clusterv1alpha1.Cluster, settling bool) error {
+	policies, err := r.taintPolicies(ctx)
+	if err != nil {
+		return err
+	}
+	believed := taint.Believed(cluster.Status.Conditions, settling)
+	cluster.Spec.Taints = taint.Decide(cluster.Spec.Taints, meta.FindStatusCondition(believed, clusterv1alpha1.ClusterReady), r.clock.Now())
+	cluster.Spec.Taints = taint.ByPolicy(cluster, believed, policies, r.clock.Now())
 	return nil
 }
 

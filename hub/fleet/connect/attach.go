@@ -98,21 +98,12 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		return
 	}
 	defer done()
-	ping, presence := pingOf(r.Header.Get(contract.LinePingHeader)), s.Presence()
-	conn, err := s.upgrade(w, ping, presence)
+	presence := s.Presence()
+	opened, err := s.openLine(w, r, name, session, presence)
 	if err != nil {
 		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
 		return
 	}
-	lineClient, err := line.NewClient(r.Context(), conn, line.ClientOptions{Ping: ping, PingTimeout: pingTimeoutOf(ping)})
-	if err != nil {
-		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
-		return
-	}
-	now := s.Clock.Now()
-	opened := s.Lines.Open(name, lineClient, lines.Info{
-		Session: session, Operators: told(r.Header.Get(contract.LineOperatorsHeader)), Presence: presence,
-	}, now)
 	arrived()
 	for _, old := range surplus(s.Lines.Lines(name)) {
 		_ = old.Client.Close() // then it is done
@@ -123,11 +114,27 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	s.metrics.opened.Inc()
 	s.Log.Info("An agent has opened its line", "Cluster", name)
 	until := admit.End(admit.Lifetime{
-		Opened: now, MaxAge: maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
+		Opened: opened.Opened, MaxAge: maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
 	})
 	// The request ends here, and with it goes what the server holds for one: buffers, headers and a stack. The line stays.
 	ctx := context.WithoutCancel(r.Context())
 	s.keepers.Go(func() { s.keep(ctx, opened, who, until) })
+}
+
+// openLine makes a line of the connection of a request that may have one, and tells the agent by what it shows that it is there.
+func (s *Server) openLine(w http.ResponseWriter, r *http.Request, name, session, presence string) (*lines.Line, error) {
+	ping := pingOf(r.Header.Get(contract.LinePingHeader))
+	conn, err := s.upgrade(w, ping, presence)
+	if err != nil {
+		return nil, err
+	}
+	lineClient, err := line.NewClient(r.Context(), conn, line.ClientOptions{Ping: ping, PingTimeout: pingTimeoutOf(ping)})
+	if err != nil {
+		return nil, err
+	}
+	return s.Lines.Open(name, lineClient, lines.Info{
+		Session: session, Operators: told(r.Header.Get(contract.LineOperatorsHeader)), Presence: presence,
+	}, s.Clock.Now()), nil
 }
 
 // surplus are the lines of a cluster, of which the last is the newest, that no agent needs which keeps to its word.

@@ -137,13 +137,31 @@ func (r *rollout) say(warning bool, reason, message string) {
 	r.out.Events = append(r.out.Events, Event{Warning: warning, Reason: reason, Message: message})
 }
 
+// slot is where the frozen waves have a cluster.
+type slot struct {
+	wave     *wave
+	position int
+}
+
 // gather puts together the waves and those who are in them.
 func (r *rollout) gather() {
+	slots := r.gatherWaves()
+	before, skipped := positions(&r.in.Status), r.skipped()
+	targets := r.gatherTargets(slots, before, skipped)
+	r.gatherDeparted(targets, slots, before, skipped)
+	slices.SortFunc(r.members, byMemberName)
+	for _, w := range r.waves {
+		slices.SortFunc(w.members, byMemberName)
+		r.soakAnew(w)
+	}
+}
+
+// gatherWaves puts together the waves as they were left, and returns where each cluster was put when they were frozen, by its name.
+func (r *rollout) gatherWaves() map[string]slot {
 	byName := map[string]fairleadv1alpha1.WaveStatus{}
 	for _, w := range r.in.Status.Waves {
 		byName[w.Name] = w
 	}
-	place := map[string]int{}
 	for i := range r.spec.Waves {
 		settings := &r.spec.Waves[i]
 		w := &wave{index: i, settings: settings, status: fairleadv1alpha1.WaveStatus{Name: settings.Name}}
@@ -155,47 +173,64 @@ func (r *rollout) gather() {
 		w.soaking = before.WellSince != nil
 		r.waves = append(r.waves, w)
 	}
+	slots := map[string]slot{}
 	for _, frozen := range r.in.Frozen.Waves {
 		i := slices.IndexFunc(r.waves, func(w *wave) bool { return w.settings.Name == frozen.Name })
 		for position, name := range frozen.Clusters {
 			if i >= 0 {
-				place[name] = i<<32 | position
+				slots[name] = slot{wave: r.waves[i], position: position}
 			}
 		}
 	}
-	before := positions(&r.in.Status)
-	skipped := sets.Set[string]{}
+	return slots
+}
+
+// skipped are the clusters that a person leaves out of the newest revision.
+func (r *rollout) skipped() sets.Set[string] {
+	out := sets.Set[string]{}
 	for _, s := range r.in.Spec.Skip {
 		if s.Revision == r.newest.Number {
-			skipped.Insert(s.Cluster)
+			out.Insert(s.Cluster)
 		}
 	}
-	targets, others := sets.Set[string]{}, map[string]Cluster{}
+	return out
+}
+
+// gatherTargets joins the targets of the application to their waves, and returns their names.
+func (r *rollout) gatherTargets(slots map[string]slot, before map[string]position, skipped sets.Set[string]) sets.Set[string] {
+	targets := sets.Set[string]{}
 	for _, c := range r.in.Clusters {
-		if !c.Target {
-			others[c.Cluster.Name] = c
-			continue
-		}
-		if targets.Has(c.Cluster.Name) {
+		if !c.Target || targets.Has(c.Cluster.Name) {
 			continue
 		}
 		name := c.Cluster.Name
 		targets.Insert(name)
 		m := &member{Cluster: c, name: name, before: before[name], skipped: skipped.Has(name)}
-		if at, frozen := place[name]; frozen {
-			m.wave, m.position = r.waves[at>>32], at&(1<<32-1)
+		if at, frozen := slots[name]; frozen {
+			m.wave, m.position = at.wave, at.position
 		} else {
 			m.wave, m.late = r.waves[plan.Place(&r.spec, c.Cluster)], true
 		}
 		r.join(m)
+	}
+	return targets
+}
+
+// gatherDeparted looks after those that were targets before: some count still.
+func (r *rollout) gatherDeparted(targets sets.Set[string], slots map[string]slot, before map[string]position, skipped sets.Set[string]) {
+	others := map[string]Cluster{}
+	for _, c := range r.in.Clusters {
+		if !c.Target {
+			others[c.Cluster.Name] = c
+		}
 	}
 	for name, at := range before {
 		if targets.Has(name) {
 			continue
 		}
 		m := &member{Cluster: others[name], name: name, before: at, left: true, wave: r.waves[len(r.waves)-1]}
-		if i, frozen := place[name]; frozen {
-			m.wave = r.waves[i>>32]
+		if s, frozen := slots[name]; frozen {
+			m.wave = s.wave
 		} else if m.Cluster.Cluster != nil {
 			m.wave = r.waves[plan.Place(&r.spec, m.Cluster.Cluster)]
 		}
@@ -208,11 +243,6 @@ func (r *rollout) gather() {
 			// What was sent may be what cut it off, and that is why it was moved away: it still counts.
 			r.join(m)
 		}
-	}
-	slices.SortFunc(r.members, byMemberName)
-	for _, w := range r.waves {
-		slices.SortFunc(w.members, byMemberName)
-		r.soakAnew(w)
 	}
 }
 

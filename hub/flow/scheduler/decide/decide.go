@@ -68,23 +68,42 @@ func decide(in Input) Decision {
 			d.FailbackReason = b.why
 		}
 		if b != nil && in.FailbackDue {
-			d.Outcome, d.Trigger, d.Attempts = Scheduled, TriggerPreferred, []Attempt{b.attempt}
-			d.Targets, d.Leave, d.Affinity = b.targets, b.leave, b.group
-			d.Return = returned(d.Targets, in.copies)
-			return d
+			return d.failBack(in, b)
 		}
 	}
+	if d.Trigger == TriggerNone {
+		return d.keep(in, groups[current])
+	}
+	placed, err := d.place(in, groups, current)
+	if err != nil {
+		return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
+	}
+	return placed
+}
+
+// failBack goes where it is better.
+func (d Decision) failBack(in Input, b *failback) Decision {
+	d.Outcome, d.Trigger, d.Attempts = Scheduled, TriggerPreferred, []Attempt{b.attempt}
+	d.Targets, d.Leave, d.Affinity = b.targets, b.leave, b.group
+	d.Return = returned(d.Targets, in.copies)
+	return d
+}
+
+// keep leaves all where it is, and says if that is more than the quotas allow.
+func (d Decision) keep(in Input, g group) Decision {
+	d.Affinity = g.name
+	if d.Message = exceeded(in, in.Spec, in.Spec.Clusters); d.Message != "" {
+		d.Outcome = OverQuota
+	}
+	return d
+}
+
+// place tries the groups in their order, and takes the first that fits.
+func (d Decision) place(in Input, groups []group, current int) (Decision, error) {
 	for _, i := range order(len(groups), current, d.Trigger == TriggerRequested || in.Explain && in.ReturnToPreferred, in.ReturnToPreferred) {
-		if d.Trigger == TriggerNone {
-			d.Affinity = groups[current].name
-			if d.Message = exceeded(in, in.Spec, in.Spec.Clusters); d.Message != "" {
-				d.Outcome = OverQuota
-			}
-			return d
-		}
 		attempt, targets, err := try(in, groups[i], d.Trigger)
 		if err != nil {
-			return refuse("The placement cannot be used: %v. Correct it in the policy.", err)
+			return d, err
 		}
 		d.Attempts = append(d.Attempts, attempt)
 		if attempt.Message == "" {
@@ -93,7 +112,7 @@ func decide(in Input) Decision {
 			}
 			if d.Message = exceeded(in, in.Spec, targets); d.Message != "" {
 				d.Outcome = OverQuota
-				return d
+				return d, nil
 			}
 			d.Outcome, d.Targets, d.Affinity = Scheduled, targets, groups[i].name
 			d.Message = unplaced(in.Spec, targets)
@@ -101,10 +120,10 @@ func decide(in Input) Decision {
 			if d.Trigger == TriggerRequested {
 				d.Leave = left(in, groups, targets)
 			}
-			return d
+			return d, nil
 		}
 	}
-	return d.fail()
+	return d.fail(), nil
 }
 
 // order returns the groups in the order in which they are tried: all from the first on, if
