@@ -118,19 +118,8 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 		defer remove()
 	}
 	if f.check || !registration.Joined(ctx, options) {
-		// A script that keeps only the diagnosis is to know the reasons too.
-		var reasons []string
-		err := registration.Check(ctx, options, func(finding registration.Finding) {
-			printFinding(out, finding)
-			if finding.Failed() {
-				reasons = append(reasons, finding.Check+": "+finding.Is)
-			}
-		})
-		if err != nil {
+		if err := checkJoin(ctx, options, out); err != nil {
 			return err
-		}
-		if len(reasons) > 0 {
-			return fmt.Errorf("the join would fail: %s", strings.Join(reasons, "; "))
 		}
 		if f.check {
 			tell("Nothing is in the way of joining")
@@ -141,6 +130,25 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 		return f.install.run(ctx, installer, options, f.join.account, f.operators, f.timeout, tell)
 	}
 	return f.joinHere(ctx, options, tell)
+}
+
+// checkJoin prints what would be in the way of a join, and fails if anything is.
+func checkJoin(ctx context.Context, options registration.Options, out io.Writer) error {
+	// A script that keeps only the diagnosis is to know the reasons too.
+	var reasons []string
+	err := registration.Check(ctx, options, func(finding registration.Finding) {
+		printFinding(out, finding)
+		if finding.Failed() {
+			reasons = append(reasons, finding.Check+": "+finding.Is)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(reasons) > 0 {
+		return fmt.Errorf("the join would fail: %s", strings.Join(reasons, "; "))
+	}
+	return nil
 }
 
 func (f *joinCommand) validate(args []string) error {

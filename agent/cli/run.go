@@ -114,25 +114,8 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		debug.SetGCPercent(gcPercent)
 	}
 
-	o := f.options
-	o.NoWebhooks = !f.webhooks
-	o.AllEvents = f.events == eventsAll
-	o.Version = version.Of().Short()
-	o.Self = f.self()
-	allowed, err := memory.Bound(f.memoryLimit, 1, os.DirFS("/"))
+	o, err := f.setupOptions()
 	if err != nil {
-		return fmt.Errorf("--memory-limit: %w", err)
-	}
-	o.Scripts.Limiter = vm.NewLimiter(allowed)
-	if o.Interpreter, err = store.BuiltIn(o.Scripts); err != nil {
-		return err
-	}
-	o.StateDir, o.Account = f.join.stateDir, f.join.account
-	if o.JournalSecret, err = f.journalSecret(); err != nil {
-		return err
-	}
-	o.Clock = clock.RealClock{}
-	if o.Member, err = f.member.config(); err != nil {
 		return err
 	}
 	var secretStore *registration.SecretStore
@@ -170,6 +153,30 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		return retire(ctx, credentials, o, retired)
 	}
 	return err
+}
+
+// setupOptions are how the agent runs, as far as its flags and this machine say it. Where the hub is comes with the credentials.
+func (f *runFlags) setupOptions() (setup.Options, error) {
+	o := f.options
+	o.NoWebhooks = !f.webhooks
+	o.AllEvents = f.events == eventsAll
+	o.Version = version.Of().Short()
+	o.Self = f.self()
+	allowed, err := memory.Bound(f.memoryLimit, 1, os.DirFS("/"))
+	if err != nil {
+		return o, fmt.Errorf("--memory-limit: %w", err)
+	}
+	o.Scripts.Limiter = vm.NewLimiter(allowed)
+	if o.Interpreter, err = store.BuiltIn(o.Scripts); err != nil {
+		return o, err
+	}
+	o.StateDir, o.Account = f.join.stateDir, f.join.account
+	if o.JournalSecret, err = f.journalSecret(); err != nil {
+		return o, err
+	}
+	o.Clock = clock.RealClock{}
+	o.Member, err = f.member.config()
+	return o, err
 }
 
 // self is how this agent runs.

@@ -38,53 +38,16 @@ func (s *Server) application(ctx context.Context, v *visit) (*page, error) {
 		return nil, err
 	}
 	key := a.Namespace + "/" + a.Binding
-	p := &page{
-		title: a.Name, nav: "applications", follows: func(t live.Topic) bool { return t.Kind == live.Application && t.Key == key },
-		heading: heading{Title: a.Name, Kind: a.Kind, Trail: []link{{Text: "Applications", To: "/applications"}}},
-	}
-	if a.Namespace != "" {
-		p.heading.Trail = append(p.heading.Trail, link{Text: a.Namespace, To: "/applications?namespace=" + a.Namespace})
-	}
-	may, err := v.user.May(ctx, rebalances())
-	if err != nil {
+	p := &page{title: a.Name, nav: "applications", follows: func(t live.Topic) bool { return t.Kind == live.Application && t.Key == key }}
+	if p.heading, err = s.applicationHeading(ctx, v, a); err != nil {
 		return nil, err
 	}
-	if may && a.Policy.Name != "" {
-		p.heading.Actions = []link{{Text: "Rebalance", To: appPath(a.Namespace, a.Binding) + "/rebalance"}}
-	}
-	if _, staged := s.index.Rollout(index.Key{Namespace: a.Namespace, Name: a.Binding}); staged {
-		p.heading.Actions = append(p.heading.Actions, link{Text: "Rollout", To: rolloutPath(a.Namespace, a.Binding)})
-	}
-	if hasPods(a) {
-		p.heading.Actions = append(p.heading.Actions, link{Text: "Pods", To: reachPath(a, "pods", "", "", "")})
-	}
-	order := applications.States()
-	places := slices.Clone(a.Places)
-	slices.SortStableFunc(places, func(x, y applications.Place) int { return slices.Index(order, x.State) - slices.Index(order, y.State) })
-	chosen := v.text("cluster")
-	if chosen == "" && len(places) > 0 {
-		chosen = places[0].Cluster
-	}
-	shown, paging := pageOf(v, "page", "cluster", places, rowsPerPage)
-	list := applicationPlaces{Paging: paging}
-	for _, place := range shown {
-		list.Rows = append(list.Rows, placeLink{Place: place, To: v.with("cluster", place.Cluster), Chosen: place.Cluster == chosen})
-	}
-	facts := applicationFacts{Application: a}
-	counts := map[applications.State]int{}
-	for i := range a.Places {
-		counts[a.Places[i].State]++
-	}
-	for _, state := range order {
-		if counts[state] > 0 {
-			facts.Counts = append(facts.Counts, stateCount{State: string(state), Count: counts[state]})
-		}
-	}
+	places, chosen := applicationPlacesOf(v, a)
 	p.fragments = append(p.fragments,
-		fragment{id: "facts", template: "application-facts", data: facts},
-		fragment{id: "places", template: "application-places", data: list},
+		fragment{id: "facts", template: "application-facts", data: applicationFacts{Application: a, Counts: stateCounts(a)}},
+		fragment{id: "places", template: "application-places", data: places},
+		fragment{id: "why", template: "explanation", data: s.explanation(ctx, v, a)},
 	)
-	p.fragments = append(p.fragments, fragment{id: "why", template: "explanation", data: s.explanation(ctx, v, a)})
 	if chosen != "" {
 		p.fragments = append(p.fragments, fragment{id: "sent", template: "application-sent", data: s.sentTo(ctx, v, a, chosen)})
 	}
@@ -95,6 +58,60 @@ func (s *Server) application(ctx context.Context, v *visit) (*page, error) {
 	events := s.eventsAbout(ctx, v, namespace, object{a.Kind, a.Name}, object{bindingKind(a), a.Binding})
 	p.fragments = append(p.fragments, fragment{id: "events", template: "events", data: events})
 	return p, nil
+}
+
+// applicationHeading has the actions that this application and this person have.
+func (s *Server) applicationHeading(ctx context.Context, v *visit, a *applications.Application) (heading, error) {
+	h := heading{Title: a.Name, Kind: a.Kind, Trail: []link{{Text: "Applications", To: "/applications"}}}
+	if a.Namespace != "" {
+		h.Trail = append(h.Trail, link{Text: a.Namespace, To: "/applications?namespace=" + a.Namespace})
+	}
+	may, err := v.user.May(ctx, rebalances())
+	if err != nil {
+		return h, err
+	}
+	if may && a.Policy.Name != "" {
+		h.Actions = []link{{Text: "Rebalance", To: appPath(a.Namespace, a.Binding) + "/rebalance"}}
+	}
+	if _, staged := s.index.Rollout(index.Key{Namespace: a.Namespace, Name: a.Binding}); staged {
+		h.Actions = append(h.Actions, link{Text: "Rollout", To: rolloutPath(a.Namespace, a.Binding)})
+	}
+	if hasPods(a) {
+		h.Actions = append(h.Actions, link{Text: "Pods", To: reachPath(a, "pods", "", "", "")})
+	}
+	return h, nil
+}
+
+// applicationPlacesOf returns the clusters of an application, the worst first, and which of them is chosen: the first if none is.
+func applicationPlacesOf(v *visit, a *applications.Application) (list applicationPlaces, chosen string) {
+	order := applications.States()
+	places := slices.Clone(a.Places)
+	slices.SortStableFunc(places, func(x, y applications.Place) int { return slices.Index(order, x.State) - slices.Index(order, y.State) })
+	chosen = v.text("cluster")
+	if chosen == "" && len(places) > 0 {
+		chosen = places[0].Cluster
+	}
+	shown, paging := pageOf(v, "page", "cluster", places, rowsPerPage)
+	list.Paging = paging
+	for _, place := range shown {
+		list.Rows = append(list.Rows, placeLink{Place: place, To: v.with("cluster", place.Cluster), Chosen: place.Cluster == chosen})
+	}
+	return list, chosen
+}
+
+// stateCounts says how many clusters of an application are in which state.
+func stateCounts(a *applications.Application) []stateCount {
+	counts := map[applications.State]int{}
+	for i := range a.Places {
+		counts[a.Places[i].State]++
+	}
+	var out []stateCount
+	for _, state := range applications.States() {
+		if counts[state] > 0 {
+			out = append(out, stateCount{State: string(state), Count: counts[state]})
+		}
+	}
+	return out
 }
 
 func bindingKind(a *applications.Application) string {

@@ -227,19 +227,7 @@ func (c *converter) binding(d conversion.Document, find finder) {
 		find(true, "spec.gracefulEvictionTasks", "the object is on its way out of %s; convert it when that is over", b.Spec.GracefulEvictionTasks[0].FromCluster)
 		return
 	}
-	var left []string
-	clusters := []any{}
-	for _, t := range b.Spec.Clusters {
-		if !c.comes(t.Name) {
-			left = append(left, t.Name)
-			continue
-		}
-		of := map[string]any{"name": t.Name}
-		if t.Replicas > 0 {
-			of["replicas"] = int64(t.Replicas)
-		}
-		clusters = append(clusters, of)
-	}
+	clusters, left := c.targetsOf(b)
 	// Of a workload that is scaled to 0 there is no share to lose.
 	if bindings.Divided(&b.Spec) && b.Spec.Replicas > 0 && len(left) > 0 && len(clusters) > 0 {
 		withhold()
@@ -256,16 +244,38 @@ func (c *converter) binding(d conversion.Document, find finder) {
 		find(true, "spec.placement", "it cannot be encoded: %v", err)
 		return
 	}
-	out := cleaned(d.Object)
+	c.byRole[binding] = append(c.byRole[binding], converted(d.Object, b, clusters, string(placement)))
+}
+
+// targetsOf returns where an object stays, as the hub writes it, and which of its clusters do not come along.
+func (c *converter) targetsOf(b *workv1alpha2.ResourceBinding) (clusters []any, left []string) {
+	clusters = []any{}
+	for _, t := range b.Spec.Clusters {
+		if !c.comes(t.Name) {
+			left = append(left, t.Name)
+			continue
+		}
+		of := map[string]any{"name": t.Name}
+		if t.Replicas > 0 {
+			of["replicas"] = int64(t.Replicas)
+		}
+		clusters = append(clusters, of)
+	}
+	return clusters, left
+}
+
+// converted returns a binding with those of its fields that the hub has too.
+func converted(obj *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, clusters []any, placement string) *unstructured.Unstructured {
+	out := cleaned(obj)
 	out.SetFinalizers(nil)
 	out.SetAPIVersion(workv1alpha2.GroupVersion.String())
 	annotations := out.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[contract.AppliedPlacementAnnotation] = string(placement)
+	annotations[contract.AppliedPlacementAnnotation] = placement
 	out.SetAnnotations(annotations)
-	spec, _ := d.Object.Object["spec"].(map[string]any)
+	spec, _ := obj.Object["spec"].(map[string]any)
 	kept := map[string]any{"clusters": clusters}
 	for _, field := range []string{"placement", "replicas", "replicaRequirements", "components", "schedulerName", "conflictResolution", "propagateDeps", "preserveResourcesOnDeletion", "suspension", "failover"} {
 		if value, has := spec[field]; has {
@@ -278,7 +288,7 @@ func (c *converter) binding(d conversion.Document, find finder) {
 	}
 	kept["resource"] = reference
 	out.Object["spec"] = kept
-	c.byRole[binding] = append(c.byRole[binding], out)
+	return out
 }
 
 // bindingOf reads a binding of either kind.

@@ -19,11 +19,31 @@ func plan(total int64, clusters []string, key string, preferences map[string]clu
 	if len(preferences) == 0 {
 		preferences = map[string]clusterPreference{everyOther: {Weight: 1}}
 	}
-	type party struct {
-		clusterPreference
-		name string
-		hash uint32
+	parties := partiesOf(clusters, key, preferences)
+	out, rest := map[string]int64{}, max(total, 0)
+	for _, p := range parties {
+		first := min(max(p.MinReplicas, 0), rest)
+		out[p.name] = first
+		rest -= first
 	}
+	divideRest(out, rest, parties)
+	for name, n := range out {
+		if n <= 0 {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// party is a cluster that may get replicas.
+type party struct {
+	clusterPreference
+	name string
+	hash uint32
+}
+
+// partiesOf returns the clusters that somebody prefers, in the order of step 1.
+func partiesOf(clusters []string, key string, preferences map[string]clusterPreference) []party {
 	var parties []party
 	for _, name := range clusters {
 		preference, ok := preferences[name]
@@ -39,12 +59,11 @@ func plan(total int64, clusters []string, key string, preferences map[string]clu
 	slices.SortFunc(parties, func(a, b party) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.hash, b.hash), cmp.Compare(a.name, b.name))
 	})
-	out, rest := map[string]int64{}, max(total, 0)
-	for _, p := range parties {
-		first := min(max(p.MinReplicas, 0), rest)
-		out[p.name] = first
-		rest -= first
-	}
+	return parties
+}
+
+// divideRest is step 3.
+func divideRest(out map[string]int64, rest int64, parties []party) {
 	for again := true; again && rest > 0; {
 		again = false
 		weights := new(big.Int)
@@ -70,12 +89,6 @@ func plan(total int64, clusters []string, key string, preferences map[string]clu
 		}
 		parties = left
 	}
-	for name, n := range out {
-		if n <= 0 {
-			delete(out, name)
-		}
-	}
-	return out
 }
 
 // share is what a weight makes of a number, rounded up. Nothing overflows, whatever was written.
