@@ -138,7 +138,7 @@ func (r *leaseRenewer) wait(ctx context.Context, pace pace) bool {
 	for ctx.Err() == nil {
 		line, changed := r.line()
 		left := pace.due(line).Sub(r.clock.Now())
-		if left <= 0 || line.rests() && pace.retry == 0 && len(r.news()) > 0 {
+		if left <= 0 || line.rests() && pace.retry == 0 && len(r.unsent()) > 0 {
 			return true
 		}
 		if line.rests() && r.clock.Since(answered) >= askEvery {
@@ -214,7 +214,7 @@ func (r *leaseRenewer) landed(ctx context.Context, line Line) (bool, error) {
 	r.left, r.seen = lease, lease.Annotations
 	at := lease.Spec.RenewTime.Time
 	isRecent := r.clock.Since(at) < r.duration/2 && at.After(line.Opened) && at.After(line.Lost)
-	return isRecent && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == r.seconds() && len(r.news()) == 0, nil
+	return isRecent && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == r.seconds() && len(r.unsent()) == 0, nil
 }
 
 // seconds is for how long a renewal holds.
@@ -245,13 +245,13 @@ func (r *leaseRenewer) renew(ctx context.Context) error {
 		LeaseDurationSeconds: new(r.seconds()),
 		RenewTime:            new(metav1.NewMicroTime(r.clock.Now())),
 	}
-	telling := r.news()
-	lease, err := r.write(ctx, spec, telling)
+	annotations := r.unsent()
+	lease, err := r.write(ctx, spec, annotations)
 	r.unanswered = err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if apierrors.IsConflict(err) {
 		return r.compare(ctx)
 	}
-	if len(telling) > 0 && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && r.dropAnnotation() {
+	if len(annotations) > 0 && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && r.dropAnnotation() {
 		return r.renew(ctx)
 	}
 	if err != nil {
@@ -264,9 +264,9 @@ func (r *leaseRenewer) renew(ctx context.Context) error {
 
 // write sets the Lease, and returns how it is then. It carries no record of who set which field: one entry that is empty means none,
 // and where none is, writes make none. Without it the answers to 8,640 renewals a day are half as long.
-func (r *leaseRenewer) write(ctx context.Context, spec coordinationv1.LeaseSpec, telling map[string]string) (*coordinationv1.Lease, error) {
+func (r *leaseRenewer) write(ctx context.Context, spec coordinationv1.LeaseSpec, annotations map[string]string) (*coordinationv1.Lease, error) {
 	if r.left == nil {
-		return r.patch(ctx, spec, telling)
+		return r.patch(ctx, spec, annotations)
 	}
 	// A whole Lease takes the API server less than a patch, which it reads as JSON, applies to JSON and reads once more.
 	lease := r.left.DeepCopy()
@@ -274,18 +274,18 @@ func (r *leaseRenewer) write(ctx context.Context, spec coordinationv1.LeaseSpec,
 	if len(lease.ManagedFields) > 0 {
 		lease.ManagedFields = []metav1.ManagedFieldsEntry{{}}
 	}
-	if lease.Annotations == nil && len(telling) > 0 {
+	if lease.Annotations == nil && len(annotations) > 0 {
 		lease.Annotations = map[string]string{}
 	}
-	maps.Copy(lease.Annotations, telling)
+	maps.Copy(lease.Annotations, annotations)
 	return lease, r.hubClient.Update(ctx, lease, client.FieldOwner(contract.FieldManagerAgent))
 }
 
 // patch sets a Lease of which nothing is known yet.
-func (r *leaseRenewer) patch(ctx context.Context, spec coordinationv1.LeaseSpec, telling map[string]string) (*coordinationv1.Lease, error) {
+func (r *leaseRenewer) patch(ctx context.Context, spec coordinationv1.LeaseSpec, annotations map[string]string) (*coordinationv1.Lease, error) {
 	metadata := map[string]any{"managedFields": []any{map[string]any{}}}
-	if len(telling) > 0 {
-		metadata["annotations"] = telling
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
 	}
 	data, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})
 	if err != nil {
@@ -295,8 +295,8 @@ func (r *leaseRenewer) patch(ctx context.Context, spec coordinationv1.LeaseSpec,
 	return lease, r.hubClient.Patch(ctx, lease, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
 }
 
-// news is what the Lease does not say of the agent yet.
-func (r *leaseRenewer) news() map[string]string {
+// unsent is what the Lease does not say of the agent yet.
+func (r *leaseRenewer) unsent() map[string]string {
 	annotations := map[string]string{contract.SessionAnnotation: r.session}
 	if r.refused > 0 && r.clock.Since(r.refusedAt) >= refusedFor {
 		r.refused = 0

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// doubtAfter is how long a watch that goes on may be silent until the hub is asked how far it is.
-	doubtAfter = time.Second
+	// checkAfter is how long a watch that goes on may be silent until the hub is asked how far it is.
+	checkAfter = time.Second
 	// answerAfter is how long a hub takes at most to say of a watch that it accepted that it does not remember where that was, and othersTimeout
 	// how long one watch waits for what comes of another.
 	answerAfter   = 200 * time.Millisecond
@@ -92,12 +92,12 @@ func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	r.left = left
 	ctx, stop := context.WithCancel(ctx)
 	out := &goingOn{inner: inner, result: make(chan watch.Event), stop: stop}
-	doubting, believe := context.WithCancel(ctx)
+	checking, heard := context.WithCancel(ctx)
 	if r.isCostly {
-		go r.doubt(doubting, left)
+		go r.checkVersion(checking, left)
 	}
 	go out.pass(ctx, func(e watch.Event) {
-		believe() // it is not deaf
+		heard() // it is not deaf
 		if e.Type == watch.Error && apierrors.IsResourceExpired(apierrors.FromObject(e.Object)) {
 			r.sources.noteForgotten()
 		}
@@ -142,9 +142,9 @@ func (g *goingOn) Stop() {
 // ResultChan implements watch.Interface.
 func (g *goingOn) ResultChan() <-chan watch.Event { return g.result }
 
-// doubt asks how far the hub is, once the watch was silent for a moment, until it answers or the context ends.
-func (r *resumed) doubt(ctx context.Context, left string) {
-	for pause := doubtAfter; ; pause = wait.Jitter(askAgain, 1) {
+// checkVersion asks how far the hub is, once the watch was silent for a moment, until it answers or the context ends.
+func (r *resumed) checkVersion(ctx context.Context, left string) {
+	for pause := checkAfter; ; pause = wait.Jitter(askAgain, 1) {
 		select {
 		case <-ctx.Done():
 			return

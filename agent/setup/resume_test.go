@@ -205,7 +205,7 @@ func TestWhatOneWatchHasFoundOutTheOthersNeedNot(t *testing.T) {
 			select {
 			case e := <-w.ResultChan():
 				return apierrors.FromObject(e.Object)
-			case <-time.After(doubtAfter / 2):
+			case <-time.After(checkAfter / 2):
 				return nil
 			}
 		}

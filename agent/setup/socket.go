@@ -64,7 +64,7 @@ func (s *hubContact) answer(ctx context.Context) error {
 	path := filepath.Join(s.options.StateDir, socketFile)
 	// One that was left by an agent that was killed is in the way.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.mute(ctx, err)
+		s.logUnserved(ctx, err)
 		return nil
 	}
 	var config net.ListenConfig
@@ -73,7 +73,7 @@ func (s *hubContact) answer(ctx context.Context) error {
 		err = os.Chmod(path, 0o600)
 	}
 	if err != nil {
-		s.mute(ctx, err)
+		s.logUnserved(ctx, err)
 		return nil
 	}
 	server := &http.Server{
@@ -88,11 +88,11 @@ func (s *hubContact) answer(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		s.mute(ctx, err)
+		s.logUnserved(ctx, err)
 	}
 	return nil
 }
 
-func (*hubContact) mute(ctx context.Context, err error) {
+func (*hubContact) logUnserved(ctx context.Context, err error) {
 	ctrl.LoggerFrom(ctx).Info("`agent status` will not know of this agent: its socket cannot be served", "reason", err.Error())
 }

@@ -34,7 +34,7 @@ import (
 func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := alone(t)
+	s := exclusive(t)
 	ctx := context.WithoutCancel(t.Context())
 	member, admin := s.member("shop-1"), s.member("shop-1").Client(t)
 	without := s.actAs(ctx, t, "shop-1", manifest.Options{Account: "tenant"})
@@ -115,7 +115,7 @@ func TestTheMemberBoundsWhatATenantOfTheHubHasDone(t *testing.T) {
 func TestAConfinedAgentWritesOnlyAsAnAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := alone(t)
+	s := exclusive(t)
 	member := s.member("shop-2")
 	ns := s.namespace(t)
 	g.Expect(member.Client(t).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})).To(Succeed())

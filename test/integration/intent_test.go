@@ -24,7 +24,7 @@ import (
 func TestDeletingWorksByHandTouchesNothingInTheMember(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := alone(t)
+	s := exclusive(t)
 	ns := s.namespace(t)
 	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
 	s.create(t, template, builder.MakePolicy(ns, "settings").Select("v1", "ConfigMap", "settings").Clusters("shop-1").Obj())

@@ -24,7 +24,7 @@ import (
 func TestAQuotaInAMemberBoundsItsShare(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := alone(t)
+	s := exclusive(t)
 	ns := s.namespace(t)
 	template := builder.MakeDeployment(ns, "web").Replicas(1).Set(containers("10m"), "spec", "template", "spec", "containers").Obj()
 	policy := builder.MakePolicy(ns, "web").Select("apps/v1", "Deployment", "web").Obj()

@@ -16,7 +16,7 @@ import (
 func TestTheHubGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := alone(t)
+	s := exclusive(t)
 	ns := s.namespace(t)
 	s.create(t, builder.MakePolicy(ns, "all").SelectLabel("v1", "ConfigMap", "app", "yes").Clusters("shop-1").Obj())
 	var templates []*unstructured.Unstructured
@@ -45,7 +45,7 @@ func TestTheHubGoesOnAfterARestart(t *testing.T) {
 func TestAnAgentGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := alone(t)
+	s := exclusive(t)
 	ns := s.namespace(t)
 	s.create(t, builder.MakePolicy(ns, "all").Select("v1", "ConfigMap", "").Clusters("shop-1").Obj())
 	kept := builder.MakeConfigMap(ns, "kept", "colour", "blue").Obj()

@@ -344,7 +344,7 @@ func TestWhatHasNoNamespaceGoesOutInWavesAndBackInWaves(t *testing.T) {
 func TestAClusterThatWasAwayCatchesUpAfterTheHubWasToo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := alone(t)
+	s := exclusive(t)
 	ns := s.namespace(t)
 	strategy := s.staged(t, "shop-1", func(spec *fairleadv1alpha1.RolloutStrategySpec) {
 		spec.Waves[0].Approval = fairleadv1alpha1.ApprovalAfter

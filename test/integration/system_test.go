@@ -76,9 +76,9 @@ func shared(t *testing.T) *system {
 	return all.get(t, "", cluster.Options{Profile: cluster.Member, Name: "edge-1", Nodes: 2}, cluster.Options{Profile: cluster.Member, Name: "edge-2", Nodes: 2})
 }
 
-// alone returns a system with three members, shop-1 to shop-3, that no other test uses before this
+// exclusive returns a system with three members, shop-1 to shop-3, that no other test uses before this
 // one ends: it may stop parts, and has to start them again. In shop-1 and shop-2 run pods.
-func alone(t *testing.T) *system {
+func exclusive(t *testing.T) *system {
 	t.Helper()
 	stopped.Lock()
 	t.Cleanup(stopped.Unlock)

@@ -201,8 +201,8 @@ func (s *Server) upgrade(w http.ResponseWriter, ping time.Duration, presence str
 	return line.Buffered(conn, buffered.Reader), nil
 }
 
-// errUnwell says that an agent has answered, and not that all is well.
-var errUnwell = errors.New("the agent says")
+// errUnhealthy says that an agent has answered, and not that all is well.
+var errUnhealthy = errors.New("the agent says")
 
 // ask sends an agent a request of the hub's own, and says why it did not answer well.
 func ask(ctx context.Context, through http.RoundTripper, method, path, body string) error {
@@ -217,7 +217,7 @@ func ask(ctx context.Context, through http.RoundTripper, method, path, body stri
 	defer func() { _ = resp.Body.Close() }() // what is read is all that is needed
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxTold))
 	if resp.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%w: %s (%d)", errUnwell, told(string(said)), resp.StatusCode)
+		return fmt.Errorf("%w: %s (%d)", errUnhealthy, told(string(said)), resp.StatusCode)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ func (joined) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ..
 	return nil
 }
 
-// alone is a server without an API server.
-func alone(t *testing.T, c clock.WithTicker, presence func() string) (*Server, *httptest.Server) {
+// withoutAPI is a server without an API server.
+func withoutAPI(t *testing.T, c clock.WithTicker, presence func() string) (*Server, *httptest.Server) {
 	t.Helper()
 	g := NewWithT(t)
 	s, err := New(Deps{
@@ -100,7 +100,7 @@ func TestALineThatOpensWhileTheReplicaDrainsIsRenewed(t *testing.T) {
 		}
 		return contract.LineIsPresence
 	}
-	s, front := alone(t, clock.RealClock{}, atPresence)
+	s, front := withoutAPI(t, clock.RealClock{}, atPresence)
 	asked := make(chan struct{}, 1)
 	agentOf(t, front, "edge-1", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == contract.LineRenewPath {
@@ -118,7 +118,7 @@ func TestAStreamThatIsStalledGivesItsPlaceBack(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := testingclock.NewFakeClock(time.Now())
-	s, front := alone(t, c, func() string { return contract.LineIsPresence })
+	s, front := withoutAPI(t, c, func() string { return contract.LineIsPresence })
 	agentOf(t, front, "edge-1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
 			return

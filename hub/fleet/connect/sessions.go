@@ -50,7 +50,7 @@ func (s *Server) isThere(ctx context.Context, l *lines.Line) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), selfTimeout)
 	defer cancel()
 	err := ask(ctx, l.Client, http.MethodGet, contract.LineSelfPath, "")
-	if err == nil || errors.Is(err, errUnwell) || errors.Is(err, line.ErrFull) { // one that is busy is there
+	if err == nil || errors.Is(err, errUnhealthy) || errors.Is(err, line.ErrFull) { // one that is busy is there
 		return true
 	}
 	if errors.Is(err, line.ErrLeaving) {

@@ -142,10 +142,10 @@ func refuse(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// forgetful has rules that fail for templates which say so.
-type forgetful struct{ interpreter.Interpreter }
+// failingReplicas has rules that fail for templates which say so.
+type failingReplicas struct{ interpreter.Interpreter }
 
-func (f forgetful) Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+func (f failingReplicas) Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	if why := template.GetAnnotations()["fails"]; why != "" {
 		return 0, nil, errors.New(why)
 	}
@@ -169,7 +169,7 @@ func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
 	mgr := stagetest.Manager(t, stagetest.Intercept(to, s.writes.note), func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
 	g.Expect(Register(mgr, Deps{
 		Exclusions:  selector.NewExclusions(contract.DefaultExecutionNamespacePrefix, []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{}),
-		Interpreter: forgetful{native.New()},
+		Interpreter: failingReplicas{native.New()},
 		Informers:   kube.NewMetadataInformers(mgr.GetCache()),
 		Events:      s.writes.emit,
 		Clock:       clock.RealClock{},

@@ -190,7 +190,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		}
 		s.in.Clusters = append(s.in.Clusters, admit.Cluster{
 			Cluster: cluster, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: r.heardSince(cluster),
-			Doubted: disrupted.Suspended(name) || early > 0, Early: early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
+			Unconfirmed: disrupted.Suspended(name) || early > 0, Early: early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
 			Work: workOf(s.works[name], s.in.Status.Revisions),
 		})
 	}

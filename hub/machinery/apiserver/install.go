@@ -66,7 +66,7 @@ func Install(ctx context.Context, cfg *rest.Config, o Options) error {
 	install := i.all
 	if o.Version != "" {
 		install = func(ctx context.Context) error {
-			return alone(ctx, cfg, func(ctx context.Context) error { return i.versioned(ctx, o, i.all) })
+			return exclusively(ctx, cfg, func(ctx context.Context) error { return i.versioned(ctx, o, i.all) })
 		}
 	}
 	if err := install(ctx); err != nil {

@@ -125,9 +125,9 @@ func (i *installer) await(ctx context.Context) error {
 // errLost says that an installation was given up in the middle.
 var errLost = fmt.Errorf("the API server did not answer for %s, so another hub may install by now", installRenew)
 
-// alone runs an installation while no other hub of the API does. If the API server falls silent in the middle, as it may for a while where
+// exclusively runs an installation while no other hub of the API does. If the API server falls silent in the middle, as it may for a while where
 // thousands of agents come back at once, it begins again when its turn has come again: what was installed before is found as it should be.
-func alone(ctx context.Context, cfg *rest.Config, install func(context.Context) error) error {
+func exclusively(ctx context.Context, cfg *rest.Config, install func(context.Context) error) error {
 	api, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("connecting to the hub's API server: %w", err)

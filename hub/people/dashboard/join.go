@@ -176,10 +176,10 @@ func (s *Server) handshake(ctx context.Context, v *visit) (*page, error) {
 // steps reads, as the person, how far a join is.
 func (s *Server) steps(ctx context.Context, v *visit, name string) (joinsteps.Progress, error) {
 	in := joinsteps.Input{Cluster: name, Now: v.now}
-	var blind []string
+	var hidden []string
 	read := func(what string, err error) error {
 		if apierrors.IsForbidden(err) {
-			blind = append(blind, what)
+			hidden = append(hidden, what)
 			return nil
 		}
 		return client.IgnoreNotFound(err)
@@ -209,7 +209,7 @@ func (s *Server) steps(ctx context.Context, v *visit, name string) (joinsteps.Pr
 			client.MatchingFields{"type": string(corev1.SecretTypeBootstrapToken)})))
 		in.Tokens = joinsteps.TokensFor(name, secrets.Items)
 	}
-	in.Blind = strings.Join(blind, ", ")
+	in.Hidden = strings.Join(hidden, ", ")
 	return joinsteps.Of(in), failed
 }
 

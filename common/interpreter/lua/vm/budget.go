@@ -23,8 +23,8 @@ type budget struct {
 	cpu   time.Duration // of the thread when the call began
 	bytes int
 	steps int
-	// spent is what the script is told from then on, whatever it catches.
-	spent string
+	// exhausted is what the script is told from then on, whatever it catches.
+	exhausted string
 	// ends are called when the call has ended.
 	ends []func()
 }
@@ -59,7 +59,7 @@ func (b *budget) Done() <-chan struct{} {
 	if b.steps++; b.steps%look == 0 {
 		b.watch()
 	}
-	if b.spent != "" {
+	if b.exhausted != "" {
 		return b.limiter.stopped
 	}
 	return nil
@@ -73,19 +73,19 @@ func (b *budget) Value(any) any { return nil }
 
 // Err implements context.Context.
 func (b *budget) Err() error {
-	if b.spent == "" {
+	if b.exhausted == "" {
 		return nil
 	}
-	return &Error{Message: b.spent}
+	return &Error{Message: b.exhausted}
 }
 
 // charge takes bytes from the budget and raises an error if it, or the time, is used up.
 func (b *budget) charge(l *lua.LState, bytes int) {
 	b.bytes -= bytes
 	switch {
-	case b.spent != "":
+	case b.exhausted != "":
 	case b.bytes < 0:
-		b.spent = fmt.Sprintf("the script uses too much memory; it may allocate %d MiB", b.limiter.memory>>20)
+		b.exhausted = fmt.Sprintf("the script uses too much memory; it may allocate %d MiB", b.limiter.memory>>20)
 	case len(b.ends) == 1 && b.limiter.memory-b.bytes > b.limiter.memory/smallShare:
 		b.grow()
 	}
@@ -101,7 +101,7 @@ func (b *budget) grow() {
 	from := time.Now()
 	end, err := b.large()
 	if err != nil {
-		b.spent = "the script was stopped: " + err.Error()
+		b.exhausted = "the script was stopped: " + err.Error()
 		return
 	}
 	b.ends = append(b.ends, end)
@@ -111,22 +111,22 @@ func (b *budget) grow() {
 
 // watch looks whether the time is used up.
 func (b *budget) watch() {
-	if b.spent != "" {
+	if b.exhausted != "" {
 		return
 	}
 	//nolint:forbidigo // As above.
 	took := time.Since(b.begin)
 	if took > busyTime || took > b.limiter.time && (b.cpu == 0 || cpuTime()-b.cpu > b.limiter.time) {
-		b.spent = fmt.Sprintf("the script takes too long: it was stopped after %v; it may run for %v", took.Round(time.Millisecond), b.limiter.time)
+		b.exhausted = fmt.Sprintf("the script takes too long: it was stopped after %v; it may run for %v", took.Round(time.Millisecond), b.limiter.time)
 	} else if err := b.ended(); err != nil {
-		b.spent = fmt.Sprintf("the script was stopped after %v: %v", took.Round(time.Millisecond), err)
+		b.exhausted = fmt.Sprintf("the script was stopped after %v: %v", took.Round(time.Millisecond), err)
 	}
 }
 
 // check raises an error if the budget is spent.
 func (b *budget) check(l *lua.LState) {
-	if b.spent != "" {
-		l.RaiseError("%s", b.spent)
+	if b.exhausted != "" {
+		l.RaiseError("%s", b.exhausted)
 	}
 }
 

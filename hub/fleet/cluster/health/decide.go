@@ -65,8 +65,8 @@ type Memory struct {
 	Losses []time.Time
 
 	ready report
-	// lost is when the line had been lost last, and complained when people were last told that it is unstable.
-	lost, complained time.Time
+	// lost is when the line had been lost last, and warned when people were last told that it is unstable.
+	lost, warned time.Time
 }
 
 // report is what makes one Ready condition another one.

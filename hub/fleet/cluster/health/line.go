@@ -55,16 +55,16 @@ func countLosses(in Input, memory *Memory) (unstable int) {
 	if in.Memory == nil {
 		return 0
 	}
-	memory.complained = in.Memory.complained
+	memory.warned = in.Memory.warned
 	memory.Losses = recent(in.Memory.Losses, in.Now, lossWindow)
 	if !in.Line.Lost.After(in.Memory.lost) || in.Line.Goodbye || in.Suspect {
 		return 0
 	}
 	memory.Losses = append(memory.Losses, in.Line.Lost)
-	if len(memory.Losses) < tooManyLosses || in.Now.Sub(memory.complained) < lossWindow {
+	if len(memory.Losses) < tooManyLosses || in.Now.Sub(memory.warned) < lossWindow {
 		return 0
 	}
-	memory.complained = in.Now
+	memory.warned = in.Now
 	return len(memory.Losses)
 }
 

@@ -82,7 +82,7 @@ func odd(r *rand.Rand) Input {
 	for range r.IntN(9) {
 		in.Clusters = append(in.Clusters, Cluster{
 			Cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%d", r.IntN(8))}}, Target: r.IntN(5) > 0,
-			SilentSince: at(), HeardSince: at(), Doubted: r.IntN(4) == 0, Early: r.IntN(8) == 0, Suspended: r.IntN(5) == 0,
+			SilentSince: at(), HeardSince: at(), Unconfirmed: r.IntN(4) == 0, Early: r.IntN(8) == 0, Suspended: r.IntN(5) == 0,
 			Work: judge.Work{
 				Exists: r.IntN(4) > 0, Revision: revision.ID{Number: oneOf(8), Hash: text("a", "b", "")}, Unchanged: r.IntN(4) == 0,
 				Report: judge.Report{Current: r.IntN(3) > 0, Applied: r.IntN(3) > 0, Refused: r.IntN(4) == 0, Health: judge.Health(text("", "Healthy", "Unhealthy"))},
@@ -181,7 +181,7 @@ func TestNothingIsProvenByLeaving(t *testing.T) {
 		}
 		return c
 	}
-	doubted := func(c Cluster) Cluster { c.Doubted = true; return c }
+	unconfirmed := func(c Cluster) Cluster { c.Unconfirmed = true; return c }
 	passed := func(in Input) Input { in.Status.Waves[0].PassedAt = in.Status.Waves[0].StartedAt; return in }
 	two, single := []fairleadv1alpha1.Wave{canary, rest}, []fairleadv1alpha1.Wave{one}
 	for name, tc := range map[string]struct {
@@ -195,8 +195,8 @@ func TestNothingIsProvenByLeaving(t *testing.T) {
 		"silent, and another is there":                     {in: given(healthy, two, cluster("edge-1", false, time.Minute, r2), cluster("edge-2", true, 0)), edge1: position{lost, left, 0}, wantPhase: "Halted"},
 		"silent on its way":                                {in: given(flying, two, cluster("edge-1", false, time.Minute, r2)), edge1: position{lost, left, 0}, wantPhase: "Halted"},
 		"silent before it was sent anything":               {in: given(flying, two, cluster("edge-1", false, time.Minute, r1)), wantPhase: "Progressing"},
-		"silent, which is not believed yet":                {in: given(healthy, two, doubted(cluster("edge-1", false, time.Minute, r2))), edge1: position{flying, left, 2}, wantPhase: "Progressing"},
-		"silent, which is not believed, of one on its way": {in: given(flying, two, doubted(cluster("edge-1", false, time.Minute, r2)), cluster("edge-2", true, 0)), edge1: position{flying, left, 2}, wantPhase: "Progressing"},
+		"silent, which is not believed yet":                {in: given(healthy, two, unconfirmed(cluster("edge-1", false, time.Minute, r2))), edge1: position{flying, left, 2}, wantPhase: "Progressing"},
+		"silent, which is not believed, of one on its way": {in: given(flying, two, unconfirmed(cluster("edge-1", false, time.Minute, r2)), cluster("edge-2", true, 0)), edge1: position{flying, left, 2}, wantPhase: "Progressing"},
 		"silent after its wave has passed":                 {in: passed(given(healthy, two, cluster("edge-1", false, time.Minute, r2), cluster("edge-2", true, 0, r1))), edge2: position{flying, "", 2}, wantPhase: "Progressing"},
 		"heard, and nobody else yet":                       {in: given(healthy, two, cluster("edge-1", false, 0, r2)), wantPhase: "Progressing"},
 		"heard and gone, and nobody else yet":              {in: given(healthy, two), wantPhase: "Progressing"},

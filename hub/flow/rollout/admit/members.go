@@ -89,8 +89,8 @@ func (r *rollout) passed(m *member) bool { return r.completed || m.wave.status.P
 // silent says whether nothing is heard of it.
 func (m *member) silent() bool { return !m.SilentSince.IsZero() }
 
-// doubted says whether silence is not believed now.
-func (r *rollout) doubted(m *member) bool { return m.Doubted || r.in.HubSuspect }
+// unconfirmed says whether silence is not believed now.
+func (r *rollout) unconfirmed(m *member) bool { return m.Unconfirmed || r.in.HubSuspect }
 
 // behind says whether it has something older than the stable revision, or was set aside before it
 // was given anything.
@@ -135,7 +135,7 @@ func (r *rollout) judgeAll() {
 
 func (r *rollout) judge(m *member) {
 	switch {
-	case m.left && !m.was(fairleadv1alpha1.ClusterLost) && r.doubted(m): // It is lost once its silence is believed.
+	case m.left && !m.was(fairleadv1alpha1.ClusterLost) && r.unconfirmed(m): // It is lost once its silence is believed.
 		m.is(fairleadv1alpha1.ClusterInFlight, fairleadv1alpha1.ClusterReasonLeft, r.newest.Number)
 	case m.left:
 		m.is(fairleadv1alpha1.ClusterLost, fairleadv1alpha1.ClusterReasonLeft, 0)
@@ -178,7 +178,7 @@ func (r *rollout) judgeSent(m *member) {
 func (r *rollout) ask(m *member, wanted revision.ID, before position) judge.Verdict {
 	v := judge.Decide(judge.Input{
 		Now: r.in.Now, Wanted: wanted, Work: m.Work, Before: before.state, Reason: before.reason,
-		Silent: m.silent(), Doubted: r.doubted(m), Suspended: m.Suspended, Proven: r.passed(m),
+		Silent: m.silent(), Unconfirmed: r.unconfirmed(m), Suspended: m.Suspended, Proven: r.passed(m),
 		Deadline: r.spec.ProgressDeadline.Duration, Progress: r.out.Memory.Progress[m.name],
 	})
 	r.out.Memory.Progress[m.name] = v.Progress
@@ -207,7 +207,7 @@ func (r *rollout) judgeCatchingUp(m *member) bool {
 			before.state, before.reason = fairleadv1alpha1.ClusterFailed, m.before.reason
 		}
 	}
-	if m.silent() && !judge.Has(m.Work, missed) && !r.doubted(m) {
+	if m.silent() && !judge.Has(m.Work, missed) && !r.unconfirmed(m) {
 		return false // It was not sent anything yet.
 	}
 	v := r.ask(m, missed, before)
@@ -239,7 +239,7 @@ func (r *rollout) judgeUnsent(m *member) {
 	switch {
 	case m.Suspended:
 		m.is(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReasonSuspended, 0)
-	case m.silent() && !r.doubted(m):
+	case m.silent() && !r.unconfirmed(m):
 		m.is(fairleadv1alpha1.ClusterSetAside, r.howLong(m), 0)
 	case m.silent() && m.wasAside():
 		m.is(fairleadv1alpha1.ClusterSetAside, r.howLong(m), 0)

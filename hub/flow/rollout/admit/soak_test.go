@@ -51,11 +51,11 @@ func newSoaking() *soaking {
 func (s *soaking) at(second, silent int) Decision {
 	c := &s.in.Clusters[0]
 	s.in.Now = noon().Add(time.Duration(second) * time.Second)
-	c.SilentSince, c.Early, c.Doubted = time.Time{}, false, false
+	c.SilentSince, c.Early, c.Unconfirmed = time.Time{}, false, false
 	if silent >= 0 {
 		c.SilentSince = noon().Add(time.Duration(silent) * time.Second)
 		c.Early = second-silent < 40
-		c.Doubted = c.Early
+		c.Unconfirmed = c.Early
 	}
 	d := Decide(s.in)
 	s.in.Status, s.in.Memory = d.Status, d.Memory

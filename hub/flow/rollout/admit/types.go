@@ -71,8 +71,8 @@ type Cluster struct {
 	SilentSince time.Time
 	// HeardSince is since when it is heard from; zero if it always was.
 	HeardSince time.Time
-	// Doubted says that its silence is not believed yet: it fell silent with most others, or Early.
-	Doubted bool
+	// Unconfirmed says that its silence is not believed yet: it fell silent with most others, or Early.
+	Unconfirmed bool
 	// Early says that it is silent, but not for as long as it takes to give it up: its line was lost a moment ago, or the hub
 	// has only just started. Nobody takes that for proof of anything, and clocks stand still.
 	Early bool

@@ -25,8 +25,8 @@ type Input struct {
 	// Before and Reason are what the last verdict about this very revision was; empty if there is none.
 	Before fairleadv1alpha1.ClusterState
 	Reason string
-	// Silent says that nothing is heard of the cluster, Doubted that this is not believed.
-	Silent, Doubted bool
+	// Silent says that nothing is heard of the cluster, Unconfirmed that this is not believed.
+	Silent, Unconfirmed bool
 	// Suspended says that nothing is dispatched to it by the will of a person.
 	Suspended bool
 	// Proven says that the wave of the cluster has passed: to be silent and healthy is no loss then.
@@ -89,9 +89,9 @@ func Decide(in Input) Verdict {
 
 // is returns a verdict for which no time runs.
 func (in Input) is(state fairleadv1alpha1.ClusterState, reason string) Verdict {
-	progress := Progress{Revision: in.Wanted.Number, Spent: in.Progress.Spent}
+	progress := Progress{Revision: in.Wanted.Number, Elapsed: in.Progress.Elapsed}
 	if state == fairleadv1alpha1.ClusterHealthy {
-		progress.Spent = 0
+		progress.Elapsed = 0
 	}
 	return Verdict{State: state, Reason: reason, Progress: progress}
 }
@@ -100,10 +100,10 @@ func (in Input) is(state fairleadv1alpha1.ClusterState, reason string) Verdict {
 func (in Input) silent() Verdict {
 	sent := Has(in.Work, in.Wanted)
 	switch {
-	case in.Before == fairleadv1alpha1.ClusterFailed, in.Before == fairleadv1alpha1.ClusterLost && in.Doubted,
-		sent && in.Before == fairleadv1alpha1.ClusterHealthy && (in.Proven || in.Doubted):
+	case in.Before == fairleadv1alpha1.ClusterFailed, in.Before == fairleadv1alpha1.ClusterLost && in.Unconfirmed,
+		sent && in.Before == fairleadv1alpha1.ClusterHealthy && (in.Proven || in.Unconfirmed):
 		return in.is(in.Before, in.Reason)
-	case in.Doubted:
+	case in.Unconfirmed:
 		v := in.is(fairleadv1alpha1.ClusterInFlight, in.Reason)
 		if since := in.Progress.UnhealthySince; !since.IsZero() {
 			v.Progress.UnhealthySince, v.Progress.SilentAt = since, cmp.Or(in.Progress.SilentAt, in.Now)
@@ -126,7 +126,7 @@ func (in Input) wasHealthy() bool {
 func (in Input) afterHealthy() Verdict {
 	report := in.Work.Report
 	if !report.Current || report.Applied && report.Health == Unknown {
-		v := in.spend()
+		v := in.elapse()
 		if v.State != fairleadv1alpha1.ClusterFailed {
 			v.State, v.Reason = in.Before, in.Reason
 		}
@@ -151,7 +151,7 @@ func (in Input) onItsWay() Verdict {
 	if in.Work.Report.Current && in.Work.Report.Refused && Has(in.Work, in.Wanted) && left <= 0 {
 		return in.is(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterReasonRefused)
 	}
-	v := in.spend()
+	v := in.elapse()
 	if v.State == fairleadv1alpha1.ClusterInFlight && in.Before == fairleadv1alpha1.ClusterLost {
 		v.State = in.Before
 	}
@@ -161,17 +161,17 @@ func (in Input) onItsWay() Verdict {
 	return v
 }
 
-// spend lets the time run that a cluster has.
-func (in Input) spend() Verdict {
+// elapse lets the time run that a cluster has.
+func (in Input) elapse() Verdict {
 	progress := in.Progress
 	if !progress.At.IsZero() {
-		progress.Spent += max(in.Now.Sub(progress.At), 0)
+		progress.Elapsed += max(in.Now.Sub(progress.At), 0)
 	}
 	progress.At = in.Now
-	if in.Doubted { // The hub suspects itself: its clock for others stands still.
-		progress.Spent, progress.At = in.Progress.Spent, time.Time{}
+	if in.Unconfirmed { // The hub suspects itself: its clock for others stands still.
+		progress.Elapsed, progress.At = in.Progress.Elapsed, time.Time{}
 	}
-	left := in.Deadline - progress.Spent
+	left := in.Deadline - progress.Elapsed
 	if left <= 0 {
 		return in.is(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterReasonDeadline)
 	}

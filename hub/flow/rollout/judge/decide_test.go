@@ -24,7 +24,7 @@ func TestHowAClusterFares(t *testing.T) {
 	sent := Work{Exists: true, Revision: r5}
 	with := func(r Report) Work { return Work{Exists: true, Revision: r5, Report: r} }
 	well, ill := Report{Current: true, Applied: true, Health: Healthy}, Report{Current: true, Applied: true, Health: Unhealthy}
-	spent := func(d time.Duration) Progress { return Progress{Revision: 5, Spent: d, At: now.Add(-time.Minute)} }
+	elapsed := func(d time.Duration) Progress { return Progress{Revision: 5, Elapsed: d, At: now.Add(-time.Minute)} }
 	for name, c := range map[string]struct {
 		in         Input
 		wantState  fairleadv1alpha1.ClusterState
@@ -41,24 +41,24 @@ func TestHowAClusterFares(t *testing.T) {
 		"a refusal of what was there before is none":                         {Input{Work: with(Report{Refused: true})}, flying, "", 10 * time.Minute},
 		"after another try a refusal is not believed before the agent tried": {Input{Work: with(Report{Current: true, Refused: true}), Progress: Progress{Revision: 5, RetriedAt: now.Add(-61 * time.Second)}}, flying, "", 59 * time.Second},
 		"and is after that":                                                  {Input{Work: with(Report{Current: true, Refused: true}), Progress: Progress{Revision: 5, RetriedAt: now.Add(-2 * time.Minute)}}, failed, refused, 0},
-		"too long is a failure":                                              {Input{Work: sent, Progress: spent(9 * time.Minute)}, failed, deadline, 0},
-		"nearly too long is none":                                            {Input{Work: sent, Progress: spent(8 * time.Minute)}, flying, "", time.Minute},
-		"time spent with another revision does not count":                    {Input{Work: sent, Progress: Progress{Revision: 4, Spent: time.Hour, At: now}}, flying, "", 10 * time.Minute},
-		"time does not run while the hub suspects itself":                    {Input{Work: sent, Progress: spent(9 * time.Minute), Doubted: true}, flying, "", time.Minute},
+		"too long is a failure":                                              {Input{Work: sent, Progress: elapsed(9 * time.Minute)}, failed, deadline, 0},
+		"nearly too long is none":                                            {Input{Work: sent, Progress: elapsed(8 * time.Minute)}, flying, "", time.Minute},
+		"time spent with another revision does not count":                    {Input{Work: sent, Progress: Progress{Revision: 4, Elapsed: time.Hour, At: now}}, flying, "", 10 * time.Minute},
+		"time does not run while the hub suspects itself":                    {Input{Work: sent, Progress: elapsed(9 * time.Minute), Unconfirmed: true}, flying, "", time.Minute},
 		"a failure stays one":                                                {Input{Work: with(ill), Before: failed, Reason: deadline}, failed, deadline, 0},
 		"until it is healthy":                                                {Input{Work: with(well), Before: failed, Reason: deadline}, healthy, "", 0},
 		"whoever was healthy may be ill for a minute":                        {Input{Work: with(ill), Before: healthy}, flying, unhealthy, time.Minute},
 		"and not for longer":                                                 {Input{Work: with(ill), Before: flying, Reason: unhealthy, Progress: Progress{Revision: 5, UnhealthySince: now.Add(-time.Minute)}}, failed, unhealthy, 0},
 		"whoever was healthy is so while a scaled Work is not reported":      {Input{Work: with(Report{Applied: true, Health: Unhealthy}), Before: healthy}, healthy, "", 10 * time.Minute},
-		"but not for ever":                                                   {Input{Work: with(Report{}), Before: healthy, Progress: spent(9 * time.Minute)}, failed, deadline, 0},
+		"but not for ever":                                                   {Input{Work: with(Report{}), Before: healthy, Progress: elapsed(9 * time.Minute)}, failed, deadline, 0},
 		"silence after sending is a loss":                                    {Input{Work: sent, Silent: true}, lost, silent, 0},
 		"also of one that was healthy, in a wave that is going on":           {Input{Work: with(well), Before: healthy, Silent: true}, lost, silent, 0},
 		"but not in a wave that has passed":                                  {Input{Work: with(well), Before: healthy, Silent: true, Proven: true}, healthy, "", 0},
-		"silence that is not believed is none":                               {Input{Work: sent, Before: flying, Silent: true, Doubted: true}, flying, "", 0},
+		"silence that is not believed is none":                               {Input{Work: sent, Before: flying, Silent: true, Unconfirmed: true}, flying, "", 0},
 		"silence before sending takes it back":                               {Input{Work: Work{Exists: true, Revision: r4}, Before: flying, Silent: true}, aside, silent, 0},
 		"a lost one that is heard is lost until it is healthy":               {Input{Work: sent, Before: lost, Reason: silent}, lost, "", 10 * time.Minute},
 		"and is forgiven then":                                               {Input{Work: with(well), Before: lost, Reason: silent}, healthy, "", 0},
-		"and fails if that takes too long":                                   {Input{Work: sent, Before: lost, Progress: spent(9 * time.Minute)}, failed, deadline, 0},
+		"and fails if that takes too long":                                   {Input{Work: sent, Before: lost, Progress: elapsed(9 * time.Minute)}, failed, deadline, 0},
 		"a failure that falls silent is one":                                 {Input{Work: sent, Before: failed, Reason: refused, Silent: true}, failed, refused, 0},
 		"whoever is suspended is set aside":                                  {Input{Work: sent, Suspended: true}, aside, suspended, 0},
 		"the same content by an older number is done":                        {Input{Work: Work{Exists: true, Revision: revision.ID{Number: 3, Hash: "e"}}}, healthy, unchanged, 0},
@@ -97,7 +97,7 @@ func TestTimeRunsOnlyWhileAClusterIsHeardFrom(t *testing.T) {
 		}
 	}
 	g.Expect(v.State).NotTo(Equal(fairleadv1alpha1.ClusterFailed), "it was heard from for 9 of 18 minutes")
-	g.Expect(v.Progress.Spent).To(Equal(9 * time.Minute))
+	g.Expect(v.Progress.Elapsed).To(Equal(9 * time.Minute))
 }
 
 // A cluster that was healthy and is not has a minute. While nothing is heard of it, which is not believed, that stands still.
@@ -110,7 +110,7 @@ func TestTheMinuteOfAnUnhealthyClusterStandsStillWhileItIsSilent(t *testing.T) {
 		Work: Work{Exists: true, Revision: revision.ID{Number: 1, Hash: "a"}, Report: Report{Current: true, Applied: true, Health: Unhealthy}},
 	}
 	look := func(at int, silent bool) Verdict {
-		in.Now, in.Silent, in.Doubted = start.Add(time.Duration(at)*time.Second), silent, silent
+		in.Now, in.Silent, in.Unconfirmed = start.Add(time.Duration(at)*time.Second), silent, silent
 		v := Decide(in)
 		in.Before, in.Reason, in.Progress = v.State, v.Reason, v.Progress
 		return v

@@ -55,10 +55,10 @@ const (
 type Progress struct {
 	// Revision that this is about, by number.
 	Revision int64
-	// Spent is how long the cluster has been heard from without being healthy since it was sent
+	// Elapsed is how long the cluster has been heard from without being healthy since it was sent
 	// the revision, up to At, which is zero if it was silent then, or the hub suspected itself.
-	Spent time.Duration
-	At    time.Time
+	Elapsed time.Duration
+	At      time.Time
 	// UnhealthySince is since when a cluster that was healthy is not.
 	UnhealthySince time.Time
 	// SilentAt is since when such a one is silent without that being believed: the time in between does not count.

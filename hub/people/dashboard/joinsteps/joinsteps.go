@@ -54,9 +54,9 @@ type Input struct {
 	Record *clusterv1alpha1.Cluster
 	// Lease is that of its agent; nil if there is none.
 	Lease *coordinationv1.Lease
-	// Blind says what may not be read, in words; empty if nothing is hidden.
-	Blind string
-	Now   time.Time
+	// Hidden says what may not be read, in words; empty if nothing is hidden.
+	Hidden string
+	Now    time.Time
 }
 
 // Progress is how far the join is.
@@ -65,8 +65,8 @@ type Progress struct {
 	Steps   []Step
 	// Ready says that it is over, and the cluster is ready.
 	Ready bool
-	// Blind says what of it the person may not see.
-	Blind string
+	// Hidden says what of it the person may not see.
+	Hidden string
 }
 
 // Of returns how far a member is with joining.
@@ -82,7 +82,7 @@ func Of(in Input) Progress {
 		ready(in.Record),
 	}
 	// The first that is not done is what is happening now.
-	out := Progress{Cluster: in.Cluster, Blind: in.Blind, Ready: true}
+	out := Progress{Cluster: in.Cluster, Hidden: in.Hidden, Ready: true}
 	for i := range steps {
 		switch {
 		case steps[i].State == Done:
@@ -125,7 +125,7 @@ func token(in Input, used bool) Step {
 	}
 	if len(in.Tokens) == 0 {
 		s.State, s.Text = Now, "There is no token for this name; make a command first."
-		if in.Blind != "" {
+		if in.Hidden != "" {
 			s.State, s.Text = Done, "Whether there is one still you may not see."
 		}
 	}

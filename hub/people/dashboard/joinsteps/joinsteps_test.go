@@ -60,7 +60,7 @@ func TestOf(t *testing.T) {
 			joinsteps.Input{Tokens: []bootstrap.Token{ended}}, []joinsteps.State{failed, later, later, later, later, later}, "make another", 0, false,
 		},
 		"the tokens may not be seen": {
-			joinsteps.Input{Blind: "join tokens"}, []joinsteps.State{done, now, later, later, later, later}, "may not see", 0, false,
+			joinsteps.Input{Hidden: "join tokens"}, []joinsteps.State{done, now, later, later, later, later}, "may not see", 0, false,
 		},
 		"somebody is to accept it": {
 			joinsteps.Input{Requests: []certificatesv1.CertificateSigningRequest{request("", "An operator is to accept it.")}},
