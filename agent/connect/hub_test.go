@@ -102,14 +102,14 @@ func (h *hub) cut() {
 	_ = h.conns[len(h.conns)-1].Close()
 }
 
-// keep runs a Keeper until the test stops it.
-func (h *hub) keep(change func(*Deps)) (k *Keeper, stop func()) {
+// keep runs a Connector until the test stops it.
+func (h *hub) keep(change func(*Deps)) (connector *Connector, stop func()) {
 	h.t.Helper()
 	deps := Deps{Cluster: "edge-1", Open: h.open, Certificate: h.certificate, Clock: clock.RealClock{}}
 	if change != nil {
 		change(&deps)
 	}
-	k, err := New(deps)
+	connector, err := New(deps)
 	NewWithT(h.t).Expect(err).NotTo(HaveOccurred())
 	log := funcr.New(func(_, args string) {
 		h.mu.Lock()
@@ -118,8 +118,8 @@ func (h *hub) keep(change func(*Deps)) (k *Keeper, stop func()) {
 	}, funcr.Options{})
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(h.t.Context(), log))
 	done := make(chan error, 1)
-	go func() { done <- k.Start(ctx) }()
-	return k, sync.OnceFunc(func() {
+	go func() { done <- connector.Start(ctx) }()
+	return connector, sync.OnceFunc(func() {
 		cancel()
 		NewWithT(h.t).Expect(<-done).To(Succeed())
 		for _, c := range h.lines {

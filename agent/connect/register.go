@@ -46,23 +46,23 @@ type Deps struct {
 	Registry prometheus.Registerer
 }
 
-// New returns a Keeper that opens nothing yet.
-func New(deps Deps) (*Keeper, error) {
+// New returns a Connector that opens nothing yet.
+func New(deps Deps) (*Connector, error) {
 	if deps.Cluster == "" || deps.Open == nil || deps.Certificate == nil || deps.Clock == nil {
 		return nil, errors.New("connect: a dependency is missing")
 	}
 	if deps.OutageEnds == nil {
 		deps.OutageEnds = func() <-chan struct{} { return nil }
 	}
-	return &Keeper{
+	return &Connector{
 		Deps: deps, state: newState(deps.Clock), metrics: newMetrics(deps.Registry), renew: make(chan struct{}, 1),
 		session: strings.ToLower(rand.Text()[:sessionLength]),
 	}, nil
 }
 
 // Register adds the stage to a manager.
-func Register(mgr manager.Manager, k *Keeper) error {
-	if err := mgr.Add(manager.RunnableFunc(k.Start)); err != nil {
+func Register(mgr manager.Manager, c *Connector) error {
+	if err := mgr.Add(manager.RunnableFunc(c.Start)); err != nil {
 		return fmt.Errorf("adding the line: %w", err)
 	}
 	return nil

@@ -44,46 +44,46 @@ func (l *held) hasEnded() bool {
 }
 
 // serve answers what comes over a line until it ends.
-func (k *Keeper) serve(ctx context.Context, l *held) {
-	k.state.opened(l)
-	k.gauge()
-	l.err = line.Serve(ctx, l.conn, k.handler(l), line.ServerOptions{Ping: l.ping, Drain: l.drain, Log: ctrl.LoggerFrom(ctx).WithName("line")})
+func (c *Connector) serve(ctx context.Context, l *held) {
+	c.state.opened(l)
+	c.gauge()
+	l.err = line.Serve(ctx, l.conn, c.handler(l), line.ServerOptions{Ping: l.ping, Drain: l.drain, Log: ctrl.LoggerFrom(ctx).WithName("line")})
 	if l.err == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		l.err = errors.New("the certificate that opened it has ended")
 	}
-	k.state.ended(l)
-	k.gauge()
+	c.state.ended(l)
+	c.gauge()
 	l.cancel()
 	close(l.ended)
 }
 
 // gauge says in the metrics whether there is a line.
-func (k *Keeper) gauge() {
-	k.metrics.up.Set(0)
-	if now, _ := k.state.Now(); now.Up {
-		k.metrics.up.Set(1)
+func (c *Connector) gauge() {
+	c.metrics.up.Set(0)
+	if now, _ := c.state.Now(); now.Up {
+		c.metrics.up.Set(1)
 	}
 }
 
 // handler answers the hub on one line.
-func (k *Keeper) handler(l *held) http.Handler {
+func (c *Connector) handler(l *held) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		k.metrics.streams.Inc()
-		defer k.metrics.streams.Dec()
+		c.metrics.streams.Inc()
+		defer c.metrics.streams.Dec()
 		path := r.URL.Path
 		switch {
 		case path == contract.LineProxyPrefix || strings.HasPrefix(path, contract.LineProxyPrefix+"/"):
-			if k.Operators == nil {
-				http.Error(w, k.Cluster+": its agent lets no operators in", http.StatusForbidden)
+			if c.Operators == nil {
+				http.Error(w, c.Cluster+": its agent lets no operators in", http.StatusForbidden)
 				return
 			}
-			k.Operators.ServeHTTP(w, r)
+			c.Operators.ServeHTTP(w, r)
 		case path == contract.LineSelfPath && r.Method == http.MethodGet:
-			k.self(w)
+			c.self(w)
 		case path == contract.LinePresencePath && r.Method == http.MethodPut:
-			k.presence(w, r, l)
+			c.presence(w, r, l)
 		case path == contract.LineRenewPath && r.Method == http.MethodPost:
-			k.Renew()
+			c.Renew()
 		default:
 			http.Error(w, "an agent does not answer "+r.Method+" of this path over its line", http.StatusNotFound)
 		}
@@ -91,9 +91,9 @@ func (k *Keeper) handler(l *held) http.Handler {
 }
 
 // self says how the agent is.
-func (k *Keeper) self(w http.ResponseWriter) {
-	if k.Well != nil {
-		if err := k.Well(); err != nil {
+func (c *Connector) self(w http.ResponseWriter) {
+	if c.Well != nil {
+		if err := c.Well(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -103,13 +103,13 @@ func (k *Keeper) self(w http.ResponseWriter) {
 }
 
 // presence takes over by what the hub tells that the member is there.
-func (k *Keeper) presence(w http.ResponseWriter, r *http.Request, l *held) {
+func (c *Connector) presence(w http.ResponseWriter, r *http.Request, l *held) {
 	said, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPresence))
 	mode := strings.TrimSpace(string(said))
 	if err != nil || mode != contract.LineIsPresence && mode != contract.LeaseIsPresence {
 		http.Error(w, "presence is "+contract.LineIsPresence+" or "+contract.LeaseIsPresence, http.StatusBadRequest)
 		return
 	}
-	k.state.presence(l, mode == contract.LineIsPresence)
+	c.state.presence(l, mode == contract.LineIsPresence)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -19,15 +19,15 @@ func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact
 	if o.Line.Open == nil {
 		return nil, nil
 	}
-	var keeper *connect.Keeper
+	var connector *connect.Connector
 	operators, err := access.New(ctx, access.Options{
 		Cluster: o.Cluster, Member: o.Member, StateDir: o.StateDir, Clock: o.Clock,
-		Changed: func() { keeper.Renew() }, // the hub is told when a line is opened
+		Changed: func() { connector.Renew() }, // the hub is told when a line is opened
 	})
 	if err != nil {
 		return nil, err
 	}
-	keeper, err = connect.New(connect.Deps{
+	connector, err = connect.New(connect.Deps{
 		Cluster:     o.Cluster,
 		Open:        o.Line.Open,
 		Certificate: o.Line.Certificate,
@@ -45,7 +45,7 @@ func addLine(ctx context.Context, mgr manager.Manager, o Options, me *hubContact
 	if err := mgr.Add(manager.RunnableFunc(operators.Start)); err != nil {
 		return nil, fmt.Errorf("adding what serves operators: %w", err)
 	}
-	return keeper.State(), connect.Register(mgr, keeper)
+	return connector.State(), connect.Register(mgr, connector)
 }
 
 // LineOf tells the stage that renews the lease of the line; nil if there is never one.

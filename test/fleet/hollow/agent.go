@@ -63,9 +63,9 @@ type life struct {
 	running   sync.WaitGroup
 	// outage tells when the hub answers again, unheard when the lease is renewed again.
 	outage, unheard *setup.Outage
-	// keeper keeps the line open, whose connection is lineConn; nil without lines.
-	keeper   *connect.Keeper
-	lineConn atomic.Pointer[countedConn]
+	// connector keeps the line open, whose connection is lineConn; nil without lines.
+	connector *connect.Connector
+	lineConn  atomic.Pointer[countedConn]
 }
 
 func newAgent(f *Fleet, name string) *agent {
@@ -105,8 +105,8 @@ func (a *agent) start() error {
 	}
 	a.life, a.cluster = l, nil
 	l.running.Go(func() { _ = renewer.Start(l.ctx) }) // it ends with the life, or where the hub was restored: that is not measured
-	if l.keeper != nil {
-		l.running.Go(func() { _ = l.keeper.Start(l.ctx) }) // it ends with the life
+	if l.connector != nil {
+		l.running.Go(func() { _ = l.connector.Start(l.ctx) }) // it ends with the life
 	}
 	// A hub that was restored is not measured.
 	sources := setup.NewSources(clock.RealClock{}, func(*presence.RestoredError) {})

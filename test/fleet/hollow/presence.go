@@ -27,7 +27,7 @@ const certificateLife = 30 * 24 * time.Hour
 func (a *agent) renewer(l *life) (manager.Runnable, error) {
 	if a.fleet.options.Lines {
 		var err error
-		if l.keeper, err = a.keeper(l); err != nil {
+		if l.connector, err = a.connector(l); err != nil {
 			return nil, err
 		}
 	}
@@ -35,8 +35,8 @@ func (a *agent) renewer(l *life) (manager.Runnable, error) {
 		Cluster: a.name, Clock: clock.RealClock{}, LeaseDuration: setup.DefaultLeaseDuration, OutageEnds: l.outage.Ended,
 		LeaseRenewFraction: a.fleet.options.LeaseInterval.Seconds() / setup.DefaultLeaseDuration.Seconds(),
 	}
-	if l.keeper != nil {
-		deps.Line, deps.Renewed = setup.LineOf(l.keeper.State()), l.unheard.Tell
+	if l.connector != nil {
+		deps.Line, deps.Renewed = setup.LineOf(l.connector.State()), l.unheard.Tell
 	}
 	renewer, err := presence.Renewer(l.hubClient, l.hubClient, deps)
 	if err != nil {
@@ -45,10 +45,10 @@ func (a *agent) renewer(l *life) (manager.Runnable, error) {
 	return renewer, nil
 }
 
-// keeper keeps the line of a life. The agent lets no operators in, and is always well.
-func (a *agent) keeper(l *life) (*connect.Keeper, error) {
+// connector keeps the line of a life. The agent lets no operators in, and is always well.
+func (a *agent) connector(l *life) (*connect.Connector, error) {
 	notAfter := time.Now().Add(certificateLife)
-	keeper, err := connect.New(connect.Deps{
+	connector, err := connect.New(connect.Deps{
 		Cluster: a.name, Clock: clock.RealClock{},
 		Certificate: func() (string, time.Time) { return a.name, notAfter },
 		Open: func(ctx context.Context, path string, header http.Header) (net.Conn, *http.Response, error) {
@@ -63,7 +63,7 @@ func (a *agent) keeper(l *life) (*connect.Keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keeping a line of %q: %w", a.name, err)
 	}
-	return keeper, nil
+	return connector, nil
 }
 
 // openLine opens a line in the name of the agent.
@@ -99,9 +99,9 @@ func (l *life) cut() {
 // rests says whether the hub takes the line of the agent for the sign of life.
 func (a *agent) rests() bool {
 	l := a.alive()
-	if l == nil || l.keeper == nil {
+	if l == nil || l.connector == nil {
 		return false
 	}
-	line, _ := l.keeper.State().Now()
+	line, _ := l.connector.State().Now()
 	return line.Up && line.IsPresence
 }

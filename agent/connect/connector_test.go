@@ -28,17 +28,17 @@ func TestALineIsKeptAndServed(t *testing.T) {
 		h, registry := newHub(t), prometheus.NewRegistry()
 		h.said.Set(contract.LinePresenceHeader, contract.LineIsPresence)
 		var sick error
-		k, stop := h.keep(func(d *Deps) {
+		connector, stop := h.keep(func(d *Deps) {
 			d.Registry, d.Ping = registry, func() time.Duration { return time.Minute }
 			d.Well = func() error { return sick }
 			d.Allowed = func(context.Context) string { return "read" }
 			d.Operators = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "pods of "+r.URL.Path) })
 		})
-		now, changed := k.State().Now()
+		now, changed := connector.State().Now()
 		g.Expect(now).To(BeZero())
 		c := h.newest()
 		g.Expect(changed).To(BeClosed())
-		now, changed = k.State().Now()
+		now, changed = connector.State().Now()
 		g.Expect(now).To(Equal(Line{Up: true, IsPresence: true, Opened: time.Now()}))
 		sent := h.headers[0]
 		g.Expect(sent.Get(contract.LineOperatorsHeader)).To(Equal("read"))
@@ -65,27 +65,27 @@ func TestALineIsKeptAndServed(t *testing.T) {
 		code, _ = ask(t, c, http.MethodPut, "/presence", contract.LeaseIsPresence)
 		g.Expect(code).To(Equal(http.StatusNoContent))
 		g.Expect(changed).To(BeClosed())
-		now, _ = k.State().Now()
+		now, _ = connector.State().Now()
 		g.Expect([]bool{now.Up, now.IsPresence}).To(Equal([]bool{true, false}))
 		time.Sleep(time.Minute)
-		g.Expect(value(t, k.metrics.up)).To(BeEquivalentTo(1))
+		g.Expect(value(t, connector.metrics.up)).To(BeEquivalentTo(1))
 
 		stop()
 		g.Expect(c.Err()).To(MatchError(line.ErrGoodbye), "the hub is told that this is planned")
 		was := now.Opened
-		now, _ = k.State().Now()
+		now, _ = connector.State().Now()
 		g.Expect(now).To(Equal(Line{Opened: was, Lost: time.Now()}))
-		g.Expect(value(t, k.metrics.up)).To(BeZero())
-		g.Expect(value(t, k.metrics.opens.WithLabelValues(resultOpened))).To(BeEquivalentTo(1))
+		g.Expect(value(t, connector.metrics.up)).To(BeZero())
+		g.Expect(value(t, connector.metrics.opens.WithLabelValues(resultOpened))).To(BeEquivalentTo(1))
 	})
 }
 
 func TestNobodyIsLetInWithoutAHandler(t *testing.T) {
 	t.Parallel()
-	k, err := New(Deps{Cluster: "edge-1", Open: newHub(t).open, Certificate: newHub(t).certificate, Clock: clock.RealClock{}})
+	connector, err := New(Deps{Cluster: "edge-1", Open: newHub(t).open, Certificate: newHub(t).certificate, Clock: clock.RealClock{}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	answer := httptest.NewRecorder()
-	k.handler(&held{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/proxy/api", nil))
+	connector.handler(&held{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/proxy/api", nil))
 	NewWithT(t).Expect(answer.Code).To(Equal(http.StatusForbidden))
 }
 
@@ -264,21 +264,21 @@ func TestAHubThatCameBackIsAskedSoon(t *testing.T) {
 func TestALineIsRenewedBeforeTheOldOneEnds(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		why    func(*hub, *Keeper)
+		why    func(*hub, *Connector)
 		within time.Duration
 	}{
-		"the certificate was renewed": {func(h *hub, _ *Keeper) {
+		"the certificate was renewed": {func(h *hub, _ *Connector) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.serial = "2"
 		}, 2 * time.Minute},
-		"it is old": {func(*hub, *Keeper) {}, 2 * time.Hour},
-		"the hub drains": {func(h *hub, _ *Keeper) {
+		"it is old": {func(*hub, *Connector) {}, 2 * time.Hour},
+		"the hub drains": {func(h *hub, _ *Connector) {
 			if code, _ := ask(h.t, h.newest(), http.MethodPost, contract.LineRenewPath, ""); code != http.StatusOK {
 				h.t.Error(code)
 			}
 		}, 2 * time.Second},
-		"its owner allows other things": {func(_ *hub, k *Keeper) { k.Renew() }, time.Second},
+		"its owner allows other things": {func(_ *hub, connector *Connector) { connector.Renew() }, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -286,7 +286,7 @@ func TestALineIsRenewedBeforeTheOldOneEnds(t *testing.T) {
 				g := NewWithT(t)
 				h := newHub(t)
 				h.said.Set(contract.LineMaxAgeHeader, "2h")
-				k, stop := h.keep(func(d *Deps) {
+				connector, stop := h.keep(func(d *Deps) {
 					d.Operators = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						_ = http.NewResponseController(w).Flush()
 						<-r.Context().Done()
@@ -299,14 +299,14 @@ func TestALineIsRenewedBeforeTheOldOneEnds(t *testing.T) {
 				logs, err := old.RoundTrip(req)
 				g.Expect(err).NotTo(HaveOccurred())
 				defer logs.Body.Close() //nolint:errcheck // a test
-				first, _ := k.State().Now()
-				tc.why(h, k)
+				first, _ := connector.State().Now()
+				tc.why(h, connector)
 				time.Sleep(tc.within)
 				g.Expect(h.newest()).NotTo(BeIdenticalTo(old))
 				g.Expect(h.count()).To(Equal(2))
 				g.Expect(old.Leaving()).To(BeClosed())
 				g.Expect(old.Done()).NotTo(BeClosed(), "what goes on there goes on")
-				second, _ := k.State().Now()
+				second, _ := connector.State().Now()
 				g.Expect(second.Up).To(BeTrue())
 				g.Expect(second.Opened).To(BeTemporally(">=", first.Opened))
 				g.Expect(second.Lost).To(BeZero(), "there was a line all the time")
