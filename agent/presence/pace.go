@@ -34,13 +34,14 @@ func (l Line) rests() bool { return l.Up && l.Presence == contract.LineIsPresenc
 
 // pace is how often the lease is renewed.
 type pace struct {
-	// interval is that without a line, and grace how soon after the line was lost.
+	// interval is how often the lease is renewed without a line, and grace how soon it is after the line was lost.
 	interval, grace time.Duration
-	// renewed is when it was last tried; zero if it was not yet. Opened is when the line of then was opened.
+	// renewed is when a renewal was last tried; zero if none was yet. Opened is when the line was opened that there was then.
 	renewed, opened time.Time
-	// retry is after how long it is tried again, because it failed; 0 is that it did not.
+	// retry is after how long a renewal that failed is tried again; 0 if the last one did not fail.
 	retry time.Duration
-	// back is closed when the hub answers elsewhere, after which it is tried again at once; nil if it did not fail.
+	// back is closed when the hub answers another connection, after which the renewal is tried again at once; nil if the last one did
+	// not fail.
 	back <-chan struct{}
 }
 

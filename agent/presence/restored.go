@@ -46,7 +46,7 @@ type restoreDetector struct {
 	newest   func() (Seen, bool)
 	interval time.Duration
 	clock    clock.Clock
-	// missing is what the last answer did not know: somebody may have just deleted it.
+	// missing is the object that the last answer did not have: somebody may have just deleted it.
 	missing Seen
 }
 

@@ -52,7 +52,7 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	return nil
 }
 
-// parameters are those by which the hubs are called of which one may be away.
+// parameters are those of a discovery that asks one hub after the other, since any may be away.
 func (c *Credentials) parameters() discovery.Parameters {
 	all := c.servers.list()
 	return discovery.Parameters{Server: all[0], Host: all[0], Servers: all, Cluster: c.who.Cluster}

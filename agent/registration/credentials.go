@@ -56,7 +56,7 @@ type Credentials struct {
 
 	mu      sync.RWMutex
 	current credentialSet
-	// persisted is what is kept wherever it is to be kept: of that the hub may be told.
+	// persisted are the credentials that the state directory has, and the Secret if there is to be one. Only these may the hub be told of.
 	persisted credentialSet
 }
 

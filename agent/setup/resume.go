@@ -23,8 +23,8 @@ import (
 const (
 	// checkAfter is how long a watch that goes on may be silent until the hub is asked how far it is.
 	checkAfter = time.Second
-	// answerAfter is how long a hub takes at most to say of a watch that it accepted that it does not remember where that was, and othersTimeout
-	// how long one watch waits for what comes of another.
+	// answerAfter is how long a hub takes at most to say of a watch that it accepted that it does not remember its version, and othersTimeout
+	// how long one watch waits until another one has been answered.
 	answerAfter   = 200 * time.Millisecond
 	othersTimeout = 5 * time.Second
 )
