@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -38,6 +39,13 @@ const (
 	shutdownTimeout = 5 * time.Second
 )
 
+// Asking returns how an agent asks its hub, by a configuration that reaches it: for answers that are short, and compressed when that is
+// wanted. The outage is told whether the hub answers, and the function says whether the network to it is slow, by the answers that came.
+func Asking(hub *rest.Config, compress Compression, outage *Outage, c clock.PassiveClock) (config *rest.Config, isSlow func() bool) {
+	times := &answerTimes{}
+	return compress.compressing(timed(outage.watching(brief(tuned(hub))), times, c), times), times.isSlow
+}
+
 // newManager returns the manager of the hub's connection. Its cache holds the Works of
 // one namespace and one Cluster, which is all that an agent may read.
 func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespace string) (manager.Manager, error) {
@@ -48,7 +56,7 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 		return address
 	}
 	restored := newRestores()
-	mgr, err := ctrl.NewManager(tuned(o.Hub), manager.Options{
+	mgr, err := ctrl.NewManager(o.Hub, manager.Options{
 		Scheme:         scheme,
 		Logger:         ctrl.LoggerFrom(ctx),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return hubMapper(), nil },

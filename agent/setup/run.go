@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/rest"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,11 +57,9 @@ func serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	times := &answerTimes{}
 	o.outage = NewOutage()
-	o.Hub = o.Compress.compressing(timed(o.outage.watching(brief(o.Hub)), times, o.Clock), times)
-	o.Line.isSlow = times.isSlow
-	asking := tuned(o.Hub)
+	o.Hub, o.Line.isSlow = Asking(o.Hub, o.Compress, o.outage, o.Clock)
+	asking := rest.CopyConfig(o.Hub)
 	asking.Timeout = answerTimeout
 	hub, err := client.New(asking, client.Options{Scheme: scheme, Mapper: hubMapper()})
 	if err != nil {
