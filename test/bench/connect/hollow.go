@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +14,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"fairlead.dev/agent/registration"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/line"
 )
@@ -24,7 +22,8 @@ import (
 // hollowLine is the line of an agent without a member. It redials as an agent does.
 type hollowLine struct {
 	cluster string
-	hub     *rest.Config
+	// hub is how the agent reaches it.
+	hub *rest.Config
 
 	up     atomic.Bool
 	cancel context.CancelFunc
@@ -70,44 +69,17 @@ func (l *hollowLine) end() {
 func (l *hollowLine) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	config, err := rest.TLSConfigFor(l.hub)
+	path := contract.LineAttachPath(l.cluster)
+	//nolint:bodyclose // What upgrades ends with its connection, and another answer is in memory.
+	conn, response, err := registration.Attach(ctx, l.hub, (&net.Dialer{}).DialContext, l.hub.Host, path, http.Header{})
 	if err != nil {
 		return nil, err
 	}
-	config.NextProtos = []string{"http/1.1"}
-	hub, err := url.Parse(l.hub.Host)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", hub.Host)
-	if err != nil {
-		return nil, err
-	}
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.hub.Host+contract.LineAttachPath(l.cluster), nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header = http.Header{
-		"Connection": {"Upgrade"}, "Upgrade": {contract.LineProtocol}, "Impersonate-User": {contract.AgentUser(l.cluster)},
-		"Impersonate-Group": {contract.AgentGroup, contract.JoinGroup("join-of-" + l.cluster), "system:authenticated"},
-	}
-	if err := request.Write(conn); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	reader := bufio.NewReader(conn)
-	response, err := http.ReadResponse(reader, request) //nolint:bodyclose // What upgrades ends with its connection.
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	if response.StatusCode != http.StatusSwitchingProtocols {
-		text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-		_ = conn.Close()
+	if conn == nil {
+		text, _ := io.ReadAll(response.Body)
 		return nil, fmt.Errorf("the hub answers %s: %s", response.Status, text)
 	}
-	return line.Buffered(conn, reader), nil
+	return conn, nil
 }
 
 // answer is what a hollow member says: a line a second where it is followed, and nothing else.

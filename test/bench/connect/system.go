@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -144,7 +145,9 @@ func (s *system) letIn(ctx context.Context) error {
 
 // join has the hollow agents join, which open no lines yet.
 func (s *system) join(ctx context.Context) error {
-	agents, err := hollow.New(ctx, hollow.Options{Hub: s.hub})
+	agents, err := hollow.New(ctx, hollow.Options{
+		Hub: s.hub, PKI: filepath.Join(s.fleet.Dir, fleet.HubName, "pki"), Dir: filepath.Join(s.fleet.Dir, "agents"),
+	})
 	if err != nil {
 		return err
 	}
@@ -157,7 +160,11 @@ func (s *system) join(ctx context.Context) error {
 		return err
 	}
 	for _, name := range agents.Names() {
-		s.lines = append(s.lines, &hollowLine{cluster: name, hub: s.hub})
+		config, err := agents.Config(name)
+		if err != nil {
+			return err
+		}
+		s.lines = append(s.lines, &hollowLine{cluster: name, hub: config})
 	}
 	// From here on they need only their lines.
 	agents.Silence(agents.Names()...)

@@ -100,7 +100,8 @@ func start(ctx context.Context, o options) (*system, func(), error) {
 	if s.hubClient, err = client.NewWithWatch(s.config, client.Options{Scheme: scheme}); err != nil {
 		return nil, down, fmt.Errorf("making a client of the hub: %w", err)
 	}
-	if s.agents, err = hollow.New(ctx, hollow.Options{Hub: s.config, Lines: o.lines}); err != nil {
+	agents := hollow.Options{Hub: s.config, PKI: filepath.Join(f.Dir, fleet.HubName, "pki"), Dir: filepath.Join(f.Dir, "agents"), Lines: o.lines}
+	if s.agents, err = hollow.New(ctx, agents); err != nil {
 		return nil, down, err
 	}
 	return s, down, s.hubClient.Create(ctx, everything(o.copies))

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
-	"net/http"
+	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,16 +24,13 @@ import (
 
 	"fairlead.dev/agent/connect"
 	"fairlead.dev/agent/presence"
-	"fairlead.dev/agent/registration/dial"
+	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
-
-// dialTimeout is how long the hub may take to accept a connection.
-const dialTimeout = 30 * time.Second
 
 // agent is one of a fleet.
 type agent struct {
@@ -63,9 +57,9 @@ type life struct {
 	running   sync.WaitGroup
 	// outage tells when the hub answers again, unheard when the lease is renewed again.
 	outage, unheard *setup.Outage
-	// connector keeps the line open, whose connection is lineConn; nil without lines.
-	connector *connect.Connector
-	lineConn  atomic.Pointer[countedConn]
+	// connector keeps the line open; nil without lines.
+	connector   *connect.Connector
+	connections *connections
 }
 
 func newAgent(f *Fleet, name string) *agent {
@@ -82,29 +76,29 @@ func (a *agent) start() error {
 	if a.life != nil {
 		return nil
 	}
-	transport, err := a.transport()
+	l := &life{outage: setup.NewOutage(), unheard: setup.NewOutage(), connections: newConnections(&a.fleet.traffic)}
+	credentials, err := registration.OpenCredentials(registration.KeepOptions{
+		StateDir: a.fleet.stateDir(a.name), Cluster: a.name, Clock: clock.RealClock{}, Random: rand.Float64,
+		Connection: &rest.Config{Dial: l.connections.dial},
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("opening the credentials of %q: %w", a.name, err)
 	}
-	l := &life{outage: setup.NewOutage(), unheard: setup.NewOutage()}
-	hub := a.fleet.options.Hub
-	config := &rest.Config{
-		Host: hub.Host, QPS: -1, UserAgent: "fairlead-hollow", BearerToken: hub.BearerToken, BearerTokenFile: hub.BearerTokenFile,
-		Transport:   l.outage.Watch(&counter{next: dial.InTurn(transport), traffic: &a.fleet.traffic}),
-		Impersonate: a.identity(),
-	}
-	l.hubClient, err = client.NewWithWatch(config, client.Options{Scheme: a.fleet.scheme, Mapper: mapper()})
-	if err != nil {
+	config := credentials.Config()
+	config.Transport = &counter{next: config.Transport, traffic: &a.fleet.traffic}
+	config, _ = setup.Asking(config, setup.CompressSlow, l.outage, clock.RealClock{})
+	if l.hubClient, err = client.NewWithWatch(config, client.Options{Scheme: a.fleet.scheme, Mapper: mapper()}); err != nil {
 		return fmt.Errorf("connecting %q to the hub: %w", a.name, err)
 	}
 	l.ctx, l.cancel = context.WithCancel(a.fleet.ctx)
-	renewer, err := a.renewer(l)
+	renewer, err := a.renewer(l, credentials)
 	if err != nil {
 		l.cancel()
 		return err
 	}
 	a.life, a.cluster = l, nil
-	l.running.Go(func() { _ = renewer.Start(l.ctx) }) // it ends with the life, or where the hub was restored: that is not measured
+	l.running.Go(func() { _ = credentials.Keep(l.ctx) }) // it ends with the life, or where the hub forgets the cluster: nobody is left to tell
+	l.running.Go(func() { _ = renewer.Start(l.ctx) })    // it ends with the life, or where the hub was restored: that is not measured
 	if l.connector != nil {
 		l.running.Go(func() { _ = l.connector.Start(l.ctx) }) // it ends with the life
 	}
@@ -115,40 +109,9 @@ func (a *agent) start() error {
 	}
 	go func() {
 		l.running.Wait()
-		transport.CloseIdleConnections()
+		l.connections.cut()
 	}()
 	return nil
-}
-
-// identity is whom the agent impersonates.
-func (a *agent) identity() rest.ImpersonationConfig {
-	return rest.ImpersonationConfig{
-		UserName: contract.AgentUser(a.name), Groups: []string{contract.AgentGroup, contract.JoinGroup(joinID(a.name)), "system:authenticated"},
-	}
-}
-
-// transport is a connection of the agent's own.
-func (a *agent) transport() (*http.Transport, error) {
-	tls, err := rest.TLSConfigFor(a.fleet.options.Hub)
-	if err != nil {
-		return nil, fmt.Errorf("connecting %q to the hub: %w", a.name, err)
-	}
-	return &http.Transport{
-		TLSClientConfig: tls, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return a.dial(ctx, network, address)
-		},
-	}, nil
-}
-
-// dial connects to the hub.
-func (a *agent) dial(ctx context.Context, network, address string) (*countedConn, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // The client says what it was for.
-	}
-	a.fleet.traffic.connections.Add(1)
-	return &countedConn{Conn: conn, traffic: &a.fleet.traffic}, nil
 }
 
 // stop makes the agent silent.
@@ -158,7 +121,7 @@ func (a *agent) stop() {
 	a.life = nil
 	a.mu.Unlock()
 	if l != nil {
-		l.cut()
+		l.connections.cut()
 		l.cancel()
 		l.running.Wait()
 	}

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -45,8 +46,13 @@ const (
 
 // Options say whose agents they are.
 type Options struct {
-	// Hub is how an administrator reaches the hub's API, who may impersonate anybody.
+	// Hub is how an administrator reaches the hub's API.
 	Hub *rest.Config
+	// PKI is the directory with the certificates and keys of that API, pki in the data directory of a hub: its authority signs the
+	// certificates of the agents.
+	PKI string
+	// Dir is where the agents keep their credentials, in a state directory each, as real ones do. It is the fleet's alone.
+	Dir string
 	// Outcome says what comes of each manifest; nil is Running.
 	Outcome func(cluster string, manifest *unstructured.Unstructured) Outcome
 	// Delay is how long an agent takes from a Work to its status.
@@ -63,6 +69,7 @@ type Fleet struct {
 	ctx       context.Context //nolint:containedctx // Agents begin, and end, at any time of a fleet's life.
 	scheme    *runtime.Scheme
 	hubClient client.Client
+	authority *authority
 	kinds     interpreter.Interpreter
 	queue     workqueue.TypedRateLimitingInterface[task]
 	traffic   traffic
@@ -74,8 +81,8 @@ type Fleet struct {
 
 // New returns a fleet without agents, which lives until the context ends.
 func New(ctx context.Context, o Options) (*Fleet, error) {
-	if o.Hub == nil {
-		return nil, errors.New("making hollow agents: they need a hub")
+	if o.Hub == nil || o.PKI == "" || o.Dir == "" {
+		return nil, errors.New("making hollow agents: they need a hub, its authority, and a directory for their credentials")
 	}
 	if o.Outcome == nil {
 		o.Outcome = func(_ string, manifest *unstructured.Unstructured) Outcome { return Running(manifest) }
@@ -87,14 +94,21 @@ func New(ctx context.Context, o Options) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	admin := rest.CopyConfig(o.Hub)
-	admin.QPS = -1
-	hubClient, err := client.New(admin, client.Options{Scheme: scheme})
+	o.Hub = rest.CopyConfig(o.Hub)
+	o.Hub.QPS = -1
+	if err := rest.LoadTLSFiles(o.Hub); err != nil {
+		return nil, fmt.Errorf("reading whom to trust: %w", err)
+	}
+	hubClient, err := client.New(o.Hub, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the hub: %w", err)
 	}
+	authority, err := readAuthority(o.PKI)
+	if err != nil {
+		return nil, err
+	}
 	f := &Fleet{
-		options: o, scheme: scheme, hubClient: hubClient, outcome: o.Outcome, kinds: native.New(), agents: map[string]*agent{},
+		options: o, scheme: scheme, hubClient: hubClient, authority: authority, outcome: o.Outcome, kinds: native.New(), agents: map[string]*agent{},
 		// What a reflector has to say is of no interest, unless somebody asks the agents.
 		ctx: logr.NewContext(ctx, logr.Discard()),
 		queue: workqueue.NewTypedRateLimitingQueue(
@@ -166,26 +180,30 @@ func (f *Fleet) AwaitLines(ctx context.Context) error {
 	return nil
 }
 
-// register makes the Cluster of a member that joins.
+// register gives the agent of a member its credentials, and makes the Cluster as the hub would have made it.
 func (f *Fleet) register(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	cluster = cluster.DeepCopy()
-	joined, err := record.Write(record.Joined{ID: joinID(cluster.Name), At: time.Now().UTC().Truncate(time.Second)})
+	cluster.Spec.ID, cluster.Spec.SyncMode = "member-"+cluster.Name, clusterv1alpha1.Pull
+	joined, issued, err := f.admit(cluster.Name, cluster.Spec.ID)
 	if err != nil {
 		return err
 	}
-	if cluster.Annotations == nil {
-		cluster.Annotations = map[string]string{}
+	how, err := record.Write(joined)
+	if err != nil {
+		return err
 	}
-	cluster.Annotations[contract.JoinedAnnotation] = joined
-	cluster.Spec.ID, cluster.Spec.SyncMode = "member-"+cluster.Name, clusterv1alpha1.Pull
+	certificate, err := record.Write(issued)
+	if err != nil {
+		return err
+	}
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.JoinedAnnotation, how)
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.CertificateAnnotation, certificate)
 	cluster.Status = clusterv1alpha1.ClusterStatus{}
 	if err := f.hubClient.Create(ctx, cluster, client.FieldOwner(contract.FieldManagerRegistration)); err != nil {
 		return fmt.Errorf("registering cluster %q: %w", cluster.Name, err)
 	}
 	return nil
 }
-
-func joinID(cluster string) string { return "join-of-" + cluster }
 
 // awaitRights returns when the agents of clusters have all of their rights, of which the right to renew the lease is the last. The more there are the more rarely it looks: it reads them all.
 func (f *Fleet) awaitRights(ctx context.Context, names []string) error {

@@ -2,6 +2,7 @@ package hollow_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -9,11 +10,13 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +26,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/fleet/connect"
+	"fairlead.dev/hub/fleet/registration/record"
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/setup"
 	"fairlead.dev/test/builder"
@@ -84,11 +88,42 @@ func readyOf(t *testing.T, hub client.Client, name string) func(Gomega) metav1.C
 	}
 }
 
+// options are of a fleet that renews its leases every second, where it has no lines.
+func options(t *testing.T, api *cluster.Cluster, lines bool) hollow.Options {
+	t.Helper()
+	return hollow.Options{Hub: api.Config, PKI: filepath.Join(api.DataDir, "pki"), Dir: t.TempDir(), LeaseInterval: time.Second, Lines: lines}
+}
+
+func TestEachHasACertificateOfItsOwn(t *testing.T) {
+	t.Parallel()
+	g, api := NewWithT(t), shared.Share(t, startHub)
+	hub := api.Client(t)
+	fleet, err := hollow.New(t.Context(), options(t, api, false))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(fleet.Join(t.Context(), builder.MakeCluster("own-0").Obj(), builder.MakeCluster("own-1").Obj())).To(Succeed())
+	for _, name := range fleet.Names() {
+		config, err := fleet.Config(name)
+		g.Expect(err).NotTo(HaveOccurred())
+		agent, err := kubernetes.NewForConfig(config)
+		g.Expect(err).NotTo(HaveOccurred())
+		is, err := agent.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+
+		var registered clusterv1alpha1.Cluster
+		g.Expect(hub.Get(t.Context(), client.ObjectKey{Name: name}, &registered)).To(Succeed())
+		last := record.Read[record.Certificate](registered.Annotations, contract.CertificateAnnotation)
+		g.Expect(last).NotTo(BeNil())
+		g.Expect(is.Status.UserInfo.Username).To(Equal(contract.AgentUser(name)))
+		g.Expect(is.Status.UserInfo.Groups).To(ConsistOf(contract.AgentGroup, contract.JoinGroup(record.JoinOf(registered.Annotations)), "system:authenticated"))
+		g.Expect(is.Status.UserInfo.Extra[contract.CredentialIDKey]).To(Equal(authenticationv1.ExtraValue{contract.CredentialIDPrefix + last.Fingerprint}))
+	}
+}
+
 func TestWithLinesTheyRenewTheirLeasesRarely(t *testing.T) {
 	t.Parallel()
 	g, api := NewWithT(t), shared.Share(t, startHub)
 	hub := api.Client(t)
-	fleet, err := hollow.New(t.Context(), hollow.Options{Hub: api.Config, LeaseInterval: time.Second, Lines: true})
+	fleet, err := hollow.New(t.Context(), options(t, api, true))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(fleet.Join(t.Context(), builder.MakeCluster("line-0").Obj(), builder.MakeCluster("line-1").Obj())).To(Succeed())
 	g.Expect(fleet.AwaitLines(t.Context())).To(Succeed())
@@ -123,7 +158,7 @@ func TestToTheHubTheyAreAgents(t *testing.T) {
 	t.Parallel()
 	g, api := NewWithT(t), shared.Share(t, startHub)
 	hub := api.Client(t)
-	fleet, err := hollow.New(t.Context(), hollow.Options{Hub: api.Config, LeaseInterval: time.Second})
+	fleet, err := hollow.New(t.Context(), options(t, api, false))
 	g.Expect(err).NotTo(HaveOccurred())
 	clusters := []*clusterv1alpha1.Cluster{}
 	for i := range 8 {

@@ -1,12 +1,15 @@
 package hollow
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Traffic is what all agents have exchanged with the hub since the fleet began.
@@ -71,13 +74,6 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err //nolint:wrapcheck // It only counts.
 }
 
-// CloseIdleConnections is asked for by clients that end.
-func (c *counter) CloseIdleConnections() {
-	if closer, ok := c.next.(interface{ CloseIdleConnections() }); ok {
-		closer.CloseIdleConnections()
-	}
-}
-
 func verb(r *http.Request) string {
 	switch {
 	case r.Method != http.MethodGet:
@@ -110,21 +106,73 @@ func about(path string) string {
 	}
 }
 
-// countedConn counts bytes.
-type countedConn struct {
+// connections are those of an agent, however it opens them.
+type connections struct {
+	traffic *traffic
+
+	mu sync.Mutex
+	// open are all that are; nil once they were cut.
+	open map[*connection]struct{}
+}
+
+func newConnections(t *traffic) *connections {
+	return &connections{traffic: t, open: map[*connection]struct{}{}}
+}
+
+// errCut is what comes of connecting afterwards.
+var errCut = errors.New("the agent is cut off")
+
+// dial connects as agents do.
+func (c *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // The client says what it was for.
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		_ = conn.Close() // nothing was said on it
+		return nil, errCut
+	}
+	c.traffic.connections.Add(1)
+	out := &connection{Conn: conn, of: c}
+	c.open[out] = struct{}{}
+	return out, nil
+}
+
+// cut ends all of them without a goodbye, as when a network fails, and lets no more be opened.
+func (c *connections) cut() {
+	c.mu.Lock()
+	open := c.open
+	c.open = nil
+	c.mu.Unlock()
+	for conn := range open {
+		_ = conn.Conn.Close() // then it is cut
+	}
+}
+
+// connection counts bytes.
+type connection struct {
 	net.Conn
 
-	traffic *traffic
+	of *connections
 }
 
-func (c *countedConn) Read(b []byte) (int, error) {
+func (c *connection) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.traffic.received.Add(int64(n))
+	c.of.traffic.received.Add(int64(n))
 	return n, err //nolint:wrapcheck // It only counts.
 }
 
-func (c *countedConn) Write(b []byte) (int, error) {
+func (c *connection) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	c.traffic.sent.Add(int64(n))
+	c.of.traffic.sent.Add(int64(n))
 	return n, err //nolint:wrapcheck // It only counts.
+}
+
+func (c *connection) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close() //nolint:wrapcheck // It only counts.
 }
