@@ -120,8 +120,8 @@ func newPace(c clock.Clock) *pace {
 	}
 }
 
-// opened begins anew after a line that lasted.
-func (p *pace) opened() {
+// reset begins anew.
+func (p *pace) reset() {
 	p.often.Reset()
 	p.seldom.Reset()
 }

@@ -68,7 +68,7 @@ func (c *Connector) Start(ctx context.Context) error {
 			if refused != nil && refused.after > 0 {
 				back = c.OutageEnds() // the hub does answer, and said when it wants to be asked
 			}
-			current = c.rest(ctx, current, pace.after(refused), back)
+			current = c.rest(ctx, current, pace, refused, back)
 			continue
 		}
 		c.said = ""
@@ -87,17 +87,17 @@ func (c *Connector) Start(ctx context.Context) error {
 		}
 		lasted := c.Clock.Since(opened) >= lasting
 		if lasted {
-			pace.opened()
+			pace.reset()
 		}
 		if !ended {
 			if !lasted { // a hub that asks for line after line gets them ever more slowly
-				current = c.rest(ctx, current, pace.after(nil), nil)
+				current = c.rest(ctx, current, pace, nil, nil)
 			}
 			continue
 		}
 		current = nil
 		ctrl.LoggerFrom(ctx).Info("The line to the hub ended; another is opened", "Cluster", c.Cluster, "reason", fmt.Sprint(next.err))
-		c.rest(ctx, nil, pace.after(nil), c.OutageEnds())
+		c.rest(ctx, nil, pace, nil, c.OutageEnds())
 	}
 	return nil
 }
@@ -178,21 +178,22 @@ func (c *Connector) replaced(l *held, serving *sync.WaitGroup) {
 	})
 }
 
-// rest waits before another try, or until the hub is back. The pauses go on then where they were: a hub that is back and busy is not asked more
-// often than before. It returns the line that is still up, nil if there is none; when that ends
-// there is no more reason to wait.
-func (c *Connector) rest(ctx context.Context, current *held, pause time.Duration, back <-chan struct{}) *held {
+// rest waits before another try, or until the hub is back, after which pauses begin anew: what they grew to while it was away says nothing of a
+// hub that is there and takes no line at the moment. It returns the line that is still up, nil if there is none; when that ends there is no
+// more reason to wait.
+func (c *Connector) rest(ctx context.Context, current *held, pace *pace, refused *refusal, back <-chan struct{}) *held {
 	var ended <-chan struct{}
 	if current != nil {
 		ended = current.ended
 	}
-	timer := c.Clock.NewTimer(pause)
+	timer := c.Clock.NewTimer(pace.after(refused))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-ended:
 		return nil
 	case <-back:
+		pace.reset()
 	case <-timer.C():
 	}
 	return current

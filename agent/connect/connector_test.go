@@ -199,6 +199,30 @@ func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
 	}
 }
 
+// As those of thousands of agents are that return at once: it takes so many a second.
+func TestAHubThatIsBackAndTakesNoLineYetIsAskedAgainSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		h, o := newHub(t), &outage{ended: make(chan struct{})}
+		h.answer = func() (*http.Response, error) { return nil, errors.New("dial tcp: connection refused") }
+		_, stop := h.keep(func(d *Deps) { d.OutageEnds = o.ends })
+		defer stop()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		h.mu.Lock()
+		h.answer = refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"5"}}, "not at the moment") //nolint:bodyclose // it is in memory
+		h.mu.Unlock()
+		o.end()
+		synctest.Wait()
+		h.mu.Lock()
+		h.answer = nil
+		h.mu.Unlock()
+		time.Sleep(5*time.Second + 2*firstPause)
+		g.Expect(h.newest()).NotTo(BeNil())
+	})
+}
+
 func refusing(status int, header http.Header, body string) func() (*http.Response, error) {
 	if header == nil {
 		header = http.Header{}

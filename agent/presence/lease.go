@@ -98,6 +98,11 @@ func (r *leaseRenewer) Start(ctx context.Context) error {
 	)
 	pace := pace{interval: r.interval, grace: wait.Jitter(lineLostGrace, 2)}
 	for r.wait(ctx, pace) {
+		select {
+		case <-pace.back:
+			retries.Reset() // what the pauses grew to while the hub was away says nothing of one that is there
+		default:
+		}
 		line, _ := r.line()
 		pace.renewed, pace.opened, r.resting = r.clock.Now(), line.Opened, line.rests()
 		back := r.outageEnds() // of one that ends while this is tried as well
