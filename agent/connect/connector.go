@@ -66,7 +66,10 @@ func (c *Connector) Start(ctx context.Context) error {
 			refused, _ := errors.AsType[*refusal](err)
 			c.failed(ctx, err, refused)
 			if refused != nil && refused.after > 0 {
-				back = c.OutageEnds() // the hub does answer, and said when it wants to be asked
+				if hasClosed(back) {
+					pace.reset() // below the hub would be asked at once, and it said when it wants to be asked
+				}
+				back = c.OutageEnds()
 			}
 			current = c.rest(ctx, current, pace, refused, back)
 			continue
@@ -197,6 +200,15 @@ func (c *Connector) rest(ctx context.Context, current *held, pace *pace, refused
 	case <-timer.C():
 	}
 	return current
+}
+
+func hasClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // failed logs why there is no line: once, as long as that is the reason.

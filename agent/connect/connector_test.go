@@ -202,25 +202,40 @@ func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
 // As those of thousands of agents are that return at once: it takes so many a second.
 func TestAHubThatIsBackAndTakesNoLineYetIsAskedAgainSoon(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewWithT(t)
-		h, o := newHub(t), &outage{ended: make(chan struct{})}
-		h.answer = func() (*http.Response, error) { return nil, errors.New("dial tcp: connection refused") }
-		_, stop := h.keep(func(d *Deps) { d.OutageEnds = o.ends })
-		defer stop()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		h.mu.Lock()
-		h.answer = refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"5"}}, "not at the moment") //nolint:bodyclose // it is in memory
-		h.mu.Unlock()
-		o.end()
-		synctest.Wait()
-		h.mu.Lock()
-		h.answer = nil
-		h.mu.Unlock()
-		time.Sleep(5*time.Second + 2*firstPause)
-		g.Expect(h.newest()).NotTo(BeNil())
-	})
+	for name, amidst := range map[string]bool{"it came back while the agent waited": false, "it came back while it was asked": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				h, o := newHub(t), &outage{ended: make(chan struct{})}
+				h.answer = func() (*http.Response, error) { return nil, errors.New("dial tcp: connection refused") }
+				_, stop := h.keep(func(d *Deps) { d.OutageEnds = o.ends })
+				defer stop()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				refused := make(chan struct{})
+				h.mu.Lock()
+				h.answer = func() (*http.Response, error) {
+					defer close(refused)
+					h.answer = nil
+					if amidst {
+						o.end()
+					}
+					return refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"5"}}, "not at the moment")()
+				}
+				h.mu.Unlock()
+				if !amidst {
+					o.end()
+				}
+				<-refused
+				time.Sleep(5*time.Second - time.Millisecond)
+				synctest.Wait()
+				g.Expect(h.lines).To(BeEmpty(), "it said when it wants to be asked")
+				time.Sleep(time.Millisecond + 2*firstPause)
+				h.newest()
+			})
+		})
+	}
 }
 
 func refusing(status int, header http.Header, body string) func() (*http.Response, error) {
