@@ -189,18 +189,42 @@ func (s state) key(file string) (key *ecdsa.PrivateKey, begun bool, err error) {
 	return key, false, s.write(file, raw)
 }
 
-// begunKey returns the key of a join or a renewal that was begun; nil if there is none.
+// begunKey returns the key of a join or a renewal that was begun; nil if there is none. One that came to
+// its end just before the process was killed is none: the next join would be the same as this one, and
+// a copy of its certificate would keep the rights that are to be taken from it.
 func (s state) begunKey(file string) (*ecdsa.PrivateKey, error) {
 	raw, err := s.read(file)
 	if err != nil {
 		return nil, err
 	}
-	if block, _ := pem.Decode(raw); block != nil {
-		if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
-			return key, nil
-		}
+	key := parseKey(raw)
+	if key == nil {
+		return nil, nil //nolint:nilnil // that there is none is an answer
 	}
-	return nil, nil //nolint:nilnil // that there is none is an answer
+	if raw, err = s.read(KubeconfigFile); raw == nil || err != nil {
+		return key, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	if err != nil {
+		return key, nil //nolint:nilerr // it is no certificate's
+	}
+	if ended := parseKey(config.KeyData); ended != nil && key.Equal(ended) {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return key, nil
+}
+
+// parseKey reads a key; nil if there is none that can be read.
+func parseKey(raw []byte) *ecdsa.PrivateKey {
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil
+	}
+	key, err := x509.ParseECPrivateKey(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return key
 }
 
 // forgetKey ends a join that was begun.

@@ -26,6 +26,26 @@ func TestTheKeyOfAJoinIsFoundAgainUntilItIsForgotten(t *testing.T) {
 	g.Expect(other.Equal(first)).To(BeFalse())
 }
 
+func TestAKeyThatHasItsCertificateBeginsNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := state{dir: t.TempDir()}
+	for _, file := range []string{keyFile, renewalKeyFile} {
+		first, _, err := s.key(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		// Killed before the file was removed.
+		g.Expect(s.keep("https://hub:1", "edge-1", []byte("ca"), []byte("cert"), first)).To(Succeed())
+		other, begun, err := s.key(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(begun).To(BeFalse())
+		g.Expect(other.Equal(first)).To(BeFalse())
+		again, begun, err := s.key(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(begun).To(BeTrue())
+		g.Expect(again.Equal(other)).To(BeTrue())
+	}
+}
+
 func TestAKeyThatIsDamagedIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
