@@ -30,6 +30,9 @@ func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Con
 		if err != nil {
 			return nil, err
 		}
+		if secretStore != nil {
+			options.Begun = func(ctx context.Context) error { return secretStore.Save(ctx, options.StateDir) }
+		}
 		_, err = registration.Join(ctx, options)
 		cluster = options.Cluster
 		if tokenRejected(err) {

@@ -133,6 +133,14 @@ func prepare(ctx context.Context, installer *install.Installer) (dir string, rem
 // run joins, hands what the agent gets to the member, and waits until the agent in there is
 // Ready.
 func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, account string, operators operatorFlags, timeout time.Duration, tell func(string)) error {
+	o := f.options(account)
+	options.Begun = func(ctx context.Context) error {
+		state, err := registration.Files(options.StateDir)
+		if err != nil {
+			return err
+		}
+		return installer.KeepState(ctx, o, state)
+	}
 	if _, err := registration.Join(ctx, options); err != nil {
 		return err
 	}
@@ -142,7 +150,6 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	if err != nil {
 		return err
 	}
-	o := f.options(account)
 	if o.Volume == "" {
 		var why string
 		if o.Volume, why, err = installer.StateVolume(ctx); err != nil {

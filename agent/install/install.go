@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,20 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(str
 		return i.removeGuard(ctx)
 	}
 	return nil
+}
+
+// KeepState has the member keep what its agent is on the hub, before the rest of the agent is there: a command that
+// joins and is killed finds it again.
+func (i *Installer) KeepState(ctx context.Context, o manifest.Options, state map[string][]byte) error {
+	o.State = state
+	objects, err := manifest.Objects(o)
+	if err != nil {
+		return err
+	}
+	objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool {
+		return u.GetKind() != "Namespace" && (u.GetKind() != "Secret" || u.GetName() != manifest.Name)
+	})
+	return i.apply(ctx, objects, func(string) {})
 }
 
 func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, tell func(string)) error {

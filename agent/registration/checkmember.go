@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -120,6 +122,13 @@ func (c *checks) name(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*checkTimeout)
 	defer cancel()
+	if request, err := c.stopped(ctx); err != nil {
+		c.fail("name", err)
+		return
+	} else if request != "" {
+		c.right("name", "%s was asked for already, with request %s of a join that was stopped; joining goes on with it", c.parameters.Cluster, request)
+		return
+	}
 	err := c.question(ctx)
 	answer, answered := errors.AsType[*DeniedError](err)
 	switch {
@@ -131,6 +140,42 @@ func (c *checks) name(ctx context.Context) {
 	case err != nil:
 		c.fail("name", err)
 	}
+}
+
+// stopped returns the name of the request of a join that was stopped, if it can be gone on with: it may have used the
+// token up, so that whoever asks anew is refused. It is empty if there is none.
+func (c *checks) stopped(ctx context.Context) (string, error) {
+	key, err := c.state.begunKey(keyFile)
+	if key == nil || err != nil {
+		return "", err
+	}
+	hubClient, err := newClient(c.bearer(c.ca))
+	if err != nil {
+		return "", err
+	}
+	desired, err := c.newRequest(key)
+	if err != nil {
+		return "", err
+	}
+	live := &certificatesv1.CertificateSigningRequest{}
+	c.retrier.deadline = c.retrier.clock.Now().Add(checkTimeout)
+	err = c.retrier.do(ctx, func(ctx context.Context) error {
+		err := hubClient.Get(ctx, client.ObjectKeyFromObject(desired), live)
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			return err //nolint:wrapcheck // only its kind is looked at
+		}
+		return c.apiError("reading the request on the hub", err)
+	})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return "", nil // what is wrong with the token, the question tells
+	case err != nil:
+		return "", err
+	}
+	if _, err := c.answer(live, false); err != nil && !errors.As(err, new(temporaryError)) {
+		return "", nil //nolint:nilerr // the join drops it, and asks anew
+	}
+	return live.Name, nil
 }
 
 // question asks the hub what it would decide. The answer comes as a DeniedError.

@@ -51,8 +51,8 @@ type Credentials struct {
 	// refused is told that the hub refused something, interrupted that it did not answer, or had
 	// to be connected to again: it may have been started with another authority meanwhile.
 	refused, interrupted chan struct{}
-	// rejectedToken is a token that the hub refused: it is not tried again and again.
-	rejectedToken string
+	// rejectedTokens are tokens that the hub refused: they are not tried again and again.
+	rejectedTokens []string
 
 	mu      sync.RWMutex
 	current credentialSet

@@ -50,6 +50,9 @@ type Options struct {
 	Progress func(string)
 	// Clock is the clock of this machine; nil means the real one.
 	Clock clock.Clock
+	// Begun keeps what is in the state directory elsewhere as well, where the directory does not last: it is called
+	// before the hub is asked with a new key. Nil keeps it in the directory only.
+	Begun func(context.Context) error
 	// Connection is how the hub is reached beside address and credentials; nil is as usual.
 	Connection *rest.Config
 }
@@ -61,6 +64,7 @@ type joining struct {
 	memberID   string
 	retrier    *retrier
 	progress   func(string)
+	begun      func(context.Context) error
 	connection *rest.Config
 }
 
@@ -122,7 +126,7 @@ func begin(o Options) (*joining, error) {
 	if o.Member == nil {
 		return nil, fmt.Errorf("%w: no kubeconfig of it is given", ErrMember)
 	}
-	j := &joining{parameters: parameters, state: state{dir: o.StateDir}, progress: o.Progress, connection: o.Connection}
+	j := &joining{parameters: parameters, state: state{dir: o.StateDir}, progress: o.Progress, begun: o.Begun, connection: o.Connection}
 	if j.progress == nil {
 		j.progress = func(string) {}
 	}
@@ -145,13 +149,13 @@ func begin(o Options) (*joining, error) {
 }
 
 // obtain gets a certificate for the key of this join and keeps both. A key whose request
-// was refused at an earlier try is dropped for a new one, which may ask again.
+// was refused at an earlier try, or waits with another token, is dropped for a new one, which may ask again.
 func (j *joining) obtain(ctx context.Context, ca []byte) error {
 	const tries = 2
 	var err error
 	for range tries {
 		var key *ecdsa.PrivateKey
-		if key, _, err = j.state.key(keyFile); err != nil {
+		if key, err = j.key(ctx); err != nil {
 			return err
 		}
 		var cert []byte
@@ -173,9 +177,22 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 		if !errors.Is(err, errOutworn) {
 			return err
 		}
-		j.progress("An earlier request was refused; asking again")
+		j.progress("An earlier request was refused, or is of another token; asking again")
 	}
 	return err
+}
+
+// key returns the key of this join, which is kept wherever it is to be before it is used: the token is used up
+// by the first request, and what the hub answers is of use to the holder of this key only.
+func (j *joining) key(ctx context.Context) (*ecdsa.PrivateKey, error) {
+	key, begun, err := j.state.key(keyFile)
+	if err != nil || begun || j.begun == nil {
+		return key, err
+	}
+	if err := j.begun(ctx); err != nil {
+		return nil, errors.Join(err, j.state.forgetKey())
+	}
+	return key, nil
 }
 
 // fits says whether a certificate is the one that was asked for.

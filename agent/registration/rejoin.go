@@ -1,10 +1,12 @@
 package registration
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,22 +19,34 @@ import (
 // errNoCall says that nobody calls this agent back.
 var errNoCall = errors.New("the hub has no token for this agent")
 
-// rejoin gets a new certificate with the token that an operator of the hub laid there for
-// this agent, sealed with the key of the certificate that ended.
+// rejoin gets a new certificate with a token that an operator of the hub laid there for
+// this agent, sealed with the key of the certificate that was issued last.
 func (c *Credentials) rejoin(ctx context.Context) error {
 	// The hub may have exchanged its authority meanwhile.
 	if err := c.learnAuthorities(ctx); err != nil {
 		return err
 	}
-	now := c.now()
-	token, err := c.called(ctx)
+	tokens, err := c.called(ctx)
 	if err != nil {
 		return err
 	}
-	if token == c.rejectedToken {
-		return errNoCall
+	var first error
+	for _, token := range tokens {
+		if slices.Contains(c.rejectedTokens, token) {
+			continue
+		}
+		if err := c.rejoinWith(ctx, token); err == nil {
+			return nil
+		} else if first == nil {
+			first = err
+		}
 	}
-	pins, err := bootstrap.CAHash(now.ca)
+	return cmp.Or(first, errNoCall)
+}
+
+// rejoinWith gets a new certificate with one token.
+func (c *Credentials) rejoinWith(ctx context.Context, token string) error {
+	pins, err := bootstrap.CAHash(c.now().ca)
 	if err != nil {
 		return err
 	}
@@ -47,7 +61,7 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 	}
 	if err := j.obtain(ctx, ca); err != nil {
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrTokenRejected) {
-			c.rejectedToken = token
+			c.rejectedTokens = append(c.rejectedTokens, token)
 		}
 		return err
 	}
@@ -63,38 +77,60 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 	return nil
 }
 
-// called returns the token that waits for this agent.
-func (c *Credentials) called(ctx context.Context) (string, error) {
+// called returns the tokens that wait for this agent, those for its newest key first. The others are
+// likely to be used up.
+func (c *Credentials) called(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now := c.now()
 	j := c.joining(c.parameters(), requestTimeout)
 	seen, err := j.public(ctx, bootstrap.RejoinName, trusting(now.ca))
 	if errors.Is(err, errNothingThere) {
-		return "", errNoCall
+		return nil, errNoCall
 	}
+	if err != nil {
+		return nil, err
+	}
+	var keys []*ecdsa.PrivateKey
+	// The certificate that the hub issued last may be one that this agent did not fetch any more, of a join or of a renewal.
+	for _, file := range []string{keyFile, renewalKeyFile} {
+		begun, err := c.state.begunKey(file)
+		if err != nil {
+			return nil, err
+		}
+		if begun != nil {
+			keys = append(keys, begun)
+		}
+	}
+	var out []string
+	var damaged error
+	for _, key := range append(keys, now.key) {
+		public, err := key.PublicKey.Bytes()
+		if err != nil {
+			return nil, fmt.Errorf("encoding the agent's key: %w", err)
+		}
+		raw, ok := seen.data[bootstrap.RejoinKey(public)]
+		if !ok {
+			continue
+		}
+		token, err := open(raw, key)
+		if err != nil {
+			damaged = errors.Join(damaged, err)
+			continue
+		}
+		out = append(out, token)
+	}
+	if len(out) == 0 {
+		return nil, cmp.Or(damaged, errNoCall)
+	}
+	return out, nil
+}
+
+// open reads a token that was sealed with a key.
+func open(raw string, key *ecdsa.PrivateKey) (string, error) {
+	call, err := bootstrap.ParseRejoinToken(raw)
 	if err != nil {
 		return "", err
 	}
-	keys := []*ecdsa.PrivateKey{now.key}
-	// The certificate that the hub issued last may be one that this agent did not fetch any more.
-	if begun, err := c.state.begunKey(renewalKeyFile); err != nil {
-		return "", err
-	} else if begun != nil {
-		keys = append(keys, begun)
-	}
-	for _, key := range keys {
-		public, err := key.PublicKey.Bytes()
-		if err != nil {
-			return "", fmt.Errorf("encoding the agent's key: %w", err)
-		}
-		if raw, ok := seen.data[bootstrap.RejoinKey(public)]; ok {
-			call, err := bootstrap.ParseRejoinToken(raw)
-			if err != nil {
-				return "", err
-			}
-			return call.Open(key)
-		}
-	}
-	return "", errNoCall
+	return call.Open(key)
 }

@@ -140,8 +140,12 @@ func (c *Credentials) renewed(ctx context.Context, cert []byte, key *ecdsa.Priva
 // joining returns what the steps of a join need, for an agent that has joined.
 func (c *Credentials) joining(p discovery.Parameters, timeout time.Duration) *joining {
 	quiet := func(string) {}
-	return &joining{
+	out := &joining{
 		parameters: p, state: c.state, memberID: c.who.MemberID, progress: quiet, connection: c.connection,
 		retrier: &retrier{clock: c.clock, deadline: c.clock.Now().Add(timeout), progress: quiet},
 	}
+	if c.secretStore != nil {
+		out.begun = func(ctx context.Context) error { return c.secretStore.Save(ctx, c.state.dir) }
+	}
+	return out
 }

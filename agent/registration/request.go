@@ -24,8 +24,9 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// errOutworn says that the request of a key was decided before we asked this time.
-var errOutworn = errors.New("the request was refused at an earlier try")
+// errOutworn says that the request of a key was refused before we asked this time, or was made with another
+// token and waits for what may never come.
+var errOutworn = errors.New("the request was refused at an earlier try, or is of another token")
 
 // request asks the hub to certify a key, and waits for its answer.
 func (j *joining) request(ctx context.Context, ca []byte, key *ecdsa.PrivateKey) ([]byte, error) {
@@ -188,10 +189,14 @@ func (j *joining) answer(live *certificatesv1.CertificateSigningRequest, ours bo
 		default:
 		}
 	}
-	if len(live.Status.Certificate) == 0 {
+	switch {
+	case len(live.Status.Certificate) > 0:
+		return live.Status.Certificate, nil
+	case !ours && len(live.Status.Conditions) == 0 && live.Spec.Username != contract.BootstrapUserPrefix+j.parameters.TokenID:
+		return nil, errOutworn
+	default:
 		return nil, temporaryError{error: j.undecided(live.Name), expected: true}
 	}
-	return live.Status.Certificate, nil
 }
 
 func (j *joining) undecided(name string) error {

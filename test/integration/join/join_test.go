@@ -260,6 +260,9 @@ func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
 	h.serve()
 	h.awaitUsedUp(ctx, o.Token)
 	o.Deadline = registration.DefaultDeadline
+	findings, well := h.check(o)
+	h.g.Expect(well).To(BeTrue(), "`agent join` looks first, and joins only if nothing is in the way")
+	h.g.Expect(findings["name"].Is).To(ContainSubstring("goes on with it"))
 	_, err = registration.Join(ctx, o)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	var csrs certificatesv1.CertificateSigningRequestList
@@ -278,6 +281,30 @@ func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
 	h.g.Expect(ok).To(BeTrue(), "%v", err)
 	h.g.Expect(denied.Reason).To(Equal(contract.ReasonTokenUsed))
 	h.g.Expect(denied.Message).To(ContainSubstring("was used already"))
+}
+
+func TestAJoinThatWaitsForAnOperatorGoesOnWithTheTokenThatIsMeantForIt(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	dir := h.keeps(ctx, "waited", 0).dir
+	o := h.options("waited", h.created(ctx, "--cluster-pattern", "waite*", "--max-uses", "3"))
+	o.StateDir, o.Member, o.Clock = dir, members(t)("waited"), ahead{by: 400 * day} // its certificate ended
+	o.Deadline = 3 * time.Second
+	_, err := registration.Join(ctx, o)
+	h.g.Expect(err).To(MatchError(registration.ErrDeadline), "the token was not made for who joined before")
+
+	o.Token, o.Deadline = h.created(ctx, "--rejoin", "waited"), time.Minute
+	_, well := h.check(withoutClock(o))
+	h.g.Expect(well).To(BeTrue())
+	_, err = registration.Join(ctx, o)
+	h.g.Expect(err).NotTo(HaveOccurred())
+}
+
+// withoutClock are options of a machine whose clock is right.
+func withoutClock(o registration.Options) registration.Options {
+	o.Clock = nil
+	return o
 }
 
 // awaitUsedUp waits until the API lets nobody make a request with a token. It remembers a token for some

@@ -21,6 +21,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -32,7 +33,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/registration"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/bootstrap"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/test/builder"
 )
 
@@ -192,6 +196,47 @@ func TestAnAgentWhoseCertificateEndedIsCalledBack(t *testing.T) {
 	}).WithTimeout(2 * time.Minute).Should(Succeed())
 	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
 	h.g.Expect(h.must(ctx, "token", "list")).To(MatchRegexp(`was-off +0 of 1`))
+}
+
+func TestAnAgentThatWasKilledBeforeItHadWhatItWasCalledBackForIsCalledAgain(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	stop := h.serve()
+	j := h.keeps(ctx, "killed", 400*day)
+	before := j.onDisk(h.g)
+	stop()
+	o := h.options("killed", h.created(ctx, "--rejoin", "killed"))
+	o.StateDir, o.Member, o.Clock, o.Deadline = j.dir, members(t)("killed"), ahead{by: 400 * day}, time.Second
+	_, err := registration.Join(ctx, o)
+	h.g.Expect(err).To(MatchError(registration.ErrDeadline))
+
+	// Then it is away for so long that the hub forgets what it answered, and closes the token.
+	h.serve()
+	issuedTo := func() string {
+		cluster := &clusterv1alpha1.Cluster{}
+		h.g.Expect(h.Get(ctx, client.ObjectKey{Name: "killed"}, cluster)).To(Succeed())
+		return cluster.Annotations[contract.CertificateAnnotation]
+	}
+	first := issuedTo()
+	h.g.Eventually(issuedTo).WithTimeout(time.Minute).ShouldNot(Equal(first))
+	secret := &corev1.Secret{}
+	id, _, _ := strings.Cut(o.Token, ".")
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(id)}, secret)).To(Succeed())
+	bootstrap.Close(secret)
+	h.g.Expect(h.Update(ctx, secret)).To(Succeed())
+	var requests certificatesv1.CertificateSigningRequestList
+	h.g.Expect(h.List(ctx, &requests)).To(Succeed())
+	for i := range requests.Items {
+		if strings.HasPrefix(requests.Items[i].Name, "killed-") {
+			h.g.Expect(h.Delete(ctx, &requests.Items[i])).To(Succeed())
+		}
+	}
+
+	j.keep(ctx)
+	h.g.Consistently(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(time.Second).Should(Equal(before.CertData))
+	h.must(ctx, "token", "create", "--rejoin", "killed")
+	h.g.Eventually(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(2 * time.Minute).ShouldNot(Equal(before.CertData))
+	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
 }
 
 // authorities has the hub name certificate authorities until the test ends.
