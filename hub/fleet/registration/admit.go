@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -184,11 +185,18 @@ func (r *Reconciler) adopt(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	return err
 }
 
-// fetchTime is for how long whoever joined may fetch the certificate with the token.
-const fetchTime = 5 * time.Minute
+const (
+	// fetchTime is for how long whoever joined may fetch the certificate with the token.
+	fetchTime = 5 * time.Minute
+	// backdated is by how much the signer of Kubernetes has certificates begin before it issues them.
+	backdated = 5 * time.Minute
+)
 
 // closeToken has a token that is used up open nothing any more, once its last holder had the time
 // to fetch the certificate. It returns after how long to look again; 0 if it is done.
+//
+// The time begins when the certificate is there. Between that and the use of the token the hub, or the signer, may have been
+// away for as long as they like; who joins then waited for it all the time.
 func (r *Reconciler) closeToken(ctx context.Context, user string) (time.Duration, error) {
 	id, ok := bootstrap.IDOfUser(user)
 	if !ok {
@@ -206,8 +214,9 @@ func (r *Reconciler) closeToken(ctx context.Context, user string) (time.Duration
 	if err != nil || token.UsesLeft() > 0 || bootstrap.IsClosed(secret) {
 		return 0, nil //nolint:nilerr // a damaged token opens nothing
 	}
-	if left := token.Uses[len(token.Uses)-1].At.Add(fetchTime).Sub(r.clock.Now()); left > 0 {
-		return left, nil
+	left, err := r.timeToFetch(ctx, user, token)
+	if left > 0 || err != nil {
+		return left, err
 	}
 	edit, err := kube.Begin(secret)
 	if err != nil {
@@ -219,4 +228,32 @@ func (r *Reconciler) closeToken(ctx context.Context, user string) (time.Duration
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("Closed a token that is used up", "token", id)
 	return 0, nil
+}
+
+// timeToFetch returns how long those who joined with a token may still fetch their certificates with it.
+func (r *Reconciler) timeToFetch(ctx context.Context, user string, token bootstrap.Token) (time.Duration, error) {
+	requests, err := r.requestsOf(ctx, user)
+	if err != nil {
+		return 0, err
+	}
+	last, now := token.Uses[len(token.Uses)-1].At, r.clock.Now()
+	for _, csr := range requests {
+		switch {
+		case !token.UsedFor(string(csr.UID)) || refused(csr):
+		case len(csr.Status.Certificate) == 0:
+			return fetchTime, nil // it is looked at again when it is issued, too
+		default:
+			if issued, err := record.Of(csr.Status.Certificate); err == nil && issued.From.Add(backdated).After(last) {
+				last = issued.From.Add(backdated)
+			}
+		}
+	}
+	return last.Add(fetchTime).Sub(now), nil
+}
+
+// refused says whether no certificate comes of a request.
+func refused(csr *certificatesv1.CertificateSigningRequest) bool {
+	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed
+	})
 }

@@ -249,12 +249,40 @@ func TestATokenThatIsUsedUpFetchesTheCertificateAndIsClosed(t *testing.T) {
 
 	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
 	h.g.Expect(bootstrap.IsClosed(h.secret(ctx, token))).To(BeFalse())
-	h.clock.SetTime(h.clock.Now().Add(fetchTime))
+	h.clock.SetTime(time.Now().Add(fetchTime)) // certificates are issued by the real clock
 	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
 	h.g.Expect(bootstrap.IsClosed(h.secret(ctx, token))).To(BeTrue())
 	kept, err := bootstrap.FromSecret(h.secret(ctx, token))
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Expect(kept.Uses).To(HaveLen(1), "who joined with it can still be read")
+}
+
+func TestWhoeverJoinedWhileTheHubWasAwayHasTheTimeToFetchTheCertificate(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t), t.Context()
+	h.namespace(ctx, "waited")
+	token := h.token(ctx, "waited")
+	name := h.ask(ctx, token, "waited", "member-waited")
+	csr := &certificatesv1.CertificateSigningRequest{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
+	// A hub was killed just after it had marked the token.
+	secret := h.secret(ctx, token)
+	token.Uses = []bootstrap.Use{{Cluster: "waited", Member: "member-waited", Request: string(csr.UID), At: h.clock.Now().Add(-time.Hour)}}
+	bootstrap.Record(secret, token)
+	bootstrap.UseUp(secret)
+	h.g.Expect(h.Update(ctx, secret)).To(Succeed())
+
+	r := h.stage(h.Client)
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	h.g.Eventually(func(g Gomega) {
+		g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, csr)).To(Succeed())
+		g.Expect(csr.Status.Certificate).NotTo(BeEmpty())
+	}).WithTimeout(time.Minute).Should(Succeed())
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	h.g.Expect(bootstrap.IsClosed(h.secret(ctx, token))).To(BeFalse(), "the certificate came a moment ago")
+	h.clock.SetTime(time.Now().Add(fetchTime))
+	h.g.Expect(h.try(ctx, r, name)).To(Succeed())
+	h.g.Expect(bootstrap.IsClosed(h.secret(ctx, token))).To(BeTrue())
 }
 
 func TestARequestForAnotherSignerIsRefused(t *testing.T) {
