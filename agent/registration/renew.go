@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -112,15 +111,15 @@ func (c *Credentials) issuedFor(ctx context.Context, hubClient client.Reader, ke
 	if err := hubClient.Get(ctx, client.ObjectKey{Name: c.who.Cluster}, cluster); err != nil {
 		return nil, fmt.Errorf("looking for a certificate that was issued: %w", err)
 	}
-	var issued struct {
-		PEM string `json:"pem"`
-	}
-	recorded := cluster.Annotations[contract.CertificateAnnotation]
-	known := recorded != "" && json.Unmarshal([]byte(recorded), &issued) == nil && fits([]byte(issued.PEM), key, c.who.Cluster) == nil
-	if !known {
+	last := lastIssued(cluster)
+	if last == nil {
 		return nil, nil
 	}
-	return []byte(issued.PEM), nil
+	cert := encodeCertificate(last)
+	if fits(cert, key, c.who.Cluster) != nil {
+		return nil, nil
+	}
+	return cert, nil
 }
 
 // renewed keeps a certificate, and begins to use it.

@@ -3,10 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,12 +38,34 @@ func joinedCluster(ctx context.Context, hubClient client.Client, name string) (*
 	return cluster, nil
 }
 
-// callBack lays a token where the agent of a cluster finds it, if the hub knows its key,
+// isCopied says whether somebody else may have a copy of the certificate of an agent. The one that was issued last, for whose key a
+// token would be sealed, may be theirs then: the agent asked for its next one and was denied, which it tries again and again.
+func isCopied(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster) (bool, error) {
+	if meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents) {
+		return true, nil
+	}
+	request := &certificatesv1.CertificateSigningRequest{}
+	err := hubClient.Get(ctx, client.ObjectKey{Name: contract.RenewalRequest(cluster.Name)}, request)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("looking whether somebody else has the certificate of the agent of cluster %s: %w", cluster.Name, err)
+	}
+	return slices.ContainsFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
+		return c.Type == certificatesv1.CertificateDenied && c.Reason == contract.ReasonNotTheLastCertificate
+	}), nil
+}
+
+// callBack lays a token where the agent of a cluster finds it, if the hub knows its key and nobody else may have it,
 // and says whether it does.
 func callBack(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, token bootstrap.Token, now time.Time) (bool, error) {
 	known := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
 	if known == nil || len(known.Key) == 0 {
 		return false, nil
+	}
+	if copied, err := isCopied(ctx, hubClient, cluster); err != nil || copied {
+		return false, err
 	}
 	sealed, err := bootstrap.Seal(known.Key, token)
 	if err != nil {

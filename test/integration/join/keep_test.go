@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -237,6 +239,60 @@ func TestAnAgentThatWasKilledBeforeItHadWhatItWasCalledBackForIsCalledAgain(t *t
 	h.must(ctx, "token", "create", "--rejoin", "killed")
 	h.g.Eventually(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(2 * time.Minute).ShouldNot(Equal(before.CertData))
 	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
+}
+
+func TestAMemberWhoseCertificateWasCopiedJoinsAgainAndLocksTheCopyOut(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	honest := h.keeps(ctx, "copied", 25*day)
+	files, err := registration.Files(honest.dir)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	dir := filepath.Join(t.TempDir(), "stolen")
+	h.g.Expect(registration.WriteFiles(dir, files)).To(Succeed())
+	credentials, err := registration.OpenCredentials(registration.KeepOptions{StateDir: dir, Clock: ahead{by: 25 * day}, Random: func() float64 { return 0 }})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	thief := &joined{Credentials: credentials, h: h, dir: dir}
+	before := honest.onDisk(h.g)
+
+	// The thief renews first, and the member is told.
+	while := func(j *joined, until func(g Gomega)) {
+		keeping, cancel := context.WithCancel(ctx)
+		done := j.keep(keeping)
+		h.g.Eventually(until).WithTimeout(time.Minute).Should(Succeed())
+		cancel()
+		h.g.Eventually(done).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	}
+	now := time.Now().Unix() // by which certificates are told apart
+	h.g.Eventually(func() int64 { return time.Now().Unix() }).WithTimeout(time.Minute).Should(BeNumerically(">", now))
+	while(thief, func(g Gomega) { g.Expect(thief.onDisk(g).CertData).NotTo(Equal(before.CertData)) })
+	while(honest, func(g Gomega) {
+		request := &certificatesv1.CertificateSigningRequest{}
+		g.Expect(h.Get(ctx, client.ObjectKey{Name: contract.RenewalRequest("copied")}, request)).To(Succeed())
+		g.Expect(request.Status.Conditions).To(HaveLen(1))
+		g.Expect(request.Status.Conditions[0].Reason).To(Equal(contract.ReasonNotTheLastCertificate))
+	})
+	h.g.Expect(honest.onDisk(h.g).CertData).To(Equal(before.CertData))
+
+	o := h.options("copied", h.created(ctx, "--rejoin", "copied"))
+	o.StateDir, o.Member = honest.dir, members(t)("copied")
+	block, _ := pem.Decode(thief.onDisk(h.g).KeyData)
+	key, err := x509.ParseECPrivateKey(block.Bytes)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	public, err := key.PublicKey.Bytes()
+	h.g.Expect(err).NotTo(HaveOccurred())
+	calls := &corev1.ConfigMap{}
+	h.g.Expect(client.IgnoreNotFound(h.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: bootstrap.RejoinName}, calls))).To(Succeed())
+	h.g.Expect(calls.Data).NotTo(HaveKey(bootstrap.RejoinKey(public)), "the thief is not called")
+
+	_, err = registration.Join(ctx, o)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(honest.onDisk(h.g).CertData).NotTo(Equal(before.CertData), "its certificate holds, and is of no use for long")
+	as, err := client.New(thief.Config(), client.Options{Scheme: h.Scheme()})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Eventually(func() error { return as.Get(ctx, client.ObjectKey{Name: "copied"}, &clusterv1alpha1.Cluster{}) }).
+		WithTimeout(time.Minute).Should(MatchError(apierrors.IsForbidden, "IsForbidden"))
+	h.g.Expect(registration.Joined(ctx, o)).To(BeTrue(), "once is enough")
 }
 
 // authorities has the hub name certificate authorities until the test ends.

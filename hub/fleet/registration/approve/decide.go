@@ -162,7 +162,7 @@ func renewal(in Input) Decision {
 			"join with a token from `hub token create --rejoin %s`.", name, name)
 	case in.Cluster.Fingerprint != "" && in.Request.Credential != "" && in.Request.Credential != in.Cluster.Fingerprint:
 		return deny(contract.ReasonNotTheLastCertificate, "The certificate with which this was asked is not the one that the agent of cluster %s was given last: "+
-			"somebody else may have a copy. Lock both out and have the member join again with `hub token create --rejoin %s`.", name, name)
+			"somebody else may have a copy. Lock everybody else out: have the member join again with what `hub token create --rejoin %s` prints.", name, name)
 	case has != "" && in.Request.Join != has, has == "" && in.Request.Join != "" && in.Request.Join != in.Request.ownJoin():
 		return deny(contract.ReasonMalformedRequest, "This is not a request for the certificate of the agent of cluster %s: it names another join than the agent has.", name)
 	}
