@@ -107,9 +107,9 @@ func (b *brake) approve(works []workv1alpha1.Work) {
 	}
 }
 
-// ends says whether the hub deletes a Work, and means it.
+// ends says whether the hub deletes a Work, and means what it brought.
 func ends(work *workv1alpha1.Work) bool {
-	return !work.DeletionTimestamp.IsZero() && contract.DeletionIntended(work.Annotations)
+	return !work.DeletionTimestamp.IsZero() && contract.DeletesObjects(work.Annotations)
 }
 
 // count returns how many objects went within the window or are to go, and of how many.

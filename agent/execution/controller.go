@@ -59,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		switch {
 		case from == journal: // it can end only with the hub, and the brake is there
 			return reconcile.Result{}, nil
-		case !contract.DeletionIntended(work.Annotations):
+		case !contract.DeletesObjects(work.Annotations):
 			return reconcile.Result{}, r.keep(ctx, req, work)
 		}
 		return reconcile.Result{}, r.finish(ctx, work)

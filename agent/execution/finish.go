@@ -120,7 +120,7 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, work *workv1alpha1.Work)
 }
 
 // keep deals with a Work that is being deleted without the hub having said why: with its
-// namespace, or by somebody's hand. Its objects stay as if the Work were absent, and it is
+// namespace, or by somebody's hand; or with its Cluster. Its objects stay as if the Work were absent, and it is
 // let go, so that the hub can make it again; then they are its objects again.
 func (r *Reconciler) keep(ctx context.Context, req reconcile.Request, work *workv1alpha1.Work) error {
 	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
@@ -129,8 +129,10 @@ func (r *Reconciler) keep(ctx context.Context, req reconcile.Request, work *work
 	r.journal.Absent(work)
 	switch err := r.dropFinalizer(ctx, work); {
 	case err == nil:
-		ctrl.LoggerFrom(ctx).Info("Keeping the objects of a Work that is deleted without the hub's intent", "objects", len(work.Spec.Workload.Manifests))
-		r.metrics.unintended.Inc()
+		ctrl.LoggerFrom(ctx).Info("Keeping the objects of a Work that is deleted without the intent to delete them", "objects", len(work.Spec.Workload.Manifests))
+		if !contract.DeletionIntended(work.Annotations) {
+			r.metrics.unintended.Inc()
+		}
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("letting go of Work %q, whose deletion the hub did not intend: %w", work.Name, err)
 	}

@@ -47,6 +47,19 @@ func TestAWorkThatIsDeletedWithoutAnIntentKeepsItsObjects(t *testing.T) {
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(live), live))).To(BeTrue(), "the hub meant that one")
 }
 
+// Somebody deletes the Cluster, and the hub takes its Works away before it has locked the agent out.
+func TestAWorkOfAClusterThatIsRemovedKeepsItsObjects(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	work := w.work(t, "settings", w.configMap("settings", map[string]string{"a": "1"}))
+	w.isApplied(t, work)
+	w.end(t, work, contract.DeletionClusterLeft)
+	w.isGone(t, work)
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
+	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
+	g.Expect(w.get(g, "settings").DeletionTimestamp).To(BeNil())
+}
+
 // While something else holds such a Work its objects stay as well. They are not this Work's any
 // more, so an intent that the hub gives later deletes none of them.
 func TestAnIntentThatComesAfterAWorkWasLetGoDeletesNothing(t *testing.T) {
@@ -225,10 +238,10 @@ func TestWhatIsToStayKeepsItsNamespace(t *testing.T) {
 	w.isApplied(t, work)
 	first := w.uid(t, namespace)
 
-	w.end(t, around, contract.DeletionClusterRemoved)
+	w.end(t, around, contract.DeletionMoved)
 	w.isGone(t, around)
 	g.Expect(w.uid(t, namespace)).To(Equal(first))
-	w.end(t, work, contract.DeletionClusterRemoved)
+	w.end(t, work, contract.DeletionMoved)
 	w.isGone(t, work)
 	g.Expect(w.uid(t, inside)).NotTo(BeEmpty())
 }

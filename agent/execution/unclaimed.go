@@ -171,7 +171,7 @@ func (r *Reconciler) claims(ctx context.Context, owner types.NamespacedName, obj
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("reading Work %q: %w", owner.Name, err)
-	case !work.DeletionTimestamp.IsZero() && !contract.DeletionIntended(work.Annotations):
+	case !work.DeletionTimestamp.IsZero() && !contract.DeletesObjects(work.Annotations):
 		return false, nil // as good as absent
 	default:
 		return r.memory.MayHave(owner, object), nil

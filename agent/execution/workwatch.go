@@ -123,6 +123,6 @@ func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
 func asks(old, work *workv1alpha1.Work) bool {
 	return old.Generation != work.Generation || old.UID != work.UID ||
 		old.DeletionTimestamp.IsZero() != work.DeletionTimestamp.IsZero() ||
-		contract.DeletionIntended(old.Annotations) != contract.DeletionIntended(work.Annotations) ||
+		contract.DeletesObjects(old.Annotations) != contract.DeletesObjects(work.Annotations) ||
 		old.Annotations[contract.DeleteContentsAnnotation] != work.Annotations[contract.DeleteContentsAnnotation]
 }

@@ -2,7 +2,7 @@ package contract
 
 // DeletionIntentAnnotation says on a Work why the hub deletes it: one of the words below.
 // The hub writes it before it deletes, and no agent can write it. An agent takes objects
-// from its member only for a Work that has both a deletion timestamp and an intent: a Work
+// from its member only for a Work that has both a deletion timestamp and such an intent (DeletesObjects): a Work
 // that ends without one, with its namespace or at the hand of somebody else, was not meant
 // to go, so the agent keeps its objects and lets go of the Work, and the hub makes it again.
 const DeletionIntentAnnotation = "fairlead.dev/deletion-intent"
@@ -16,7 +16,8 @@ const (
 	DeletionMoved = "moved"
 	// DeletionEvicted : the application was evicted from the cluster.
 	DeletionEvicted = "evicted"
-	// DeletionClusterRemoved : the cluster leaves the fleet.
+	// DeletionClusterRemoved : the cluster leaves the fleet. What the Work brought stays in the member, where the agent does
+	// what it was told at join once it hears that it was retired.
 	DeletionClusterRemoved = "cluster-removed"
 )
 
@@ -27,4 +28,11 @@ func DeletionIntended(annotations map[string]string) bool {
 		return true
 	}
 	return false
+}
+
+// DeletesObjects says whether the annotations of a Work have an intent by which its agent takes the objects from its
+// member. That the cluster leaves the fleet is none: whoever deletes a Cluster locks its agent out, and an agent that
+// is faster than that must not take it for more.
+func DeletesObjects(annotations map[string]string) bool {
+	return DeletionIntended(annotations) && annotations[DeletionIntentAnnotation] != DeletionClusterRemoved
 }

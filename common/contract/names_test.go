@@ -42,7 +42,9 @@ func TestOnlyTheWordsOfThisAPIAreAnIntentToDelete(t *testing.T) {
 	g := NewWithT(t)
 	for _, word := range []string{DeletionRemoved, DeletionMoved, DeletionEvicted, DeletionClusterRemoved} {
 		g.Expect(DeletionIntended(map[string]string{DeletionIntentAnnotation: word})).To(BeTrue(), word)
+		g.Expect(DeletesObjects(map[string]string{DeletionIntentAnnotation: word})).To(Equal(word != DeletionClusterRemoved), word)
 	}
 	g.Expect(DeletionIntended(nil)).To(BeFalse())
+	g.Expect(DeletesObjects(nil)).To(BeFalse())
 	g.Expect(DeletionIntended(map[string]string{DeletionIntentAnnotation: "yes"})).To(BeFalse())
 }

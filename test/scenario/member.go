@@ -145,7 +145,7 @@ func (m *member) reportCluster(w *world) bool {
 // execute applies a Work and says what became of it, or removes what it carried.
 func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 	if !work.DeletionTimestamp.IsZero() {
-		if contract.DeletionIntended(work.Annotations) {
+		if contract.DeletesObjects(work.Annotations) {
 			w.tell("  %s: %s removed", m.name, a.name)
 			delete(m.objects, a.name)
 		} else {

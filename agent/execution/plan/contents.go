@@ -91,7 +91,7 @@ func everywhere(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) bool {
 // the hub does not have it (nil), which deletes nothing.
 func Outlives(work *workv1alpha1.Work) bool {
 	return work == nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) ||
-		!work.DeletionTimestamp.IsZero() && !contract.DeletionIntended(work.Annotations)
+		!work.DeletionTimestamp.IsZero() && !contract.DeletesObjects(work.Annotations)
 }
 
 // LeftMessage says why a Namespace or a CustomResourceDefinition is left in the member.
