@@ -173,7 +173,7 @@ func (c *checks) stopped(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if _, err := c.answer(live, false); err != nil && !errors.As(err, new(temporaryError)) {
-		return "", nil //nolint:nilerr // the join drops it, and asks anew
+		return "", nil // the join drops it, and asks anew
 	}
 	return live.Name, nil
 }

@@ -16,15 +16,18 @@ const (
 	DeletionMoved = "moved"
 	// DeletionEvicted : the application was evicted from the cluster.
 	DeletionEvicted = "evicted"
-	// DeletionClusterRemoved : the cluster leaves the fleet. What the Work brought stays in the member, where the agent does
-	// what it was told at join once it hears that it was retired.
-	DeletionClusterRemoved = "cluster-removed"
+	// DeletionClusterLeft : the cluster leaves the fleet. What the Work brought stays in the member, where the agent does
+	// what it was told at join once it hears that it was retired. Agents of before do not know the word, and keep what
+	// is there as well.
+	DeletionClusterLeft = "cluster-left"
+	// deletionClusterRemoved is what hubs of before said instead. Their agents took it for an intent like the others.
+	deletionClusterRemoved = "cluster-removed"
 )
 
 // DeletionIntended says whether the annotations of a Work have an intent that this API knows.
 func DeletionIntended(annotations map[string]string) bool {
 	switch annotations[DeletionIntentAnnotation] {
-	case DeletionRemoved, DeletionMoved, DeletionEvicted, DeletionClusterRemoved:
+	case DeletionRemoved, DeletionMoved, DeletionEvicted, DeletionClusterLeft, deletionClusterRemoved:
 		return true
 	}
 	return false
@@ -34,5 +37,9 @@ func DeletionIntended(annotations map[string]string) bool {
 // member. That the cluster leaves the fleet is none: whoever deletes a Cluster locks its agent out, and an agent that
 // is faster than that must not take it for more.
 func DeletesObjects(annotations map[string]string) bool {
-	return DeletionIntended(annotations) && annotations[DeletionIntentAnnotation] != DeletionClusterRemoved
+	switch annotations[DeletionIntentAnnotation] {
+	case DeletionRemoved, DeletionMoved, DeletionEvicted:
+		return true
+	}
+	return false
 }

@@ -40,10 +40,14 @@ func TestAgentCluster(t *testing.T) {
 
 func TestOnlyTheWordsOfThisAPIAreAnIntentToDelete(t *testing.T) {
 	g := NewWithT(t)
-	for _, word := range []string{DeletionRemoved, DeletionMoved, DeletionEvicted, DeletionClusterRemoved} {
+	for _, word := range []string{DeletionRemoved, DeletionMoved, DeletionEvicted, DeletionClusterLeft} {
 		g.Expect(DeletionIntended(map[string]string{DeletionIntentAnnotation: word})).To(BeTrue(), word)
-		g.Expect(DeletesObjects(map[string]string{DeletionIntentAnnotation: word})).To(Equal(word != DeletionClusterRemoved), word)
+		g.Expect(DeletesObjects(map[string]string{DeletionIntentAnnotation: word})).To(Equal(word != DeletionClusterLeft), word)
 	}
+	former := map[string]string{DeletionIntentAnnotation: "cluster-removed"}
+	g.Expect(DeletionIntended(former)).To(BeTrue(), "of a hub of before")
+	g.Expect(DeletesObjects(former)).To(BeFalse())
+	g.Expect(DeletionClusterLeft).NotTo(Equal("cluster-removed"), "by which agents of before take what is there")
 	g.Expect(DeletionIntended(nil)).To(BeFalse())
 	g.Expect(DeletesObjects(nil)).To(BeFalse())
 	g.Expect(DeletionIntended(map[string]string{DeletionIntentAnnotation: "yes"})).To(BeFalse())

@@ -136,7 +136,7 @@ func (w *world) remove() bool {
 			left++
 			if work.DeletionTimestamp.IsZero() {
 				a.allowed[c.Name] = workv1alpha2.EvictionGone // what runs there stays there
-				w.deleteWork(a, c.Name, work, contract.DeletionClusterRemoved)
+				w.deleteWork(a, c.Name, work, contract.DeletionClusterLeft)
 			}
 			delete(a.works, c.Name)
 			changed = true

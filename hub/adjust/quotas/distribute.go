@@ -136,7 +136,7 @@ func (r *Reconciler) remember(work *workv1alpha1.Work) {
 // leaves the fleet.
 func (s *scope) intent(cluster string) string {
 	if slices.ContainsFunc(s.quota.Spec.StaticAssignments, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == cluster }) {
-		return contract.DeletionClusterRemoved
+		return contract.DeletionClusterLeft
 	}
 	return contract.DeletionRemoved
 }

@@ -122,7 +122,7 @@ func (r *Reconciler) drain(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	}
 	for i := range works {
 		if !cluster.DeletionTimestamp.IsZero() {
-			if err := kube.DeleteWork(ctx, r.hubClient, &works[i], contract.DeletionClusterRemoved, contract.FieldManagerCluster); err != nil {
+			if err := kube.DeleteWork(ctx, r.hubClient, &works[i], contract.DeletionClusterLeft, contract.FieldManagerCluster); err != nil {
 				return len(works), err
 			}
 		}

@@ -47,7 +47,7 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 		g.Expect(apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(gone), gone))).To(BeTrue())
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[1:] })
-	g.Eventually(func() string { return w.intent(t, "b", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionClusterRemoved))
+	g.Eventually(func() string { return w.intent(t, "b", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionClusterLeft))
 
 	// We are stopped after we said why, and before the deletion; then all is as it was.
 	w.stop("DELETE", w.workKey("c", template).Name)

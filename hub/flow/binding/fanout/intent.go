@@ -44,7 +44,7 @@ func (r *Reasons) intent(w *workv1alpha1.Work) string {
 	evicted, ok := r.Evicted[w.Namespace]
 	switch {
 	case r.Departed.Has(w.Namespace):
-		return contract.DeletionClusterRemoved
+		return contract.DeletionClusterLeft
 	case r.Removed:
 		return contract.DeletionRemoved
 	case ok && !w.CreationTimestamp.After(evicted):

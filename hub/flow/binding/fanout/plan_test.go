@@ -344,7 +344,7 @@ func TestWhyAWorkGoes(t *testing.T) {
 		"the scheduler chose other clusters": {want: contract.DeletionMoved},
 		"the binding goes":                   {reasons: fanout.Reasons{Removed: true}, want: contract.DeletionRemoved},
 		"the cluster goes": {
-			reasons: fanout.Reasons{Departed: sets.New(namespace("b"))}, evictions: eviction(plain), want: contract.DeletionClusterRemoved,
+			reasons: fanout.Reasons{Departed: sets.New(namespace("b"))}, evictions: eviction(plain), want: contract.DeletionClusterLeft,
 		},
 		"it was evicted":           {evictions: eviction(plain), want: contract.DeletionEvicted},
 		"it was evicted elsewhere": {evictions: eviction(func(e *workv1alpha2.Eviction) { e.From = "a" }), want: contract.DeletionMoved},
