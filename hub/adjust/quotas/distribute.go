@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -39,8 +38,9 @@ func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
 		changed = changed || wrote
 	}
 	for _, work := range s.works {
+		// The part of a Cluster that is deleted is left to the cluster stage, which waits until the agent is locked out.
 		if name, _ := contract.ClusterOf(r.prefix, work.Namespace); !s.names(name) {
-			if err := r.delete(ctx, work, s.intent(name)); err != nil {
+			if err := r.delete(ctx, work); err != nil {
 				failures = append(failures, err)
 			}
 		}
@@ -132,17 +132,8 @@ func (r *Reconciler) remember(work *workv1alpha1.Work) {
 	r.checked[client.ObjectKeyFromObject(work)] = work.Generation
 }
 
-// intent is why the part of a cluster goes: the quota gives it none any more, or the cluster
-// leaves the fleet.
-func (s *scope) intent(cluster string) string {
-	if slices.ContainsFunc(s.quota.Spec.StaticAssignments, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == cluster }) {
-		return contract.DeletionClusterLeft
-	}
-	return contract.DeletionRemoved
-}
-
-// delete deletes a Work, and with it the ResourceQuota in the member.
-func (r *Reconciler) delete(ctx context.Context, work *workv1alpha1.Work, intent string) error {
+// delete deletes a Work that the quota has no part for any more, and with it the ResourceQuota in the member.
+func (r *Reconciler) delete(ctx context.Context, work *workv1alpha1.Work) error {
 	key := client.ObjectKeyFromObject(work)
 	r.mu.Lock()
 	delete(r.checked, key)
@@ -150,7 +141,7 @@ func (r *Reconciler) delete(ctx context.Context, work *workv1alpha1.Work, intent
 	if !work.DeletionTimestamp.IsZero() && contract.DeletionIntended(work.Annotations) {
 		return nil
 	}
-	if err := kube.DeleteWork(ctx, r.hubClient, work, intent, contract.FieldManagerQuotas); err != nil {
+	if err := kube.DeleteWork(ctx, r.hubClient, work, contract.DeletionRemoved, contract.FieldManagerQuotas); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Taking the part of a quota from a cluster", "Work", key)

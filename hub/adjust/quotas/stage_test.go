@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -193,6 +195,35 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 		return apierrors.IsNotFound(w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), &policyv1alpha1.FederatedResourceQuota{}))
 	}, stagetest.Timeout, stagetest.Poll).Should(BeTrue())
 	g.Expect(w.told("SyncWorkSucceed")).NotTo(BeEmpty())
+}
+
+// A Cluster is deleted while its agent works still. What was brought to it stays in the member, so its Work is left to the cluster
+// stage, which waits until the agent is locked out.
+func TestAClusterThatIsDeletedKeepsItsPart(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := start(t)
+	w.join(t, "leaves")
+	w.quota.Spec.Overall = list("cpu", "4")
+	w.quota.Spec.StaticAssignments = []policyv1alpha1.StaticClusterAssignment{part("leaves", "1")}
+	g.Expect(w.hub.Create(t.Context(), w.quota)).To(Succeed())
+	g.Eventually(w.hard(t, "leaves"), stagetest.Timeout, stagetest.Poll).Should(Equal("1"))
+
+	leaving := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "leaves"}}
+	stagetest.Change(t, w.hub, leaving, func() { leaving.Spec.ID, leaving.Finalizers = "member-leaves", []string{contract.ClusterFinalizer} })
+	g.Expect(w.hub.Delete(t.Context(), leaving)).To(Succeed())
+	w.change(t, func() { w.quota.Spec.Overall = list("cpu", "5") })
+	g.Eventually(func(g Gomega) {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), w.quota)).To(Succeed())
+		g.Expect(w.quota.Status.Overall.Cpu().String()).To(Equal("5"), "the stage has looked at it")
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	g.Consistently(func(g Gomega) {
+		work := w.work(t, "leaves")
+		g.Expect(work).NotTo(BeNil())
+		g.Expect(work.DeletionTimestamp).To(BeNil())
+		g.Expect(contract.DeletionIntended(work.Annotations)).To(BeFalse())
+	}, time.Second, stagetest.Poll).Should(Succeed())
+	stagetest.Change(t, w.hub, leaving, func() { leaving.Finalizers = nil })
 }
 
 // report does what the agent of a cluster does.
