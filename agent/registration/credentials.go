@@ -51,8 +51,8 @@ type Credentials struct {
 	// refused is told that the hub refused something, interrupted that it did not answer, or had
 	// to be connected to again: it may have been started with another authority meanwhile.
 	refused, interrupted chan struct{}
-	// rejectedTokens are tokens that the hub refused: they are not tried again and again.
-	rejectedTokens []string
+	// rejectedTokens are tokens with which the hub called this agent back and then refused it: they are not tried again and again.
+	rejectedTokens map[string]rejection
 
 	mu      sync.RWMutex
 	current credentialSet
@@ -82,7 +82,7 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	}
 	c := &Credentials{
 		state: state{dir: o.StateDir}, clock: o.Clock, random: o.Random, connection: o.Connection, secretStore: o.SecretStore,
-		refused: make(chan struct{}, 1), interrupted: make(chan struct{}, 1),
+		refused: make(chan struct{}, 1), interrupted: make(chan struct{}, 1), rejectedTokens: map[string]rejection{},
 	}
 	who, err := c.state.identity()
 	if err != nil {

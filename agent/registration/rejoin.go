@@ -6,7 +6,6 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +17,17 @@ import (
 
 // errNoCall says that nobody calls this agent back.
 var errNoCall = errors.New("the hub has no token for this agent")
+
+// rejectedFor is how long a token is not tried again that the hub did not accept. One of several APIs that is behind, or one that
+// has just started, does not accept what it will accept in a while.
+const rejectedFor = 3 * time.Minute
+
+// rejection is that the hub refused a token.
+type rejection struct {
+	err error
+	// until is when the token is tried again; zero is never.
+	until time.Time
+}
 
 // rejoin gets a new certificate with a token that an operator of the hub laid there for
 // this agent, sealed with the key of the certificate that was issued last.
@@ -32,14 +42,19 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 	}
 	var first error
 	for _, token := range tokens {
-		if slices.Contains(c.rejectedTokens, token) {
+		rejected, found := c.rejectedTokens[token]
+		switch {
+		case found && rejected.until.IsZero():
+			continue // what it needs is another token
+		case found && c.clock.Now().Before(rejected.until):
+			first = cmp.Or(first, rejected.err)
 			continue
 		}
-		if err := c.rejoinWith(ctx, token); err == nil {
+		err := c.rejoinWith(ctx, token)
+		if err == nil {
 			return nil
-		} else if first == nil {
-			first = err
 		}
+		first = cmp.Or(first, err)
 	}
 	return cmp.Or(first, errNoCall)
 }
@@ -60,8 +75,11 @@ func (c *Credentials) rejoinWith(ctx context.Context, token string) error {
 		return err
 	}
 	if err := j.obtain(ctx, ca); err != nil {
-		if errors.Is(err, ErrDenied) || errors.Is(err, ErrTokenRejected) {
-			c.rejectedTokens = append(c.rejectedTokens, token)
+		switch {
+		case errors.Is(err, ErrDenied): // the hub decided
+			c.rejectedTokens[token] = rejection{err: err}
+		case errors.Is(err, ErrTokenRejected):
+			c.rejectedTokens[token] = rejection{err: err, until: c.clock.Now().Add(rejectedFor)}
 		}
 		return err
 	}
