@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,14 +20,17 @@ import (
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 )
 
 // leaveFlags say what to leave, and how.
 type leaveFlags struct {
 	member   memberFlags
 	stateDir string
-	objects  string
-	force    bool
+	// recordDir keeps what the hub had here until the command has come to its end, however often it is run; empty is stateDir.
+	recordDir string
+	objects   string
+	force     bool
 	// installed says that the agent runs as a Deployment in the member.
 	installed bool
 	timeout   time.Duration
@@ -69,6 +75,9 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	}
 	defer remove()
 	f.stateDir = dir
+	if f.recordDir, err = recordDir(ctx, f.member); err != nil {
+		return err
+	}
 	stopping, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	if err := installer.Stop(stopping); err != nil {
@@ -80,8 +89,32 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if err := installer.Remove(ctx); err != nil {
 		return err
 	}
+	if f.recordDir != "" {
+		if err := os.RemoveAll(f.recordDir); err != nil {
+			return fmt.Errorf("removing the record of what was here: %w; it may have Secrets in it, so remove it yourself", err)
+		}
+	}
 	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
 	return err
+}
+
+// recordDir returns where what a hub had in a member is kept while the member leaves. The hub says nothing of it once it has let
+// the member go, and the state of an installed agent is here for the time of one command only. It is empty if this user has no
+// place for it.
+func recordDir(ctx context.Context, f memberFlags) (string, error) {
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil //nolint:nilerr // a command that is not interrupted does without
+	}
+	config, err := f.config()
+	if err != nil {
+		return "", err
+	}
+	id, err := registration.MemberID(ctx, config)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(caches, "fairlead", "leaving-"+id), nil
 }
 
 func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
@@ -94,7 +127,7 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o := setup.Options{Hub: credentials.Config(), Cluster: credentials.Cluster(), StateDir: f.stateDir, Clock: clock.RealClock{}}
+	o := setup.Options{Hub: credentials.Config(), Cluster: credentials.Cluster(), StateDir: cmp.Or(f.recordDir, f.stateDir), Clock: clock.RealClock{}}
 	if o.Member, err = f.member.config(); err != nil {
 		return err
 	}
@@ -103,6 +136,13 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	// 1. What is here is known before the hub forgets it.
 	works, unknown := setup.Works(ctx, o)
 	tell("Leaving as cluster %s; the hub has %d Works for it", credentials.Cluster(), len(works))
+	if f.recordDir != "" && len(works) > 0 {
+		if err := setup.Record(ctx, o, works); err != nil {
+			tell("What is here is not recorded, so do not interrupt this: %v", err)
+		} else {
+			tell("What is here is recorded in %s until this is done", f.recordDir)
+		}
+	}
 	// 2. The hub lets go: from here on nobody asks for anything here.
 	if err := f.ask(ctx, credentials, unknown, works); err != nil {
 		if !f.force {
@@ -115,20 +155,25 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	// 3. What it had here. That the person who runs this said what becomes of it is the word
 	// that the deletion brake asks for.
 	stay := f.objects == registration.Keep
-	swept, err := setup.Sweep(ctx, o, setup.SweepOptions{Works: works, Stay: stay, Approved: true, Unasked: unknown != nil, Begin: func(objects int) {
-		if !stay {
-			tell("Removing %d objects, as --objects %s says", objects, f.objects)
-		}
-	}})
-	if errors.Is(err, setup.ErrNoRecord) {
-		return fmt.Errorf("%w; remove it by that, then run the same command with --objects %s", err, registration.Keep)
-	}
-	if err != nil {
+	swept, err := setup.Sweep(ctx, o, setup.SweepOptions{
+		Works: works, Stay: stay, Approved: true, Unasked: unknown != nil, Again: f.recordDir != "",
+		Begin: func(objects int) {
+			if !stay {
+				tell("Removing %d objects, as --objects %s says", objects, f.objects)
+			}
+		},
+	})
+	switch {
+	case errors.Is(err, setup.ErrNoRecord) && stay:
+		tell("All objects stay as they are. There is no record of which the hub had here, so they still bear our marks: they are those with the label %s=%s",
+			contract.ManagedLabel, contract.LabelTrue)
+	case errors.Is(err, setup.ErrNoRecord):
+		return fmt.Errorf("%w; remove it by that, then run the same command with --objects %s%s", err, registration.Keep, f.elsewhere())
+	case err != nil:
 		return fmt.Errorf("not all objects could be dealt with: %w; run the same command again", err)
-	}
-	if stay {
+	case stay:
 		tell("%d objects stay as they are, without our marks", swept.Objects)
-	} else {
+	default:
 		tell("%d objects are removed", swept.Objects)
 	}
 	for _, left := range swept.Left {
@@ -144,6 +189,14 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	}
 	tell("Cluster %s has left; its key and certificate are gone from %s", credentials.Cluster(), f.stateDir)
 	return nil
+}
+
+// elsewhere says where there may be a record.
+func (f *leaveFlags) elsewhere() string {
+	if !f.installed {
+		return ""
+	}
+	return "; if this command was begun as another user or on another machine, run it there instead"
 }
 
 // ask has the hub forget the cluster. One that forgot it already need not have said which

@@ -170,12 +170,12 @@ func (i *Installer) Stop(ctx context.Context) error {
 }
 
 // Remove removes what an agent consists of, by its label. The namespace stays: others may be
-// in it.
+// in it. The Secrets go last: without what the agent is on the hub, the command that is stopped before cannot be run again.
 func (i *Installer) Remove(ctx context.Context) error {
 	ours := client.MatchingLabels{manifest.NameLabel: manifest.Name}
 	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &corev1.PersistentVolumeClaimList{}, &networkingv1.NetworkPolicyList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
-		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{},
+		&appsv1.DeploymentList{}, &corev1.ConfigMapList{}, &corev1.PersistentVolumeClaimList{}, &networkingv1.NetworkPolicyList{}, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{},
+		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &corev1.ServiceAccountList{}, &corev1.SecretList{},
 	} {
 		if err := i.memberClient.List(ctx, list, ours); err != nil {
 			return fmt.Errorf("looking for what the agent consists of: %w", err)

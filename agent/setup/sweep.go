@@ -65,6 +65,16 @@ func (e *HeldError) Error() string {
 		"If it is meant, run `agent leave --objects remove` here", e.Objects, clusterv1alpha1.DefaultBrakeObjects)
 }
 
+// Record has the journal keep Works that the hub has, for a Sweep when the hub does not have them any more.
+func Record(ctx context.Context, o Options, works []*workv1alpha1.Work) error {
+	remember(ctx, o).keep(works)
+	// A journal only warns of a disk that does not work.
+	if kept := remember(ctx, o).works; len(kept) < len(works) {
+		return fmt.Errorf("%q has %d of %d Works; make it writable, and free space there", o.StateDir, len(kept), len(works))
+	}
+	return nil
+}
+
 // ErrNoRecord says that nothing is known of what an agent applied.
 var ErrNoRecord = errors.New("this agent has no record of what it applied (its state directory did not last), so nothing was removed; " +
 	"what came from the hub bears the label " + contract.ManagedLabel + "=" + contract.LabelTrue)
@@ -80,15 +90,17 @@ type SweepOptions struct {
 	// that has no record of what there is returns ErrNoRecord.
 	Approved bool
 	// Unasked says that the hub did not say which Works it has: then a Sweep that has no
-	// record returns ErrNoRecord, too.
+	// record returns ErrNoRecord, too, and so does one after which the objects stay.
 	Unasked bool
+	// Again leaves the record as it is: whoever is stopped after this Sweep begins with another one.
+	Again bool
 	// Begin is told how many manifests there are before anything is done; it may be nil.
 	Begin func(objects int)
 }
 
 // Sweep ends the work of an agent that will not run any more: what it applied stays without
 // its marks, or is removed. It goes by the Works that it is given and by those that the
-// journal has, which is empty afterwards.
+// journal has, which is empty afterwards unless there may be another Sweep.
 func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, error) {
 	scheme, err := kube.NewScheme()
 	if err != nil {
@@ -99,7 +111,7 @@ func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, e
 		return execution.Swept{}, err
 	}
 	known := remember(ctx, o)
-	if (!how.Approved || how.Unasked) && !how.Stay && known.namespace == "" && len(how.Works) == 0 {
+	if (how.Unasked || !how.Approved && !how.Stay) && known.namespace == "" && len(how.Works) == 0 {
 		return execution.Swept{}, ErrNoRecord
 	}
 	works := known.with(how.Works)
@@ -116,7 +128,7 @@ func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, e
 	known.keep(how.Works)
 	sweeper := execution.Sweeper{MemberClient: m.applying, MemberReader: m.client, NamespacedKinds: m.namespacedKinds, Clock: o.Clock}
 	swept, err := sweeper.Sweep(ctx, works, how.Stay)
-	if err == nil && known.journal != nil {
+	if err == nil && known.journal != nil && !how.Again {
 		err = known.journal.Erase()
 	}
 	return swept, err

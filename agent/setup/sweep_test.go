@@ -93,6 +93,45 @@ func TestSweepEndsWhatTheHubHadInTheMember(t *testing.T) {
 	}
 }
 
+// A command that leaves the hub was killed once the hub had let the cluster go, and is run again.
+func TestWhatWasRecordedIsSweptWhenTheHubDoesNotHaveItAnyMore(t *testing.T) {
+	t.Parallel()
+	for name, stay := range map[string]bool{"again-swept": false, "again-kept": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, w := NewWithT(t), newJoined(t, name)
+			w.place(t)
+			stop := w.run(t, func(*setup.Options) {})
+			w.applied(t, "known")
+			stop()
+
+			again := setup.SweepOptions{Stay: stay, Approved: true, Unasked: true}
+			o := setup.Options{Hub: w.config, Member: w.config, Cluster: name, StateDir: t.TempDir(), Clock: clock.RealClock{}}
+			_, err := setup.Sweep(t.Context(), o, again)
+			g.Expect(err).To(MatchError(setup.ErrNoRecord), "it does not say that it dealt with what it knows nothing of")
+			works, err := setup.Works(t.Context(), o)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(setup.Record(t.Context(), o, works)).To(Succeed())
+
+			again.Again = true
+			for _, objects := range []int{1, 0} { // the second time it was killed after the first Sweep
+				swept, err := setup.Sweep(t.Context(), o, again)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(swept.Objects).To(Equal(objects))
+			}
+			cm := &corev1.ConfigMap{}
+			err = w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: "known"}, cm)
+			if !stay {
+				g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+				g.Expect(err).To(HaveOccurred())
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(cm.Labels).NotTo(HaveKey(contract.ManagedLabel))
+		})
+	}
+}
+
 // The agent of a cluster that says nothing of a brake has one, and its Cluster says so even
 // while it is being removed. An agent that was retired leaves as many for a person, who is
 // told how many they are.

@@ -198,8 +198,10 @@ spec:
 	w.MustKubectl(fleet.HubName, "delete", "namespace", "elsewhere", "--wait=false")
 
 	pod.Kill() // nobody else stops what only plays the pod
-	out, err = w.agent(nil, "leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member))
+	cache := filepath.Join(w.T.TempDir(), "cache")
+	out, err = w.agent([]string{"XDG_CACHE_HOME=" + cache}, "leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member))
 	w.G.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(filepath.Glob(filepath.Join(cache, "fairlead", "*"))).To(BeEmpty(), "nor is anything left here")
 	w.G.Expect(out).To(And(ContainSubstring("Leaving as cluster inside"), ContainSubstring("The hub has let the cluster go"),
 		ContainSubstring("The Deployment of the agent and its rights are removed")))
 	w.G.Expect(w.managed(w.G, "narrow")).To(Equal("gone"), "what the hub had here is removed")
