@@ -1,6 +1,7 @@
 package joining
 
 import (
+	"bufio"
 	"bytes"
 	"os"
 	"os/exec"
@@ -73,6 +74,24 @@ func (w *world) agent(environment []string, args ...string) (string, error) {
 	err := cmd.Run()
 	w.T.Logf("agent %s\n%s", strings.Join(args, " "), out.String())
 	return out.String(), err
+}
+
+// killAt runs a command of the operator of the member, and kills it as soon as it says something.
+func (w *world) killAt(saying string, environment []string, args ...string) {
+	w.T.Helper()
+	cmd := exec.CommandContext(w.T.Context(), w.Program("agent"), args...)
+	cmd.Env = append(os.Environ(), environment...)
+	out, err := cmd.StdoutPipe()
+	w.G.Expect(err).NotTo(HaveOccurred())
+	w.G.Expect(cmd.Start()).To(Succeed())
+	said := false
+	for lines := bufio.NewScanner(out); lines.Scan() && !said; {
+		w.T.Log(lines.Text())
+		said = strings.Contains(lines.Text(), saying)
+	}
+	w.G.Expect(cmd.Process.Kill()).To(Succeed())
+	_ = cmd.Wait() // it was killed
+	w.G.Expect(said).To(BeTrue(), saying)
 }
 
 // send has a ConfigMap sent to a cluster.

@@ -199,7 +199,10 @@ spec:
 
 	pod.Kill() // nobody else stops what only plays the pod
 	cache := filepath.Join(w.T.TempDir(), "cache")
-	out, err = w.agent([]string{"XDG_CACHE_HOME=" + cache}, "leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member))
+	leaving := []string{"leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member)}
+	// The hub says nothing of the cluster after that.
+	w.killAt("The hub has let the cluster go", []string{"XDG_CACHE_HOME=" + cache}, leaving...)
+	out, err = w.agent([]string{"XDG_CACHE_HOME=" + cache}, leaving...)
 	w.G.Expect(err).NotTo(HaveOccurred())
 	w.G.Expect(filepath.Glob(filepath.Join(cache, "fairlead", "*"))).To(BeEmpty(), "nor is anything left here")
 	w.G.Expect(out).To(And(ContainSubstring("Leaving as cluster inside"), ContainSubstring("The hub has let the cluster go"),
@@ -210,7 +213,7 @@ spec:
 		left := w.MustKubectl(member, "get", "deployments,secrets,serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings", "-A", "-o", "name")
 		g.Expect(left).NotTo(ContainSubstring("fairlead"), "nothing of the agent is left")
 	})
-	out, err = w.agent(nil, "leave", "--installed", "--objects", "remove", "--kubeconfig", w.Kubeconfig(member))
+	out, err = w.agent(nil, leaving...)
 	w.G.Expect(err).To(HaveOccurred(), "there is nothing to leave with")
 	w.G.Expect(out).NotTo(ContainSubstring("panic"))
 }
