@@ -30,6 +30,7 @@ func (f *runFlags) identity(ctx context.Context, args []string, member *rest.Con
 		if err != nil {
 			return nil, err
 		}
+		options.KeepSuperseded = true
 		if secretStore != nil {
 			options.Begun = func(ctx context.Context) error { return secretStore.Save(ctx, options.StateDir) }
 		}

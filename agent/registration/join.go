@@ -56,6 +56,10 @@ type Options struct {
 	Begun func(context.Context) error
 	// Connection is how the hub is reached beside address and credentials; nil is as usual.
 	Connection *rest.Config
+	// KeepSuperseded has a member whose certificate somebody else renewed have joined all the same, as long as the certificate holds.
+	// It is for an agent that starts, whose arguments may be those of its first start: it works on, rather than wait for a join.
+	// Whoever joins on purpose leaves it false.
+	KeepSuperseded bool
 }
 
 // joining is a join under way.
@@ -67,6 +71,8 @@ type joining struct {
 	progress   func(string)
 	begun      func(context.Context) error
 	connection *rest.Config
+
+	keepSuperseded bool
 }
 
 // Join makes the member known to the hub and returns what the agent needs to talk to
@@ -127,7 +133,10 @@ func begin(o Options) (*joining, error) {
 	if o.Member == nil {
 		return nil, fmt.Errorf("%w: no kubeconfig of it is given", ErrMember)
 	}
-	j := &joining{parameters: parameters, state: state{dir: o.StateDir}, progress: o.Progress, begun: o.Begun, connection: o.Connection}
+	j := &joining{
+		parameters: parameters, state: state{dir: o.StateDir}, progress: o.Progress, begun: o.Begun, connection: o.Connection,
+		keepSuperseded: o.KeepSuperseded,
+	}
 	if j.progress == nil {
 		j.progress = func(string) {}
 	}
@@ -239,7 +248,7 @@ func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
 		return nil, false
 	}
 	cluster, revoked := j.revoked(ctx, config)
-	return config, !revoked && !j.superseded(cluster, cert)
+	return config, !revoked && (j.keepSuperseded || !j.superseded(cluster, cert))
 }
 
 // superseded says whether the hub has issued a later certificate to somebody else than this agent, who had a copy of this one: only that one

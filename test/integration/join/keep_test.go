@@ -285,6 +285,11 @@ func TestAMemberWhoseCertificateWasCopiedJoinsAgainAndLocksTheCopyOut(t *testing
 	h.g.Expect(client.IgnoreNotFound(h.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: bootstrap.RejoinName}, calls))).To(Succeed())
 	h.g.Expect(calls.Data).NotTo(HaveKey(bootstrap.RejoinKey(public)), "the thief is not called")
 
+	started := o
+	started.KeepSuperseded = true
+	_, err = registration.Join(ctx, started)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(honest.onDisk(h.g).CertData).To(Equal(before.CertData), "an agent that starts works on with what it has")
 	_, err = registration.Join(ctx, o)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Expect(honest.onDisk(h.g).CertData).NotTo(Equal(before.CertData), "its certificate holds, and is of no use for long")
