@@ -253,12 +253,15 @@ func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
 
 // superseded says whether the hub has issued a later certificate to somebody else than this agent, who had a copy of this one: only that one
 // is renewed. To join again locks all of them out but whoever does. The cluster is nil if the hub did not say.
+//
+// Certificates of one join only are compared: those of a former one are revoked, and the clock of the hub may have been put
+// back between two joins.
 func (j *joining) superseded(cluster *clusterv1alpha1.Cluster, cert *x509.Certificate) bool {
 	if cluster == nil {
 		return false
 	}
 	last := lastIssued(cluster)
-	if last == nil || !last.NotBefore.After(cert.NotBefore) {
+	if last == nil || contract.JoinOf(last.Subject.Organization) != contract.JoinOf(cert.Subject.Organization) || !last.NotBefore.After(cert.NotBefore) {
 		return false // a hub that was restored knows an earlier one
 	}
 	begun, err := j.state.begunKey(renewalKeyFile)

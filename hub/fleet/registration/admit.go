@@ -146,8 +146,8 @@ func (r *Reconciler) recordIssued(ctx context.Context, csr *certificatesv1.Certi
 		return nil
 	}
 	before := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
-	if before != nil && (before.Serial == issued.Serial || issued.From.Before(before.From)) {
-		return nil // it is that one, or there was a later one
+	if !record.IsNext(issued, before, record.JoinOf(cluster.Annotations)) {
+		return nil
 	}
 	value, err := record.Write(issued)
 	if err != nil {

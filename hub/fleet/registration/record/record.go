@@ -43,6 +43,39 @@ type Certificate struct {
 	PEM string `json:"pem,omitempty"`
 }
 
+// Join returns the id of the join that a certificate comes from; empty if it comes from none, or is not known.
+func (c Certificate) Join() string {
+	block, _ := pem.Decode([]byte(c.PEM))
+	if block == nil {
+		return ""
+	}
+	parsed, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return ""
+	}
+	return contract.JoinOf(parsed.Subject.Organization)
+}
+
+// OfAnother says whether a certificate is known to come from another join than this one.
+func (c Certificate) OfAnother(join string) bool {
+	of := c.Join()
+	return of != "" && join != "" && of != join
+}
+
+// IsNext says whether a certificate that was issued is the one to record, in place of the one before, on a Cluster
+// whose agent has the rights of a join. When they begin says which is later only within one join: the clock of the
+// hub may have been put back before another one.
+func IsNext(issued Certificate, before *Certificate, join string) bool {
+	switch {
+	case issued.OfAnother(join):
+		return false
+	case before == nil, before.OfAnother(join):
+		return true
+	default:
+		return before.Serial != issued.Serial && !issued.From.Before(before.From)
+	}
+}
+
 // Retired is that a Cluster was forgotten.
 type Retired struct {
 	// At is when, and By is the operator.
