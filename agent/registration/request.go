@@ -25,7 +25,7 @@ import (
 )
 
 // errOutworn says that the request of a key was refused before we asked this time, or was made with another
-// token and waits for what may never come.
+// token and waits for an operator, who may never accept it.
 var errOutworn = errors.New("the request was refused at an earlier try, or is of another token")
 
 // request asks the hub to certify a key, and waits for its answer.
@@ -192,11 +192,18 @@ func (j *joining) answer(live *certificatesv1.CertificateSigningRequest, ours bo
 	switch {
 	case len(live.Status.Certificate) > 0:
 		return live.Status.Certificate, nil
-	case !ours && len(live.Status.Conditions) == 0 && live.Spec.Username != contract.BootstrapUserPrefix+j.parameters.TokenID:
+	case !ours && j.held(live):
 		return nil, errOutworn
 	default:
 		return nil, temporaryError{error: j.undecided(live.Name), expected: true}
 	}
+}
+
+// held says whether the hub holds a request of another token for an operator. One that it has not looked at is decided
+// once it is back.
+func (j *joining) held(live *certificatesv1.CertificateSigningRequest) bool {
+	return len(live.Status.Conditions) == 0 && live.Annotations[contract.PendingAnnotation] != "" &&
+		live.Spec.Username != contract.BootstrapUserPrefix+j.parameters.TokenID
 }
 
 func (j *joining) undecided(name string) error {
