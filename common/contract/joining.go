@@ -54,6 +54,9 @@ const (
 	// CertificateAnnotation, on a Cluster, is about the last certificate that its agent
 	// was given, as JSON.
 	CertificateAnnotation = "fairlead.dev/certificate"
+	// CopiedAnnotation, on a Cluster, says when an agent asked for the next certificate with another than the one that was
+	// issued last, and with which, as JSON: somebody else may have a copy. It is there until the member joins again.
+	CopiedAnnotation = "fairlead.dev/certificate-copied"
 	// RetiredAnnotation, on a Cluster, says when and by whom it was forgotten, as JSON.
 	// Its agent has no rights any more, and nobody waits for it.
 	RetiredAnnotation = "fairlead.dev/retired"

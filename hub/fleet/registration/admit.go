@@ -96,6 +96,7 @@ func (r *Reconciler) ensureCluster(ctx context.Context, csr *certificatesv1.Cert
 		setDefaults(found.cluster, found.input.Token.Gives)
 	}
 	found.cluster.Spec.ID = id
+	delete(found.cluster.Annotations, contract.CopiedAnnotation) // copies have no rights from here on
 	metav1.SetMetaDataAnnotation(&found.cluster.ObjectMeta, contract.JoinedAnnotation, how)
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
 		return fmt.Errorf("giving cluster %q its member: %w", name, err)
@@ -160,6 +161,27 @@ func (r *Reconciler) recordIssued(ctx context.Context, csr *certificatesv1.Certi
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.CertificateAnnotation, value)
 	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
 		return fmt.Errorf("recording the certificate of cluster %q: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// recordCopied writes onto a Cluster that somebody else may have a copy of the certificate of its agent. The request that shows
+// it does not last: agents may delete theirs, and so does Kubernetes after an hour. It is written once.
+func (r *Reconciler) recordCopied(ctx context.Context, cluster *clusterv1alpha1.Cluster, fingerprint string) error {
+	if cluster.Annotations[contract.CopiedAnnotation] != "" {
+		return nil
+	}
+	value, err := record.Write(record.Copied{At: r.clock.Now().UTC().Truncate(time.Second), Fingerprint: fingerprint})
+	if err != nil {
+		return err
+	}
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
+	}
+	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.CopiedAnnotation, value)
+	if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerRegistration); err != nil {
+		return fmt.Errorf("recording that the certificate of cluster %q may have been copied: %w", cluster.Name, err)
 	}
 	return nil
 }

@@ -119,6 +119,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.Certific
 			return ctrl.Result{}, err
 		}
 	}
+	if decision.Reason == contract.ReasonNotTheLastCertificate {
+		if err := r.recordCopied(ctx, found.cluster, request.Credential); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	return ctrl.Result{}, r.conclude(ctx, csr, found, decision)
 }
 

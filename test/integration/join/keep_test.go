@@ -25,6 +25,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -274,6 +275,15 @@ func TestAMemberWhoseCertificateWasCopiedJoinsAgainAndLocksTheCopyOut(t *testing
 	})
 	h.g.Expect(honest.onDisk(h.g).CertData).To(Equal(before.CertData))
 
+	h.g.Expect(client.IgnoreNotFound(h.Delete(ctx, &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: contract.RenewalRequest("copied")},
+	}))).To(Succeed(), "the thief may")
+	copied := func() map[string]string {
+		cluster := &clusterv1alpha1.Cluster{}
+		h.g.Expect(h.Get(ctx, client.ObjectKey{Name: "copied"}, cluster)).To(Succeed())
+		return cluster.Annotations
+	}
+	h.g.Expect(copied()).To(HaveKey(contract.CopiedAnnotation))
 	o := h.options("copied", h.created(ctx, "--rejoin", "copied"))
 	o.StateDir, o.Member = honest.dir, members(t)("copied")
 	block, _ := pem.Decode(thief.onDisk(h.g).KeyData)
@@ -293,6 +303,7 @@ func TestAMemberWhoseCertificateWasCopiedJoinsAgainAndLocksTheCopyOut(t *testing
 	_, err = registration.Join(ctx, o)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Expect(honest.onDisk(h.g).CertData).NotTo(Equal(before.CertData), "its certificate holds, and is of no use for long")
+	h.g.Expect(copied()).NotTo(HaveKey(contract.CopiedAnnotation))
 	as, err := client.New(thief.Config(), client.Options{Scheme: h.Scheme()})
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Eventually(func() error { return as.Get(ctx, client.ObjectKey{Name: "copied"}, &clusterv1alpha1.Cluster{}) }).

@@ -76,6 +76,13 @@ func IsNext(issued Certificate, before *Certificate, join string) bool {
 	}
 }
 
+// Copied is that somebody else may have a copy of the certificate of an agent.
+type Copied struct {
+	// At is when an agent asked with another certificate than the last one, and Fingerprint is that of the certificate.
+	At          time.Time `json:"at"`
+	Fingerprint string    `json:"fingerprint"`
+}
+
 // Retired is that a Cluster was forgotten.
 type Retired struct {
 	// At is when, and By is the operator.
@@ -85,7 +92,7 @@ type Retired struct {
 
 // Read returns the record under a key of the annotations of a Cluster; nil if there is
 // none that can be read.
-func Read[T Joined | Certificate | Retired](annotations map[string]string, key string) *T {
+func Read[T Joined | Certificate | Copied | Retired](annotations map[string]string, key string) *T {
 	raw := annotations[key]
 	if raw == "" {
 		return nil
@@ -98,7 +105,7 @@ func Read[T Joined | Certificate | Retired](annotations map[string]string, key s
 }
 
 // Write returns a record as the value of an annotation.
-func Write[T Joined | Certificate | Retired](record T) (string, error) {
+func Write[T Joined | Certificate | Copied | Retired](record T) (string, error) {
 	raw, err := json.Marshal(record)
 	if err != nil {
 		return "", fmt.Errorf("encoding a record: %w", err)
