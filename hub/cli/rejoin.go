@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -38,34 +37,38 @@ func joinedCluster(ctx context.Context, hubClient client.Client, name string) (*
 	return cluster, nil
 }
 
-// isCopied says whether somebody else may have a copy of the certificate of an agent. The one that was issued last, for whose key a
-// token would be sealed, may be theirs then: the agent asked for its next one and was denied, which it tries again and again.
-func isCopied(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster) (bool, error) {
-	if meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents) {
-		return true, nil
+// copied says why somebody else may have a copy of the certificate of an agent; empty if nothing says so. The one that was issued
+// last, for whose key a token would be sealed, may be theirs then.
+func copied(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster) (string, error) {
+	const denied = "its agent asked for the next one and was denied"
+	if cluster.Annotations[contract.CopiedAnnotation] != "" {
+		return denied, nil
 	}
+	if meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterSeveralAgents) {
+		return "several agents pass for the one of this cluster", nil
+	}
+	// A hub of before did not write it onto the Cluster.
 	request := &certificatesv1.CertificateSigningRequest{}
 	err := hubClient.Get(ctx, client.ObjectKey{Name: contract.RenewalRequest(cluster.Name)}, request)
 	switch {
 	case apierrors.IsNotFound(err):
-		return false, nil
+		return "", nil
 	case err != nil:
-		return false, fmt.Errorf("looking whether somebody else has the certificate of the agent of cluster %s: %w", cluster.Name, err)
+		return "", fmt.Errorf("looking whether somebody else has the certificate of the agent of cluster %s: %w", cluster.Name, err)
 	}
-	return slices.ContainsFunc(request.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
-		return c.Type == certificatesv1.CertificateDenied && c.Reason == contract.ReasonNotTheLastCertificate
-	}), nil
+	for _, c := range request.Status.Conditions {
+		if c.Type == certificatesv1.CertificateDenied && c.Reason == contract.ReasonNotTheLastCertificate {
+			return denied, nil
+		}
+	}
+	return "", nil
 }
 
-// callBack lays a token where the agent of a cluster finds it, if the hub knows its key and nobody else may have it,
-// and says whether it does.
+// callBack lays a token where the agent of a cluster finds it, if the hub knows its key, and says whether it does.
 func callBack(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, token bootstrap.Token, now time.Time) (bool, error) {
 	known := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
 	if known == nil || len(known.Key) == 0 {
 		return false, nil
-	}
-	if copied, err := isCopied(ctx, hubClient, cluster); err != nil || copied {
-		return false, err
 	}
 	sealed, err := bootstrap.Seal(known.Key, token)
 	if err != nil {

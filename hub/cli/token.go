@@ -130,8 +130,12 @@ func (f *tokenFlags) create(ctx context.Context, env Environment, hubClient clie
 		return err
 	}
 	var returning *clusterv1alpha1.Cluster
+	why := "" // the agent is not called
 	if f.rejoin != "" {
 		if returning, err = joinedCluster(ctx, hubClient, f.rejoin); err != nil {
+			return err
+		}
+		if why, err = copied(ctx, hubClient, returning); err != nil {
 			return err
 		}
 	}
@@ -143,12 +147,12 @@ func (f *tokenFlags) create(ctx context.Context, env Environment, hubClient clie
 		return err
 	}
 	found := false
-	if returning != nil {
+	if returning != nil && why == "" {
 		if found, err = callBack(ctx, hubClient, returning, token, env.Clock.Now()); err != nil {
 			return err
 		}
 	}
-	say(env.Err, "%s", f.explain(token, found))
+	say(env.Err, "%s", f.explain(token, found, why))
 	_, err = fmt.Fprintln(env.Out, lead.JoinCommand(token))
 	return err
 }
@@ -172,8 +176,9 @@ func (f *tokenFlags) token(
 	return token, err
 }
 
-// explain says what the printed command is for.
-func (f *tokenFlags) explain(token bootstrap.Token, found bool) string {
+// explain says what the printed command is for. Found is that the agent finds the token by itself, and copied why it does not, if
+// somebody else may.
+func (f *tokenFlags) explain(token bootstrap.Token, found bool, copied string) string {
 	until := token.Expires.Local().Format(time.RFC1123Z)
 	accepted := ""
 	if token.Manual {
@@ -183,6 +188,10 @@ func (f *tokenFlags) explain(token bootstrap.Token, found bool) string {
 	case found:
 		return fmt.Sprintf("The agent of cluster %s finds this token by itself, until %s, if it trusts this hub still.%s Otherwise run where its kubeconfig is:",
 			f.rejoin, until, accepted)
+	case copied != "":
+		return fmt.Sprintf("Somebody else may have a copy of the certificate of cluster %s (%s), so the agent is not called. "+
+			"With this token the member can join once, until %s, which locks everybody else out.%s Run on the member itself, with --install if the agent runs in there:",
+			f.rejoin, copied, until, accepted)
 	case f.pattern != "":
 		return fmt.Sprintf("With this token %d clusters whose names are like %s can join, until %s.%s Run where their kubeconfigs are, with their names:",
 			f.maxUses, f.pattern, until, accepted)

@@ -104,3 +104,15 @@ func TestTokenCreateWhenNobodyAnswers(t *testing.T) {
 	g.Expect(e.run(t.Context(), "token", "create", "--cluster", "edge-1", "--kubeconfig", path)).To(Equal(1))
 	g.Expect(e.lastLine()).To(And(HavePrefix("Error: connecting to the hub"), ContainSubstring("connection refused")))
 }
+
+func TestTokenCreateSaysWhyAnAgentIsNotCalled(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	f := &tokenFlags{rejoin: "edge-1"}
+	token := bootstrap.Token{Cluster: "edge-1", Expires: time.Now().Add(time.Hour)}
+	g.Expect(f.explain(token, false, "its agent asked for the next one and was denied")).To(SatisfyAll(
+		ContainSubstring("Somebody else may have a copy of the certificate of cluster edge-1 (its agent asked for the next one and was denied)"),
+		ContainSubstring("on the member itself"),
+	))
+	g.Expect(f.explain(token, true, "")).To(ContainSubstring("finds this token by itself"))
+}
