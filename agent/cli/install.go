@@ -113,13 +113,16 @@ func (f *installFlags) print(out io.Writer, join joinFlags, operators operatorFl
 }
 
 // prepare returns a directory for the time of the command, with what an agent that is
-// installed already has.
-func prepare(ctx context.Context, installer *install.Installer) (dir string, remove func(), err error) {
+// installed already has. What a join as another cluster left that never succeeded is in nobody's way.
+func prepare(ctx context.Context, installer *install.Installer, cluster string) (dir string, remove func(), err error) {
 	if dir, err = os.MkdirTemp("", "fairlead-join-"); err != nil {
 		return "", nil, fmt.Errorf("making a directory for the time of this command: %w", err)
 	}
 	remove = func() { _ = os.RemoveAll(dir) } // it is readable for its owner only
 	state, err := installer.State(ctx)
+	if other, unfinished := registration.Unfinished(state); unfinished && other != cluster {
+		state = nil
+	}
 	if err == nil && len(state) > 0 {
 		err = registration.WriteFiles(dir, state)
 	}

@@ -69,7 +69,7 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, remove, err := prepare(ctx, installer)
+	dir, remove, err := prepare(ctx, installer, "")
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,14 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if err := installer.Stop(stopping); err != nil {
 		return err
 	}
-	if err := f.leaveWith(ctx, out); err != nil {
+	// Now that it is stopped, its agent cannot have finished a join behind our back.
+	state, err := installer.State(ctx)
+	if err != nil {
+		return err
+	}
+	if cluster, unfinished := registration.Unfinished(state); unfinished {
+		_, _ = fmt.Fprintf(out, "Joining as cluster %s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", cluster, cluster)
+	} else if err := f.leaveWith(ctx, out); err != nil {
 		return err
 	}
 	if err := installer.Remove(ctx); err != nil {

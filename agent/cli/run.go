@@ -123,7 +123,7 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		if secretStore, err = registration.OpenSecretStore(o.Member, f.secret); err != nil {
 			return err
 		}
-		if err := secretStore.Restore(ctx, f.join.stateDir); err != nil {
+		if err := secretStore.Restore(ctx, f.join.stateDir, f.join.clusterName); err != nil {
 			return err
 		}
 	}

@@ -41,8 +41,9 @@ func OpenSecretStore(member *rest.Config, secret string) (*SecretStore, error) {
 }
 
 // Restore fills a state directory in which nothing is from the Secret. What is in the
-// directory is never older than the Secret.
-func (m *SecretStore) Restore(ctx context.Context, stateDir string) error {
+// directory is never older than the Secret. If a cluster is given, what a join as another one
+// left that never succeeded is ignored.
+func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) error {
 	if kept, err := Files(stateDir); err != nil || len(kept) > 0 {
 		return err
 	}
@@ -51,6 +52,9 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir string) error {
 		return fmt.Errorf("reading the state of the agent from Secret %s of the member: %w", m.key, err)
 	}
 	m.saved = secret.Data
+	if other, unfinished := Unfinished(secret.Data); unfinished && cluster != "" && other != cluster {
+		return nil
+	}
 	return WriteFiles(stateDir, secret.Data)
 }
 
@@ -103,6 +107,16 @@ func Files(stateDir string) (map[string][]byte, error) {
 		}
 	}
 	return out, nil
+}
+
+// Unfinished says whether files, as Files returned them, are those of a join that was begun and never finished, and as
+// which cluster. They are of no use for a join as another one.
+func Unfinished(files map[string][]byte) (cluster string, unfinished bool) {
+	who := identity{}
+	if len(files[KubeconfigFile]) > 0 || json.Unmarshal(files[identityFile], &who) != nil {
+		return "", false
+	}
+	return who.Cluster, who.Cluster != ""
 }
 
 // WriteFiles puts into a state directory what Files returned.

@@ -111,3 +111,25 @@ func TestAFileIsReplacedAsAWhole(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(files).To(HaveLen(1), "nothing is left behind")
 }
+
+func TestAJoinThatWasNeverFinishedIsTold(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := state{dir: t.TempDir()}
+	told := func() (string, bool) {
+		files, err := Files(s.dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		return Unfinished(files)
+	}
+	_, unfinished := told()
+	g.Expect(unfinished).To(BeFalse(), "none was begun")
+	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://hub:1", MemberID: "m"})).To(Succeed())
+	key, _, err := s.key(keyFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	cluster, unfinished := told()
+	g.Expect(unfinished).To(BeTrue())
+	g.Expect(cluster).To(Equal("edge-1"))
+	g.Expect(s.keep("https://hub:1", "edge-1", []byte("ca"), []byte("cert"), key)).To(Succeed())
+	_, unfinished = told()
+	g.Expect(unfinished).To(BeFalse())
+}

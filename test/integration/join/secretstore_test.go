@@ -29,7 +29,7 @@ func TestTheHubIsToldOfWhatThePodAfterThisOneWillHave(t *testing.T) {
 		store, err := registration.OpenSecretStore(member, corev1.NamespaceDefault+"/mirrors")
 		h.g.Expect(err).NotTo(HaveOccurred())
 		if files, err := registration.Files(dir); err != nil || len(files) == 0 {
-			h.g.Expect(store.Restore(ctx, dir)).To(Succeed())
+			h.g.Expect(store.Restore(ctx, dir, "")).To(Succeed())
 		}
 		c, err := registration.OpenCredentials(registration.KeepOptions{
 			StateDir: dir, Clock: clock.RealClock{}, Random: func() float64 { return 1 }, SecretStore: store,
