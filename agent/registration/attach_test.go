@@ -66,7 +66,7 @@ func (h *lineHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func attacher(t *testing.T, hub *lineHub, connection *rest.Config) *Credentials {
 	t.Helper()
 	own := newAuthority(t, "own")
-	dir := joinedTo(t, hub.URL, hub.Certificate(), own.agent(t, "edge-1"), own.key)
+	dir := joinedTo(t, hub.URL, hub.Certificate(), own.agent(t), own.key)
 	c, err := OpenCredentials(KeepOptions{StateDir: dir, Clock: clock.RealClock{}, Random: func() float64 { return 1 }, Connection: connection})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c

@@ -26,7 +26,7 @@ func TestTheHubIsNotToldWhatTheMirrorHasNot(t *testing.T) {
 	g := NewWithT(t)
 	const nobody = "https://127.0.0.1:1"
 	old, next := newAuthority(t, "old"), newAuthority(t, "next")
-	cert := old.agent(t, "edge-1")
+	cert := old.agent(t)
 	dir := joinedTo(t, nobody, old.cert, cert, old.key)
 	files, err := Files(dir)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -68,12 +68,12 @@ func newAuthority(t *testing.T, name string) authority {
 	return authority{cert: cert, key: key}
 }
 
-// agent returns a certificate for the agent of a cluster.
-func (a authority) agent(t *testing.T, cluster string) *x509.Certificate {
+// agent returns a certificate for the agent of edge-1.
+func (a authority) agent(t *testing.T) *x509.Certificate {
 	t.Helper()
 	g := NewWithT(t)
 	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: contract.AgentUser(cluster), Organization: []string{contract.JoinGroup("a-join")}},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: contract.AgentUser("edge-1"), Organization: []string{contract.JoinGroup("a-join")}},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}, a.cert, &a.key.PublicKey, a.key)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -14,6 +14,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"fairlead.dev/common/bootstrap"
@@ -32,27 +33,31 @@ type caller struct {
 // ServeHTTP implements http.Handler.
 func (h *caller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	say := func(code int, what any) {
+	say := func(code int, what runtime.Object) {
+		text, err := json.Marshal(what)
+		if err != nil {
+			panic(err) // it would be a mistake in this test
+		}
 		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(what)
+		_, _ = w.Write(text) // who has gone need not know
 	}
 	refuses := int(h.refuses.Load())
 	switch {
 	case r.URL.Path == publicPath+"cluster-info":
-		say(http.StatusOK, corev1.ConfigMap{Data: h.info})
+		say(http.StatusOK, &corev1.ConfigMap{Data: h.info})
 	case r.URL.Path == publicPath+bootstrap.RejoinName:
-		say(http.StatusOK, corev1.ConfigMap{Data: h.calls})
+		say(http.StatusOK, &corev1.ConfigMap{Data: h.calls})
 	case refuses == http.StatusUnauthorized:
 		h.count(r)
-		say(refuses, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: http.StatusUnauthorized})
+		say(refuses, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: http.StatusUnauthorized})
 	case refuses != 0:
 		h.count(r)
-		say(refuses, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden})
+		say(refuses, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden})
 	default:
 		h.count(r)
 		request := certificatesv1.CertificateSigningRequest{TypeMeta: metav1.TypeMeta{APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest"}}
 		request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Reason: contract.ReasonTokenUsed}}
-		say(http.StatusOK, request)
+		say(http.StatusOK, &request)
 	}
 }
 
@@ -81,7 +86,7 @@ func TestATokenThatTheHubDidNotAcceptIsTriedAgainAndOneThatItDeniedIsNot(t *test
 
 			now := stepping{clocktesting.NewFakeClock(time.Now())}
 			c, err := OpenCredentials(KeepOptions{
-				StateDir: joinedTo(t, server.URL, server.Certificate(), of.agent(t, "edge-1"), of.key), Clock: now, Random: func() float64 { return 1 },
+				StateDir: joinedTo(t, server.URL, server.Certificate(), of.agent(t), of.key), Clock: now, Random: func() float64 { return 1 },
 			})
 			g.Expect(err).NotTo(HaveOccurred())
 

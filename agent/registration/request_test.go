@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"fairlead.dev/agent/registration/discovery"
