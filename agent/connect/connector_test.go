@@ -230,7 +230,9 @@ func TestAHubThatIsBackAndTakesNoLineYetIsAskedAgainSoon(t *testing.T) {
 				<-refused
 				time.Sleep(5*time.Second - time.Millisecond)
 				synctest.Wait()
+				h.mu.Lock()
 				g.Expect(h.lines).To(BeEmpty(), "it said when it wants to be asked")
+				h.mu.Unlock()
 				time.Sleep(time.Millisecond + 2*firstPause)
 				h.newest()
 			})

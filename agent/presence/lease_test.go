@@ -30,6 +30,7 @@ import (
 type leases struct {
 	client.Client
 
+	mu       sync.Mutex // is held by who reads or changes what follows while a renewer runs
 	takes    []string
 	got      []map[string]string
 	answered map[string]string
@@ -59,7 +60,10 @@ func (l *leases) Patch(ctx context.Context, obj client.Object, patch client.Patc
 
 // Update implements client.Client.
 func (l *leases) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
-	if obj.GetResourceVersion() != strconv.Itoa(l.version) {
+	l.mu.Lock()
+	version, answered := l.version, maps.Clone(l.answered)
+	l.mu.Unlock()
+	if obj.GetResourceVersion() != strconv.Itoa(version) {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, obj.GetName(), errors.New("it has changed"))
 	}
 	lease, ok := obj.(*coordinationv1.Lease)
@@ -68,12 +72,21 @@ func (l *leases) Update(ctx context.Context, obj client.Object, _ ...client.Upda
 	}
 	l.updates = append(l.updates, lease.DeepCopy())
 	changed := maps.Clone(obj.GetAnnotations())
-	maps.DeleteFunc(changed, func(key, value string) bool { return l.answered[key] == value })
+	maps.DeleteFunc(changed, func(key, value string) bool { return answered[key] == value })
 	return l.take(ctx, obj, changed, lease.Spec)
+}
+
+// change changes the hub while a renewer runs.
+func (l *leases) change(do func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	do()
 }
 
 // Get implements client.Reader.
 func (l *leases) Get(_ context.Context, _ client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.reads = append(l.reads, new(client.GetOptions).ApplyOptions(opts).AsGetOptions().ResourceVersion)
 	l.show(obj)
 	return l.unread
@@ -89,9 +102,16 @@ func (l *leases) show(obj client.Object) {
 
 // take takes what changes of the annotations.
 func (l *leases) take(ctx context.Context, obj client.Object, changed map[string]string, spec coordinationv1.LeaseSpec) error {
-	if l.busy && !l.lands {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	late := func() error {
+		l.mu.Unlock()
+		defer l.mu.Lock()
 		<-ctx.Done()
 		return ctx.Err()
+	}
+	if l.busy && !l.lands {
+		return late()
 	}
 	l.got = append(l.got, changed)
 	for key, value := range changed {
@@ -103,8 +123,7 @@ func (l *leases) take(ctx context.Context, obj client.Object, changed map[string
 	l.version++
 	l.spec = spec
 	if l.busy {
-		<-ctx.Done()
-		return ctx.Err()
+		return late()
 	}
 	l.show(obj)
 	return nil
@@ -360,7 +379,7 @@ func TestAHubThatIsBackHearsTheAgentAtOnce(t *testing.T) {
 			g.Expect(<-results).NotTo(Succeed())
 		}
 		synctest.Wait()
-		hub.takes = []string{contract.SessionAnnotation}
+		hub.change(func() { hub.takes = []string{contract.SessionAnnotation} })
 		at := time.Now()
 		away.end()
 		g.Expect(<-results).To(Succeed())
@@ -371,15 +390,17 @@ func TestAHubThatIsBackHearsTheAgentAtOnce(t *testing.T) {
 
 		// The hub is busy: what it was sent may land yet.
 		synctest.Wait()
-		hub.busy = true
+		hub.change(func() { hub.busy = true })
 		time.Sleep(time.Minute + time.Second)
 		away.end()
 		g.Expect(<-results).NotTo(Succeed())
 		synctest.Wait()
-		g.Expect(hub.reads).To(BeEmpty(), "it is not asked at once")
-		hub.busy = false
+		hub.change(func() {
+			g.Expect(hub.reads).To(BeEmpty(), "it is not asked at once")
+			hub.busy = false
+		})
 		g.Expect(<-results).To(Succeed())
-		g.Expect(hub.reads).To(Equal([]string{"0"}))
+		hub.change(func() { g.Expect(hub.reads).To(Equal([]string{"0"})) })
 		cancel()
 		g.Expect(<-ended).To(Succeed())
 	})
