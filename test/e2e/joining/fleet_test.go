@@ -85,7 +85,7 @@ func (w *world) killAt(saying string, environment []string, args ...string) {
 	w.G.Expect(err).NotTo(HaveOccurred())
 	w.G.Expect(cmd.Start()).To(Succeed())
 	said := false
-	for lines := bufio.NewScanner(out); lines.Scan() && !said; {
+	for lines := bufio.NewScanner(out); !said && lines.Scan(); {
 		w.T.Log(lines.Text())
 		said = strings.Contains(lines.Text(), saying)
 	}
