@@ -167,11 +167,18 @@ func (r *Reconciler) recordIssued(ctx context.Context, csr *certificatesv1.Certi
 
 // recordCopied writes onto a Cluster that somebody else may have a copy of the certificate of its agent. The request that shows
 // it does not last: agents may delete theirs, and so does Kubernetes after an hour. It is written once.
-func (r *Reconciler) recordCopied(ctx context.Context, cluster *clusterv1alpha1.Cluster, fingerprint string) error {
+//
+// An agent that was killed in a renewal asks again with the certificate before, and for the key of the one that it has not
+// fetched yet. Nobody else has that key, so such a request shows no copy.
+func (r *Reconciler) recordCopied(ctx context.Context, cluster *clusterv1alpha1.Cluster, request approve.Request) error {
 	if cluster.Annotations[contract.CopiedAnnotation] != "" {
 		return nil
 	}
-	value, err := record.Write(record.Copied{At: r.clock.Now().UTC().Truncate(time.Second), Fingerprint: fingerprint})
+	last := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
+	if last != nil && last.IsOf(request.PublicKey()) {
+		return nil
+	}
+	value, err := record.Write(record.Copied{At: r.clock.Now().UTC().Truncate(time.Second), Fingerprint: request.Credential})
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, csr *certificatesv1.Certific
 		}
 	}
 	if decision.Reason == contract.ReasonNotTheLastCertificate {
-		if err := r.recordCopied(ctx, found.cluster, request.Credential); err != nil {
+		if err := r.recordCopied(ctx, found.cluster, request); err != nil {
 			return ctrl.Result{}, err
 		}
 	}

@@ -156,6 +156,11 @@ func (h *hub) ask(ctx context.Context, token bootstrap.Token, cluster, memberID 
 func (h *hub) askAs(ctx context.Context, c client.Client, cluster, memberID, join string) string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	h.g.Expect(err).NotTo(HaveOccurred())
+	return h.askWith(ctx, c, key, cluster, memberID, join)
+}
+
+// askWith asks for a certificate of a key.
+func (h *hub) askWith(ctx context.Context, c client.Client, key *ecdsa.PrivateKey, cluster, memberID, join string) string {
 	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	join = cmp.Or(join, contract.JoinID(public))

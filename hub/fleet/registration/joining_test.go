@@ -2,6 +2,8 @@ package registration
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,6 +66,48 @@ func TestTheCertificateOfAnAgentIsRecorded(t *testing.T) {
 
 	h.g.Expect(h.try(ctx, h.stage(h.Client), name)).To(Succeed())
 	h.g.Expect(h.cluster(ctx, "recorded").ResourceVersion).To(Equal(cluster.ResourceVersion), "once is enough")
+}
+
+func TestWhoAsksWithAnEarlierCertificateHasACopyUnlessItIsForTheLastKey(t *testing.T) {
+	t.Parallel()
+	for name, copied := range map[string]bool{"killed": false, "copied": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, ctx := newHub(t), t.Context()
+			h.namespace(ctx, name)
+			last, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+			h.g.Expect(err).NotTo(HaveOccurred())
+			point, err := last.PublicKey.Bytes()
+			h.g.Expect(err).NotTo(HaveOccurred())
+			value, err := record.Write(record.Certificate{Serial: "2", From: time.Now(), Key: point, Fingerprint: "the-last"})
+			h.g.Expect(err).NotTo(HaveOccurred())
+			cluster := joinedCluster(name)
+			cluster.Annotations[contract.CertificateAnnotation] = value
+			h.g.Expect(h.Create(ctx, cluster)).To(Succeed())
+			_, err = h.stage(h.Client).rights.Ensure(ctx, cluster, h.Client)
+			h.g.Expect(err).NotTo(HaveOccurred())
+
+			asked := last
+			if copied {
+				asked, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+				h.g.Expect(err).NotTo(HaveOccurred())
+			}
+			join := record.JoinOf(cluster.Annotations)
+			config := rest.CopyConfig(shared(t).Config)
+			config.Impersonate = rest.ImpersonationConfig{
+				UserName: contract.AgentUser(name), Groups: []string{contract.AgentGroup, contract.JoinGroup(join), "system:authenticated"},
+				Extra: map[string][]string{contract.CredentialIDKey: {contract.CredentialIDPrefix + "the-one-before"}},
+			}
+			agent, err := client.New(config, client.Options{Scheme: h.Scheme()})
+			h.g.Expect(err).NotTo(HaveOccurred())
+			request := h.askWith(ctx, agent, asked, name, "member-"+name, join)
+			h.g.Expect(h.try(ctx, h.stage(h.Client), request)).To(Succeed())
+			verdict, reason := h.verdict(ctx, request)
+			h.g.Expect(verdict).To(Equal(denied))
+			h.g.Expect(reason).To(Equal(contract.ReasonNotTheLastCertificate))
+			h.g.Expect(h.cluster(ctx, name).Annotations[contract.CopiedAnnotation] != "").To(Equal(copied))
+		})
+	}
 }
 
 func TestAnOperatorAcceptsAJoin(t *testing.T) {

@@ -2,6 +2,7 @@ package approve
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
@@ -69,6 +70,14 @@ func Read(spec certificatesv1.CertificateSigningRequestSpec) (Request, bool) {
 
 // ownJoin is the id that a join has which is made with this request.
 func (r Request) ownJoin() string { return contract.JoinID(r.parsed.RawSubjectPublicKeyInfo) }
+
+// PublicKey is the key for which a certificate is asked; nil if the request cannot be read.
+func (r Request) PublicKey() crypto.PublicKey {
+	if r.parsed == nil {
+		return nil
+	}
+	return r.parsed.PublicKey
+}
 
 // wrong says what is wrong with a request, whoever makes it.
 func (r Request) wrong() error {

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/x509"
@@ -60,6 +62,12 @@ func (c Certificate) Join() string {
 func (c Certificate) OfAnother(join string) bool {
 	of := c.Join()
 	return of != "" && join != "" && of != join
+}
+
+// IsOf says whether a certificate is known to be one of this public key.
+func (c Certificate) IsOf(public crypto.PublicKey) bool {
+	key, err := point(public)
+	return err == nil && len(key) > 0 && bytes.Equal(key, c.Key)
 }
 
 // IsNext says whether a certificate that was issued is the one to record, in place of the one before, on a Cluster
@@ -141,10 +149,17 @@ func Of(raw []byte) (Certificate, error) {
 		Serial: parsed.SerialNumber.Text(16), From: parsed.NotBefore.UTC(), Expires: parsed.NotAfter.UTC(),
 		Fingerprint: contract.Fingerprint(parsed.Raw), PEM: string(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: parsed.Raw})),
 	}
-	if key, ok := parsed.PublicKey.(*ecdsa.PublicKey); ok && key.Curve == elliptic.P256() {
-		if out.Key, err = key.Bytes(); err != nil {
-			return Certificate{}, fmt.Errorf("reading the key of a certificate: %w", err)
-		}
+	if out.Key, err = point(parsed.PublicKey); err != nil {
+		return Certificate{}, fmt.Errorf("reading the key of a certificate: %w", err)
 	}
 	return out, nil
+}
+
+// point returns a public key as a point of the curve P-256; nil if it is another kind of key.
+func point(public crypto.PublicKey) ([]byte, error) {
+	key, ok := public.(*ecdsa.PublicKey)
+	if !ok || key.Curve != elliptic.P256() {
+		return nil, nil
+	}
+	return key.Bytes() //nolint:wrapcheck // the caller says what it was
 }
