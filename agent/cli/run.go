@@ -118,6 +118,11 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 	if err != nil {
 		return err
 	}
+	locked, err := registration.Lock(f.join.stateDir)
+	if err != nil {
+		return err
+	}
+	defer locked.Close() //nolint:errcheck // the process ends
 	var secretStore *registration.SecretStore
 	if f.secret != "" {
 		if secretStore, err = registration.OpenSecretStore(o.Member, f.secret); err != nil {
@@ -127,11 +132,6 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 			return err
 		}
 	}
-	locked, err := registration.Lock(f.join.stateDir)
-	if err != nil {
-		return err
-	}
-	defer locked.Close() //nolint:errcheck // the process ends
 	credentials, err := f.identity(ctx, args, o.Member, secretStore)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -3,6 +3,7 @@ package registration
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,8 +11,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,18 +43,31 @@ func OpenSecretStore(member *rest.Config, secret string) (*SecretStore, error) {
 	return &SecretStore{memberClient: memberClient, key: types.NamespacedName{Namespace: namespace, Name: name}}, nil
 }
 
-// Restore fills a state directory in which nothing is from the Secret. What is in the
-// directory is never older than the Secret. If a cluster is given, what a join as another one
+// Restore fills a state directory in which nothing is from the Secret. If a cluster is given, what a join as another one
 // left that never succeeded is ignored.
+//
+// What is in the directory is older than the Secret only if `agent join --install` joined again since: then the hub
+// has revoked what the directory has, and the Secret replaces it.
 func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) error {
-	if kept, err := Files(stateDir); err != nil || len(kept) > 0 {
+	kept, err := Files(stateDir)
+	if err != nil {
 		return err
 	}
 	secret := &corev1.Secret{}
-	if err := m.memberClient.Get(ctx, m.key, secret); err != nil {
+	err = m.memberClient.Get(ctx, m.key, secret)
+	if apierrors.IsNotFound(err) && len(kept) > 0 {
+		return nil // there is nothing that a save could overwrite
+	}
+	if err != nil {
 		return fmt.Errorf("reading the state of the agent from Secret %s of the member: %w", m.key, err)
 	}
 	m.saved = secret.Data
+	if len(kept) > 0 {
+		if !joinedAgain(secret.Data, kept) {
+			return nil
+		}
+		return replaceFiles(stateDir, secret.Data)
+	}
 	if other, unfinished := Unfinished(secret.Data); unfinished && cluster != "" && other != cluster {
 		return nil
 	}
@@ -117,6 +133,55 @@ func Unfinished(files map[string][]byte) (cluster string, unfinished bool) {
 		return "", false
 	}
 	return who.Cluster, who.Cluster != ""
+}
+
+// joinedAgain says whether files are those of a later join of the same cluster than others, which may never have been finished.
+func joinedAgain(files, others map[string][]byte) bool {
+	cluster, other := identity{}, identity{}
+	if json.Unmarshal(files[identityFile], &cluster) != nil || json.Unmarshal(others[identityFile], &other) != nil || cluster.Cluster != other.Cluster {
+		return false
+	}
+	cert := certificateIn(files)
+	if cert == nil {
+		return false
+	}
+	if _, unfinished := Unfinished(others); unfinished {
+		return true
+	}
+	before := certificateIn(others)
+	return before != nil && cert.NotBefore.After(before.NotBefore) &&
+		contract.JoinOf(cert.Subject.Organization) != contract.JoinOf(before.Subject.Organization)
+}
+
+// certificateIn returns the certificate of an agent; nil if there is none that can be read.
+func certificateIn(files map[string][]byte) *x509.Certificate {
+	config, err := clientcmd.RESTConfigFromKubeConfig(files[KubeconfigFile])
+	if err != nil {
+		return nil
+	}
+	cert, err := parseCertificate(config.CertData)
+	if err != nil {
+		return nil
+	}
+	return cert
+}
+
+// replaceFiles has a state directory hold these files and no others. The certificate comes last: as long as it is the old one, an
+// agent that is stopped replaces them again.
+func replaceFiles(stateDir string, files map[string][]byte) error {
+	s := state{dir: stateDir}
+	for _, name := range []string{keyFile, renewalKeyFile, retiredFile, identityFile, KubeconfigFile} {
+		var err error
+		if content := files[name]; len(content) > 0 {
+			err = s.write(name, content)
+		} else {
+			err = s.remove(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteFiles puts into a state directory what Files returned.

@@ -1,0 +1,105 @@
+package registration
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"fairlead.dev/common/contract"
+)
+
+func TestAnAgentGoesByTheSecretIfItIsOfALaterJoinThanTheVolume(t *testing.T) {
+	t.Parallel()
+	const hub = "https://127.0.0.1:1"
+	of := newAuthority(t, "hub")
+	now := time.Now()
+	// joined returns what an agent has after a join; if it has none, the join was never finished.
+	joined := func(t *testing.T, cluster, join string, from time.Time, more ...string) map[string][]byte {
+		t.Helper()
+		g := NewWithT(t)
+		s := state{dir: t.TempDir()}
+		g.Expect(s.claim(identity{Cluster: cluster, Server: hub})).To(Succeed())
+		for _, name := range more {
+			g.Expect(s.write(name, []byte(cluster))).To(Succeed())
+		}
+		if join != "" {
+			raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+				SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: contract.AgentUser(cluster), Organization: []string{contract.AgentGroup, contract.JoinGroup(join)}},
+				NotBefore: from, NotAfter: from.Add(time.Hour),
+			}, of.cert, &of.key.PublicKey, of.key)
+			g.Expect(err).NotTo(HaveOccurred())
+			cert, err := x509.ParseCertificate(raw)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(s.keep(hub, cluster, encodeCertificate(of.cert), encodeCertificate(cert), of.key)).To(Succeed())
+		}
+		files, err := Files(s.dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		return files
+	}
+	volume := joined(t, "edge-1", "a", now, retiredFile, renewalKeyFile)
+	begun := joined(t, "edge-1", "", now, keyFile)
+	for name, c := range map[string]struct {
+		volume, secret map[string][]byte
+		want           bool
+	}{
+		"a later join":                             {volume: volume, secret: joined(t, "edge-1", "b", now.Add(time.Hour)), want: true},
+		"an earlier join":                          {volume: volume, secret: joined(t, "edge-1", "b", now.Add(-time.Hour))},
+		"a later certificate of the same join":     {volume: volume, secret: joined(t, "edge-1", "a", now.Add(time.Hour))},
+		"a later join of another cluster":          {volume: volume, secret: joined(t, "edge-2", "b", now.Add(time.Hour))},
+		"a join that was begun and never finished": {volume: volume, secret: begun},
+		"nothing": {volume: volume},
+		"a join, and the volume one that has no end": {volume: begun, secret: joined(t, "edge-1", "b", now), want: true},
+		"neither has a join that was finished":       {volume: begun, secret: begun},
+		"a join, and the volume nothing":             {secret: joined(t, "edge-1", "b", now), want: true},
+		"a damaged one":                              {volume: volume, secret: map[string][]byte{identityFile: volume[identityFile], KubeconfigFile: []byte("{")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			dir := t.TempDir()
+			g.Expect(WriteFiles(dir, c.volume)).To(Succeed())
+			key := types.NamespacedName{Namespace: "fairlead-system", Name: "agent"}
+			member := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: c.secret},
+			).Build()
+			m := &SecretStore{memberClient: member, key: key}
+			g.Expect(m.Restore(t.Context(), dir, "")).To(Succeed())
+			got, err := Files(dir)
+			g.Expect(err).NotTo(HaveOccurred())
+			if c.want {
+				g.Expect(got).To(Equal(c.secret))
+			} else {
+				g.Expect(got).To(Equal(c.volume))
+			}
+			g.Expect(m.saved).To(Equal(c.secret), "what the Secret had")
+
+			g.Expect(m.Save(t.Context(), dir)).To(Succeed())
+			kept := &corev1.Secret{}
+			g.Expect(member.Get(t.Context(), key, kept)).To(Succeed())
+			g.Expect(kept.Data).To(Equal(got))
+		})
+	}
+}
+
+func TestAnAgentWithAVolumeNeedsNoSecret(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	m := &SecretStore{memberClient: fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), key: client.ObjectKey{Namespace: "fairlead-system", Name: "agent"}}
+	dir := t.TempDir()
+	g.Expect(m.Restore(t.Context(), dir, "")).NotTo(Succeed(), "it has nothing at all")
+	g.Expect((state{dir: dir}).claim(identity{Cluster: "edge-1"})).To(Succeed())
+	g.Expect(m.Restore(t.Context(), dir, "")).To(Succeed())
+}
