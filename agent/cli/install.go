@@ -115,18 +115,26 @@ func (f *installFlags) print(out io.Writer, join joinFlags, operators operatorFl
 // prepare returns a directory for the time of the command, with what an agent that is
 // installed already has. What a join as another cluster left that never succeeded is in nobody's way.
 func prepare(ctx context.Context, installer *install.Installer, cluster string) (dir string, remove func(), err error) {
+	state, err := installer.State(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	if other, unfinished := registration.Unfinished(state); unfinished && other != cluster {
+		state = nil
+	}
+	return unpack(state)
+}
+
+// unpack returns a directory for the time of the command, with what an agent that is installed has.
+func unpack(state map[string][]byte) (dir string, remove func(), err error) {
 	if dir, err = os.MkdirTemp("", "fairlead-join-"); err != nil {
 		return "", nil, fmt.Errorf("making a directory for the time of this command: %w", err)
 	}
 	remove = func() { _ = os.RemoveAll(dir) } // it is readable for its owner only
-	state, err := installer.State(ctx)
-	if other, unfinished := registration.Unfinished(state); unfinished && other != cluster {
-		state = nil
+	if len(state) == 0 {
+		return dir, remove, nil
 	}
-	if err == nil && len(state) > 0 {
-		err = registration.WriteFiles(dir, state)
-	}
-	if err != nil {
+	if err := registration.WriteFiles(dir, state); err != nil {
 		remove()
 		return "", nil, err
 	}

@@ -69,12 +69,6 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, remove, err := prepare(ctx, installer, "")
-	if err != nil {
-		return err
-	}
-	defer remove()
-	f.stateDir = dir
 	if f.recordDir, err = recordDir(ctx, f.member); err != nil {
 		return err
 	}
@@ -83,11 +77,17 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if err := installer.Stop(stopping); err != nil {
 		return err
 	}
-	// Now that it is stopped, its agent cannot have finished a join behind our back.
+	// Only now: until it is stopped, its agent may finish a join or renew its certificate behind our back.
 	state, err := installer.State(ctx)
 	if err != nil {
 		return err
 	}
+	dir, remove, err := unpack(state)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	f.stateDir = dir
 	if cluster, unfinished := registration.Unfinished(state); unfinished {
 		_, _ = fmt.Fprintf(out, "Joining as cluster %s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", cluster, cluster)
 	} else if err := f.leaveWith(ctx, out); err != nil {
