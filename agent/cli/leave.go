@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/install/manifest"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
@@ -82,15 +83,13 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, remove, err := unpack(state)
-	if err != nil {
-		return err
+	cluster, unfinished := registration.Unfinished(state)
+	if unfinished {
+		err = f.leaveUnfinished(ctx, installer, cluster, out)
+	} else {
+		err = f.leaveAs(ctx, state, out)
 	}
-	defer remove()
-	f.stateDir = dir
-	if cluster, unfinished := registration.Unfinished(state); unfinished {
-		_, _ = fmt.Fprintf(out, "Joining as cluster %s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", cluster, cluster)
-	} else if err := f.leaveWith(ctx, out); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := installer.Remove(ctx); err != nil {
@@ -103,6 +102,42 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	}
 	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
 	return err
+}
+
+// leaveAs leaves as the agent that has this state.
+func (f *leaveFlags) leaveAs(ctx context.Context, state map[string][]byte, out io.Writer) error {
+	dir, remove, err := unpack(state)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	f.stateDir = dir
+	return f.leaveWith(ctx, out)
+}
+
+// leaveUnfinished leaves where the Secret of the agent has a join that was begun and no credentials. Whether it was finished it
+// does not prove: an agent may have worked that could not write its Secret.
+func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Installer, cluster string, out io.Writer) error {
+	if err := hasNoVolume(ctx, installer, cluster); err != nil {
+		return err
+	}
+	if f.objects == registration.Remove {
+		return fmt.Errorf("the agent of this cluster has no credentials, so it is not known which objects the hub had here, if any: they are those with the label %s=%s; "+
+			"remove them by that, then run the same command with --objects %s", contract.ManagedLabel, contract.LabelTrue, registration.Keep)
+	}
+	_, _ = fmt.Fprintf(out, "Joining as cluster %s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", cluster, cluster)
+	return nil
+}
+
+// hasNoVolume returns an error if the agent may have its credentials, and the journal of what the hub had here, on a claimed volume.
+func hasNoVolume(ctx context.Context, installer *install.Installer, cluster string) error {
+	claimed, err := installer.Claimed(ctx)
+	if err != nil || !claimed {
+		return err
+	}
+	return fmt.Errorf("the Secret of the agent has no credentials, but its volume may have them, so nothing is removed but its Deployment: "+
+		"have it join again, by `agent join --install` with what `hub token create --rejoin %s` prints, then run the same command again. "+
+		"If it never joined, run `kubectl delete persistentvolumeclaim -n %s %s` first", cluster, contract.SystemNamespace, manifest.Name)
 }
 
 // recordDir returns where what a hub had in a member is kept while the member leaves. The hub says nothing of it once it has let

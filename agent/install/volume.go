@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -44,6 +45,17 @@ func (i *Installer) StateVolume(ctx context.Context) (volume, why string, err er
 	default:
 		return volume, "", nil
 	}
+}
+
+// Claimed says whether there is a claim of a volume on which an installed agent has its state. One that is being deleted has been
+// given up.
+func (i *Installer) Claimed(ctx context.Context) (bool, error) {
+	claim := &corev1.PersistentVolumeClaim{}
+	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, claim)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("looking whether the agent has a volume: %w", err)
+	}
+	return err == nil && claim.DeletionTimestamp.IsZero(), nil
 }
 
 // defaultVolume returns where an agent that is new in the member keeps its state, and why if

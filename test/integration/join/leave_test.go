@@ -1,0 +1,84 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/agent/cli"
+	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/common/contract"
+	testcluster "fairlead.dev/test/cluster"
+)
+
+// leave runs `agent leave --installed`, and returns what it printed.
+func leave(ctx context.Context, kubeconfig, objects string) (string, error) {
+	var out, problems bytes.Buffer
+	env := cli.Environment{Out: &out, Err: &problems, SetLogger: func(logr.Logger) {}}
+	if cli.Run(ctx, env, []string{"leave", "--installed", "--objects", objects, "--kubeconfig", kubeconfig}) != 0 {
+		return out.String(), errors.New(problems.String())
+	}
+	return out.String(), nil
+}
+
+// TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed is about the Secret of an agent; it runs alone, since there
+// is one in a member.
+func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	caches := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", caches)
+	shared := testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub})
+	member := shared.Client(t)
+	meta := metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name, Labels: map[string]string{manifest.NameLabel: manifest.Name}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.SystemNamespace}}
+	g.Expect(client.IgnoreAlreadyExists(member.Create(ctx, namespace))).To(Succeed())
+	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"agent.json": []byte(`{"cluster":"edge-1"}`), "agent.key": []byte("k")}}
+	g.Expect(member.Create(ctx, secret)).To(Succeed())
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}},
+	}}
+	g.Expect(member.Create(ctx, claim)).To(Succeed())
+	id, err := registration.MemberID(ctx, shared.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	record := filepath.Join(caches, "fairlead", "leaving-"+id)
+	g.Expect(os.MkdirAll(record, 0o700)).To(Succeed())
+	secretIs := func() error { return member.Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}) }
+	claimIs := func() error {
+		return member.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
+	}
+
+	for _, objects := range []string{registration.Keep, registration.Remove} {
+		_, err = leave(ctx, shared.Kubeconfig, objects)
+		g.Expect(err).To(MatchError(ContainSubstring("hub token create --rejoin edge-1")), "its volume may have its credentials")
+		g.Expect(secretIs()).To(Succeed())
+		g.Expect(claimIs()).To(Succeed())
+	}
+
+	g.Expect(member.Delete(ctx, claim)).To(Succeed())
+	release := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+	g.Expect(client.IgnoreNotFound(member.Patch(ctx, claim, release))).To(Succeed())
+	g.Eventually(claimIs).Should(Satisfy(apierrors.IsNotFound))
+	_, err = leave(ctx, shared.Kubeconfig, registration.Remove)
+	g.Expect(err).To(MatchError(ContainSubstring("--objects keep")), "nobody knows what to remove")
+	g.Expect(secretIs()).To(Succeed())
+	out, err := leave(ctx, shared.Kubeconfig, registration.Keep)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("was never finished"))
+	g.Expect(secretIs()).To(Satisfy(apierrors.IsNotFound))
+	g.Expect(record).NotTo(BeADirectory())
+}
