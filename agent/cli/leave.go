@@ -84,24 +84,40 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	cluster, unfinished := registration.Unfinished(state)
-	if unfinished {
+	switch {
+	case len(state) == 0:
+		err = hasNoVolume(ctx, installer, "NAME")
+	case unfinished:
 		err = f.leaveUnfinished(ctx, installer, cluster, out)
-	} else {
+	default:
 		err = f.leaveAs(ctx, state, out)
 	}
 	if err != nil {
 		return err
 	}
-	if err := installer.Remove(ctx); err != nil {
+	if err := f.removeInstalled(ctx, installer); err != nil {
 		return err
 	}
-	if f.recordDir != "" {
-		if err := os.RemoveAll(f.recordDir); err != nil {
-			return fmt.Errorf("removing the record of what was here: %w; it may have Secrets in it, so remove it yourself", err)
-		}
+	if len(state) == 0 {
+		return fmt.Errorf("%w, or has left it: nothing of an installed agent is in this cluster; one that runs as a process leaves without --installed", registration.ErrNotJoined)
 	}
 	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
 	return err
+}
+
+// removeInstalled removes what an installed agent consists of, and the record of what its hub had here. The Secrets go after all that
+// the record is for, so what a command that was killed then left is removed by the next one, which finds no Secret.
+func (f *leaveFlags) removeInstalled(ctx context.Context, installer *install.Installer) error {
+	if err := installer.Remove(ctx); err != nil {
+		return err
+	}
+	if f.recordDir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(f.recordDir); err != nil {
+		return fmt.Errorf("removing the record of what was here: %w; it may have Secrets in it, so remove it yourself", err)
+	}
+	return nil
 }
 
 // leaveAs leaves as the agent that has this state.

@@ -81,4 +81,10 @@ func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *t
 	g.Expect(out).To(ContainSubstring("was never finished"))
 	g.Expect(secretIs()).To(Satisfy(apierrors.IsNotFound))
 	g.Expect(record).NotTo(BeADirectory())
+
+	// A command before was killed after it had removed the Secrets.
+	g.Expect(os.MkdirAll(record, 0o700)).To(Succeed())
+	_, err = leave(ctx, shared.Kubeconfig, registration.Keep)
+	g.Expect(err).To(MatchError(ContainSubstring(registration.ErrNotJoined.Error())))
+	g.Expect(record).NotTo(BeADirectory(), "it may have Secrets in it")
 }
