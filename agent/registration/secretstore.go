@@ -64,6 +64,9 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 	m.saved = secret.Data
 	if len(kept) > 0 {
 		if !joinedAgain(secret.Data, kept) {
+			if kept[keyFile] == nil {
+				delete(m.saved, keyFile) // `agent join --install` has begun a join with it, and is to find it again
+			}
 			return nil
 		}
 		return replaceFiles(stateDir, secret.Data)

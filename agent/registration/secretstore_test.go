@@ -84,11 +84,15 @@ func TestAnAgentGoesByTheSecretIfItIsOfALaterJoinThanTheVolume(t *testing.T) {
 			} else {
 				g.Expect(got).To(Equal(c.volume))
 			}
-			g.Expect(m.saved).To(Equal(c.secret), "what the Secret had")
 
 			g.Expect(m.Save(t.Context(), dir)).To(Succeed())
 			kept := &corev1.Secret{}
 			g.Expect(member.Get(t.Context(), key, kept)).To(Succeed())
+			if key := c.secret[keyFile]; key != nil {
+				g.Expect(kept.Data).To(HaveKeyWithValue(keyFile, key), "who began a join goes on with it")
+				delete(kept.Data, keyFile)
+				delete(got, keyFile)
+			}
 			g.Expect(kept.Data).To(Equal(got))
 		})
 	}
