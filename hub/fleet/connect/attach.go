@@ -40,6 +40,8 @@ const (
 	rightsEvery = 5
 	// slowestPing bounds how long the answer to a ping may take.
 	slowestPing = 15 * time.Second
+	// rushAge is maxAge of a line that was opened in a rush, with time for its pings that nobody needs when it is over.
+	rushAge = time.Hour
 	// handshakeTimeout bounds writing the answer that opens a line.
 	handshakeTimeout = 10 * time.Second
 	// maxTold bounds what an agent says in a header.
@@ -98,8 +100,8 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 		return
 	}
 	defer done()
-	presence := s.Presence()
-	opened, err := s.openLine(w, r, name, session, presence)
+	terms := s.terms(r.Header)
+	opened, err := s.openLine(w, r, name, session, terms)
 	if err != nil {
 		s.Log.V(1).Info("Could not open a line", "Cluster", name, "reason", err.Error())
 		return
@@ -108,32 +110,52 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	for _, old := range surplus(s.Lines.Lines(name)) {
 		_ = old.Client.Close() // then it is done
 	}
-	if later := s.Presence(); later != presence {
+	if later := s.Presence(); later != terms.presence {
 		s.tellPresence(r.Context(), opened, later) // it changed after the agent was told, and before the line was there to be told through
 	}
 	s.metrics.opened.Inc()
 	s.Log.Info("An agent has opened its line", "Cluster", name)
 	until := admit.End(admit.Lifetime{
-		Opened: opened.Opened, MaxAge: maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
+		Opened: opened.Opened, MaxAge: terms.maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
 	})
 	// The request ends here, and with it goes what the server holds for one: buffers, headers and a stack. The line stays.
 	ctx := context.WithoutCancel(r.Context())
 	s.keepers.Go(func() { s.keep(ctx, opened, who, until) })
 }
 
-// openLine makes a line of the connection of a request that may have one, and tells the agent by what it shows that it is there.
-func (s *Server) openLine(w http.ResponseWriter, r *http.Request, name, session, presence string) (*lines.Line, error) {
-	ping := pingOf(r.Header.Get(contract.LinePingHeader))
-	conn, err := s.upgrade(w, ping, presence)
+// terms are those of a line.
+type terms struct {
+	// presence is by what the agent shows that it is there.
+	presence string
+	// ping is after how long without a word it is asked, and pingTimeout how long the answer may take.
+	ping, pingTimeout time.Duration
+	// maxAge is after how long it is to open a new line.
+	maxAge time.Duration
+}
+
+// terms are those of a line that is opened now. When agents return by the thousand, hub and API are late for a while, also with the pings of
+// those who have their lines again. Lines that are given up for that are opened anew, which keeps all of them busy.
+func (s *Server) terms(asked http.Header) terms {
+	ping := pingOf(asked.Get(contract.LinePingHeader))
+	out := terms{presence: s.Presence(), ping: ping, pingTimeout: pingTimeoutOf(ping), maxAge: maxAge}
+	if !s.usual.AllowN(s.Clock.Now(), 1) {
+		out.pingTimeout, out.maxAge = slowestPing, rushAge
+	}
+	return out
+}
+
+// openLine makes a line of the connection of a request that may have one.
+func (s *Server) openLine(w http.ResponseWriter, r *http.Request, name, session string, terms terms) (*lines.Line, error) {
+	conn, err := s.upgrade(w, terms)
 	if err != nil {
 		return nil, err
 	}
-	lineClient, err := line.NewClient(r.Context(), conn, line.ClientOptions{Ping: ping, PingTimeout: pingTimeoutOf(ping)})
+	lineClient, err := line.NewClient(r.Context(), conn, line.ClientOptions{Ping: terms.ping, PingTimeout: terms.pingTimeout})
 	if err != nil {
 		return nil, err
 	}
 	return s.Lines.Open(name, lineClient, lines.Info{
-		Session: session, Operators: told(r.Header.Get(contract.LineOperatorsHeader)), Presence: presence,
+		Session: session, Operators: told(r.Header.Get(contract.LineOperatorsHeader)), Presence: terms.presence,
 	}, s.Clock.Now()), nil
 }
 
@@ -178,16 +200,16 @@ func told(value string) string {
 	return strings.ToValidUTF8(value[:min(len(value), maxTold)], "")
 }
 
-// upgrade answers that the line is open, and by what the agent is to show that the member is there, and returns its connection.
-func (s *Server) upgrade(w http.ResponseWriter, ping time.Duration, presence string) (net.Conn, error) {
+// upgrade answers that the line is open, and on what terms, and returns its connection.
+func (s *Server) upgrade(w http.ResponseWriter, terms terms) (net.Conn, error) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, fmt.Errorf("taking over the connection: %w", err)
 	}
 	if err = conn.SetDeadline(s.Clock.Now().Add(handshakeTimeout)); err == nil {
 		_, err = fmt.Fprintf(buffered, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n%s: %s\r\n%s: %s\r\n%s: %s\r\n\r\n",
-			contract.LineProtocol, contract.LineReplicaHeader, s.Replica, contract.LinePingHeader, ping,
-			contract.LinePresenceHeader, presence, contract.LineMaxAgeHeader, maxAge)
+			contract.LineProtocol, contract.LineReplicaHeader, s.Replica, contract.LinePingHeader, terms.ping,
+			contract.LinePresenceHeader, terms.presence, contract.LineMaxAgeHeader, terms.maxAge)
 	}
 	if err == nil {
 		err = buffered.Flush()

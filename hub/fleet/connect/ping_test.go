@@ -1,11 +1,17 @@
 package connect
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/time/rate"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"fairlead.dev/common/contract"
 )
 
 func TestAnAgentMayBeAskedMoreRarely(t *testing.T) {
@@ -34,4 +40,25 @@ func TestAnAnswerToAPingMayTakeLongerWhereTheAgentIsAskedRarely(t *testing.T) {
 	for ping, want := range map[time.Duration]time.Duration{5 * time.Second: 5 * time.Second, 20 * time.Second: 10 * time.Second, time.Minute: 15 * time.Second} {
 		NewWithT(t).Expect(pingTimeoutOf(ping)).To(Equal(want), ping.String())
 	}
+}
+
+func TestThoseWhoReturnByTheThousandMayAnswerLate(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	clk := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	s := &Server{
+		Deps: Deps{Clock: clk, Presence: func() string { return contract.LineIsPresence }}, usual: rate.NewLimiter(usualPerSecond, usualAtOnce),
+	}
+	usual := terms{presence: contract.LineIsPresence, ping: 5 * time.Second, pingTimeout: 5 * time.Second, maxAge: maxAge}
+	for range usualAtOnce {
+		g.Expect(s.terms(http.Header{})).To(Equal(usual))
+	}
+	rush := usual
+	rush.pingTimeout, rush.maxAge = slowestPing, rushAge
+	g.Expect(s.terms(http.Header{})).To(Equal(rush))
+	clk.Step(time.Second)
+	for range usualPerSecond {
+		g.Expect(s.terms(http.Header{})).To(Equal(usual))
+	}
+	g.Expect(s.terms(http.Header{})).To(Equal(rush))
 }

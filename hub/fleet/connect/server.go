@@ -48,19 +48,26 @@ type Deps struct {
 	Log logr.Logger
 }
 
-// How many lines may be opened each second; after a start of the hub all agents come at once.
-const handshakesPerSecond = 200
+const (
+	// handshakesPerSecond is how many lines may be opened each second; after a start of the hub all agents come at once.
+	handshakesPerSecond = 200
+	// More than usualPerSecond of them, and usualAtOnce besides, are a rush.
+	usualPerSecond = 5
+	usualAtOnce    = 100
+)
 
 // Server serves the API of lines. It may be used from many goroutines.
 type Server struct {
 	Deps
 	handshakes *rate.Limiter
-	arrivals   *limit.Arrivals
-	streams    *limit.Counter
-	requests   *limit.Counter
-	uploads    *limit.Counter
-	open       *openRequests
-	metrics    *metrics
+	// usual has no room for a line that is opened in a rush.
+	usual    *rate.Limiter
+	arrivals *limit.Arrivals
+	streams  *limit.Counter
+	requests *limit.Counter
+	uploads  *limit.Counter
+	open     *openRequests
+	metrics  *metrics
 
 	// draining is closed when agents are to open other lines, and ending when no line may go on; keepers are the goroutines that look
 	// after lines, and the requests that are about to open one.
@@ -75,8 +82,9 @@ func New(d Deps) (*Server, error) {
 		return nil, errors.New("serving lines: something that the server needs is missing")
 	}
 	s := &Server{
-		Deps: d, handshakes: rate.NewLimiter(handshakesPerSecond, handshakesPerSecond), arrivals: limit.NewArrivals(),
-		streams: limit.New("streams", limit.Streams()), requests: limit.New("requests", limit.Requests()),
+		Deps: d, handshakes: rate.NewLimiter(handshakesPerSecond, handshakesPerSecond), usual: rate.NewLimiter(usualPerSecond, usualAtOnce),
+		arrivals: limit.NewArrivals(),
+		streams:  limit.New("streams", limit.Streams()), requests: limit.New("requests", limit.Requests()),
 		uploads: limit.New("commands, port-forwards and uploads", limit.Uploads()),
 		open:    &openRequests{all: map[*openRequest]struct{}{}}, draining: make(chan struct{}), ending: make(chan struct{}),
 	}
