@@ -73,6 +73,9 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if f.recordDir, err = recordDir(ctx, f.member); err != nil {
 		return err
 	}
+	if _, err := installer.State(ctx); err != nil {
+		return err // who may not read it would stop the agent for nothing
+	}
 	stopping, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	if err := installer.Stop(stopping); err != nil {
@@ -95,22 +98,26 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := f.removeInstalled(ctx, installer); err != nil {
+	if len(state) == 0 {
+		// What has the label may be of an agent that runs as a process: what lets operators in.
+		if err := f.removeRecord(); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w, or has left it: nothing of an installed agent is in this cluster; one that runs as a process leaves without --installed", registration.ErrNotJoined)
+	}
+	if err := installer.Remove(ctx); err != nil {
 		return err
 	}
-	if len(state) == 0 {
-		return fmt.Errorf("%w, or has left it: nothing of an installed agent is in this cluster; one that runs as a process leaves without --installed", registration.ErrNotJoined)
+	if err := f.removeRecord(); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
 	return err
 }
 
-// removeInstalled removes what an installed agent consists of, and the record of what its hub had here. The Secrets go after all that
-// the record is for, so what a command that was killed then left is removed by the next one, which finds no Secret.
-func (f *leaveFlags) removeInstalled(ctx context.Context, installer *install.Installer) error {
-	if err := installer.Remove(ctx); err != nil {
-		return err
-	}
+// removeRecord removes the record of what the hub had here. It goes last, after the Secrets, so what a command that was killed then left is
+// removed by the next one, which finds no Secret.
+func (f *leaveFlags) removeRecord() error {
 	if f.recordDir == "" {
 		return nil
 	}

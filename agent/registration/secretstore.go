@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/contract"
@@ -54,9 +55,14 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 		return err
 	}
 	secret := &corev1.Secret{}
-	err = m.memberClient.Get(ctx, m.key, secret)
-	if apierrors.IsNotFound(err) && len(kept) > 0 {
-		return nil // there is nothing that a save could overwrite
+	asking, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err = m.memberClient.Get(asking, m.key, secret)
+	if err != nil && len(kept) > 0 {
+		if !apierrors.IsNotFound(err) {
+			ctrl.LoggerFrom(ctx).Error(err, "Going by the state directory, since the member does not show the Secret of the agent", "Secret", m.key)
+		}
+		return nil // the agent starts while its member is down
 	}
 	if err != nil {
 		return fmt.Errorf("reading the state of the agent from Secret %s of the member: %w", m.key, err)
@@ -64,7 +70,7 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 	m.saved = secret.Data
 	if len(kept) > 0 {
 		if !joinedAgain(secret.Data, kept) {
-			if kept[keyFile] == nil {
+			if kept[keyFile] == nil && !isFinished(secret.Data[keyFile], kept) {
 				delete(m.saved, keyFile) // `agent join --install` has begun a join with it, and is to find it again
 			}
 			return nil
@@ -154,6 +160,13 @@ func joinedAgain(files, others map[string][]byte) bool {
 	before := certificateIn(others)
 	return before != nil && cert.NotBefore.After(before.NotBefore) &&
 		contract.JoinOf(cert.Subject.Organization) != contract.JoinOf(before.Subject.Organization)
+}
+
+// isFinished says whether a key is that of the join of which files have the certificate.
+func isFinished(raw []byte, files map[string][]byte) bool {
+	key := parseKey(raw)
+	config, err := clientcmd.RESTConfigFromKubeConfig(files[KubeconfigFile])
+	return key != nil && err == nil && isOfJoin(key, config.CertData)
 }
 
 // certificateIn returns the certificate of an agent; nil if there is none that can be read.

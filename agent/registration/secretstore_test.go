@@ -1,9 +1,11 @@
 package registration
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"math/big"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"fairlead.dev/common/contract"
 )
@@ -106,4 +109,60 @@ func TestAnAgentWithAVolumeNeedsNoSecret(t *testing.T) {
 	g.Expect(m.Restore(t.Context(), dir, "")).NotTo(Succeed(), "it has nothing at all")
 	g.Expect((state{dir: dir}).claim(identity{Cluster: "edge-1"})).To(Succeed())
 	g.Expect(m.Restore(t.Context(), dir, "")).To(Succeed())
+}
+
+// It works without the member's API until that is back, as the rest of an agent does.
+func TestAnAgentWithAVolumeStartsWhileItsMemberIsAway(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	away := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("dial tcp: connection refused")
+		},
+	})
+	m := &SecretStore{memberClient: away, key: client.ObjectKey{Namespace: "fairlead-system", Name: "agent"}}
+	dir := t.TempDir()
+	g.Expect(m.Restore(t.Context(), dir, "")).NotTo(Succeed(), "it has nothing at all")
+	g.Expect((state{dir: dir}).claim(identity{Cluster: "edge-1"})).To(Succeed())
+	g.Expect(m.Restore(t.Context(), dir, "")).To(Succeed())
+}
+
+// The next join with it would be the same one, and copies would keep their rights.
+func TestTheKeyOfAJoinThatEndedBeginsNoOtherOne(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	of := newAuthority(t, "hub")
+	s := state{dir: t.TempDir()}
+	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://127.0.0.1:1"})).To(Succeed())
+	joinedWith, _, err := s.key(keyFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	inSecret, err := Files(s.dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	public, err := x509.MarshalPKIXPublicKey(&joinedWith.PublicKey)
+	g.Expect(err).NotTo(HaveOccurred())
+	// The certificate was renewed since, with another key.
+	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour),
+		Subject: pkix.Name{CommonName: contract.AgentUser("edge-1"), Organization: []string{contract.AgentGroup, contract.JoinGroup(contract.JoinID(public))}},
+	}, of.cert, &of.key.PublicKey, of.key)
+	g.Expect(err).NotTo(HaveOccurred())
+	renewed, err := x509.ParseCertificate(raw)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.keep("https://127.0.0.1:1", "edge-1", encodeCertificate(of.cert), encodeCertificate(renewed), of.key)).To(Succeed())
+
+	begun, err := s.begunKey(keyFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(begun).To(BeNil())
+
+	g.Expect(s.remove(keyFile)).To(Succeed())
+	key := types.NamespacedName{Namespace: "fairlead-system", Name: "agent"}
+	member := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: inSecret},
+	).Build()
+	m := &SecretStore{memberClient: member, key: key}
+	g.Expect(m.Restore(t.Context(), s.dir, "")).To(Succeed())
+	g.Expect(m.Save(t.Context(), s.dir)).To(Succeed())
+	kept := &corev1.Secret{}
+	g.Expect(member.Get(t.Context(), key, kept)).To(Succeed())
+	g.Expect(kept.Data).NotTo(HaveKey(keyFile))
 }

@@ -20,6 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"fairlead.dev/common/atomicfile"
+	"fairlead.dev/common/contract"
 )
 
 // Files in the state directory.
@@ -208,10 +209,20 @@ func (s state) begunKey(file string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return key, nil //nolint:nilerr // it is no certificate's
 	}
-	if ended := parseKey(config.KeyData); ended != nil && key.Equal(ended) {
+	if ended := parseKey(config.KeyData); ended != nil && key.Equal(ended) || isOfJoin(key, config.CertData) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	return key, nil
+}
+
+// isOfJoin says whether a certificate is of the join of a key, be it of that key or renewed since.
+func isOfJoin(key *ecdsa.PrivateKey, certificate []byte) bool {
+	cert, err := parseCertificate(certificate)
+	if err != nil {
+		return false
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	return err == nil && contract.JoinOf(cert.Subject.Organization) == contract.JoinID(public)
 }
 
 // parseKey reads a key; nil if there is none that can be read.
