@@ -116,7 +116,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, name string, who
 	s.metrics.opened.Inc()
 	s.Log.Info("An agent has opened its line", "Cluster", name)
 	until := admit.End(admit.Lifetime{
-		Opened: opened.Opened, MaxAge: terms.maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
+		Opened: s.Clock.Now(), MaxAge: terms.maxAge + ageGrace, Credential: who.credential(), ClaimedExpiry: r.Header.Get(contract.LineNotAfterHeader), Annotations: cluster.Annotations,
 	})
 	// The request ends here, and with it goes what the server holds for one: buffers, headers and a stack. The line stays.
 	ctx := context.WithoutCancel(r.Context())
