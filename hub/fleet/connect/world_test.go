@@ -221,9 +221,15 @@ func (p person) upgrade(method, path, protocol string, header http.Header) (net.
 // attach opens the line of a cluster and serves it until the line ends; the error is on ended.
 func (w *world) attach(cluster, session string, handler http.Handler) (header http.Header, ended chan error, stop func()) {
 	w.t.Helper()
-	conn, reader, resp := w.agent(cluster).upgrade(http.MethodPost, contract.LineAttachPath(cluster), contract.LineProtocol, http.Header{ //nolint:bodyclose // What upgrades ends with its connection.
-		contract.LineSessionHeader: {session}, contract.LineOperatorsHeader: {"read"}, "Audit-Id": {"line-of-" + cluster + "-" + session},
-	})
+	var conn net.Conn
+	var reader *bufio.Reader
+	var resp *http.Response
+	w.g.Eventually(func() int {
+		conn, reader, resp = w.agent(cluster).upgrade(http.MethodPost, contract.LineAttachPath(cluster), contract.LineProtocol, http.Header{ //nolint:bodyclose // What upgrades ends with its connection.
+			contract.LineSessionHeader: {session}, contract.LineOperatorsHeader: {"read"}, "Audit-Id": {"line-of-" + cluster + "-" + session},
+		})
+		return resp.StatusCode
+	}, waitTimeout, "20ms").ShouldNot(Equal(http.StatusForbidden), "the API learns a moment later what was allowed")
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		body, _ := io.ReadAll(resp.Body)
 		w.t.Fatalf("%d: %s", resp.StatusCode, body)
