@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/agent/outage"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/line"
 )
@@ -123,23 +123,10 @@ func TestAHubThatIsAwayIsNotRunOver(t *testing.T) {
 	})
 }
 
-// outage is one that a test ends.
-type outage struct {
-	mu    sync.Mutex
-	ended chan struct{}
-}
-
-func (o *outage) ends() <-chan struct{} {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.ended
-}
-
-func (o *outage) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	close(o.ended)
-	o.ended = make(chan struct{})
+// end ends an outage, or one that is over as it begins.
+func end(o *outage.Outage) {
+	o.Tell(errors.New("connection refused"))
+	o.Tell(nil)
 }
 
 func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
@@ -161,9 +148,9 @@ func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				h, o := newHub(t), &outage{ended: make(chan struct{})}
+				h, o := newHub(t), outage.New()
 				h.answer = tc.answer
-				_, stop := h.keep(func(d *Deps) { d.OutageEnds = o.ends })
+				_, stop := h.keep(func(d *Deps) { d.OutageEnds = o.Ended })
 				defer stop()
 				time.Sleep(time.Hour)
 				synctest.Wait()
@@ -172,7 +159,7 @@ func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
 				if tc.amidst {
 					h.answer = func() (*http.Response, error) {
 						h.answer = nil
-						o.end()
+						end(o)
 						return tc.answer()
 					}
 				}
@@ -184,7 +171,7 @@ func TestAHubThatIsBackIsAskedAtOnce(t *testing.T) {
 					}
 					tries++
 				} else {
-					o.end()
+					end(o)
 				}
 				synctest.Wait()
 				if tc.atOnce {
@@ -207,9 +194,9 @@ func TestAHubThatIsBackAndTakesNoLineYetIsAskedAgainSoon(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				h, o := newHub(t), &outage{ended: make(chan struct{})}
+				h, o := newHub(t), outage.New()
 				h.answer = func() (*http.Response, error) { return nil, errors.New("dial tcp: connection refused") }
-				_, stop := h.keep(func(d *Deps) { d.OutageEnds = o.ends })
+				_, stop := h.keep(func(d *Deps) { d.OutageEnds = o.Ended })
 				defer stop()
 				time.Sleep(time.Hour)
 				synctest.Wait()
@@ -219,13 +206,13 @@ func TestAHubThatIsBackAndTakesNoLineYetIsAskedAgainSoon(t *testing.T) {
 					defer close(refused)
 					h.answer = nil
 					if amidst {
-						o.end()
+						end(o)
 					}
 					return refusing(http.StatusServiceUnavailable, http.Header{"Retry-After": {"5"}}, "not at the moment")()
 				}
 				h.mu.Unlock()
 				if !amidst {
-					o.end()
+					end(o)
 				}
 				<-refused
 				time.Sleep(5*time.Second - time.Millisecond)

@@ -23,6 +23,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/agent/outage"
 	"fairlead.dev/common/contract"
 )
 
@@ -342,34 +343,19 @@ func TestAnOlderHubIsNotToldWhatItRefuses(t *testing.T) {
 	})
 }
 
-// outage is one that a test ends.
-type outage struct {
-	mu    sync.Mutex
-	ended chan struct{}
-}
-
-func (o *outage) ends() <-chan struct{} {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.ended
-}
-
-func (o *outage) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	close(o.ended)
-	o.ended = make(chan struct{})
-}
-
 func TestAHubThatIsBackHearsTheAgentAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		hub := &leases{answered: map[string]string{}} // which takes nothing
-		away, results := &outage{ended: make(chan struct{})}, make(chan error, 1)
+		away, results := outage.New(), make(chan error, 1)
+		end := func() {
+			away.Tell(errors.New("connection refused"))
+			away.Tell(nil)
+		}
 		renewer, err := Renewer(hub, hub, Deps{
 			Cluster: "edge-1", Clock: clock.RealClock{}, LeaseDuration: 4 * time.Minute, LeaseRenewFraction: 0.25,
-			OutageEnds: away.ends, Renewed: func(err error) { results <- err },
+			OutageEnds: away.Ended, Renewed: func(err error) { results <- err },
 		})
 		g.Expect(err).NotTo(HaveOccurred())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -381,10 +367,10 @@ func TestAHubThatIsBackHearsTheAgentAtOnce(t *testing.T) {
 		synctest.Wait()
 		hub.change(func() { hub.takes = []string{contract.SessionAnnotation} })
 		at := time.Now()
-		away.end()
+		end()
 		g.Expect(<-results).To(Succeed())
 		g.Expect(time.Now()).To(Equal(at))
-		away.end()
+		end()
 		g.Expect(<-results).To(Succeed())
 		g.Expect(time.Since(at)).To(Equal(time.Minute), "what did not fail is not tried sooner")
 
@@ -392,7 +378,7 @@ func TestAHubThatIsBackHearsTheAgentAtOnce(t *testing.T) {
 		synctest.Wait()
 		hub.change(func() { hub.busy = true })
 		time.Sleep(time.Minute + time.Second)
-		away.end()
+		end()
 		g.Expect(<-results).NotTo(Succeed())
 		synctest.Wait()
 		hub.change(func() {

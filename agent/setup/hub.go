@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"fairlead.dev/agent/outage"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -41,9 +42,11 @@ const (
 
 // Asking returns how an agent asks its hub, by a configuration that reaches it: for answers that are short, and compressed when that is
 // wanted. The outage is told whether the hub answers, and the function says whether the network to it is slow, by the answers that came.
-func Asking(hub *rest.Config, compress Compression, outage *Outage, c clock.PassiveClock) (config *rest.Config, isSlow func() bool) {
+func Asking(hub *rest.Config, compress Compression, away *outage.Outage, c clock.PassiveClock) (config *rest.Config, isSlow func() bool) {
 	times := &answerTimes{}
-	return compress.compressing(timed(outage.watching(brief(tuned(hub))), times, c), times), times.isSlow
+	hub = brief(tuned(hub))
+	hub.Wrap(away.Watch)
+	return compress.compressing(timed(hub, times, c), times), times.isSlow
 }
 
 // newManager returns the manager of the hub's connection. Its cache holds the Works of

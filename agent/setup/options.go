@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/agent/outage"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/upgrade"
 	"fairlead.dev/common/interpreter"
@@ -80,7 +81,7 @@ type Options struct {
 	LeaseRenewFraction float64
 
 	// outage tells when the hub answers again.
-	outage *Outage
+	outage *outage.Outage
 }
 
 // LineOptions say how a line to the hub is opened.

@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/agent/connect"
 	"fairlead.dev/agent/execution"
 	"fairlead.dev/agent/journal"
+	"fairlead.dev/agent/outage"
 	"fairlead.dev/agent/status"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/prose"
@@ -69,7 +70,7 @@ type hubContact struct {
 	executor *execution.Reconciler
 	line     *connect.State // nil if there is never one
 	// outage tells when the lease is renewed again.
-	outage *Outage
+	outage *outage.Outage
 
 	mu      sync.Mutex
 	tried   time.Time
@@ -80,7 +81,7 @@ type hubContact struct {
 
 func newHubContact(o Options) *hubContact {
 	return &hubContact{
-		options: o, clock: o.Clock, started: o.Clock.Now(), outage: NewOutage(), silence: "it was not heard since the agent started",
+		options: o, clock: o.Clock, started: o.Clock.Now(), outage: outage.New(), silence: "it was not heard since the agent started",
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/agent/outage"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/common/kube"
 )
@@ -57,7 +58,7 @@ func serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	o.outage = NewOutage()
+	o.outage = outage.New()
 	o.Hub, o.Line.isSlow = Asking(o.Hub, o.Compress, o.outage, o.Clock)
 	asking := rest.CopyConfig(o.Hub)
 	asking.Timeout = answerTimeout

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/connect"
+	"fairlead.dev/agent/outage"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
@@ -56,7 +57,7 @@ type life struct {
 	hubClient client.WithWatch
 	running   sync.WaitGroup
 	// outage tells when the hub answers again, unheard when the lease is renewed again.
-	outage, unheard *setup.Outage
+	outage, unheard *outage.Outage
 	// connector keeps the line open; nil without lines.
 	connector   *connect.Connector
 	connections *connections
@@ -76,7 +77,7 @@ func (a *agent) start() error {
 	if a.life != nil {
 		return nil
 	}
-	l := &life{outage: setup.NewOutage(), unheard: setup.NewOutage(), connections: newConnections(&a.fleet.traffic)}
+	l := &life{outage: outage.New(), unheard: outage.New(), connections: newConnections(&a.fleet.traffic)}
 	credentials, err := registration.OpenCredentials(registration.KeepOptions{
 		StateDir: a.fleet.stateDir(a.name), Cluster: a.name, Clock: clock.RealClock{}, Random: rand.Float64,
 		Connection: &rest.Config{Dial: l.connections.dial},

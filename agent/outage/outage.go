@@ -1,11 +1,10 @@
-package setup
+// Package outage tells when a hub that did not answer does again.
+package outage
 
 import (
 	"errors"
 	"net/http"
 	"sync"
-
-	"k8s.io/client-go/rest"
 )
 
 // Outage tells when the hub, which did not answer, does again: what waits to ask it need not wait any longer then. Its own pauses are the longer
@@ -16,8 +15,8 @@ type Outage struct {
 	ended chan struct{}
 }
 
-// NewOutage returns one that does not last.
-func NewOutage() *Outage { return &Outage{ended: make(chan struct{})} }
+// New returns one that does not last.
+func New() *Outage { return &Outage{ended: make(chan struct{})} }
 
 // Tell takes over what came of asking the hub: nil if it answered.
 func (o *Outage) Tell(err error) {
@@ -41,27 +40,20 @@ func (o *Outage) Ended() <-chan struct{} {
 	return o.ended
 }
 
-// watching returns a copy of a configuration whose requests are watched.
-func (o *Outage) watching(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.Wrap(o.Watch)
-	return config
-}
-
 // Watch returns a RoundTripper by whose answers the outage begins and ends. That a request ran out of time, or was refused, says nothing: the
 // hub may be busy.
-func (o *Outage) Watch(next http.RoundTripper) http.RoundTripper { return outageWatch{next, o} }
+func (o *Outage) Watch(next http.RoundTripper) http.RoundTripper { return watch{next, o} }
 
-type outageWatch struct {
+type watch struct {
 	next   http.RoundTripper
 	outage *Outage
 }
 
 // WrappedRoundTripper lets clients find the connections below.
-func (w outageWatch) WrappedRoundTripper() http.RoundTripper { return w.next }
+func (w watch) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 // RoundTrip implements http.RoundTripper.
-func (w outageWatch) RoundTrip(request *http.Request) (*http.Response, error) {
+func (w watch) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := w.next.RoundTrip(request)
 	switch {
 	case err != nil && request.Context().Err() == nil:

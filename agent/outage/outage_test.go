@@ -1,4 +1,4 @@
-package setup
+package outage
 
 import (
 	"context"
@@ -36,8 +36,8 @@ func TestAnOutageIsThatNobodyAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			outage := NewOutage()
-			ended := outage.Ended()
+			o := New()
+			ended := o.Ended()
 			ask := func(a answerer, late bool) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -46,7 +46,7 @@ func TestAnOutageIsThatNobodyAnswers(t *testing.T) {
 				}
 				req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://hub.example.com/", http.NoBody)
 				g.Expect(err).NotTo(HaveOccurred())
-				resp, err := outage.Watch(a).RoundTrip(req)
+				resp, err := o.Watch(a).RoundTrip(req)
 				if err == nil {
 					g.Expect(resp.Body.Close()).To(Succeed())
 				}
@@ -58,7 +58,7 @@ func TestAnOutageIsThatNobodyAnswers(t *testing.T) {
 				return
 			}
 			g.Expect(ended).To(BeClosed())
-			g.Expect(outage.Ended()).NotTo(BeClosed(), "that is the next one")
+			g.Expect(o.Ended()).NotTo(BeClosed(), "that is the next one")
 		})
 	}
 }
