@@ -86,24 +86,16 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cluster, unfinished := registration.Unfinished(state)
-	switch {
-	case len(state) == 0:
-		err = hasNoVolume(ctx, installer, "NAME")
-	case unfinished:
+	if len(state) == 0 {
+		return f.notInstalled(ctx, installer)
+	}
+	if cluster, unfinished := registration.Unfinished(state); unfinished {
 		err = f.leaveUnfinished(ctx, installer, cluster, out)
-	default:
+	} else {
 		err = f.leaveAs(ctx, state, out)
 	}
 	if err != nil {
 		return err
-	}
-	if len(state) == 0 {
-		// What has the label may be of an agent that runs as a process: what lets operators in.
-		if err := f.removeRecord(); err != nil {
-			return err
-		}
-		return fmt.Errorf("%w, or has left it: nothing of an installed agent is in this cluster; one that runs as a process leaves without --installed", registration.ErrNotJoined)
 	}
 	if err := installer.Remove(ctx); err != nil {
 		return err
@@ -113,6 +105,18 @@ func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
 	}
 	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
 	return err
+}
+
+// notInstalled says that there is no installed agent that could leave. What has its label may be of one that runs as a process: what lets
+// operators in.
+func (f *leaveFlags) notInstalled(ctx context.Context, installer *install.Installer) error {
+	if err := hasNoVolume(ctx, installer, "NAME"); err != nil {
+		return err
+	}
+	if err := f.removeRecord(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w, or has left it: nothing of an installed agent is in this cluster; one that runs as a process leaves without --installed", registration.ErrNotJoined)
 }
 
 // removeRecord removes the record of what the hub had here. It goes last, after the Secrets, so what a command that was killed then left is
