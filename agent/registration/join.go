@@ -52,7 +52,7 @@ type Options struct {
 	// Clock is the clock of this machine; nil means the real one.
 	Clock clock.Clock
 	// Begun keeps what is in the state directory elsewhere as well, where the directory does not last: it is called
-	// before the hub is asked with a new key. Nil keeps it in the directory only.
+	// before the hub is asked. Nil keeps it in the directory only.
 	Begun func(context.Context) error
 	// Connection is how the hub is reached beside address and credentials; nil is as usual.
 	Connection *rest.Config
@@ -196,11 +196,16 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 // by the first request, and what the hub answers is of use to the holder of this key only.
 func (j *joining) key(ctx context.Context) (*ecdsa.PrivateKey, error) {
 	key, begun, err := j.state.key(keyFile)
-	if err != nil || begun || j.begun == nil {
+	if err != nil || j.begun == nil {
 		return key, err
 	}
-	if err := j.begun(ctx); err != nil {
-		return nil, errors.Join(err, j.state.forgetKey())
+	// Of one that was begun before, too: whoever began it may have been killed before it was kept.
+	err = j.begun(ctx)
+	if err != nil && !begun {
+		err = errors.Join(err, j.state.forgetKey())
+	}
+	if err != nil {
+		return nil, err
 	}
 	return key, nil
 }

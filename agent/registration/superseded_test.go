@@ -1,12 +1,14 @@
 package registration
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"testing"
 	"time"
@@ -60,4 +62,29 @@ func TestACertificateIsSupersededByALaterOneOfItsJoin(t *testing.T) {
 			g.Expect(j.superseded(nil, cert)).To(BeFalse(), "the hub did not say")
 		})
 	}
+}
+
+func TestTheKeyOfAJoinIsKeptElsewhereBeforeItIsUsed(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	kept, away := 0, error(nil)
+	j := &joining{state: state{dir: t.TempDir()}, begun: func(context.Context) error {
+		kept++
+		return away
+	}}
+	first, err := j.key(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	again, err := j.key(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Equal(first)).To(BeTrue())
+	g.Expect(kept).To(Equal(2), "whoever began may have been killed before it was kept")
+
+	away = errors.New("the member does not answer")
+	_, err = j.key(t.Context())
+	g.Expect(err).To(MatchError(away))
+	g.Expect(j.state.begunKey(keyFile)).NotTo(BeNil(), "the hub may have been asked with it")
+	j.state = state{dir: t.TempDir()}
+	_, err = j.key(t.Context())
+	g.Expect(err).To(MatchError(away))
+	g.Expect(j.state.begunKey(keyFile)).To(BeNil(), "nobody was asked with it")
 }
