@@ -128,7 +128,7 @@ charts: bin/agent bin/helm ## Package the Helm charts of hub and agent for the i
 ##@ Check
 
 .PHONY: verify
-verify: verify-generated verify-format verify-vet verify-modules verify-arch lint verify-vulnerabilities ## Generated code, formatting, vet, linter, import rules, known vulnerabilities
+verify: verify-generated verify-format verify-vet verify-modules verify-arch verify-pages lint verify-vulnerabilities ## Generated code, formatting, vet, linter, import rules, what pages name, known vulnerabilities
 
 generated = find common/api manifests/crds manifests/install/hub hub/FLAGS.md agent/FLAGS.md -type f \( -name 'zz_generated*' -o -path '*crds*' -o -path '*install/hub*' -o -name FLAGS.md \) | sort | xargs sha256sum
 .PHONY: verify-generated
@@ -162,6 +162,12 @@ verify-arch:
 	$(call say,import rules)
 	@go test -count=1 ./test/arch/...
 
+# A page that names what is not there is told in seconds, before minutes of tests.
+.PHONY: verify-pages
+verify-pages:
+	$(call say,what pages name)
+	@$(gotest) -count=1 ./test/reference
+
 .PHONY: lint
 lint: ## Run the linter
 	$(call say,golangci-lint)
@@ -191,7 +197,7 @@ flowtest = GOGC=400 FAIRLEAD_CHAOS_SEED=$(CHAOS_SEED) $(gotest) -parallel $(FLOW
 # test/, first), and those that start neither.
 programs = ./test/chaos/... ./test/connect/... ./test/failover/... ./test/e2e/...
 tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Deps}} {{.TestImports}} {{.XTestImports}}{{end}}' ./... | \
-	grep -v -e /test/e2e -e /test/connect -e /test/failover -e /test/chaos -e /test/arch -e /test/network
+	grep -v -e /test/e2e -e /test/connect -e /test/failover -e /test/chaos -e /test/arch -e /test/reference -e /test/network
 flow_packages = $(tested) | grep -F fairlead.dev/test/cluster | cut -d' ' -f1 | sort -r
 unit_packages = $(tested) | grep -vF fairlead.dev/test/cluster | cut -d' ' -f1
 # Fleets do not all start at once: a package that has one comes beside one that has none.
