@@ -17,6 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,29 +85,42 @@ func (s *system) region(ctx context.Context, at size, tell put) error {
 	return nil
 }
 
-// awaitReady returns when clusters have a condition Ready of some status.
+// awaitReady returns when clusters have a condition Ready of some status, all at the same time. They are watched: to list thousands of them
+// again and again would take more of the machine than what is measured.
 func (s *system) awaitReady(ctx context.Context, names []string, want metav1.ConditionStatus) error {
-	for began := time.Now(); ; {
-		var list clusterv1alpha1.ClusterList
-		if err := s.hubClient.List(ctx, &list); err != nil {
-			return fmt.Errorf("listing clusters: %w", err)
+	missing := sets.New(names...)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
+	defer cancel()
+	for ctx.Err() == nil {
+		w, err := s.hubClient.Watch(ctx, &clusterv1alpha1.ClusterList{}) // from no version on, so that what is there is shown first
+		if err != nil {
+			return fmt.Errorf("watching clusters: %w", err)
 		}
-		ready := map[string]metav1.ConditionStatus{}
-		for i := range list.Items {
-			if c := meta.FindStatusCondition(list.Items[i].Status.Conditions, clusterv1alpha1.ClusterReady); c != nil {
-				ready[list.Items[i].Name] = c.Status
-			}
-		}
-		if !slices.ContainsFunc(names, func(name string) bool { return ready[name] != want }) {
+		if done := seeReady(w, sets.New(names...), missing, want); done {
 			return nil
 		}
-		if time.Since(began) > waitTimeout {
-			return fmt.Errorf("not all clusters are Ready=%s after %s", want, waitTimeout)
+	}
+	return fmt.Errorf("waiting for Ready=%s of %d clusters, of which %d are not: %w", want, len(names), missing.Len(), ctx.Err())
+}
+
+// seeReady takes out of missing which of the names are Ready as they are to be, and back in which are not any more, until there is none left or
+// the watch ends.
+func seeReady(w watch.Interface, names, missing sets.Set[string], want metav1.ConditionStatus) (done bool) {
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		cluster, ok := event.Object.(*clusterv1alpha1.Cluster)
+		if !ok || !names.Has(cluster.Name) {
+			continue
 		}
-		if err := pause(ctx, time.Second); err != nil {
-			return err
+		missing.Insert(cluster.Name)
+		if event.Type != watch.Deleted && meta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1alpha1.ClusterReady, want) {
+			missing.Delete(cluster.Name)
+		}
+		if missing.Len() == 0 {
+			return true
 		}
 	}
+	return false
 }
 
 // starts counts how often the hub has said that its stages run.
@@ -157,15 +172,15 @@ func (s *system) restart(ctx context.Context, at size, tell put) error {
 		return errors.Join(err, starting.Wait())
 	}
 	defer stop()
+	// The API answers long before the hub works: what is quiet until then says nothing.
+	if err := s.awaitStart(sctx, starts); err != nil {
+		return errors.Join(err, starting.Wait())
+	}
+	works := time.Now()
 	if err := starting.Wait(); err != nil {
 		return err
 	}
 	up := time.Now()
-	// The API answers long before the hub works: what is quiet until then says nothing.
-	if err := s.awaitStart(ctx, starts); err != nil {
-		return err
-	}
-	works := time.Now()
 	if s.lines {
 		if err := s.agents.AwaitLines(ctx); err != nil {
 			return err
@@ -185,8 +200,8 @@ func (s *system) restart(ctx context.Context, at size, tell put) error {
 	}
 	// All that they count began with them.
 	u := since(moment{at: began, traffic: traffic}, steady)
-	tell("until the API answers", up.Sub(began).Seconds(), "s")
 	tell("until the hub works", works.Sub(began).Seconds(), "s")
+	tell("until it takes a policy", up.Sub(began).Seconds(), "s")
 	tell("until all agents are seen and Ready", ready.Sub(began).Seconds(), "s")
 	tell("until it is steady", u.seconds, "s")
 	tell("hub CPU", u.cpu[hubProcess], "s")
