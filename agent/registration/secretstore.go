@@ -3,18 +3,15 @@ package registration
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,104 +112,5 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 		return fmt.Errorf("keeping the state of the agent in Secret %s of the member: %w", m.key, err)
 	}
 	m.saved = files
-	return nil
-}
-
-// Files returns what a state directory holds of an agent on its hub.
-func Files(stateDir string) (map[string][]byte, error) {
-	s := state{dir: stateDir}
-	out := map[string][]byte{}
-	for _, name := range []string{identityFile, KubeconfigFile, keyFile, renewalKeyFile, retiredFile} {
-		raw, err := s.read(name)
-		if err != nil {
-			return nil, err
-		}
-		if raw != nil {
-			out[name] = raw
-		}
-	}
-	return out, nil
-}
-
-// Unfinished says whether files, as Files returned them, are those of a join that was begun and never finished, and as
-// which cluster. They are of no use for a join as another one.
-func Unfinished(files map[string][]byte) (cluster string, unfinished bool) {
-	who := identity{}
-	if len(files[KubeconfigFile]) > 0 || json.Unmarshal(files[identityFile], &who) != nil {
-		return "", false
-	}
-	return who.Cluster, who.Cluster != ""
-}
-
-// joinedAgain says whether files are those of a later join of the same cluster than others, which may never have been finished.
-func joinedAgain(files, others map[string][]byte) bool {
-	cluster, other := identity{}, identity{}
-	if json.Unmarshal(files[identityFile], &cluster) != nil || json.Unmarshal(others[identityFile], &other) != nil || cluster.Cluster != other.Cluster {
-		return false
-	}
-	cert := certificateIn(files)
-	if cert == nil {
-		return false
-	}
-	if _, unfinished := Unfinished(others); unfinished {
-		return true
-	}
-	before := certificateIn(others)
-	return before != nil && cert.NotBefore.After(before.NotBefore) &&
-		contract.JoinOf(cert.Subject.Organization) != contract.JoinOf(before.Subject.Organization)
-}
-
-// isFinished says whether a key is that of the join of which files have the certificate.
-func isFinished(raw []byte, files map[string][]byte) bool {
-	key := parseKey(raw)
-	config, err := clientcmd.RESTConfigFromKubeConfig(files[KubeconfigFile])
-	return key != nil && err == nil && isOfJoin(key, config.CertData)
-}
-
-// certificateIn returns the certificate of an agent; nil if there is none that can be read.
-func certificateIn(files map[string][]byte) *x509.Certificate {
-	config, err := clientcmd.RESTConfigFromKubeConfig(files[KubeconfigFile])
-	if err != nil {
-		return nil
-	}
-	cert, err := parseCertificate(config.CertData)
-	if err != nil {
-		return nil
-	}
-	return cert
-}
-
-// replaceFiles has a state directory hold these files and no others. The certificate comes last: as long as it is the old one, an
-// agent that is stopped replaces them again.
-func replaceFiles(stateDir string, files map[string][]byte) error {
-	s := state{dir: stateDir}
-	for _, name := range []string{keyFile, renewalKeyFile, retiredFile, identityFile, KubeconfigFile} {
-		var err error
-		if content := files[name]; len(content) > 0 {
-			err = s.write(name, content)
-		} else {
-			err = s.remove(name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// WriteFiles puts into a state directory what Files returned.
-func WriteFiles(stateDir string, files map[string][]byte) error {
-	s := state{dir: stateDir}
-	if err := os.MkdirAll(stateDir, dirMode); err != nil {
-		return s.unusable(err)
-	}
-	// The identity comes last: without it the directory is nobody's.
-	for _, name := range []string{keyFile, renewalKeyFile, KubeconfigFile, retiredFile, identityFile} {
-		if content := files[name]; len(content) > 0 {
-			if err := s.write(name, content); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
