@@ -176,6 +176,7 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	if o.State, err = registration.Files(options.StateDir); err != nil {
 		return err
 	}
+	o.JoinHash = registration.JoinHash(o.State)
 	if err := installer.Apply(ctx, o, tell); err != nil {
 		return err
 	}

@@ -31,6 +31,8 @@ var (
 	errStuck = errors.New("the cluster has joined, but is not ready")
 	// ErrRetired : the hub forgot this member; see RetiredError.
 	ErrRetired = errors.New("the hub has retired this cluster")
+	// ErrJoinedAgain : somebody has joined again in the place of this agent, whose certificate the hub has revoked.
+	ErrJoinedAgain = errors.New("this cluster has joined again")
 	// ErrNotJoined : there is nothing in the state directory to run with.
 	ErrNotJoined = errors.New("this member has not joined a hub yet")
 )

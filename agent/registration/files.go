@@ -1,7 +1,9 @@
 package registration
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 
@@ -29,17 +31,35 @@ func Files(stateDir string) (map[string][]byte, error) {
 // Unfinished says whether files, as Files returned them, are those of a join that was begun and never finished, and as
 // which cluster. They are of no use for a join as another one.
 func Unfinished(files map[string][]byte) (cluster string, unfinished bool) {
-	who := identity{}
-	if len(files[KubeconfigFile]) > 0 || json.Unmarshal(files[identityFile], &who) != nil {
-		return "", false
+	who := identityIn(files)
+	return who.Cluster, len(files[KubeconfigFile]) == 0 && who.Cluster != ""
+}
+
+// JoinHash returns a hash of the join that files are of, and of what becomes of the objects if the hub forgets the member, as was said then.
+// It stays the same when the certificate is renewed: another one is for a running agent to take over. It is empty if there is no
+// certificate.
+func JoinHash(files map[string][]byte) string {
+	cert := certificateIn(files)
+	if cert == nil {
+		return ""
 	}
-	return who.Cluster, who.Cluster != ""
+	const short = 16 // bytes, as many as the id of a join has
+	sum := sha256.Sum256([]byte(contract.JoinOf(cert.Subject.Organization) + "\n" + identityIn(files).OnRetire))
+	return hex.EncodeToString(sum[:short])
+}
+
+// identityIn returns whose files are; that of nobody if it cannot be read.
+func identityIn(files map[string][]byte) identity {
+	who := identity{}
+	if json.Unmarshal(files[identityFile], &who) != nil {
+		return identity{}
+	}
+	return who
 }
 
 // joinedAgain says whether files are those of a later join of the same cluster than others, which may never have been finished.
 func joinedAgain(files, others map[string][]byte) bool {
-	cluster, other := identity{}, identity{}
-	if json.Unmarshal(files[identityFile], &cluster) != nil || json.Unmarshal(others[identityFile], &other) != nil || cluster.Cluster != other.Cluster {
+	if cluster := identityIn(files).Cluster; cluster == "" || cluster != identityIn(others).Cluster {
 		return false
 	}
 	cert := certificateIn(files)

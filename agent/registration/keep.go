@@ -62,7 +62,7 @@ type rotator struct {
 // Keep renews the certificate in time, follows the hub when it exchanges its authority, and
 // comes back when the certificate ended while the agent was off and the hub calls it. It
 // runs until the context ends, which is no error, or the hub says that it has retired this
-// member: then the error is a RetiredError.
+// member: then the error is a RetiredError; or somebody has joined again in its place (`agent join --install`): then it is an ErrJoinedAgain.
 func (c *Credentials) Keep(ctx context.Context) error {
 	k := &rotator{Credentials: c, tries: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(firstTry), backoff.WithMaxInterval(lastTry),
@@ -70,10 +70,12 @@ func (c *Credentials) Keep(ctx context.Context) error {
 	k.plan(time.Time{})
 	k.learnAt = c.clock.Now().Add(wait.Jitter(firstTry, 1))
 	for {
-		if err := k.reconcile(ctx); ctx.Err() != nil || errors.Is(err, ErrRetired) {
+		if err := k.reconcile(ctx); ctx.Err() != nil || errors.Is(err, ErrRetired) || errors.Is(err, ErrJoinedAgain) {
 			return err
 		}
-		k.saveToSecret(ctx)
+		if err := k.saveToSecret(ctx); err != nil {
+			return err
+		}
 		timer := c.clock.NewTimer(k.next())
 		select {
 		case <-ctx.Done():
@@ -170,18 +172,23 @@ func (k *rotator) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// saveToSecret keeps what changed in the member, too.
-func (k *rotator) saveToSecret(ctx context.Context) {
+// saveToSecret keeps what changed in the member, too. Its error is an ErrJoinedAgain.
+func (k *rotator) saveToSecret(ctx context.Context) error {
 	k.saveAt = time.Time{}
 	if k.secretStore == nil {
-		return
+		return nil
 	}
-	if err := k.secretStore.Save(ctx, k.state.dir); err != nil {
+	err := k.secretStore.Save(ctx, k.state.dir)
+	switch {
+	case err == nil:
+		k.markPersisted()
+	case errors.Is(err, ErrJoinedAgain):
+		return err
+	default:
 		k.say(ctx, err, "The credentials are on this disk only; it is tried until the member has them")
 		k.saveAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
-		return
 	}
-	k.markPersisted()
+	return nil
 }
 
 // renewRound renews, or says when to try again.

@@ -24,9 +24,13 @@ import (
 type SecretStore struct {
 	memberClient client.Client
 	key          types.NamespacedName
-	// saved is what the Secret has.
-	saved map[string][]byte
+	// saved is what the Secret has, as of version; without a version it was not read.
+	saved   map[string][]byte
+	version string
 }
+
+// saveTries is how often it is tried to save over what others write to the Secret meanwhile.
+const saveTries = 5
 
 // OpenSecretStore returns the one in a Secret, given as NAMESPACE/NAME.
 func OpenSecretStore(member *rest.Config, secret string) (*SecretStore, error) {
@@ -51,10 +55,7 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 	if err != nil {
 		return err
 	}
-	secret := &corev1.Secret{}
-	asking, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	err = m.memberClient.Get(asking, m.key, secret)
+	secret, err := m.read(ctx)
 	if err != nil && len(kept) > 0 {
 		if !apierrors.IsNotFound(err) {
 			ctrl.LoggerFrom(ctx).Error(err, "Going by the state directory, since the member does not show the Secret of the agent", "Secret", m.key)
@@ -62,18 +63,16 @@ func (m *SecretStore) Restore(ctx context.Context, stateDir, cluster string) err
 		return nil // the agent starts while its member is down
 	}
 	if err != nil {
-		return fmt.Errorf("reading the state of the agent from Secret %s of the member: %w", m.key, err)
+		return err
 	}
-	m.saved = secret.Data
 	if len(kept) > 0 {
-		if !joinedAgain(secret.Data, kept) {
-			if kept[keyFile] == nil && !isFinished(secret.Data[keyFile], kept) {
-				delete(m.saved, keyFile) // `agent join --install` has begun a join with it, and is to find it again
-			}
-			return nil
+		if joinedAgain(secret.Data, kept) {
+			m.take(secret)
+			return replaceFiles(stateDir, secret.Data)
 		}
-		return replaceFiles(stateDir, secret.Data)
+		return m.merge(secret, stateDir, kept)
 	}
+	m.take(secret)
 	if other, unfinished := Unfinished(secret.Data); unfinished && cluster != "" && other != cluster {
 		return nil
 	}
@@ -86,15 +85,61 @@ func (m *SecretStore) has(stateDir string) bool {
 	return err == nil && maps.EqualFunc(files, m.saved, bytes.Equal)
 }
 
-// Save brings the Secret to what the directory has.
-func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
+// Superseded returns an ErrJoinedAgain if the Secret is of a later join than the directory.
+func (m *SecretStore) Superseded(ctx context.Context, stateDir string) error {
 	files, err := Files(stateDir)
 	if err != nil {
 		return err
 	}
-	if maps.EqualFunc(files, m.saved, bytes.Equal) {
+	secret, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	return m.superseded(secret, files)
+}
+
+func (m *SecretStore) superseded(secret *corev1.Secret, files map[string][]byte) error {
+	if !joinedAgain(secret.Data, files) {
 		return nil
 	}
+	return fmt.Errorf("%w: Secret %s has the later join; start this agent again to go on with it", ErrJoinedAgain, m.key)
+}
+
+// Save brings the Secret to what the directory has. If the Secret is of a later join, which only an agent that starts takes over, it is left
+// as it is, and the error is an ErrJoinedAgain.
+func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
+	var err error
+	for range saveTries {
+		var files map[string][]byte
+		if files, err = Files(stateDir); err != nil {
+			return err
+		}
+		if maps.EqualFunc(files, m.saved, bytes.Equal) {
+			return nil
+		}
+		if m.version == "" {
+			secret, err := m.read(ctx)
+			if err != nil {
+				return err
+			}
+			if err := m.superseded(secret, files); err != nil {
+				return err
+			}
+			if err := m.merge(secret, stateDir, files); err != nil {
+				return err
+			}
+			continue
+		}
+		if err = m.patch(ctx, files); !apierrors.IsConflict(err) {
+			return err
+		}
+		m.version = "" // somebody else has written to it
+	}
+	return err
+}
+
+// patch brings the Secret to these files, if it is as it was seen last.
+func (m *SecretStore) patch(ctx context.Context, files map[string][]byte) error {
 	data := map[string]any{}
 	for name := range m.saved {
 		data[name] = nil // it may be gone
@@ -102,7 +147,7 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 	for name, content := range files {
 		data[name] = content
 	}
-	patch, err := json.Marshal(map[string]any{"data": data})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": m.version}, "data": data})
 	if err != nil {
 		return fmt.Errorf("encoding the state of the agent: %w", err)
 	}
@@ -111,6 +156,33 @@ func (m *SecretStore) Save(ctx context.Context, stateDir string) error {
 	if err := m.memberClient.Patch(ctx, secret, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerAgent)); err != nil {
 		return fmt.Errorf("keeping the state of the agent in Secret %s of the member: %w", m.key, err)
 	}
-	m.saved = files
+	m.saved, m.version = files, secret.ResourceVersion
 	return nil
+}
+
+// read returns the Secret.
+func (m *SecretStore) read(ctx context.Context) (*corev1.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	secret := &corev1.Secret{}
+	if err := m.memberClient.Get(ctx, m.key, secret); err != nil {
+		return nil, fmt.Errorf("reading the state of the agent from Secret %s of the member: %w", m.key, err)
+	}
+	return secret, nil
+}
+
+// take notes what the Secret has.
+func (m *SecretStore) take(secret *corev1.Secret) {
+	m.saved, m.version = secret.Data, secret.ResourceVersion
+}
+
+// merge notes what the Secret has, of the same join as a directory with these files, and takes over what others wrote there since it was
+// seen last: what was said at a join that had nothing else to do, and the key of one that is under way.
+func (m *SecretStore) merge(secret *corev1.Secret, stateDir string, files map[string][]byte) error {
+	before := m.saved
+	m.take(secret)
+	if files[keyFile] == nil && !isFinished(secret.Data[keyFile], files) {
+		delete(m.saved, keyFile) // `agent join --install` has begun a join with it, and is to find it again
+	}
+	return state{dir: stateDir}.adopt(identityIn(before), identityIn(secret.Data))
 }

@@ -3,11 +3,7 @@ package registration
 import (
 	"cmp"
 	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +16,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"fairlead.dev/common/atomicfile"
-	"fairlead.dev/common/contract"
 )
 
 // Files in the state directory.
@@ -33,10 +28,7 @@ const (
 	retiredFile    = "retired.json"
 )
 
-const (
-	dirMode = 0o700
-	keyType = "EC PRIVATE KEY"
-)
+const dirMode = 0o700
 
 // identity says whose a state directory is.
 type identity struct {
@@ -156,6 +148,25 @@ func (s state) pinned(hashes []string) error {
 	return s.writeJSON(identityFile, who)
 }
 
+// adopt takes over what somebody else has made of an identity: what was said at a join that had nothing else to do.
+func (s state) adopt(before, after identity) error {
+	who, err := s.identity()
+	if err != nil || who == nil || who.Cluster != after.Cluster {
+		return err
+	}
+	adopted := *who
+	if after.OnRetire != before.OnRetire {
+		adopted.OnRetire = after.OnRetire
+	}
+	if after.Pins != before.Pins {
+		adopted.Pins = after.Pins
+	}
+	if adopted == *who {
+		return nil
+	}
+	return s.writeJSON(identityFile, adopted)
+}
+
 // keepServers notes where the hubs are.
 func (s state) keepServers(all []string) error {
 	who, err := s.identity()
@@ -174,72 +185,6 @@ func (s state) writeJSON(name string, value any) error {
 	}
 	return s.write(name, raw)
 }
-
-// key returns the key of a join or a renewal that was begun, or makes one and keeps it.
-func (s state) key(file string) (key *ecdsa.PrivateKey, begun bool, err error) {
-	if key, err = s.begunKey(file); key != nil || err != nil {
-		return key, key != nil, err
-	}
-	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-		return nil, false, fmt.Errorf("making a key: %w", err)
-	}
-	raw, err := encodeKey(key)
-	if err != nil {
-		return nil, false, err
-	}
-	return key, false, s.write(file, raw)
-}
-
-// begunKey returns the key of a join or a renewal that was begun; nil if there is none. One that came to
-// its end just before the process was killed is none: the next join would be the same as this one, and
-// a copy of its certificate would keep the rights that are to be taken from it.
-func (s state) begunKey(file string) (*ecdsa.PrivateKey, error) {
-	raw, err := s.read(file)
-	if err != nil {
-		return nil, err
-	}
-	key := parseKey(raw)
-	if key == nil {
-		return nil, nil //nolint:nilnil // that there is none is an answer
-	}
-	if raw, err = s.read(KubeconfigFile); raw == nil || err != nil {
-		return key, err
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
-	if err != nil {
-		return key, nil //nolint:nilerr // it is no certificate's
-	}
-	if ended := parseKey(config.KeyData); ended != nil && key.Equal(ended) || isOfJoin(key, config.CertData) {
-		return nil, nil //nolint:nilnil // as above
-	}
-	return key, nil
-}
-
-// isOfJoin says whether a certificate is of the join of a key, be it of that key or renewed since.
-func isOfJoin(key *ecdsa.PrivateKey, certificate []byte) bool {
-	cert, err := parseCertificate(certificate)
-	if err != nil {
-		return false
-	}
-	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	return err == nil && contract.JoinOf(cert.Subject.Organization) == contract.JoinID(public)
-}
-
-// parseKey reads a key; nil if there is none that can be read.
-func parseKey(raw []byte) *ecdsa.PrivateKey {
-	block, _ := pem.Decode(raw)
-	if block == nil {
-		return nil
-	}
-	key, err := x509.ParseECPrivateKey(block.Bytes)
-	if err != nil {
-		return nil
-	}
-	return key
-}
-
-// forgetKey ends a join that was begun.
-func (s state) forgetKey() error { return s.remove(keyFile) }
 
 // remove removes files, if they are there.
 func (s state) remove(names ...string) error {
@@ -269,14 +214,6 @@ func (s state) keep(server, cluster string, ca, cert []byte, key *ecdsa.PrivateK
 		return fmt.Errorf("encoding %s: %w", KubeconfigFile, err)
 	}
 	return s.write(KubeconfigFile, raw)
-}
-
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: keyType, Bytes: der}), nil
 }
 
 func (s state) path(name string) string { return filepath.Join(s.dir, name) }

@@ -8,3 +8,7 @@ const (
 	// AgentStartVariable tells the agent in a pod which start of it this is.
 	AgentStartVariable = "FAIRLEAD_AGENT_START"
 )
+
+// AgentJoinAnnotation is on the template of the pods of an agent that `agent join --install` has installed: of which join it is. With
+// another one the Deployment makes a pod anew, which takes over what the hub gave it.
+const AgentJoinAnnotation = "fairlead.dev/agent-join"

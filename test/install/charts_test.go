@@ -68,7 +68,7 @@ func everythingOfAgents() values {
 		"state": values{"storageClass": "fast", "size": "5Gi", "keySecret": "journal"}, "env": values{"HTTPS_PROXY": "http://p:1", "A": "b: \"c\""},
 		"asServiceAccount": "tenant", "metrics": true, "priorityClassName": "", "nodeSelector": values{"a": "b"}, "tolerations": []any{values{"key": "k", "operator": "Exists"}},
 		"affinity":         values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []any{values{"matchExpressions": []any{values{"key": "k", "operator": "Exists"}}}}}}},
-		"imagePullSecrets": []any{values{"name": "pull"}}, "extraArgs": []any{"--log-format", "json"}, "resources": values{"limits": values{"cpu": "1"}}, "createNamespace": true,
+		"imagePullSecrets": []any{values{"name": "pull"}}, "podAnnotations": values{"example.com/a": "true"}, "extraArgs": []any{"--log-format", "json"}, "resources": values{"limits": values{"cpu": "1"}}, "createNamespace": true,
 		"operators": values{
 			"who": []any{"group:Domain Admins", "user:alice", "user:system:serviceaccount:a:argo"}, "in": []any{"a", agentNamespace}, "identity": "same",
 			"may": []any{"exec", "port-forward", "write", "secrets", "pods/proxy", "services/proxy"}, "apiGroups": []any{"cert-manager.io"},
@@ -116,7 +116,7 @@ func TestTheAgentRendersItsChartAsHelmDoes(t *testing.T) {
 	t.Parallel()
 	kinds := []string{"configmaps", "deployments.apps", "clusterroles.rbac.authorization.k8s.io"}
 	for name, v := range map[string]values{
-		"installed by agent join":      manifest.Values(manifest.Options{}),
+		"installed by agent join":      manifest.Values(manifest.Options{JoinHash: "0123456789"}),
 		"printed by agent join":        manifest.Values(manifest.Options{Join: &join, Image: "registry.example.com/agent:v1", Proxy: map[string]string{"NO_PROXY": "a,b"}}),
 		"confined to kinds":            manifest.Values(manifest.Options{Join: &join, Kinds: kinds, Volume: manifest.VolumeNone}),
 		"confined to namespaces":       manifest.Values(manifest.Options{Namespaces: []string{"a", "b"}, Kinds: kinds, Volume: "/srv/agent", PriorityClass: new("high")}),

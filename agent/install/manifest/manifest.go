@@ -63,6 +63,8 @@ type Options struct {
 	Proxy map[string]string
 	// State is what the agent is on the hub; nil if it joins by itself.
 	State map[string][]byte
+	// JoinHash says of which join State is: another one has a running agent made anew, which begins with State.
+	JoinHash string
 	// Join says how the agent joins by itself; nil if it has joined.
 	Join *Join
 	// Volume is where the state directory is, with the journal: VolumeClaim, VolumeNone, or a
@@ -148,6 +150,9 @@ func Values(o Options) map[string]any {
 	}
 	if o.Account != "" {
 		out["asServiceAccount"] = o.Account
+	}
+	if o.JoinHash != "" {
+		out["podAnnotations"] = map[string]any{contract.AgentJoinAnnotation: o.JoinHash}
 	}
 	if len(o.Operators.Who) > 0 {
 		out["operators"] = o.Operators.values()

@@ -25,14 +25,19 @@ import (
 	testcluster "fairlead.dev/test/cluster"
 )
 
-// leave runs `agent leave --installed`, and returns what it printed.
-func leave(ctx context.Context, kubeconfig, objects string) (string, error) {
+// agent runs a command of the agent, and returns what it printed.
+func agent(ctx context.Context, args ...string) (string, error) {
 	var out, problems bytes.Buffer
 	env := cli.Environment{Out: &out, Err: &problems, SetLogger: func(logr.Logger) {}}
-	if cli.Run(ctx, env, []string{"leave", "--installed", "--objects", objects, "--kubeconfig", kubeconfig}) != 0 {
+	if cli.Run(ctx, env, args) != 0 {
 		return out.String(), errors.New(problems.String())
 	}
 	return out.String(), nil
+}
+
+// leave runs `agent leave --installed`, and returns what it printed.
+func leave(ctx context.Context, kubeconfig, objects string) (string, error) {
+	return agent(ctx, "leave", "--installed", "--objects", objects, "--kubeconfig", kubeconfig)
 }
 
 // TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed is about the Secret of an agent; it runs alone, since there

@@ -1,0 +1,91 @@
+package registration
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"fairlead.dev/common/contract"
+)
+
+// keyType is what a key is in PEM.
+const keyType = "EC PRIVATE KEY"
+
+// key returns the key of a join or a renewal that was begun, or makes one and keeps it.
+func (s state) key(file string) (key *ecdsa.PrivateKey, begun bool, err error) {
+	if key, err = s.begunKey(file); key != nil || err != nil {
+		return key, key != nil, err
+	}
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, false, fmt.Errorf("making a key: %w", err)
+	}
+	raw, err := encodeKey(key)
+	if err != nil {
+		return nil, false, err
+	}
+	return key, false, s.write(file, raw)
+}
+
+// begunKey returns the key of a join or a renewal that was begun; nil if there is none. One that came to
+// its end just before the process was killed is none: the next join would be the same as this one, and
+// a copy of its certificate would keep the rights that are to be taken from it.
+func (s state) begunKey(file string) (*ecdsa.PrivateKey, error) {
+	raw, err := s.read(file)
+	if err != nil {
+		return nil, err
+	}
+	key := parseKey(raw)
+	if key == nil {
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	}
+	if raw, err = s.read(KubeconfigFile); raw == nil || err != nil {
+		return key, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	if err != nil {
+		return key, nil //nolint:nilerr // it is no certificate's
+	}
+	if ended := parseKey(config.KeyData); ended != nil && key.Equal(ended) || isOfJoin(key, config.CertData) {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return key, nil
+}
+
+// isOfJoin says whether a certificate is of the join of a key, be it of that key or renewed since.
+func isOfJoin(key *ecdsa.PrivateKey, certificate []byte) bool {
+	cert, err := parseCertificate(certificate)
+	if err != nil {
+		return false
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	return err == nil && contract.JoinOf(cert.Subject.Organization) == contract.JoinID(public)
+}
+
+// parseKey reads a key; nil if there is none that can be read.
+func parseKey(raw []byte) *ecdsa.PrivateKey {
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil
+	}
+	key, err := x509.ParseECPrivateKey(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return key
+}
+
+// forgetKey ends a join that was begun.
+func (s state) forgetKey() error { return s.remove(keyFile) }
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: keyType, Bytes: der}), nil
+}
