@@ -55,6 +55,8 @@ type rotator struct {
 	asked time.Time
 	// lastLogged is what the log said last, so that it is said once.
 	lastLogged string
+	// isForbidden says that the hub gave the agent no rights when it was last asked what the agent is to it.
+	isForbidden bool
 	// learnMore is how often the hub is to be asked soon whom to trust, since it was lost.
 	learnMore int
 }
@@ -161,13 +163,14 @@ func (k *rotator) reconcile(ctx context.Context) error {
 	}
 	switch {
 	case expired(k.now().cert.NotAfter, k.clock.Now()):
-		k.comeBack(ctx, "its certificate ended at "+k.now().cert.NotAfter.UTC().Format(time.RFC3339))
-		k.renewAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
-		if !expired(k.now().cert.NotAfter, k.clock.Now()) {
-			k.plan(k.clock.Now().Add(between))
+		if err := k.comeBack(ctx, "its certificate ended at "+k.now().cert.NotAfter.UTC().Format(time.RFC3339)); err != nil {
+			return err
+		}
+		if expired(k.now().cert.NotAfter, k.clock.Now()) {
+			k.renewAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
 		}
 	case due(k.renewAt, k.clock.Now()):
-		k.renewRound(ctx)
+		return k.renewRound(ctx)
 	}
 	return nil
 }
@@ -191,53 +194,67 @@ func (k *rotator) saveToSecret(ctx context.Context) error {
 	return nil
 }
 
-// renewRound renews, or says when to try again.
-func (k *rotator) renewRound(ctx context.Context) {
+// renewRound renews, or says when to try again. Who is denied it has a certificate to come back with only if the hub calls it.
+func (k *rotator) renewRound(ctx context.Context) error {
 	err := k.renew(ctx)
 	if err == nil {
 		k.plan(k.clock.Now().Add(between))
 		// Whom to trust is asked then, too: it costs little more.
 		k.learnAt = k.clock.Now()
-		return
+		return nil
 	}
 	k.renewAt = k.clock.Now().Add(k.tries.NextBackOff())
 	k.say(ctx, err, "Renewing the certificate failed; it is tried until it succeeds")
+	if errors.Is(err, ErrDenied) {
+		return k.comeBack(ctx, "")
+	}
+	return nil
 }
 
 // askRound asks the hub what the agent is to it, after it refused something.
 func (k *rotator) askRound(ctx context.Context) error {
 	k.asked, k.askAt = k.clock.Now(), time.Time{}
 	is, retired, err := k.ask(ctx)
-	switch {
-	case err != nil: // it will refuse again
-		return nil //nolint:nilerr // nobody answered
+	if err != nil {
+		return nil //nolint:nilerr // Nobody answered. It will refuse again.
+	}
+	why := ""
+	switch wasForbidden := k.isForbidden; {
 	case is == gone:
 		return retired
 	case is == rejected:
-		serial := k.now().cert.SerialNumber
-		k.comeBack(ctx, "the hub does not accept its certificate")
-		if k.now().cert.SerialNumber.Cmp(serial) != 0 {
-			k.plan(k.clock.Now().Add(between))
-			return nil
-		}
-		k.askAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
-	case is == forbidden:
-		k.askAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
+		why = "the hub does not accept its certificate"
+	case is == forbidden && wasForbidden: // at first it may have just joined, or the hub have just been started
+		why = "the hub gives it no rights"
 	}
-	return nil
+	if k.isForbidden = is == forbidden; is == known {
+		return nil
+	}
+	k.askAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
+	return k.comeBack(ctx, why)
 }
 
-// comeBack looks whether the hub calls this agent, and joins again if it does.
-func (k *rotator) comeBack(ctx context.Context, why string) {
+// comeBack looks whether the hub calls this agent, and joins again if it does. If it does not, that is logged with the reason why this agent
+// needs it; without one, nothing is. The error is an ErrJoinedAgain.
+func (k *rotator) comeBack(ctx context.Context, why string) error {
+	serial := k.now().cert.SerialNumber
 	err := k.rejoin(ctx)
 	switch {
+	case errors.Is(err, ErrJoinedAgain):
+		return err
 	case err == nil:
-		k.lastLogged = ""
+		k.lastLogged, k.isForbidden = "", false
+	case why == "": // it may need none
 	case errors.Is(err, errNoCall):
 		k.say(ctx, nil, "This agent needs the hub to call it back: run `hub token create --rejoin "+k.who.Cluster+"` there", "reason", why)
 	default:
 		k.say(ctx, err, "This agent cannot come back to the hub; run `agent join` again with what `hub token create --rejoin "+k.who.Cluster+"` prints there", "reason", why)
 	}
+	if k.now().cert.SerialNumber.Cmp(serial) != 0 {
+		k.askAt = time.Time{}
+		k.plan(k.clock.Now().Add(between))
+	}
+	return nil
 }
 
 // say logs what lasts once.

@@ -30,8 +30,14 @@ type rejection struct {
 }
 
 // rejoin gets a new certificate with a token that an operator of the hub laid there for
-// this agent, sealed with the key of the certificate that was issued last.
+// this agent, sealed with the key of the certificate that was issued last. It returns an ErrJoinedAgain if somebody has joined in its place, and
+// left what the hub gave it in the member.
 func (c *Credentials) rejoin(ctx context.Context) error {
+	if c.secretStore != nil {
+		if err := c.secretStore.Superseded(ctx, c.state.dir); errors.Is(err, ErrJoinedAgain) {
+			return err
+		}
+	}
 	// The hub may have exchanged its authority meanwhile.
 	if err := c.learnAuthorities(ctx); err != nil {
 		return err

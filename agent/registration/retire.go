@@ -57,6 +57,16 @@ func (c *Credentials) Reinstated(ctx context.Context) error {
 			reason = err.Error()
 		case is == known:
 			return c.state.remove(retiredFile)
+		default:
+			// A hub that was restored from a backup does not know that it retired this cluster, and may call its agent.
+			switch rejoined := c.rejoin(ctx); {
+			case rejoined == nil:
+				continue
+			case errors.Is(rejoined, ErrJoinedAgain):
+				return rejoined
+			case !errors.Is(rejoined, errNoCall):
+				reason = rejoined.Error()
+			}
 		}
 		if reason != reported {
 			reported = reason

@@ -201,23 +201,22 @@ func TestAnAgentWhoseCertificateEndedIsCalledBack(t *testing.T) {
 	h.g.Expect(h.must(ctx, "token", "list")).To(MatchRegexp(`was-off +0 of 1`))
 }
 
-func TestAnAgentThatWasKilledBeforeItHadWhatItWasCalledBackForIsCalledAgain(t *testing.T) {
-	h := newHub(t)
-	ctx := t.Context()
+// killedRejoining returns a member that was killed before it had what the hub answered when it came back with a token, and was away for so
+// long that the hub forgot the answer, and closed the token.
+func (h *hub) killedRejoining(ctx context.Context, name string) *joined {
+	h.t.Helper()
 	stop := h.serve()
-	j := h.keeps(ctx, "killed", 400*day)
-	before := j.onDisk(h.g)
+	j := h.keeps(ctx, name, 400*day)
 	stop()
-	o := h.options("killed", h.created(ctx, "--rejoin", "killed"))
-	o.StateDir, o.Member, o.Clock, o.Deadline = j.dir, members(t)("killed"), ahead{by: 400 * day}, time.Second
+	o := h.options(name, h.created(ctx, "--rejoin", name))
+	o.StateDir, o.Member, o.Clock, o.Deadline = j.dir, members(h.t)(name), ahead{by: 400 * day}, time.Second
 	_, err := registration.Join(ctx, o)
 	h.g.Expect(err).To(MatchError(registration.ErrDeadline))
 
-	// Then it is away for so long that the hub forgets what it answered, and closes the token.
 	h.serve()
 	issuedTo := func() string {
 		cluster := &clusterv1alpha1.Cluster{}
-		h.g.Expect(h.Get(ctx, client.ObjectKey{Name: "killed"}, cluster)).To(Succeed())
+		h.g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, cluster)).To(Succeed())
 		return cluster.Annotations[contract.CertificateAnnotation]
 	}
 	first := issuedTo()
@@ -230,16 +229,52 @@ func TestAnAgentThatWasKilledBeforeItHadWhatItWasCalledBackForIsCalledAgain(t *t
 	var requests certificatesv1.CertificateSigningRequestList
 	h.g.Expect(h.List(ctx, &requests)).To(Succeed())
 	for i := range requests.Items {
-		if strings.HasPrefix(requests.Items[i].Name, "killed-") {
+		if strings.HasPrefix(requests.Items[i].Name, name+"-") {
 			h.g.Expect(h.Delete(ctx, &requests.Items[i])).To(Succeed())
 		}
 	}
+	return j
+}
 
+func TestAnAgentThatWasKilledBeforeItHadWhatItWasCalledBackForIsCalledAgain(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	j := h.killedRejoining(ctx, "killed")
+	before := j.onDisk(h.g)
 	j.keep(ctx)
 	h.g.Consistently(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(time.Second).Should(Equal(before.CertData))
 	h.must(ctx, "token", "create", "--rejoin", "killed")
 	h.g.Eventually(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(2 * time.Minute).ShouldNot(Equal(before.CertData))
 	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
+}
+
+// The certificate that it has holds still, and is of a join that has no rights any more.
+func TestAnAgentThatTheHubGivesNoRightsIsCalledBack(t *testing.T) {
+	for name, retired := range map[string]bool{"works": false, "had-retired": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			ctx := t.Context()
+			dir := h.killedRejoining(ctx, name).dir
+			credentials, err := registration.OpenCredentials(registration.KeepOptions{StateDir: dir, Clock: clock.RealClock{}, Random: func() float64 { return 1 }})
+			h.g.Expect(err).NotTo(HaveOccurred())
+			j := &joined{Credentials: credentials, h: h, dir: dir}
+			before := j.onDisk(h.g)
+			agent, err := client.New(j.Config(), client.Options{Scheme: h.Scheme()})
+			h.g.Expect(err).NotTo(HaveOccurred())
+			asks := func() error { return agent.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{}) }
+			h.g.Expect(asks()).To(MatchError(apierrors.IsForbidden, "IsForbidden"))
+
+			h.must(ctx, "token", "create", "--rejoin", name)
+			if retired {
+				h.g.Expect(j.Retire(ctx, &registration.RetiredError{Cluster: name})).To(Succeed())
+				h.g.Expect(j.Reinstated(ctx)).To(Succeed())
+			} else {
+				j.keep(ctx)
+			}
+			h.g.Eventually(func() []byte { return j.onDisk(h.g).CertData }).WithTimeout(2 * time.Minute).ShouldNot(Equal(before.CertData))
+			h.g.Eventually(asks).WithTimeout(time.Minute).Should(Succeed())
+		})
+	}
 }
 
 func TestAMemberWhoseCertificateWasCopiedJoinsAgainAndLocksTheCopyOut(t *testing.T) {
