@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/install/manifest"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/setup"
@@ -35,6 +32,8 @@ type leaveFlags struct {
 	// installed says that the agent runs as a Deployment in the member.
 	installed bool
 	timeout   time.Duration
+	// journalKey is a file that seals the record of what the hub had here.
+	journalKey string
 }
 
 func newLeave() *cobra.Command {
@@ -58,132 +57,16 @@ func newLeave() *cobra.Command {
 	fs.StringVar(&f.objects, "objects", "", "what becomes of what the hub had here: keep or remove")
 	fs.BoolVar(&f.installed, "installed", false, "the agent runs as a Deployment in this cluster, which is removed")
 	fs.BoolVar(&f.force, "force", false, "leave even though the hub cannot be told; it still counts on this cluster until `hub forget`")
+	fs.StringVar(&f.journalKey, "journal-key-file", "", "that of `agent run`, whose record of what the hub had here it seals; without --installed")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "how long the hub may take to let this cluster go")
 	return cmd
 }
 
 func (f *leaveFlags) leave(ctx context.Context, out io.Writer) error {
-	if !f.installed {
-		return f.leaveWith(ctx, out)
+	if f.installed {
+		return f.leaveInstalled(ctx, out)
 	}
-	installer, err := f.member.installer()
-	if err != nil {
-		return err
-	}
-	if f.recordDir, err = recordDir(ctx, f.member); err != nil {
-		return err
-	}
-	if _, err := installer.State(ctx); err != nil {
-		return err // who may not read it would stop the agent for nothing
-	}
-	stopping, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
-	if err := installer.Stop(stopping); err != nil {
-		return err
-	}
-	// Only now: until it is stopped, its agent may finish a join or renew its certificate behind our back.
-	state, err := installer.State(ctx)
-	if err != nil {
-		return err
-	}
-	if len(state) == 0 {
-		return f.notInstalled(ctx, installer)
-	}
-	if cluster, unfinished := registration.Unfinished(state); unfinished {
-		err = f.leaveUnfinished(ctx, installer, cluster, out)
-	} else {
-		err = f.leaveAs(ctx, state, out)
-	}
-	if err != nil {
-		return err
-	}
-	if err := installer.Remove(ctx); err != nil {
-		return err
-	}
-	if err := f.removeRecord(); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
-	return err
-}
-
-// notInstalled says that there is no installed agent that could leave. What has its label may be of one that runs as a process: what lets
-// operators in.
-func (f *leaveFlags) notInstalled(ctx context.Context, installer *install.Installer) error {
-	if err := hasNoVolume(ctx, installer, "NAME"); err != nil {
-		return err
-	}
-	if err := f.removeRecord(); err != nil {
-		return err
-	}
-	return fmt.Errorf("%w, or has left it: nothing of an installed agent is in this cluster; one that runs as a process leaves without --installed", registration.ErrNotJoined)
-}
-
-// removeRecord removes the record of what the hub had here. It goes last, after the Secrets, so what a command that was killed then left is
-// removed by the next one, which finds no Secret.
-func (f *leaveFlags) removeRecord() error {
-	if f.recordDir == "" {
-		return nil
-	}
-	if err := os.RemoveAll(f.recordDir); err != nil {
-		return fmt.Errorf("removing the record of what was here: %w; it may have Secrets in it, so remove it yourself", err)
-	}
-	return nil
-}
-
-// leaveAs leaves as the agent that has this state.
-func (f *leaveFlags) leaveAs(ctx context.Context, state map[string][]byte, out io.Writer) error {
-	dir, remove, err := unpack(state)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	f.stateDir = dir
 	return f.leaveWith(ctx, out)
-}
-
-// leaveUnfinished leaves where the Secret of the agent has a join that was begun and no credentials. Whether it was finished it
-// does not prove: an agent may have worked that could not write its Secret.
-func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Installer, cluster string, out io.Writer) error {
-	if err := hasNoVolume(ctx, installer, cluster); err != nil {
-		return err
-	}
-	if f.objects == registration.Remove {
-		return fmt.Errorf("the agent of this cluster has no credentials, so it is not known which objects the hub had here, if any: they are those with the label %s=%s; "+
-			"remove them by that, then run the same command with --objects %s", contract.ManagedLabel, contract.LabelTrue, registration.Keep)
-	}
-	_, _ = fmt.Fprintf(out, "Joining as cluster %s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", cluster, cluster)
-	return nil
-}
-
-// hasNoVolume returns an error if the agent may have its credentials, and the journal of what the hub had here, on a claimed volume.
-func hasNoVolume(ctx context.Context, installer *install.Installer, cluster string) error {
-	claimed, err := installer.Claimed(ctx)
-	if err != nil || !claimed {
-		return err
-	}
-	return fmt.Errorf("the Secret of the agent has no credentials, but its volume may have them, so nothing is removed but its Deployment: "+
-		"have it join again, by `agent join --install` with what `hub token create --rejoin %s` prints, then run the same command again. "+
-		"If it never joined, run `kubectl delete persistentvolumeclaim -n %s %s` first", cluster, contract.SystemNamespace, manifest.Name)
-}
-
-// recordDir returns where what a hub had in a member is kept while the member leaves. The hub says nothing of it once it has let
-// the member go, and the state of an installed agent is here for the time of one command only. It is empty if this user has no
-// place for it.
-func recordDir(ctx context.Context, f memberFlags) (string, error) {
-	caches, err := os.UserCacheDir()
-	if err != nil {
-		return "", nil //nolint:nilerr // a command that is not interrupted does without
-	}
-	config, err := f.config()
-	if err != nil {
-		return "", err
-	}
-	id, err := registration.MemberID(ctx, config)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(caches, "fairlead", "leaving-"+id), nil
 }
 
 func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
@@ -192,26 +75,28 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer locked.Close() //nolint:errcheck // the process ends
+	tell := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	stage, cluster, err := registration.StageOf(f.stateDir)
+	switch {
+	case err != nil:
+		return err
+	case stage == registration.StageBegun:
+		tell("Joining as cluster %s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there", cluster, cluster)
+		return registration.Forget(f.stateDir)
+	case stage == registration.StageLeft:
+		return f.forget(cluster, tell)
+	}
 	credentials, err := registration.OpenCredentials(registration.KeepOptions{StateDir: f.stateDir, Clock: clock.RealClock{}, Random: rand.Float64})
 	if err != nil {
 		return err
 	}
-	o := setup.Options{Hub: credentials.Config(), Cluster: credentials.Cluster(), StateDir: cmp.Or(f.recordDir, f.stateDir), Clock: clock.RealClock{}}
-	if o.Member, err = f.member.config(); err != nil {
+	o, err := f.options(credentials)
+	if err != nil {
 		return err
 	}
-	tell := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 
 	// 1. What is here is known before the hub forgets it.
-	works, unknown := setup.Works(ctx, o)
-	tell("Leaving as cluster %s; the hub has %d Works for it", credentials.Cluster(), len(works))
-	if f.recordDir != "" && len(works) > 0 {
-		if err := setup.Record(ctx, o, works); err != nil {
-			tell("What is here is not recorded, so do not interrupt this: %v", err)
-		} else {
-			tell("What is here is recorded in %s until this is done", f.recordDir)
-		}
-	}
+	works, unknown := f.works(ctx, o, tell)
 	// 2. The hub lets go: from here on nobody asks for anything here.
 	if err := f.ask(ctx, credentials, unknown, works); err != nil {
 		if !f.force {
@@ -223,11 +108,66 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	}
 	// 3. What it had here. That the person who runs this said what becomes of it is the word
 	// that the deletion brake asks for.
-	stay := f.objects == registration.Keep
+	if err := f.sweep(ctx, o, works, unknown, tell); err != nil {
+		return err
+	}
+	// 4. What let operators of the hub in.
+	if err := f.shutOut(ctx, o.Member, tell); err != nil {
+		return err
+	}
+	// 5. What made this cluster one of the hub's, and with it the record: whoever is stopped before finds in it what was to be done.
+	return f.forget(credentials.Cluster(), tell)
+}
+
+// options are those of the agent that leaves.
+func (f *leaveFlags) options(credentials *registration.Credentials) (setup.Options, error) {
+	o := setup.Options{Hub: credentials.Config(), Cluster: credentials.Cluster(), StateDir: cmp.Or(f.recordDir, f.stateDir), Clock: clock.RealClock{}}
+	var err error
+	if o.JournalSecret, err = journalSecret(f.journalKey); err != nil {
+		return o, err
+	}
+	if err := setup.CheckRecord(o); err != nil && !f.force {
+		return o, fmt.Errorf("%w; give the --journal-key-file of `agent run`, or --force to go by what the hub has", err)
+	}
+	o.Member, err = f.member.config()
+	return o, err
+}
+
+// works returns those that the hub has, and why it did not say which these are. They are recorded until all is done.
+func (f *leaveFlags) works(ctx context.Context, o setup.Options, tell func(string, ...any)) (works []*workv1alpha1.Work, unknown error) {
+	works, unknown = setup.Works(ctx, o)
+	if unknown != nil {
+		tell("Leaving as cluster %s; the hub does not say which Works it has for it", o.Cluster)
+		return works, unknown
+	}
+	tell("Leaving as cluster %s; the hub has %d Works for it", o.Cluster, len(works))
+	if len(works) == 0 {
+		return works, nil
+	}
+	if err := setup.Record(ctx, o, works); err != nil {
+		tell("What is here is not recorded, so do not interrupt this: %v", err)
+	} else {
+		tell("What is here is recorded in %s until this is done", o.StateDir)
+	}
+	return works, nil
+}
+
+// forget removes what the agent has of the hub.
+func (f *leaveFlags) forget(cluster string, tell func(string, ...any)) error {
+	if err := registration.Forget(f.stateDir); err != nil {
+		return err
+	}
+	tell("Cluster %s has left; its key and certificate are gone from %s", cluster, f.stateDir)
+	return nil
+}
+
+// sweep deals with what the hub had here. It leaves the record, so it can be done again.
+func (f *leaveFlags) sweep(ctx context.Context, o setup.Options, works []*workv1alpha1.Work, unknown error, tell func(string, ...any)) error {
+	stay, known := f.objects == registration.Keep, 0
 	swept, err := setup.Sweep(ctx, o, setup.SweepOptions{
-		Works: works, Stay: stay, Approved: true, Unasked: unknown != nil, Again: f.recordDir != "",
+		Works: works, Stay: stay, Approved: true, Unasked: unknown != nil, Again: true,
 		Begin: func(objects int) {
-			if !stay {
+			if known = objects; !stay {
 				tell("Removing %d objects, as --objects %s says", objects, f.objects)
 			}
 		},
@@ -242,30 +182,15 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("not all objects could be dealt with: %w; run the same command again", err)
 	case stay:
 		tell("%d objects stay as they are, without our marks", swept.Objects)
+	case swept.Objects+len(swept.Left) < known:
+		tell("%d objects are removed; the others were gone, or were not the hub's any more", swept.Objects)
 	default:
 		tell("%d objects are removed", swept.Objects)
 	}
 	for _, left := range swept.Left {
 		tell("%s", left)
 	}
-	// 4. What let operators of the hub in.
-	if err := f.shutOut(ctx, o.Member, tell); err != nil {
-		return err
-	}
-	// 5. What made this cluster one of the hub's.
-	if err := credentials.Forget(); err != nil {
-		return err
-	}
-	tell("Cluster %s has left; its key and certificate are gone from %s", credentials.Cluster(), f.stateDir)
 	return nil
-}
-
-// elsewhere says where there may be a record.
-func (f *leaveFlags) elsewhere() string {
-	if !f.installed {
-		return ""
-	}
-	return "; if this command was begun as another user or on another machine, run it there instead"
 }
 
 // ask has the hub forget the cluster. One that forgot it already need not have said which

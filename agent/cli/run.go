@@ -171,7 +171,7 @@ func (f *runFlags) setupOptions() (setup.Options, error) {
 		return o, err
 	}
 	o.StateDir, o.Account = f.join.stateDir, f.join.account
-	if o.JournalSecret, err = f.journalSecret(); err != nil {
+	if o.JournalSecret, err = journalSecret(f.journalKey); err != nil {
 		return o, err
 	}
 	o.Clock = clock.RealClock{}
@@ -259,17 +259,17 @@ func serve(ctx context.Context, credentials *registration.Credentials, o setup.O
 	return err
 }
 
-// journalSecret reads what seals the journal.
-func (f *runFlags) journalSecret() ([]byte, error) {
-	if f.journalKey == "" {
+// journalSecret reads what seals the journal from a file, if there is one.
+func journalSecret(path string) ([]byte, error) {
+	if path == "" {
 		return nil, nil
 	}
-	secret, err := os.ReadFile(f.journalKey)
+	secret, err := os.ReadFile(path) //nolint:gosec // It is the user's.
 	if err != nil {
 		return nil, fmt.Errorf("reading --journal-key-file: %w", err)
 	}
 	if len(bytes.TrimSpace(secret)) < minJournalSecret {
-		return nil, fmt.Errorf("--journal-key-file %q has fewer than %d characters; use something like the output of `openssl rand -hex 32`", f.journalKey, minJournalSecret)
+		return nil, fmt.Errorf("--journal-key-file %q has fewer than %d characters; use something like the output of `openssl rand -hex 32`", path, minJournalSecret)
 	}
 	return secret, nil
 }

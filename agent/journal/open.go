@@ -52,6 +52,16 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 	return j, member.Namespace, j.load()
 }
 
+// CheckSeal returns an error if there is a journal of which the key is another one than that of the options. Open would set it aside.
+func CheckSeal(o Options) error {
+	j := &Journal{directory: o.Directory, key: o.Key}
+	_, err := j.read(memberFile, &entry.Member{})
+	if errors.Is(err, entry.ErrKey) || errors.Is(err, entry.ErrUnsealed) {
+		return fmt.Errorf("reading the journal in %q: %w", o.Directory, err)
+	}
+	return nil
+}
+
 // Begin says where the Works of the member are. A journal of Works from elsewhere is set
 // aside.
 func (j *Journal) Begin(namespace string) {

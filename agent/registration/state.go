@@ -26,6 +26,8 @@ const (
 	keyFile        = "agent.key"
 	renewalKeyFile = "renewal.key"
 	retiredFile    = "retired.json"
+	// journalDir has the journal of each cluster, in a directory of its name.
+	journalDir = "journal"
 )
 
 const dirMode = 0o700
@@ -42,6 +44,8 @@ type identity struct {
 	// Pins are the hashes with which it joined, with commas between. The same again ask for
 	// nothing new, whomever the hub had it trust since.
 	Pins string `json:"pins,omitempty"`
+	// Left says that the member has left the hub, and that what is in the directory was to be removed.
+	Left bool `json:"left,omitempty"`
 }
 
 // What becomes of what a hub had in a member when the two part.
@@ -70,6 +74,9 @@ func Load(stateDir, cluster string) (*rest.Config, error) {
 	if err := s.belongsTo(who, cluster); err != nil {
 		return nil, err
 	}
+	if who.Left {
+		return nil, fmt.Errorf("%w: cluster %s has left its hub, and `agent leave` was stopped before all was gone from %q; run that again, or `agent join` to come back", ErrNotJoined, who.Cluster, stateDir)
+	}
 	raw, err := s.read(KubeconfigFile)
 	if err != nil {
 		return nil, err
@@ -86,7 +93,7 @@ func Load(stateDir, cluster string) (*rest.Config, error) {
 
 func (s state) belongsTo(who *identity, cluster string) error {
 	if cluster != "" && who.Cluster != cluster {
-		return fmt.Errorf("%w: %q is that of cluster %s, not of %s; give another --state-dir", ErrOtherCluster, s.dir, who.Cluster, cluster)
+		return fmt.Errorf("%w: %q is that of cluster %s, not of %s; give another --state-dir, or leave with it first (`agent leave`)", ErrOtherCluster, s.dir, who.Cluster, cluster)
 	}
 	return nil
 }
@@ -104,6 +111,33 @@ func (s state) identity() (*identity, error) {
 	return who, nil
 }
 
+// begun says whether the directory is that of a join that was begun and never finished: without credentials, and without the journal that an
+// agent makes that runs.
+func (s state) begun(who *identity) (bool, error) {
+	raw, err := s.read(KubeconfigFile)
+	if raw != nil || err != nil {
+		return false, err
+	}
+	records, err := os.ReadDir(s.path(filepath.Join(journalDir, who.Cluster)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, s.unusable(err)
+	}
+	return len(records) == 0, nil
+}
+
+// yieldsTo returns an error if a cluster may not have a directory that is somebody's: it is that of another one, which may have joined.
+func (s state) yieldsTo(who *identity, cluster string) error {
+	other := s.belongsTo(who, cluster)
+	if other == nil || who.Left {
+		return nil
+	}
+	begun, err := s.begun(who)
+	if err == nil && !begun {
+		err = other
+	}
+	return err
+}
+
 // claim makes the directory that of a member, unless it is that of another one.
 func (s state) claim(who identity) error {
 	before, err := s.identity()
@@ -111,11 +145,20 @@ func (s state) claim(who identity) error {
 		return err
 	}
 	if before != nil {
-		if err := s.belongsTo(before, who.Cluster); err != nil {
+		if err := s.yieldsTo(before, who.Cluster); err != nil {
 			return err
 		}
-		who.OnRetire = cmp.Or(who.OnRetire, before.OnRetire)
-		who.Pins = before.Pins
+		if before.Left || before.Cluster != who.Cluster {
+			// With the key of another join the two would be one, and have the rights of both.
+			if err := s.clear(before); err != nil {
+				return err
+			}
+		} else {
+			who.Pins = before.Pins
+		}
+		if before.Cluster == who.Cluster {
+			who.OnRetire = cmp.Or(who.OnRetire, before.OnRetire)
+		}
 		if *before == who {
 			return nil
 		}
@@ -124,6 +167,14 @@ func (s state) claim(who identity) error {
 		return s.unusable(err)
 	}
 	return s.writeJSON(identityFile, who)
+}
+
+// clear removes what an identity had.
+func (s state) clear(who *identity) error {
+	if err := os.RemoveAll(s.path(filepath.Join(journalDir, who.Cluster))); err != nil {
+		return s.unusable(err)
+	}
+	return s.remove(KubeconfigFile, keyFile, renewalKeyFile, retiredFile)
 }
 
 // decide says anew what becomes of the objects if the hub forgets the member; nothing new if

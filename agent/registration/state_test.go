@@ -64,12 +64,76 @@ func TestAStateDirectoryBelongsToOneCluster(t *testing.T) {
 	s := state{dir: t.TempDir()}
 	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://hub:1", MemberID: "m"})).To(Succeed())
 	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://hub:2", MemberID: "m"})).To(Succeed(), "the hub may move")
-	g.Expect(s.claim(identity{Cluster: "edge-2", Server: "https://hub:1", MemberID: "m"})).To(MatchError(ErrOtherCluster))
-
 	_, err := Load(s.dir, "edge-2")
 	g.Expect(err).To(MatchError(ErrOtherCluster))
 	_, err = Load(s.dir, "edge-1")
 	g.Expect(err).To(MatchError(ErrNotJoined), "the join was not finished")
+	key, _, err := s.key(keyFile)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(s.keep("https://hub:2", "edge-1", []byte("ca"), []byte("cert"), key)).To(Succeed())
+	g.Expect(s.claim(identity{Cluster: "edge-2", Server: "https://hub:1", MemberID: "m"})).To(MatchError(ErrOtherCluster))
+	g.Expect(s.remove(KubeconfigFile)).To(Succeed())
+	record := filepath.Join(s.dir, journalDir, "edge-1", "member.json")
+	g.Expect(os.MkdirAll(filepath.Dir(record), 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(record, nil, 0o600)).To(Succeed())
+	g.Expect(s.claim(identity{Cluster: "edge-2", Server: "https://hub:1", MemberID: "m"})).To(MatchError(ErrOtherCluster), "an agent has run with it")
+}
+
+func TestAStateDirectoryOfAJoinThatWasNeverFinishedIsFreeForAnotherCluster(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := state{dir: t.TempDir()}
+	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://hub:1", MemberID: "m", OnRetire: Remove})).To(Succeed())
+	_, _, err := s.key(keyFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.claim(identity{Cluster: "edge-2", Server: "https://hub:1", MemberID: "m"})).To(Succeed())
+	who, err := s.identity()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(*who).To(Equal(identity{Cluster: "edge-2", Server: "https://hub:1", MemberID: "m"}))
+	g.Expect(s.begunKey(keyFile)).To(BeNil(), "with the same key the two would be one join")
+}
+
+func TestAStateDirectoryIsForgottenHoweverOftenThatIsStopped(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	who := identity{Cluster: "edge-1", Server: "https://hub:1", MemberID: "m"}
+	stage := func(dir string) Stage {
+		out, cluster, err := StageOf(dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		if out != StageNone {
+			g.Expect(cluster).To(Equal("edge-1"))
+		}
+		return out
+	}
+	s := state{dir: filepath.Join(t.TempDir(), "state")}
+	g.Expect(stage(s.dir)).To(Equal(StageNone))
+	g.Expect(s.claim(who)).To(Succeed())
+	g.Expect(stage(s.dir)).To(Equal(StageBegun))
+	key, _, err := s.key(keyFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.keep("https://hub:1", "edge-1", []byte("ca"), []byte("cert"), key)).To(Succeed())
+	record := filepath.Join(s.dir, journalDir, "edge-1", "member.json")
+	g.Expect(os.MkdirAll(filepath.Dir(record), 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(record, nil, 0o600)).To(Succeed())
+	g.Expect(stage(s.dir)).To(Equal(StageJoined))
+
+	left := who
+	left.Left = true
+	g.Expect(s.writeJSON(identityFile, left)).To(Succeed())
+	g.Expect(stage(s.dir)).To(Equal(StageLeft))
+	_, err = Load(s.dir, "edge-1")
+	g.Expect(err).To(MatchError(ErrNotJoined), "nobody runs with it")
+	copied := state{dir: filepath.Join(t.TempDir(), "state")}
+	g.Expect(os.CopyFS(copied.dir, os.DirFS(s.dir))).To(Succeed())
+	g.Expect(Forget(s.dir)).To(Succeed())
+	g.Expect(s.dir).NotTo(BeADirectory())
+
+	g.Expect(copied.claim(who)).To(Succeed(), "it comes back instead")
+	g.Expect(stage(copied.dir)).To(Equal(StageBegun))
+	g.Expect(filepath.Dir(record)).NotTo(BeADirectory())
+	g.Expect(Forget(copied.dir)).To(Succeed())
+	g.Expect(copied.dir).NotTo(BeADirectory())
 }
 
 func TestAStateDirectoryThatCannotBeUsedIsReported(t *testing.T) {

@@ -29,19 +29,27 @@ type remembered struct {
 	works     []execution.Kept
 }
 
-// remember opens the journal.
-func remember(ctx context.Context, o Options) remembered {
-	if o.StateDir == "" {
-		return remembered{}
-	}
-	j, namespace, records := journal.Open(journal.Options{
+// journalOptions say where the journal is.
+func journalOptions(ctx context.Context, o Options) journal.Options {
+	return journal.Options{
 		Directory: filepath.Join(o.StateDir, "journal", o.Cluster),
 		Cluster:   o.Cluster,
 		Key:       entry.KeyOf(o.JournalSecret),
 		Clock:     o.Clock,
 		Log:       ctrl.LoggerFrom(ctx),
 		Registry:  ctrlmetrics.Registry,
-	})
+	}
+}
+
+// CheckRecord returns an error if there is a record of what the hub had here that is not sealed as the options say, and so cannot be read.
+func CheckRecord(o Options) error { return journal.CheckSeal(journalOptions(context.Background(), o)) }
+
+// remember opens the journal.
+func remember(ctx context.Context, o Options) remembered {
+	if o.StateDir == "" {
+		return remembered{}
+	}
+	j, namespace, records := journal.Open(journalOptions(ctx, o))
 	out := remembered{journal: j, namespace: namespace}
 	for _, r := range records {
 		out.works = append(out.works, execution.Kept{Work: r.Work, Absent: r.Absent})

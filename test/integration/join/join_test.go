@@ -283,6 +283,46 @@ func TestAJoinThatWasStoppedGoesOnWithTheSameRequest(t *testing.T) {
 	h.g.Expect(denied.Message).To(ContainSubstring("was used already"))
 }
 
+// Somebody has mistyped its name, or was given a token for another one.
+func TestAJoinThatWasStoppedIsInNobodysWay(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	stop := h.serve()
+	stop()
+	o := h.options("mistyped", h.created(ctx, "--cluster", "mistyped"))
+	o.Member, o.Deadline = members(t)("mistyped"), time.Second
+	_, err := registration.Join(ctx, o)
+	h.g.Expect(err).To(MatchError(registration.ErrDeadline), "no hub is there to decide")
+
+	h.serve()
+	h.g.Eventually(func() error {
+		return h.Get(ctx, client.ObjectKey{Name: "mistyped"}, &clusterv1alpha1.Cluster{})
+	}).WithTimeout(time.Minute).Should(Succeed())
+	mistyped := o
+	var steps []string
+	o.Progress = func(s string) { steps = append(steps, s) }
+	o.Cluster, o.Token, o.Deadline = "typed", h.created(ctx, "--cluster", "typed"), registration.DefaultDeadline
+	h.g.Eventually(func() error {
+		_, err = registration.Join(ctx, o)
+		return err
+	}).WithTimeout(time.Minute).Should(MatchError(ContainSubstring("cluster mistyped")), "the hub has that by now")
+	h.g.Expect(steps).To(ContainElement(ContainSubstring("hub forget mistyped")))
+	h.must(ctx, "forget", "mistyped", "--force")
+	h.g.Eventually(func() error {
+		_, err = registration.Join(ctx, o)
+		return err
+	}).WithTimeout(time.Minute).Should(Succeed())
+
+	_, err = registration.Join(ctx, mistyped)
+	h.g.Expect(err).To(MatchError(registration.ErrOtherCluster), "it has joined")
+	config, err := registration.Load(o.StateDir, "typed")
+	h.g.Expect(err).NotTo(HaveOccurred())
+	as, err := client.New(config, client.Options{Scheme: h.Scheme()})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Eventually(func() error { return as.Get(ctx, client.ObjectKey{Name: "typed"}, &clusterv1alpha1.Cluster{}) }).WithTimeout(time.Minute).Should(Succeed())
+	h.g.Expect(as.Get(ctx, client.ObjectKey{Name: "mistyped"}, &clusterv1alpha1.Cluster{})).To(MatchError(apierrors.IsForbidden, "IsForbidden"), "which is another join")
+}
+
 func TestAJoinThatWaitsForAnOperatorGoesOnWithTheTokenThatIsMeantForIt(t *testing.T) {
 	h := newHub(t)
 	ctx := t.Context()

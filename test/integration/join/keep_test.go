@@ -267,7 +267,10 @@ func TestAnAgentThatTheHubGivesNoRightsIsCalledBack(t *testing.T) {
 			h.must(ctx, "token", "create", "--rejoin", name)
 			if retired {
 				h.g.Expect(j.Retire(ctx, &registration.RetiredError{Cluster: name})).To(Succeed())
-				h.g.Expect(j.Reinstated(ctx)).To(Succeed())
+				waiting, cancel := context.WithTimeout(ctx, time.Minute)
+				defer cancel()
+				h.g.Expect(j.Reinstated(waiting)).To(Succeed())
+				h.g.Expect(waiting.Err()).NotTo(HaveOccurred(), "it waits for ever")
 			} else {
 				j.keep(ctx)
 			}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"fairlead.dev/agent/install"
+	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/agent/registration"
+	"fairlead.dev/common/contract"
+)
+
+// leaveInstalled leaves as the agent that runs as a Deployment in the member, and removes that.
+func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
+	installer, err := f.member.installer()
+	if err != nil {
+		return err
+	}
+	if f.recordDir, err = recordDir(ctx, f.member); err != nil {
+		return err
+	}
+	if _, err := installer.State(ctx); err != nil {
+		return err // who may not read it would stop the agent for nothing
+	}
+	stopping, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	if err := installer.Stop(stopping); err != nil {
+		return err
+	}
+	// Only now: until it is stopped, its agent may finish a join or renew its certificate behind our back.
+	state, err := installer.State(ctx)
+	if err != nil {
+		return err
+	}
+	if len(state) == 0 {
+		return f.notInstalled(ctx, installer)
+	}
+	if cluster, unfinished := registration.Unfinished(state); unfinished {
+		err = f.leaveUnfinished(ctx, installer, cluster, out)
+	} else {
+		err = f.leaveAs(ctx, state, out)
+	}
+	if err != nil {
+		return err
+	}
+	if err := installer.Remove(ctx); err != nil {
+		return err
+	}
+	if err := f.removeRecord(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
+	return err
+}
+
+// notInstalled says that there is no installed agent that could leave. What has its label may be of one that runs as a process: what lets
+// operators in.
+func (f *leaveFlags) notInstalled(ctx context.Context, installer *install.Installer) error {
+	if err := hasNoVolume(ctx, installer, "NAME"); err != nil {
+		return err
+	}
+	if err := f.removeRecord(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w, or has left it: nothing of an installed agent is in this cluster; one that runs as a process leaves without --installed", registration.ErrNotJoined)
+}
+
+// removeRecord removes the record of what the hub had here. It goes last, after the Secrets, so what a command that was killed then left is
+// removed by the next one, which finds no Secret.
+func (f *leaveFlags) removeRecord() error {
+	if f.recordDir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(f.recordDir); err != nil {
+		return fmt.Errorf("removing the record of what was here: %w; it may have Secrets in it, so remove it yourself", err)
+	}
+	return nil
+}
+
+// leaveAs leaves as the agent that has this state.
+func (f *leaveFlags) leaveAs(ctx context.Context, state map[string][]byte, out io.Writer) error {
+	dir, remove, err := unpack(state)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	f.stateDir = dir
+	return f.leaveWith(ctx, out)
+}
+
+// leaveUnfinished leaves where the Secret of the agent has a join that was begun and no credentials. Whether it was finished it
+// does not prove: an agent may have worked that could not write its Secret.
+func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Installer, cluster string, out io.Writer) error {
+	if err := hasNoVolume(ctx, installer, cluster); err != nil {
+		return err
+	}
+	if f.objects == registration.Remove {
+		return fmt.Errorf("the agent of this cluster has no credentials, so it is not known which objects the hub had here, if any: they are those with the label %s=%s; "+
+			"remove them by that, then run the same command with --objects %s", contract.ManagedLabel, contract.LabelTrue, registration.Keep)
+	}
+	_, _ = fmt.Fprintf(out, "Joining as cluster %s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", cluster, cluster)
+	return nil
+}
+
+// hasNoVolume returns an error if the agent may have its credentials, and the journal of what the hub had here, on a claimed volume.
+func hasNoVolume(ctx context.Context, installer *install.Installer, cluster string) error {
+	claimed, err := installer.Claimed(ctx)
+	if err != nil || !claimed {
+		return err
+	}
+	return fmt.Errorf("the Secret of the agent has no credentials, but its volume may have them, so nothing is removed but its Deployment: "+
+		"have it join again, by `agent join --install` with what `hub token create --rejoin %s` prints, then run the same command again. "+
+		"If it never joined, run `kubectl delete persistentvolumeclaim -n %s %s` first", cluster, contract.SystemNamespace, manifest.Name)
+}
+
+// recordDir returns where what a hub had in a member is kept while the member leaves. The hub says nothing of it once it has let
+// the member go, and the state of an installed agent is here for the time of one command only. It is empty if this user has no
+// place for it.
+func recordDir(ctx context.Context, f memberFlags) (string, error) {
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil //nolint:nilerr // a command that is not interrupted does without
+	}
+	config, err := f.config()
+	if err != nil {
+		return "", err
+	}
+	id, err := registration.MemberID(ctx, config)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(caches, "fairlead", "leaving-"+id), nil
+}
+
+// elsewhere says where there may be a record.
+func (f *leaveFlags) elsewhere() string {
+	if !f.installed {
+		return ""
+	}
+	return "; if this command was begun as another user or on another machine, run it there instead"
+}

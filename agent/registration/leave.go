@@ -1,0 +1,146 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+)
+
+// leavePoll is how often an agent that leaves asks whether the hub let it go.
+const leavePoll = 250 * time.Millisecond
+
+// Leave asks the hub to forget this member, and waits until it did. A member that it forgot
+// already has left.
+func (c *Credentials) Leave(ctx context.Context) error {
+	is, _, err := c.ask(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	case is == gone:
+		return nil
+	case is != known:
+		return fmt.Errorf("%w: it gives the agent of cluster %s no rights, so it cannot be asked", ErrDenied, c.who.Cluster)
+	}
+	if err := c.askToLeave(ctx); err != nil {
+		return err
+	}
+	for {
+		if is, _, err = c.ask(ctx); err == nil && is == gone {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the hub to let cluster %s go: %w; look whether `hub serve` runs, then run the same command again",
+				c.who.Cluster, errors.Join(ctx.Err(), err))
+		case <-c.clock.After(leavePoll):
+		}
+	}
+}
+
+// Left returns a RetiredError if the hub forgot this member already.
+func (c *Credentials) Left(ctx context.Context) error {
+	_, retired, err := c.ask(ctx)
+	if retired != nil {
+		return retired
+	}
+	return err
+}
+
+// askToLeave says on the Cluster that its member leaves: its status is what an agent may write.
+func (c *Credentials) askToLeave(ctx context.Context) error {
+	hubClient, err := newClient(c.Config())
+	if err != nil {
+		return err
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := hubClient.Get(ctx, client.ObjectKey{Name: c.who.Cluster}, cluster); err != nil {
+		return fmt.Errorf("reading cluster %q: %w", c.who.Cluster, err)
+	}
+	edit, err := kube.Begin(cluster)
+	if err != nil {
+		return fmt.Errorf("editing cluster %q: %w", c.who.Cluster, err)
+	}
+	meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterLeaveRequested, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ReasonAgentLeaves,
+		ObservedGeneration: cluster.Generation, Message: "The member leaves: `agent leave` was run there.",
+	})
+	if _, err := edit.Commit(ctx, hubClient, contract.FieldManagerAgent); err != nil {
+		return fmt.Errorf("asking the hub to let cluster %q go: %w", c.who.Cluster, err)
+	}
+	return nil
+}
+
+// Stage is how far a state directory is between joining and leaving.
+type Stage int
+
+const (
+	// StageNone : there is nothing in it.
+	StageNone Stage = iota
+	// StageBegun : a join was begun and never finished, and no agent has run with it.
+	StageBegun
+	// StageJoined : the member has joined.
+	StageJoined
+	// StageLeft : the member has left, and what it had of the hub was to be removed.
+	StageLeft
+)
+
+// StageOf returns how far a state directory is, and which cluster's it is.
+func StageOf(stateDir string) (stage Stage, cluster string, err error) {
+	s := state{dir: stateDir}
+	who, err := s.identity()
+	if who == nil || err != nil {
+		return StageNone, "", err
+	}
+	begun, err := s.begun(who)
+	switch {
+	case err != nil:
+		return StageNone, "", err
+	case who.Left:
+		return StageLeft, who.Cluster, nil
+	case begun:
+		return StageBegun, who.Cluster, nil
+	default:
+		return StageJoined, who.Cluster, nil
+	}
+}
+
+// Forget removes what an agent has of the hub from a state directory, with the record of what the hub had here. Whoever is stopped
+// before the end finds a directory of which that is all that is left to do.
+func Forget(stateDir string) error {
+	s := state{dir: stateDir}
+	who, err := s.identity()
+	if err != nil {
+		return err
+	}
+	if who != nil {
+		if !who.Left {
+			who.Left = true
+			if err := s.writeJSON(identityFile, who); err != nil {
+				return err
+			}
+		}
+		if err := s.clear(who); err != nil {
+			return err
+		}
+	}
+	if err := s.remove(identityFile, lockFile); err != nil {
+		return err
+	}
+	// What an agent that was killed left where it answered, and where its journal was. What
+	// else is in the directory is not ours, and keeps it.
+	_ = os.Remove(s.path("agent.sock"))
+	_ = os.Remove(s.path(journalDir))
+	_ = os.Remove(s.dir)
+	return nil
+}
