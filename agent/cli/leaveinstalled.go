@@ -27,7 +27,8 @@ func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 	}
 	stopping, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	if err := installer.Stop(stopping); err != nil {
+	stopped, err := installer.Stop(stopping)
+	if err != nil {
 		return err
 	}
 	// Only now: until it is stopped, its agent may finish a join or renew its certificate behind our back.
@@ -35,13 +36,21 @@ func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if len(state) == 0 {
-		return f.notInstalled(ctx, installer)
+	installed, err := installer.Installed(ctx)
+	if err != nil {
+		return err
 	}
-	if cluster, unfinished := registration.Unfinished(state); unfinished {
+	cluster, unfinished := registration.Unfinished(state)
+	switch {
+	case len(state) == 0 && !installed:
+		return f.notInstalled(ctx, installer)
+	case len(state) == 0 || unfinished:
 		err = f.leaveUnfinished(ctx, installer, cluster, out)
-	} else {
+	default:
 		err = f.leaveAs(ctx, state, out)
+	}
+	if err != nil && stopped {
+		err = fmt.Errorf("%w. The agent is stopped; to have it go on: kubectl scale deployment -n %s %s --replicas 1", err, contract.SystemNamespace, manifest.Name)
 	}
 	if err != nil {
 		return err
@@ -59,7 +68,7 @@ func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 // notInstalled says that there is no installed agent that could leave. What has its label may be of one that runs as a process: what lets
 // operators in.
 func (f *leaveFlags) notInstalled(ctx context.Context, installer *install.Installer) error {
-	if err := hasNoVolume(ctx, installer, "NAME"); err != nil {
+	if err := hasNoPlace(ctx, installer, unnamed); err != nil {
 		return err
 	}
 	if err := f.removeRecord(); err != nil {
@@ -91,29 +100,36 @@ func (f *leaveFlags) leaveAs(ctx context.Context, state map[string][]byte, out i
 	return f.leaveWith(ctx, out)
 }
 
-// leaveUnfinished leaves where the Secret of the agent has a join that was begun and no credentials. Whether it was finished it
+// unnamed stands for a cluster of which nothing says the name.
+const unnamed = "NAME"
+
+// leaveUnfinished leaves where the Secret of the agent has no credentials: it has a join that was begun, or nothing. Whether that was finished it
 // does not prove: an agent may have worked that could not write its Secret.
 func (f *leaveFlags) leaveUnfinished(ctx context.Context, installer *install.Installer, cluster string, out io.Writer) error {
-	if err := hasNoVolume(ctx, installer, cluster); err != nil {
+	as := " as cluster " + cluster
+	if cluster == "" {
+		cluster, as = unnamed, ""
+	}
+	if err := hasNoPlace(ctx, installer, cluster); err != nil {
 		return err
 	}
 	if f.objects == registration.Remove {
 		return fmt.Errorf("the agent of this cluster has no credentials, so it is not known which objects the hub had here, if any: they are those with the label %s=%s; "+
 			"remove them by that, then run the same command with --objects %s", contract.ManagedLabel, contract.LabelTrue, registration.Keep)
 	}
-	_, _ = fmt.Fprintf(out, "Joining as cluster %s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", cluster, cluster)
+	_, _ = fmt.Fprintf(out, "Joining%s was never finished, so there is nothing to leave; if the hub has that cluster, run `hub forget %s` there\n", as, cluster)
 	return nil
 }
 
-// hasNoVolume returns an error if the agent may have its credentials, and the journal of what the hub had here, on a claimed volume.
-func hasNoVolume(ctx context.Context, installer *install.Installer, cluster string) error {
-	claimed, err := installer.Claimed(ctx)
-	if err != nil || !claimed {
+// hasNoPlace returns an error if the agent may have its credentials, and the journal of what the hub had here, elsewhere than in its Secret.
+func hasNoPlace(ctx context.Context, installer *install.Installer, cluster string) error {
+	place, err := installer.StatePlace(ctx)
+	if err != nil || place == nil {
 		return err
 	}
-	return fmt.Errorf("the Secret of the agent has no credentials, but its volume may have them, so nothing is removed but its Deployment: "+
+	return fmt.Errorf("the Secret of the agent has no credentials, but its %s may have them, so nothing is removed: "+
 		"have it join again, by `agent join --install` with what `hub token create --rejoin %s` prints, then run the same command again. "+
-		"If it never joined, run `kubectl delete persistentvolumeclaim -n %s %s` first", cluster, contract.SystemNamespace, manifest.Name)
+		"If it never joined, run `%s` first", place.Is, cluster, place.Release)
 }
 
 // recordDir returns where what a hub had in a member is kept while the member leaves. The hub says nothing of it once it has let

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -122,6 +123,21 @@ func (i *Installer) State(ctx context.Context) (map[string][]byte, error) {
 	return secret.Data, nil
 }
 
+// Installed says whether an agent is installed, or was and is not removed to the end: its Secret goes last.
+func (i *Installer) Installed(ctx context.Context) (bool, error) {
+	key := client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}
+	for _, obj := range []client.Object{&appsv1.Deployment{}, &corev1.Secret{}} {
+		err := i.memberClient.Get(ctx, key, obj)
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("looking for an installed agent: %w", err)
+		}
+		if err == nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // PodProblem says what is in the way of the agent's pods; empty if nothing is, as far as the
 // member says.
 func (i *Installer) PodProblem(ctx context.Context) string {
@@ -152,21 +168,25 @@ func (i *Installer) PodProblem(ctx context.Context) string {
 // stopPoll is how often it is looked whether the agent has stopped.
 const stopPoll = 250 * time.Millisecond
 
-// Stop ends the agent and waits until its pods are gone.
-func (i *Installer) Stop(ctx context.Context) error {
+// Stop ends the agent and waits until its pods are gone. Its Deployment stays, without replicas: it says where the agent has its state. If there is
+// none, stopped is false.
+func (i *Installer) Stop(ctx context.Context) (stopped bool, err error) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name}}
-	if err := i.memberClient.Delete(ctx, deployment, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the Deployment of the agent: %w", err)
+	none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))
+	err = i.memberClient.Patch(ctx, deployment, none, client.FieldOwner(contract.FieldManagerInstall))
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("stopping the Deployment of the agent: %w", err)
 	}
-	err := wait.PollUntilContextCancel(ctx, stopPoll, true, func(ctx context.Context) (bool, error) {
+	stopped = err == nil
+	err = wait.PollUntilContextCancel(ctx, stopPoll, true, func(ctx context.Context) (bool, error) {
 		var pods corev1.PodList
 		err := i.memberClient.List(ctx, &pods, client.InNamespace(contract.SystemNamespace), client.MatchingLabels{manifest.NameLabel: manifest.Name})
 		return err == nil && len(pods.Items) == 0, err
 	})
 	if err != nil {
-		return fmt.Errorf("waiting until the agent's pods are gone: %w", err)
+		return stopped, fmt.Errorf("waiting until the agent's pods are gone: %w", err)
 	}
-	return nil
+	return stopped, nil
 }
 
 // Remove removes what an agent consists of, by its label. The namespace stays: others may be

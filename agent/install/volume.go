@@ -47,15 +47,42 @@ func (i *Installer) StateVolume(ctx context.Context) (volume, why string, err er
 	}
 }
 
-// Claimed says whether there is a claim of a volume on which an installed agent has its state. One that is being deleted has been
-// given up.
-func (i *Installer) Claimed(ctx context.Context) (bool, error) {
+// Place is where an agent may have its state beside its Secret.
+type Place struct {
+	// Is names it, as what is had by the agent.
+	Is string
+	// Release is the command by which somebody who knows that nothing is there says so.
+	Release string
+}
+
+// StatePlace returns where an installed agent may have its state beside its Secret; nil if it is nowhere that outlasts its pod. A claim of a
+// volume that is being deleted has been given up.
+func (i *Installer) StatePlace(ctx context.Context) (*Place, error) {
+	key := client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}
 	claim := &corev1.PersistentVolumeClaim{}
-	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, claim)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("looking whether the agent has a volume: %w", err)
+	err := i.memberClient.Get(ctx, key, claim)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, fmt.Errorf("looking whether the agent has a volume: %w", err)
+	case err == nil && claim.DeletionTimestamp.IsZero():
+		return &Place{Is: "volume", Release: "kubectl delete persistentvolumeclaim -n " + key.Namespace + " " + key.Name}, nil
 	}
-	return err == nil && claim.DeletionTimestamp.IsZero(), nil
+	deployment := &appsv1.Deployment{}
+	if err := i.memberClient.Get(ctx, key, deployment); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // That there is none is an answer.
+		}
+		return nil, fmt.Errorf("reading where the agent has its state: %w", err)
+	}
+	release := "kubectl delete deployment -n " + key.Namespace + " " + key.Name
+	switch volume, ok := manifest.StateVolume(deployment); {
+	case !ok:
+		return &Place{Is: "volume \"state\"", Release: release}, nil
+	case volume == manifest.VolumeNone, volume == manifest.VolumeClaim: // the claim is gone
+		return nil, nil //nolint:nilnil // As above.
+	default:
+		return &Place{Is: "directory " + volume + " on its node", Release: release}, nil
+	}
 }
 
 // defaultVolume returns where an agent that is new in the member keeps its state, and why if

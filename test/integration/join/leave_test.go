@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -48,6 +49,8 @@ func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *t
 	t.Setenv("XDG_CACHE_HOME", caches)
 	shared := testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub})
 	member := shared.Client(t)
+	apps, err := client.New(shared.Config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
 	meta := metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name, Labels: map[string]string{manifest.NameLabel: manifest.Name}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.SystemNamespace}}
 	g.Expect(client.IgnoreAlreadyExists(member.Create(ctx, namespace))).To(Succeed())
@@ -86,6 +89,29 @@ func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *t
 	g.Expect(out).To(ContainSubstring("was never finished"))
 	g.Expect(secretIs()).To(Satisfy(apierrors.IsNotFound))
 	g.Expect(record).NotTo(BeADirectory())
+
+	// It was installed by a manifest, and its Secret is empty.
+	g.Expect(os.MkdirAll(record, 0o700)).To(Succeed())
+	withVolume := func(volume string) *appsv1.Deployment {
+		objects, err := manifest.Objects(manifest.Options{Image: "i", Volume: volume})
+		g.Expect(err).NotTo(HaveOccurred())
+		deployment := objects[len(objects)-1]
+		g.Expect(apps.Create(ctx, deployment)).To(Succeed())
+		return &appsv1.Deployment{ObjectMeta: meta}
+	}
+	deployment := withVolume("/srv/fairlead")
+	for _, objects := range []string{registration.Keep, registration.Remove, registration.Keep} {
+		_, err = leave(ctx, shared.Kubeconfig, objects)
+		g.Expect(err).To(MatchError(And(ContainSubstring("directory /srv/fairlead on its node"), ContainSubstring("--replicas 1"))))
+	}
+	g.Expect(apps.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(Succeed())
+	g.Expect(*deployment.Spec.Replicas).To(BeZero())
+	g.Expect(apps.Delete(ctx, deployment)).To(Succeed())
+	withVolume(manifest.VolumeNone)
+	out, err = leave(ctx, shared.Kubeconfig, registration.Keep)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out).To(And(ContainSubstring("was never finished"), ContainSubstring("are removed")))
+	g.Expect(apps.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
 
 	// A command before was killed after it had removed the Secrets.
 	g.Expect(os.MkdirAll(record, 0o700)).To(Succeed())
