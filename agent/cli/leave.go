@@ -90,7 +90,7 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o, err := f.options(credentials)
+	o, err := f.options(ctx, credentials)
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,13 @@ func (f *leaveFlags) leaveWith(ctx context.Context, out io.Writer) error {
 }
 
 // options are those of the agent that leaves.
-func (f *leaveFlags) options(credentials *registration.Credentials) (setup.Options, error) {
+func (f *leaveFlags) options(ctx context.Context, credentials *registration.Credentials) (setup.Options, error) {
 	o := setup.Options{Hub: credentials.Config(), Cluster: credentials.Cluster(), StateDir: cmp.Or(f.recordDir, f.stateDir), Clock: clock.RealClock{}}
 	var err error
 	if o.JournalSecret, err = journalSecret(f.journalKey); err != nil {
 		return o, err
 	}
-	if err := setup.CheckRecord(o); err != nil && !f.force {
+	if err := setup.CheckRecord(ctx, o); err != nil && !f.force {
 		return o, fmt.Errorf("%w; give the --journal-key-file of `agent run`, or --force to go by what the hub has", err)
 	}
 	o.Member, err = f.member.config()

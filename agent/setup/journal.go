@@ -42,7 +42,9 @@ func journalOptions(ctx context.Context, o Options) journal.Options {
 }
 
 // CheckRecord returns an error if there is a record of what the hub had here that is not sealed as the options say, and so cannot be read.
-func CheckRecord(o Options) error { return journal.CheckSeal(journalOptions(context.Background(), o)) }
+func CheckRecord(ctx context.Context, o Options) error {
+	return journal.CheckSeal(journalOptions(ctx, o))
+}
 
 // remember opens the journal.
 func remember(ctx context.Context, o Options) remembered {

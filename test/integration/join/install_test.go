@@ -9,22 +9,27 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/install"
 	"fairlead.dev/agent/install/manifest"
 	"fairlead.dev/agent/registration"
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/contract"
 	testcluster "fairlead.dev/test/cluster"
 )
 
-// installs runs `agent join --install` as a cluster, where no pod runs: it ends when the hub did not hear the agent in time.
-func (h *hub) installs(ctx context.Context, name string, more ...string) {
+// installedName is that of the cluster as which an agent is installed.
+const installedName = "is-made-anew"
+
+// installs runs `agent join --install`, where no pod runs: it ends when the hub did not hear the agent in time.
+func (h *hub) installs(ctx context.Context, more ...string) {
 	h.t.Helper()
 	kubeconfig := testcluster.Shared(h.t, testcluster.Options{Profile: testcluster.Hub}).Kubeconfig
 	args := append([]string{
-		"join", h.address, "--install", "--cluster-name", name, "--discovery-token-ca-cert-hash", h.hashes[0], "--kubeconfig", kubeconfig,
+		"join", h.address, "--install", "--cluster-name", installedName, "--discovery-token-ca-cert-hash", h.hashes[0], "--kubeconfig", kubeconfig,
 		"--ready-timeout", "100ms", "--image", "registry.example/agent:v1", "--state-volume", "none",
 	}, more...)
 	out, err := agent(ctx, args...)
@@ -36,7 +41,6 @@ func (h *hub) installs(ctx context.Context, name string, more ...string) {
 func TestAnInstalledAgentIsMadeAnewToTakeOverALaterJoin(t *testing.T) {
 	h, ctx := newHub(t), t.Context()
 	h.serve()
-	const name = "is-made-anew"
 	installer, err := install.New(h.config)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
@@ -50,10 +54,10 @@ func TestAnInstalledAgentIsMadeAnewToTakeOverALaterJoin(t *testing.T) {
 		return &deployment.Spec.Template
 	}
 
-	first := h.created(ctx, "--cluster", name)
-	h.installs(ctx, name, "--token", first)
+	first := h.created(ctx, "--cluster", installedName)
+	h.installs(ctx, "--token", first)
 	before := template()
-	h.installs(ctx, name, "--token", first)
+	h.installs(ctx, "--token", first)
 	h.g.Expect(template()).To(Equal(before), "the pod stays")
 
 	// The pod of this join runs, and has not saved everything yet.
@@ -66,7 +70,7 @@ func TestAnInstalledAgentIsMadeAnewToTakeOverALaterJoin(t *testing.T) {
 	h.g.Expect(store.Restore(ctx, dir, "")).To(Succeed())
 	h.g.Expect(registration.WriteFiles(dir, map[string][]byte{"renewal.key": []byte("k")})).To(Succeed())
 
-	h.installs(ctx, name, "--token", first, "--on-retire", registration.Remove)
+	h.installs(ctx, "--token", first, "--on-retire", registration.Remove)
 	after := template()
 	h.g.Expect(after).NotTo(Equal(before), "who runs goes by what was said before")
 	h.g.Expect(store.Save(ctx, dir)).To(Succeed())
@@ -75,15 +79,15 @@ func TestAnInstalledAgentIsMadeAnewToTakeOverALaterJoin(t *testing.T) {
 	h.g.Expect(string(said["agent.json"])).To(ContainSubstring(registration.Remove), "it takes over what was said, and does not undo it")
 	h.g.Expect(registration.WriteFiles(dir, map[string][]byte{"renewal.key": []byte("another")})).To(Succeed())
 
-	h.must(ctx, "forget", name, "--force")
+	h.must(ctx, "forget", installedName, "--force")
 	// Certificates are told apart by the second in which they begin.
 	now := time.Now().Unix()
 	h.g.Eventually(func() int64 { return time.Now().Unix() }).Should(BeNumerically(">", now))
 	h.g.Eventually(func() error {
-		_, err := h.command(ctx, "token", "create", "--cluster", name)
+		_, err := h.command(ctx, "token", "create", "--cluster", installedName)
 		return err
 	}).WithTimeout(time.Minute).Should(Succeed())
-	h.installs(ctx, name, "--token", h.created(ctx, "--cluster", name))
+	h.installs(ctx, "--token", h.created(ctx, "--cluster", installedName))
 	h.g.Expect(template()).NotTo(Equal(after), "what runs was revoked")
 
 	joined, err := installer.State(ctx)
@@ -94,4 +98,10 @@ func TestAnInstalledAgentIsMadeAnewToTakeOverALaterJoin(t *testing.T) {
 	h.g.Expect(store.Restore(ctx, dir, "")).To(Succeed())
 	h.g.Expect(registration.Files(dir)).To(Equal(joined))
 	h.g.Expect(store.Superseded(ctx, dir)).To(Succeed())
+
+	// Other tests join with the same member.
+	h.must(ctx, "forget", installedName, "--force")
+	h.g.Eventually(func() error {
+		return h.Get(ctx, client.ObjectKey{Name: installedName}, &clusterv1alpha1.Cluster{})
+	}).WithTimeout(time.Minute).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 }

@@ -315,9 +315,9 @@ func TestAJoinThatWasStoppedIsInNobodysWay(t *testing.T) {
 
 	_, err = registration.Join(ctx, mistyped)
 	h.g.Expect(err).To(MatchError(registration.ErrOtherCluster), "it has joined")
-	config, err := registration.Load(o.StateDir, "typed")
+	kept, err := registration.Load(o.StateDir, "typed")
 	h.g.Expect(err).NotTo(HaveOccurred())
-	as, err := client.New(config, client.Options{Scheme: h.Scheme()})
+	as, err := client.New(kept, client.Options{Scheme: h.Scheme()})
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Eventually(func() error { return as.Get(ctx, client.ObjectKey{Name: "typed"}, &clusterv1alpha1.Cluster{}) }).WithTimeout(time.Minute).Should(Succeed())
 	h.g.Expect(as.Get(ctx, client.ObjectKey{Name: "mistyped"}, &clusterv1alpha1.Cluster{})).To(MatchError(apierrors.IsForbidden, "IsForbidden"), "which is another join")
