@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
 )
 
 // Clusters returns the Clusters of a hub, to be read and not to be changed: those of a cache are
@@ -18,4 +21,18 @@ func Clusters(ctx context.Context, r client.Reader) ([]*clusterv1alpha1.Cluster,
 		return nil, fmt.Errorf("listing clusters: %w", err)
 	}
 	return out, nil
+}
+
+// ClusterLeaves reads live whether a cluster leaves the fleet, or left it: before anything is taken from its member, since
+// the cache may be older than that. What is in a member that leaves stays there.
+func ClusterLeaves(ctx context.Context, live client.Reader, name string) (bool, error) {
+	cluster := MetadataOf(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster))
+	err := live.Get(ctx, client.ObjectKey{Name: name}, cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading cluster %q before anything is taken from its member: %w", name, err)
+	}
+	return !cluster.DeletionTimestamp.IsZero() || cluster.Annotations[contract.RetiredAnnotation] != "", nil
 }

@@ -15,7 +15,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -81,17 +80,12 @@ func (r *reconciler) forfeit(ctx context.Context, w *workv1alpha1.Work) error {
 	if ns == nil || err != nil {
 		return err
 	}
-	allowance := selector.AllowanceOf(ns)
-	if allowance == nil {
+	if selector.AllowanceOf(ns) == nil {
 		return nil
 	}
-	all, err := kube.Clusters(ctx, r.hubClient)
-	if err != nil {
+	// One that leaves the hub keeps what it was to keep.
+	if not, err := r.mayNotUse(ctx, ns.Name, name); !not || err != nil {
 		return err
-	}
-	i := slices.IndexFunc(all, func(c *clusterv1alpha1.Cluster) bool { return c.Name == name })
-	if i < 0 || !all[i].DeletionTimestamp.IsZero() || allowance.Allows(all[i]) || allowance.Unusable(all) != "" {
-		return nil // one that leaves the hub keeps what it was to keep
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.UID}, "spec": map[string]any{"preserveResourcesOnDeletion": false}})
 	if err != nil {

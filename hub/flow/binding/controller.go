@@ -147,6 +147,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.confirm(ctx, binding, plan); err != nil {
 		return reconcile.Result{}, err
 	}
+	if err := r.confirmRefused(ctx, s, plan); err != nil {
+		return reconcile.Result{}, err
+	}
 	done := r.execute(ctx, id, plan)
 	done.written = append(ahead, done.written...)
 	failed, notes := r.report(ctx, s, desired, plan, done)

@@ -11,7 +11,8 @@
 //   - Invariant: a cluster has a Work of a binding if and only if it is one of its
 //     targets that the namespace may use, or the application is leaving it in its own time. A Work is deleted
 //     because its binding says so, never because something was not found, and says why
-//     before (contract.DeletionIntentAnnotation). One that somebody else deleted is made
+//     before (contract.DeletionIntentAnnotation). What says so is read live first, with the
+//     Cluster: from one that leaves nothing is taken. One that somebody else deleted is made
 //     again. A Work of another binding is not touched. Where there is a quota, no Work
 //     requests more than the scheduler has admitted; until it does, the Work stays as it is.
 //     Where changes are rolled out in waves, a cluster gets the content of the revision

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
-	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding/fanout"
@@ -91,26 +89,6 @@ func (r *reconciler) execute(ctx context.Context, id string, plan fanout.Plan) o
 	}
 	out.skipped = len(plan.Create) - tried
 	return out
-}
-
-// confirm reads a binding live before anything is deleted on its word. The cache of a hub that
-// has just begun to work may be older than what the hub before it did: then the binding is
-// looked at again.
-func (r *reconciler) confirm(ctx context.Context, cached kube.Binding, plan fanout.Plan) error {
-	if len(plan.Delete) == 0 {
-		return nil
-	}
-	live := r.kind.New()
-	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(cached), live)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading %s %q before its Works are deleted: %w", r.kind.Kind, cached.GetName(), err)
-	}
-	if err != nil || live.GetUID() != cached.GetUID() || live.GetGeneration() != cached.GetGeneration() ||
-		live.GetDeletionTimestamp().IsZero() != cached.GetDeletionTimestamp().IsZero() {
-		return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource(strings.ToLower(r.kind.Kind)+"s").GroupResource(), cached.GetName(),
-			errors.New("the cache is behind"))
-	}
-	return nil
 }
 
 func (r *reconciler) failed(w *workv1alpha1.Work, err error) failure {
@@ -207,8 +185,13 @@ func (r *reconciler) update(ctx context.Context, id string, u fanout.Update) err
 // delete deletes a Work. It is expected before it is done, so that the watch tells of none of
 // the writes as somebody else's.
 func (r *reconciler) delete(ctx context.Context, id string, d fanout.Deletion) error {
-	if err := r.forfeit(ctx, d.Live); err != nil {
+	if err := r.confirmIntent(ctx, &d); err != nil {
 		return err
+	}
+	if d.Intent != contract.DeletionClusterLeft {
+		if err := r.forfeit(ctx, d.Live); err != nil {
+			return err
+		}
 	}
 	r.expectations.deleting(id, d.Live, d.Intent)
 	if err := kube.DeleteWork(ctx, r.hubClient, d.Live, d.Intent, contract.FieldManagerBinding); err != nil {

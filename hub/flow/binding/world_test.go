@@ -41,6 +41,8 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 type stage struct {
 	cluster *cluster.Cluster
 	hub     client.Client
+	// end ends the hub before the test does.
+	end func()
 
 	events stagetest.Events
 
@@ -85,7 +87,7 @@ func start(t *testing.T) *stage {
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 		Interpreter:              &flaky{Interpreter: native.New(), stage: s}, Events: s.events.Record, Clock: clock.RealClock{},
 	})).To(Succeed())
-	stagetest.Run(t, mgr)
+	s.end = stagetest.Run(t, mgr)
 	return s
 }
 
