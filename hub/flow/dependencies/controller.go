@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if b == nil || b.GetDeletionTimestamp() != nil || !b.BindingSpec().PropagateDeps || ofAnother(b) {
+	if letsNothingFollow(b) {
 		return reconcile.Result{}, r.release(ctx, req, b)
 	}
 	if len(b.BindingSpec().Clusters) == 0 && !marked(b) {
@@ -139,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	case found.syncing:
 		return reconcile.Result{RequeueAfter: found.again}, nil // what is not listed yet is not gone
 	}
-	found.ungrantable = permitted.unserved
+	found.permitted = permitted
 	if err := r.follow(ctx, req, b, found); err != nil {
 		r.tellNotFollowing(req, b, err)
 		return reconcile.Result{}, err

@@ -15,7 +15,8 @@
 //     object, with the clusters that those are in; an entry without a name is all that is in a
 //     namespace. What a revision needs that some cluster may still have stays attached, though the
 //     template does not name it any more. A binding that nothing needs and no policy
-//     ever selected is deleted, and with it what it brought.
+//     ever selected is deleted, and with it what it brought: what says that nothing needs it is
+//     read live first, since each cache may be late by another time.
 //     What is in another namespace than the workload is attached only while a ReferenceGrant
 //     there says so.
 //   - Next: the binding stage renders them like any other.

@@ -30,7 +30,7 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f 
 	var unneeded []kube.Binding
 	for _, other := range attached {
 		kind := kindOf(other)
-		if f.ungrantable && b.GetNamespace() != "" && other.GetNamespace() != "" && other.GetNamespace() != b.GetNamespace() {
+		if f.permitted.unserved && b.GetNamespace() != "" && other.GetNamespace() != "" && other.GetNamespace() != b.GetNamespace() {
 			continue // that the kind went took nobody's grant back
 		}
 		if o, still := needed[client.ObjectKeyFromObject(other)]; (!still || o.kind != kind) && !slices.Contains(f.unserved, kind) {
@@ -40,6 +40,9 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f 
 	var failures []error
 	if len(unneeded) > 0 {
 		inUse, all, err := r.inUse(ctx, b)
+		if err == nil {
+			err = r.confirmUnneeded(ctx, b, f, unneeded)
+		}
 		if err != nil {
 			failures = append(failures, err)
 		}
@@ -63,6 +66,11 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 	attached, err := r.attached(ctx, req)
 	if err != nil {
 		return err
+	}
+	if len(attached) > 0 {
+		if err := r.confirmReleased(ctx, req); err != nil {
+			return err
+		}
 	}
 	var failures []error
 	for _, other := range attached {
@@ -112,7 +120,13 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 	if err != nil {
 		return err
 	}
+	before := attach.Places(b, client.ObjectKeyFromObject(independent))
 	attach.To(b, o.kind, o.meta, independent, newID())
+	if !attach.Places(b, client.ObjectKeyFromObject(independent)).IsSuperset(before) {
+		if err := r.confirmSame(ctx, independent); err != nil {
+			return err
+		}
+	}
 	differ := setConflict(b, attach.Options(b, referrers))
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
 	if err != nil {

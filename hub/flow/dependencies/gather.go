@@ -171,8 +171,9 @@ type finding struct {
 	again   time.Duration
 	// unserved are kinds that the hub does not know, or not any more.
 	unserved []schema.GroupVersionKind
-	// ungrantable says that ReferenceGrants are such a kind: what of other namespaces is attached stays.
-	ungrantable bool
+	// permitted is what of the references was followed. If ReferenceGrants are such a kind, what of other namespaces is
+	// attached stays.
+	permitted permission
 }
 
 // find finds what references mean.

@@ -150,7 +150,11 @@ func (n *namespaces) Reconcile(ctx context.Context, name string) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	before := attach.Places(b, types.NamespacedName{Namespace: ns.Name})
 	attach.ToContents(b, namespaceKind(), ns, clusters, there, newID())
+	if err := n.confirmGone(ctx, before.Difference(attach.Places(b, types.NamespacedName{Namespace: ns.Name}))); err != nil {
+		return reconcile.Result{}, err
+	}
 	wrote, err := edit.Commit(ctx, n.hubClient, contract.FieldManagerDependencies)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -30,7 +30,7 @@ func (r *Reconciler) inUse(ctx context.Context, b kube.Binding) (needed map[type
 	}
 	kind := kube.RolloutsIn(b.GetNamespace())
 	rollout := kind.New()
-	err = r.hubClient.Get(ctx, client.ObjectKeyFromObject(b), rollout)
+	err = r.liveReader.Get(ctx, client.ObjectKeyFromObject(b), rollout) // what goes does not come back
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, true, nil

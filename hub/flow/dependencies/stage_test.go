@@ -63,6 +63,8 @@ func (e elsewhere) Dependencies(ctx context.Context, template *unstructured.Unst
 type world struct {
 	hub              client.Client
 	namespace, other string
+	// end ends the hub before the test does.
+	end func()
 
 	events stagetest.Events
 }
@@ -83,7 +85,7 @@ func start(t *testing.T, change ...func(*dependencies.Deps)) *world {
 		c(&deps)
 	}
 	g.Expect(dependencies.Register(mgr, deps)).To(Succeed())
-	stagetest.Run(t, mgr)
+	w.end = stagetest.Run(t, mgr)
 	return w
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -121,6 +122,19 @@ func setSnapshot(spec *workv1alpha2.ResourceBindingSpec, s workv1alpha2.BindingS
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	spec.RequiredBy = required
+}
+
+// Places are the clusters where a binding is to be because another one needs it.
+func Places(b workv1alpha2.Binding, independent types.NamespacedName) sets.Set[string] {
+	out := sets.Set[string]{}
+	for _, s := range b.BindingSpec().RequiredBy {
+		if s.Namespace == independent.Namespace && s.Name == independent.Name {
+			for _, target := range s.Clusters {
+				out.Insert(target.Name)
+			}
+		}
+	}
+	return out
 }
 
 // From takes what another binding needed off a binding. It says whether nothing needs

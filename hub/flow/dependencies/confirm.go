@@ -1,0 +1,163 @@
+package dependencies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/dependencies/attach"
+)
+
+// What is detached goes in the members, and comes back as another object. The informers of a hub that has just begun to work
+// may be older than what the hub before it did, each by another time, so that what is needed may be absent from one of them.
+// Whatever says that something is not needed is read live before. Only what is detached costs that.
+
+// behind is the answer to a cache that shows something else than there is: it is looked at again.
+func behind(name string) error {
+	return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), name, errors.New("the cache is behind"))
+}
+
+// bindingNow reads a binding live; nil if there is none.
+func (r *Reconciler) bindingNow(ctx context.Context, key types.NamespacedName) (kube.Binding, error) {
+	b := kindFor(key).New()
+	err := r.liveReader.Get(ctx, key, b)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // That there is none is an answer.
+	case err != nil:
+		return nil, fmt.Errorf("reading binding %q before anything is detached from it: %w", key, err)
+	}
+	return b, nil
+}
+
+// letsNothingFollow says whether nothing is to follow a binding: it is gone, is going, or wants it so.
+func letsNothingFollow(b kube.Binding) bool {
+	return b == nil || b.GetDeletionTimestamp() != nil || !b.BindingSpec().PropagateDeps || ofAnother(b)
+}
+
+// confirmReleased reads live whether nothing is to follow a binding.
+func (r *Reconciler) confirmReleased(ctx context.Context, req request) error {
+	now, err := r.bindingNow(ctx, req)
+	if err == nil && !letsNothingFollow(now) {
+		err = behind(req.Name)
+	}
+	return err
+}
+
+// confirmSame reads live whether a binding is as the cache shows it.
+func (r *Reconciler) confirmSame(ctx context.Context, b kube.Binding) error {
+	now, err := r.bindingNow(ctx, client.ObjectKeyFromObject(b))
+	switch {
+	case err != nil:
+		return err
+	case now == nil, now.GetUID() != b.GetUID(), now.GetGeneration() != b.GetGeneration(),
+		bindings.IsStaged(now) != bindings.IsStaged(b), (now.GetDeletionTimestamp() == nil) != (b.GetDeletionTimestamp() == nil):
+		return behind(b.GetName())
+	}
+	return nil
+}
+
+// confirmUnneeded reads live whether a binding needs none of some others, which a finding does not have.
+func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f finding, others []kube.Binding) error {
+	if err := r.confirmSame(ctx, b); err != nil {
+		return err
+	}
+	for _, ref := range f.permitted.granted {
+		needs, err := r.refersTo(ctx, ref, others)
+		if err != nil {
+			return err
+		}
+		if needs {
+			return behind(b.GetName())
+		}
+	}
+	if bindings.IsStaged(b) { // nothing of other namespaces follows those
+		return nil
+	}
+	for _, ref := range f.permitted.withheld {
+		needs, err := r.refersTo(ctx, ref, others)
+		if needs {
+			needs, err = r.grantedNow(ctx, b, ref)
+		}
+		if err != nil {
+			return err
+		}
+		if needs {
+			return behind(b.GetName())
+		}
+	}
+	return nil
+}
+
+// refersTo reads live whether a reference means the object of one of some bindings.
+func (r *Reconciler) refersTo(ctx context.Context, ref configv1alpha1.DependentObjectReference, others []kube.Binding) (bool, error) {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	same := func(b kube.Binding) bool { return kindOf(b) == kind && b.GetNamespace() == ref.Namespace }
+	if r.exclusions.ExcludesKind(kind) || !slices.ContainsFunc(others, same) {
+		return false, nil
+	}
+	namespaced, err := r.kinds.Ensure(ctx, kind)
+	if err != nil {
+		return false, err
+	}
+	found, err := find(ctx, r.liveReader, namespaced, kind, ref)
+	if err != nil {
+		return false, err
+	}
+	for _, meta := range *found {
+		o := object{kind: kind, meta: meta}
+		if !r.exclusions.Excludes(targetOf(o)) && slices.ContainsFunc(others, func(b kube.Binding) bool {
+			return kindOf(b) == kind && client.ObjectKeyFromObject(b) == o.binding()
+		}) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// grantedNow reads live whether a reference to another namespace is granted there.
+func (r *Reconciler) grantedNow(ctx context.Context, b kube.Binding, ref configv1alpha1.DependentObjectReference) (bool, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(attach.GrantKind())
+	err := r.liveReader.List(ctx, list, client.InNamespace(ref.Namespace))
+	if kube.IsUnserved(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("listing the ReferenceGrants of namespace %q: %w", ref.Namespace, err)
+	}
+	var grants []*unstructured.Unstructured
+	for i := range list.Items {
+		grants = append(grants, &list.Items[i])
+	}
+	return attach.Granted(grants, b.BindingSpec().Resource, ref), nil
+}
+
+// confirmGone reads live whether clusters that the cache does not show are gone.
+func (r *Reconciler) confirmGone(ctx context.Context, clusters sets.Set[string]) error {
+	for name := range clusters {
+		cluster := kube.MetadataOf(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster))
+		err := r.liveReader.Get(ctx, client.ObjectKey{Name: name}, cluster)
+		switch {
+		case err == nil:
+			return behind(name)
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("reading cluster %q before a namespace leaves it: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package dependencies_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/dependencies"
+	"fairlead.dev/test/builder"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
+)
+
+// behind runs another hub, whose cache shows something else than there is. It returns how often that hub reads something live.
+func (w *world) behind(t *testing.T, path string, shows func(*cache.Options)) *atomic.Int64 {
+	t.Helper()
+	g, read := NewWithT(t), &atomic.Int64{}
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	cfg := stagetest.Intercept(c.Config, func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, path) {
+			read.Add(1)
+		}
+		return nil, nil
+	})
+	mgr := stagetest.Manager(t, cfg, func(o *manager.Options) {
+		o.Cache.DefaultTransform, o.Cache.ByObject = cache.TransformStripManagedFields(), map[client.Object]cache.ByObject{}
+		shows(&o.Cache)
+	})
+	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
+	g.Expect(dependencies.Register(mgr, dependencies.Deps{
+		Exclusions: selector.NewExclusions("karmada-es-", nil, selector.SkippedKinds{}), Interpreter: native.New(),
+		Informers: kube.NewMetadataInformers(mgr.GetCache()), Events: func(kube.Event) {}, Clock: clock.RealClock{},
+	})).To(Succeed())
+	stagetest.Run(t, mgr)
+	return read
+}
+
+// absent has the cache of a hub show none of what a function picks: it is moved to where nobody looks.
+func absent(which func(client.Object) bool) cache.ByObject {
+	return cache.ByObject{Transform: func(in any) (any, error) {
+		if obj, ok := in.(client.Object); ok && which(obj) {
+			obj.SetName("not-here-yet")
+			obj.SetLabels(nil)
+		}
+		return in, nil
+	}}
+}
+
+func TestAHubThatDoesNotSeeWhatAWorkloadNeedsDetachesNothing(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"))
+	w.deployment(t, "web", "settings")
+	settings := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+	before := w.attachedBinding(t, "settings-configmap")
+	w.end()
+
+	read := w.behind(t, "/namespaces/"+w.namespace+"/configmaps/settings", func(o *cache.Options) {
+		o.DefaultTransform = absent(func(obj client.Object) bool {
+			_, metadata := obj.(*metav1.PartialObjectMetadata)
+			return metadata && obj.GetNamespace() == w.namespace && obj.GetName() == "settings"
+		}).Transform
+	})
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
+	after := w.attachedBinding(t, "settings-configmap")
+	g.Expect(after.UID).To(Equal(before.UID))
+	g.Expect(after.DeletionTimestamp).To(BeNil())
+	g.Expect(after.Spec.RequiredBy).To(HaveLen(1))
+}
+
+func TestAHubThatDoesNotSeeAWorkloadDetachesNothing(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"))
+	_, b := w.deployment(t, "web", "settings")
+	g.Eventually(w.attached(t, w.namespace, "settings-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+	w.end()
+
+	// Before, it had nothing follow it.
+	read := w.behind(t, "/namespaces/"+w.namespace+"/resourcebindings/"+b.Name, func(o *cache.Options) {
+		o.ByObject[&workv1alpha2.ResourceBinding{}] = cache.ByObject{Transform: func(in any) (any, error) {
+			if other, ok := in.(*workv1alpha2.ResourceBinding); ok && other.UID == b.UID {
+				other.Spec.PropagateDeps = false
+			}
+			return in, nil
+		}}
+	})
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
+	after := w.attachedBinding(t, "settings-configmap")
+	g.Expect(after.DeletionTimestamp).To(BeNil())
+	g.Expect(after.Spec.RequiredBy).To(HaveLen(1))
+}
+
+func TestANamespaceStaysInAClusterThatAHubDoesNotSee(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	member := w.namespace + "-member"
+	w.create(t, builder.MakeCluster(member).Obj())
+	ns := &corev1.Namespace{}
+	g.Expect(w.hub.Get(t.Context(), types.NamespacedName{Name: w.namespace}, ns)).To(Succeed())
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "web"}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: member}}
+	w.create(t, b)
+	follows := w.attached(t, "", w.namespace+"-namespace")
+	g.Eventually(follows, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"": {member}}))
+	w.end()
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+
+	read := w.behind(t, "/clusters/"+member, func(o *cache.Options) {
+		o.ByObject[&clusterv1alpha1.Cluster{}] = absent(func(obj client.Object) bool { return obj.GetName() == member })
+	})
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
+	g.Expect(follows()).To(Equal(map[string][]string{"": {member}}))
+}
+
+// attachedBinding returns a binding as it is now.
+func (w *world) attachedBinding(t *testing.T, name string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	b := &workv1alpha2.ResourceBinding{}
+	NewWithT(t).Expect(w.hub.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: name}, b)).To(Succeed())
+	return b
+}
