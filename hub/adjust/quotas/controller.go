@@ -115,7 +115,7 @@ func (r *Reconciler) remove(ctx context.Context, q *policyv1alpha1.FederatedReso
 		return err
 	}
 	for _, work := range works {
-		if err := r.delete(ctx, work); err != nil {
+		if err := r.delete(ctx, q, work); err != nil {
 			return err
 		}
 	}

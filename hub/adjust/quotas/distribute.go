@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
@@ -40,7 +41,7 @@ func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
 	for _, work := range s.works {
 		// The part of a Cluster that is deleted is left to the cluster stage, which waits until the agent is locked out.
 		if name, _ := contract.ClusterOf(r.prefix, work.Namespace); !s.names(name) {
-			if err := r.delete(ctx, work); err != nil {
+			if err := r.delete(ctx, s.quota, work); err != nil {
 				failures = append(failures, err)
 			}
 		}
@@ -133,7 +134,8 @@ func (r *Reconciler) remember(work *workv1alpha1.Work) {
 }
 
 // delete deletes a Work that the quota has no part for any more, and with it the ResourceQuota in the member.
-func (r *Reconciler) delete(ctx context.Context, work *workv1alpha1.Work) error {
+// The cache of a hub that has just begun to work may be older than what the hub before it did, so what says so is read live.
+func (r *Reconciler) delete(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota, work *workv1alpha1.Work) error {
 	key := client.ObjectKeyFromObject(work)
 	r.mu.Lock()
 	delete(r.checked, key)
@@ -141,11 +143,34 @@ func (r *Reconciler) delete(ctx context.Context, work *workv1alpha1.Work) error 
 	if !work.DeletionTimestamp.IsZero() && contract.DeletionIntended(work.Annotations) {
 		return nil
 	}
-	if err := kube.DeleteWork(ctx, r.hubClient, work, contract.DeletionRemoved, contract.FieldManagerQuotas); err != nil {
+	intent, err := r.confirm(ctx, q, work)
+	if err != nil {
+		return err
+	}
+	if err := kube.DeleteWork(ctx, r.hubClient, work, intent, contract.FieldManagerQuotas); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Taking the part of a quota from a cluster", "Work", key)
 	return nil
+}
+
+// confirm reads a FederatedResourceQuota live before the Work of a cluster is deleted on its word, and whether the Cluster
+// leaves. It returns the intent of the deletion.
+func (r *Reconciler) confirm(ctx context.Context, cached *policyv1alpha1.FederatedResourceQuota, work *workv1alpha1.Work) (string, error) {
+	live := &policyv1alpha1.FederatedResourceQuota{}
+	err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(cached), live)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading quota %q before a part of it is taken away: %w", cached.Name, err)
+	}
+	if err != nil || live.UID != cached.UID || live.Generation != cached.Generation || live.DeletionTimestamp.IsZero() != cached.DeletionTimestamp.IsZero() {
+		return "", apierrors.NewConflict(policyv1alpha1.GroupVersion.WithResource("federatedresourcequotas").GroupResource(), cached.Name, errors.New("the cache is behind"))
+	}
+	name, _ := contract.ClusterOf(r.prefix, work.Namespace)
+	leaves, err := kube.ClusterLeaves(ctx, r.liveReader, name)
+	if err != nil || leaves {
+		return contract.DeletionClusterLeft, err
+	}
+	return contract.DeletionRemoved, nil
 }
 
 // merged returns a map with the entries of another one put over its own.

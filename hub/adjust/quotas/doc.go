@@ -8,6 +8,7 @@
 //	Owns:      both, and the finalizer of a FederatedResourceQuota that has Works.
 //	Invariant: there is a Work for each cluster of staticAssignments that is there. One is
 //	           deleted because its cluster is not assigned any more, or its
-//	           FederatedResourceQuota is being deleted: never because that is absent.
+//	           FederatedResourceQuota is being deleted: never because that is absent. Both are
+//	           read live first.
 //	Next:      the agents, and the scheduler, which holds bindings to what is left.
 package quotas

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -39,22 +40,31 @@ type world struct {
 	quota *policyv1alpha1.FederatedResourceQuota
 
 	events stagetest.Events
+	// end ends the hub before the test does.
+	end func()
 }
 
 func start(t *testing.T) *world {
 	t.Helper()
-	g := NewWithT(t)
 	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{hub: hub.Client(t), quota: &policyv1alpha1.FederatedResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: hub.Namespace(t), Name: "all"},
 	}}
-	mgr := stagetest.Manager(t, hub.Config, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
-	g.Expect(quotas.Register(t.Context(), mgr, quotas.Deps{
+	w.end = w.run(t, hub.Config)
+	return w
+}
+
+// run runs the stage.
+func (w *world) run(t *testing.T, cfg *rest.Config, change ...func(*manager.Options)) (end func()) {
+	t.Helper()
+	mgr := stagetest.Manager(t, cfg, append([]func(*manager.Options){func(o *manager.Options) {
+		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
+	}}, change...)...)
+	NewWithT(t).Expect(quotas.Register(t.Context(), mgr, quotas.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
 		Events:                   w.events.Record,
 	})).To(Succeed())
-	stagetest.Run(t, mgr)
-	return w
+	return stagetest.Run(t, mgr)
 }
 
 // told returns what was told for a reason.
