@@ -160,6 +160,7 @@ func (r *Reconciler) apply(ctx context.Context, work types.NamespacedName, m pla
 			// object of its name, which is not.
 			desired.SetUID(live.Object.GetUID())
 		}
+		r.markRecreated(desired, m, live)
 		err = r.send(ctx, desired)
 	}
 	return r.sent(ctx, work, m, live, desired, err)
@@ -174,6 +175,7 @@ const versionOfNone = "9223372036854775807"
 // shows, or a server that is not Kubernetes' own minds the version. Then the member is to be asked, now and until it is applied.
 func (r *Reconciler) create(ctx context.Context, work types.NamespacedName, m plan.Manifest) (s step, ask bool) {
 	m.Desired.SetResourceVersion(versionOfNone)
+	r.markRecreated(m.Desired, m, plan.Live{Presence: plan.Absent})
 	err := r.send(ctx, m.Desired)
 	if err != nil {
 		m.Desired.SetResourceVersion("")

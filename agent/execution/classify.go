@@ -72,13 +72,24 @@ func overtaken(err error) bool {
 
 // immutable says whether a change was refused because a field cannot change. The API has
 // no code for that; these are the words of the kinds that are built in, of volumes, roles,
-// stateful sets and pods, and those that authors of custom kinds use.
+// stateful sets and pods, and those that authors of custom kinds use. If anything else is wrong as
+// well, it is no such change: an object that was made anew would be refused too, and the one that
+// runs would be lost.
 func immutable(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
 		return false
 	}
-	message := strings.ToLower(status.Status().Message)
+	details := status.Status().Details
+	if details == nil || len(details.Causes) == 0 {
+		return speaksOfImmutable(status.Status().Message)
+	}
+	return !slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return !speaksOfImmutable(c.Message) })
+}
+
+// speaksOfImmutable says whether words of the API are that a field cannot change.
+func speaksOfImmutable(message string) bool {
+	message = strings.ToLower(message)
 	return slices.ContainsFunc([]string{
 		"immutable", "may not change", "cannot change", "cannot be changed", "can't be changed", "not be modified",
 		"forbidden: updates to", "forbidden: pod updates may not",

@@ -28,10 +28,18 @@ func TestImmutable(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"an immutable field":          {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "selector"), "x", "field is immutable")}), true},
-		"the role of a binding":       {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("roleRef"), "x", "cannot change roleRef")}), true},
-		"a stateful set":              {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas' are forbidden")}), true},
-		"a value that is wrong":       {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), -1, "must be greater than or equal to 0")}), false},
+		"an immutable field":    {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "selector"), "x", "field is immutable")}), true},
+		"the role of a binding": {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("roleRef"), "x", "cannot change roleRef")}), true},
+		"a stateful set":        {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas' are forbidden")}), true},
+		"a value that is wrong": {apierrors.NewInvalid(kind, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), -1, "must be greater than or equal to 0")}), false},
+		"what would be refused anyway": {apierrors.NewInvalid(kind, "x", field.ErrorList{
+			field.Invalid(field.NewPath("spec", "template", "metadata", "labels"), "x", "`selector` does not match template `labels`"),
+			field.Invalid(field.NewPath("spec", "selector"), "x", "field is immutable"),
+		}), false},
+		"two immutable fields": {apierrors.NewInvalid(kind, "x", field.ErrorList{
+			field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas' are forbidden"),
+			field.Invalid(field.NewPath("spec", "selector"), "x", "field is immutable"),
+		}), true},
 		"a webhook that speaks of it": {apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "x", errors.New("images are immutable here")), false},
 	}
 	for name, c := range cases {

@@ -228,8 +228,9 @@ func (w *world) start(t *testing.T, config *rest.Config, kinds interpreter.Inter
 	w.startBetween(t, config, config, kinds)
 }
 
-// startBetween runs it with two ways to the API server, that to the hub and that to the member.
-func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds interpreter.Interpreter) {
+// startBetween runs it with two ways to the API server, that to the hub and that to the member, until the test ends or it is
+// stopped.
+func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds interpreter.Interpreter) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()
@@ -244,7 +245,7 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	memberConfig := rest.CopyConfig(member)
-	memberConfig.WrapTransport = w.requests.wrap
+	memberConfig.Wrap(w.requests.wrap)
 	memberClient, err := client.New(memberConfig, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	memberCache, err := cache.New(memberConfig, cache.Options{
@@ -274,10 +275,12 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		NewWithT(t).Expect(<-done).To(Succeed())
 	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // work creates a Work with manifests.

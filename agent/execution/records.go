@@ -126,17 +126,22 @@ func (m *memory) Sent(name plan.Object, manifest plan.Digest, now time.Time) {
 	}
 }
 
-// Replace notes that an object is deleted to be made anew for a manifest. It says false if
-// that was done before.
-func (m *memory) Replace(name plan.Object, manifest plan.Digest) bool {
+// Replaced notes that an object was deleted to be made anew for a manifest, and IsReplaced
+// says whether it was.
+func (m *memory) Replaced(name plan.Object, manifest plan.Digest) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.objects[name]; ok {
+		o.replaced = manifest
+	}
+}
+
+// IsReplaced says whether an object was deleted by this process to be made anew for a manifest.
+func (m *memory) IsReplaced(name plan.Object, manifest plan.Digest) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, ok := m.objects[name]
-	if !ok || o.replaced == manifest {
-		return false
-	}
-	o.replaced = manifest
-	return true
+	return ok && o.replaced == manifest
 }
 
 // Drop forgets the record of an object that is known to be something else by now.

@@ -1,7 +1,12 @@
 package execution_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,11 +14,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 func (w *world) frozen(value string, annotations map[string]string) *corev1.ConfigMap {
@@ -49,6 +58,87 @@ func TestAnObjectIsMadeAnewOnceIfItsTemplateAsksForIt(t *testing.T) {
 	}).WithTimeout(waitTimeout).Should(Succeed())
 	w.isApplied(t, work)
 	g.Expect(w.requests.about("DELETE")).To(ConsistOf(And(ContainSubstring("/configmaps/settings"), ContainSubstring(string(first.UID)))))
+}
+
+// creating has whatever the agent makes be something else, as a webhook of the member can.
+func creating(config *rest.Config, before, after string) *rest.Config {
+	return stagetest.Intercept(config, func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodPatch || r.Body == nil {
+			return nil, nil
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Contains(body, []byte("9223372036854775807")) { // it makes an object
+			body = bytes.ReplaceAll(body, []byte(before), []byte(after))
+			r.ContentLength = int64(len(body))
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return nil, nil
+	})
+}
+
+// The member makes something else of what it is given, so that the new object is refused as well. An agent that starts knows
+// nothing of what the one before it did.
+func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t), requests: &requests{}, reports: newReports(), events: &events{}}
+	member := creating(c.Config, `"a":"2"`, `"a":"3"`)
+	stop := w.startBetween(t, c.Config, member, native.New())
+	annotations := map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
+	work := w.work(t, "settings", w.frozen("1", annotations))
+	w.isApplied(t, work)
+	first := w.get(g, "settings")
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", annotations)) })
+	g.Eventually(func(g Gomega) {
+		cm := w.get(g, "settings")
+		g.Expect(cm.UID).NotTo(Equal(first.UID))
+		g.Expect(cm.Data).To(HaveKeyWithValue("a", "3"))
+	}).WithTimeout(waitTimeout).Should(Succeed())
+	w.isApplied(t, work)
+	second := w.get(g, "settings")
+	g.Expect(second.Annotations).To(HaveKey(contract.RecreatedForAnnotation))
+
+	for range 2 {
+		stop()
+		w.reports = newReports()
+		stop = w.startBetween(t, c.Config, member, native.New())
+		g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("was made anew for this manifest before"))
+		g.Expect(w.get(g, "settings").UID).To(Equal(second.UID))
+	}
+	g.Expect(w.requests.about("DELETE")).To(HaveLen(1))
+
+	// For another manifest it is made anew again, and says for which.
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("4", annotations)) })
+	g.Eventually(func(g Gomega) {
+		cm := w.get(g, "settings")
+		g.Expect(cm.UID).NotTo(Equal(second.UID))
+		g.Expect(cm.Annotations[contract.RecreatedForAnnotation]).NotTo(Equal(second.Annotations[contract.RecreatedForAnnotation]))
+	}).WithTimeout(waitTimeout).Should(Succeed())
+}
+
+// A deletion that the member did not answer is tried again.
+func TestAnObjectIsMadeAnewThoughItsDeletionFailsFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := &world{client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t), requests: &requests{}, reports: newReports(), events: &events{}}
+	refused := &atomic.Bool{}
+	w.startBetween(t, c.Config, stagetest.Intercept(c.Config, func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodDelete && refused.CompareAndSwap(false, true) {
+			return nil, errors.New("the member does not answer")
+		}
+		return nil, nil
+	}), native.New())
+	annotations := map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
+	work := w.work(t, "settings", w.frozen("1", annotations))
+	w.isApplied(t, work)
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", annotations)) })
+	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "2")) }).WithTimeout(waitTimeout).Should(Succeed())
+	g.Expect(refused.Load()).To(BeTrue())
 }
 
 func TestTheTemplateSaysWhatBecomesOfDependents(t *testing.T) {

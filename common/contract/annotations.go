@@ -112,6 +112,9 @@ const (
 	// RecreateAnnotation, on a template, is "true" if the agents may delete and make anew
 	// its objects in the members when a field is changed that cannot change.
 	RecreateAnnotation = "fairlead.dev/recreate-on-immutable-change"
+	// RecreatedForAnnotation, on an object in a member, is the digest of the manifest for which its agent deleted the one
+	// before and made this one: it does so once for each manifest, whatever it forgets when it restarts.
+	RecreatedForAnnotation = "fairlead.dev/recreated-for"
 	// DeletionPropagationAnnotation, on a template, says what becomes of the dependents
 	// of its objects in the members when those are deleted: Background (as if it were
 	// not there), Foreground or Orphan.

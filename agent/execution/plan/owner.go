@@ -88,6 +88,7 @@ func Release(live *unstructured.Unstructured) map[string]any {
 		contract.PropagationPolicyNameAnnotation,
 		contract.ClusterPropagationPolicyNameAnnotation,
 		contract.LeftByAnnotation,
+		contract.RecreatedForAnnotation,
 	)
 	if labels == nil && annotations == nil {
 		return nil
