@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/revision"
@@ -75,6 +76,33 @@ func TestAnEditGoesToTheCanaryAndThenToTheRest(t *testing.T) {
 	})
 	eventually(t, func(g Gomega) { g.Expect(w.events.Notes("WavePassed")).NotTo(BeEmpty()) })
 	eventually(t, func(g Gomega) { g.Expect(w.events.Notes("RevisionCut")).NotTo(BeEmpty()) })
+}
+
+// Who waits for a rollout to have caught up is not told so before each target was given what is stable, those too that were
+// chosen later.
+func TestWhoWasGivenNothingYetHasNotCaughtUp(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := start(t, 2, canaryThenRest())
+	w.withhold(true)
+	w.bind()
+	w.change(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] })
+	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w.awaitCaughtUp(metav1.ConditionFalse, fairleadv1alpha1.ReasonRolloutBeingSent)
+	w.withhold(false)
+	w.awaitCaughtUp(metav1.ConditionTrue, fairleadv1alpha1.ReasonRolloutNobodyBehind)
+
+	w.withhold(true)
+	g.Expect(w.client.DeleteAllOf(t.Context(), &workv1alpha1.Work{}, client.InNamespace(executionNamespace(w.clusters[1])))).To(Succeed())
+	w.change(func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: w.clusters[1], Replicas: 1})
+	})
+	w.awaitCaughtUp(metav1.ConditionFalse, fairleadv1alpha1.ReasonRolloutBeingSent)
+	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w.withhold(false)
+	w.awaitCaughtUp(metav1.ConditionTrue, fairleadv1alpha1.ReasonRolloutNobodyBehind)
+	g.Expect(w.have(g)).To(Equal([]int64{1, 1}))
+	g.Expect(w.events.Notes("CaughtUp")).To(BeEmpty(), "nobody was left behind")
 }
 
 func TestReplicasAndPlacementsAreNoEdit(t *testing.T) {

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -67,6 +68,8 @@ type world struct {
 	fares map[string]string
 	// offline are the clusters whose agents do nothing.
 	offline map[string]bool
+	// withheld says that no Work is made.
+	withheld bool
 }
 
 // counter counts the requests of a hub.
@@ -141,6 +144,7 @@ func running(t *testing.T, n int, strategy fairleadv1alpha1.RolloutStrategySpec)
 	w := start(t, n, strategy)
 	w.bind()
 	w.awaitPhase(1, fairleadv1alpha1.RolloutCompleted)
+	w.awaitCaughtUp(metav1.ConditionTrue, fairleadv1alpha1.ReasonRolloutNobodyBehind)
 	return w
 }
 
@@ -255,6 +259,17 @@ func (w *world) awaitPhase(number int64, phase fairleadv1alpha1.RolloutPhase) *f
 	return r
 }
 
+// awaitCaughtUp waits until the rollout says whether all targets have what is stable, and why.
+func (w *world) awaitCaughtUp(status metav1.ConditionStatus, reason string) {
+	w.t.Helper()
+	eventually(w.t, func(g Gomega) {
+		said := meta.FindStatusCondition(w.rollout(g).Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)
+		g.Expect(said).NotTo(BeNil())
+		g.Expect(said.Status).To(Equal(status), said.Message)
+		g.Expect(said.Reason).To(Equal(reason), said.Message)
+	})
+}
+
 // awaitReason waits until the rollout says why it does not go on, and returns what it says.
 func (w *world) awaitReason(reason string) string {
 	w.t.Helper()
@@ -310,6 +325,26 @@ func (w *world) reports(index int, does bool) {
 	defer w.mu.Unlock()
 	w.offline[w.clusters[index]] = !does
 }
+
+// withhold has no Work made from now on, or made again.
+func (w *world) withhold(is bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.withheld = is
+}
+
+// make makes a Work.
+func (w *world) make(ctx context.Context, work *workv1alpha1.Work) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.withheld {
+		return errWithheld
+	}
+	return w.client.Create(ctx, work)
+}
+
+// errWithheld says that no Work is made.
+var errWithheld = errors.New("no Work is made")
 
 // heard has a Cluster say whether it is heard from.
 func (w *world) heard(name string, online bool) {
@@ -367,7 +402,7 @@ func (w *world) deliverTo(ctx context.Context, name string) error {
 		work.Spec.Workload.Manifests[0].Raw = []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"revision":%q}}`, want.String()))
 		have = want
 		if err != nil {
-			if err := w.client.Create(ctx, work); err != nil {
+			if err := w.make(ctx, work); err != nil {
 				return err
 			}
 		} else if err := w.client.Update(ctx, work); err != nil {

@@ -404,7 +404,8 @@ const (
 	// RolloutConditionHalted : True if a wave had more failures than it may.
 	RolloutConditionHalted = "Halted"
 	// RolloutConditionCaughtUp : False while clusters were left behind by a revision that has passed;
-	// its message says how many and names the oldest.
+	// its message says how many and names the oldest. False as well while a target has not been
+	// given that revision yet because it was only just chosen, or because all are given it at once.
 	RolloutConditionCaughtUp = "CaughtUp"
 
 	ReasonRolloutWave           = "WaveInProgress"
@@ -420,5 +421,6 @@ const (
 	ReasonRolloutTooLarge       = "RevisionTooLarge"
 	ReasonRolloutHubSuspect     = "HubIsolated"
 	ReasonRolloutClustersBehind = "ClustersBehind"
+	ReasonRolloutBeingSent      = "BeingSent"
 	ReasonRolloutNobodyBehind   = "NobodyBehind"
 )

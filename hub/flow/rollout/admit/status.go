@@ -169,8 +169,11 @@ func (r *rollout) writeCaughtUp() {
 	before := meta.FindStatusCondition(r.in.Status.Conditions, fairleadv1alpha1.RolloutConditionCaughtUp)
 	behind := map[fairleadv1alpha1.ClusterState]int{}
 	var oldest *member
-	total, failed := 0, 0
+	total, failed, unsent := 0, 0, 0
 	for _, m := range r.members {
+		if r.isBeingSent(m) {
+			unsent++
+		}
 		if r.stable.Zero() || judge.Has(m.Work, r.stable) && !m.in(fairleadv1alpha1.ClusterCatchingUp) || m.Work.Revision.Number > r.stable.Number ||
 			!m.in(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReturning, fairleadv1alpha1.ClusterCatchingUp) {
 			continue
@@ -185,9 +188,15 @@ func (r *rollout) writeCaughtUp() {
 		}
 	}
 	if total == 0 {
-		r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, true, Reason{fairleadv1alpha1.ReasonRolloutNobodyBehind, "No cluster was left behind."})
-		if before != nil && before.Status == metav1.ConditionFalse {
+		if before != nil && before.Status == metav1.ConditionFalse && before.Reason == fairleadv1alpha1.ReasonRolloutClustersBehind {
 			r.say(false, EventCaughtUp, fmt.Sprintf("All clusters that were left behind have caught up with revision %d.", r.stable.Number))
+		}
+		if unsent > 0 {
+			r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, false, Reason{
+				fairleadv1alpha1.ReasonRolloutBeingSent, fmt.Sprintf("%s about to be given revision %d.", clustersAre(unsent), r.stable.Number),
+			})
+		} else {
+			r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, true, Reason{fairleadv1alpha1.ReasonRolloutNobodyBehind, "No cluster was left behind."})
 		}
 		return
 	}
@@ -203,6 +212,15 @@ func (r *rollout) writeCaughtUp() {
 		message += fmt.Sprintf(" Silent for the longest is %s.", oldest.name)
 	}
 	r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, false, Reason{fairleadv1alpha1.ReasonRolloutClustersBehind, message})
+}
+
+// isBeingSent says whether a target is to have the stable revision as things are, and its Work does not have it yet: it was only
+// just chosen, or all are given it at once. Who waits for that revision must not be told that everybody has it.
+func (r *rollout) isBeingSent(m *member) bool {
+	if r.stable.Zero() || m.left || judge.Has(m.Work, r.stable) || m.Work.Revision.Number > r.stable.Number {
+		return false
+	}
+	return m.in(fairleadv1alpha1.ClusterHeld) && m.now.revision == r.stable.Number || r.completed && m.in(fairleadv1alpha1.ClusterInFlight)
 }
 
 // sayBegun tells of a new revision.
