@@ -78,7 +78,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	limiter, shared := newRateLimiter(deps.Rate), &verdicts{hubClient: mgr.GetClient()}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		r := &reconciler{
-			hubClient: mgr.GetClient(), kind: kind, events: deps.Events, clock: deps.Clock,
+			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, events: deps.Events, clock: deps.Clock,
 			scheduler: deps.Scheduler, hasHealthRule: deps.HasHealthRule, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter, verdicts: shared,
 			memories: map[types.NamespacedName]evict.Memory{},
 		}
@@ -100,6 +100,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 // reconciler moves the bindings of one kind.
 type reconciler struct {
 	hubClient     client.Client
+	hubReader     client.Reader // live
 	kind          kube.BindingKind
 	events        kube.EventSink
 	clock         clock.PassiveClock
@@ -142,6 +143,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	before := meta.FindStatusCondition(shared.BindingStatus().Conditions, workv1alpha2.BindingEvicting)
 	r.rateLimiter.keep(r.rateKey(req.NamespacedName), in.zones)
+	if err := r.confirm(ctx, in, &d); err != nil {
+		return reconcile.Result{}, err
+	}
 	if wrote, err := r.commit(ctx, b, in, &d); err != nil {
 		if wrote {
 			r.reportCondition(b, &d, before) // the next try finds the condition there

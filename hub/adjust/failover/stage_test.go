@@ -2,6 +2,7 @@ package failover
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -56,12 +59,18 @@ func (a *ahead) Since(at time.Time) time.Duration { return a.Now().Sub(at) }
 
 func start(t *testing.T, rate float64) *stage {
 	t.Helper()
+	return startWith(t, rate, func(*http.Request) (*http.Response, error) { return nil, nil })
+}
+
+// startWith starts one that first tells of its requests.
+func startWith(t *testing.T, rate float64, first func(*http.Request) (*http.Response, error), change ...func(*manager.Options)) *stage {
+	t.Helper()
 	turn.Lock()
 	t.Cleanup(turn.Unlock)
 	hub := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{Client: hub.Client(t), namespace: hub.Namespace(t), g: NewWithT(t), clock: &ahead{}}
 	t.Cleanup(s.clear) // once the stage has ended
-	mgr := stagetest.Manager(t, hub.Config)
+	mgr := stagetest.Manager(t, stagetest.Intercept(hub.Config, first), change...)
 	s.g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	s.g.Expect(Register(mgr, Deps{
 		Clock: s.clock, Rate: rate, ExecutionNamespacePrefix: "karmada-es-",
@@ -242,6 +251,31 @@ func TestAnApplicationStaysIfTheClusterIsWellAgainBeforeAnythingTookItsPlace(t *
 		g.Expect(b.Spec.Clusters).To(Equal([]workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}}))
 		g.Expect(b.Spec.GracefulEvictionTasks).To(BeEmpty())
 	})
+}
+
+// The one before this hub took the taint off, or an operator did, which its cache does not show.
+func TestAHubThatDoesNotSeeThatATaintIsGoneMovesNothing(t *testing.T) {
+	t.Parallel()
+	read := &atomic.Int64{}
+	s := startWith(t, 0, func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/clusters/edge-1") {
+			read.Add(1)
+		}
+		return nil, nil
+	}, func(o *manager.Options) {
+		o.Cache.ByObject = map[client.Object]cache.ByObject{&clusterv1alpha1.Cluster{}: {Transform: func(in any) (any, error) {
+			if c, ok := in.(*clusterv1alpha1.Cluster); ok {
+				c.Spec.Taints = []corev1.Taint{lost}
+			}
+			return in, nil
+		}}}
+	})
+	s.cluster(t, "edge-1")
+	b := s.binding(t, "web", "edge-1")
+	s.g.Eventually(read.Load).WithTimeout(stagetest.Timeout).Should(BeNumerically(">", 1), "it looks again and again")
+	s.g.Expect(s.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+	s.g.Expect(where(b)).To(Equal("edge-1"))
+	s.g.Expect(b.Spec.GracefulEvictionTasks).To(BeEmpty())
 }
 
 func TestTheHubThatSuspectsItselfMovesNothingUntilItKnowsBetter(t *testing.T) {
