@@ -137,7 +137,7 @@ func TestAHubThatDoesNotSeeWhatANamespaceMayUseTakesNothingAway(t *testing.T) {
 	change(t, w, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.member("one")}}, func(c *clusterv1alpha1.Cluster) {
 		metav1.SetMetaDataLabel(&c.ObjectMeta, "name", w.namespace)
 	})
-	another := w.stage.world(t)
+	another := w.world(t)
 	by := another.create(t, builder.MakeDeployment(another.namespace, "web").Obj())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: by.Namespace, Name: by.Name, Clusters: b.Spec.Clusters}}
