@@ -178,7 +178,8 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 	}
 	for _, name := range sortedKeys(names) {
 		cluster := byName[name]
-		if cluster == nil {
+		gone := cluster == nil
+		if gone {
 			cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}
 		early := disruption.Counts(cluster, r.silence, r.watch.Began(s.in.Now)).Sub(s.in.Now)
@@ -189,7 +190,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 			s.targets = append(s.targets, cluster)
 		}
 		s.in.Clusters = append(s.in.Clusters, admit.Cluster{
-			Cluster: cluster, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: r.heardSince(cluster),
+			Cluster: cluster, Gone: gone, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: r.heardSince(cluster),
 			Unconfirmed: disrupted.Suspended(name) || early > 0, Early: early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
 			Work: workOf(s.works[name], s.in.Status.Revisions),
 		})

@@ -25,6 +25,7 @@ func TestNobodyHasCaughtUpBeforeItWasGivenTheRevision(t *testing.T) {
 	for name, c := range map[string]struct {
 		works       works
 		immediately bool
+		gone        string
 		want        metav1.ConditionStatus
 		why         string
 	}{
@@ -32,6 +33,7 @@ func TestNobodyHasCaughtUpBeforeItWasGivenTheRevision(t *testing.T) {
 		"nobody has anything yet":               {works: works{"c1": {}, "c2": {}}, want: metav1.ConditionFalse, why: fairleadv1alpha1.ReasonRolloutBeingSent},
 		"one was chosen later":                  {works: works{"c1": has(2, "b"), "c2": {}}, want: metav1.ConditionFalse, why: fairleadv1alpha1.ReasonRolloutBeingSent},
 		"one came back with what it had before": {works: works{"c1": has(2, "b"), "c2": has(1, "a")}, want: metav1.ConditionFalse, why: fairleadv1alpha1.ReasonRolloutBeingSent},
+		"one is gone, and is given nothing":     {works: works{"c1": has(2, "b"), "c2": {}}, gone: "c2", want: metav1.ConditionTrue, why: fairleadv1alpha1.ReasonRolloutNobodyBehind},
 		"all are given it at once":              {works: works{"c1": has(2, "b"), "c2": has(1, "a")}, immediately: true, want: metav1.ConditionFalse, why: fairleadv1alpha1.ReasonRolloutBeingSent},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +49,7 @@ func TestNobodyHasCaughtUpBeforeItWasGivenTheRevision(t *testing.T) {
 			}
 			for name, work := range c.works {
 				in.Clusters = append(in.Clusters, Cluster{
-					Cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, Target: true, Work: work,
+					Cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, Gone: name == c.gone, Target: true, Work: work,
 				})
 			}
 			out := Decide(in)

@@ -193,7 +193,7 @@ func (r *rollout) writeCaughtUp() {
 		}
 		if unsent > 0 {
 			r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, false, Reason{
-				fairleadv1alpha1.ReasonRolloutBeingSent, fmt.Sprintf("%s about to be given revision %d.", clustersAre(unsent), r.stable.Number),
+				fairleadv1alpha1.ReasonRolloutBeingSent, fmt.Sprintf("%s without revision %d so far, which is to be sent; if it stays so, the conditions of the binding say why.", clustersAre(unsent), r.stable.Number),
 			})
 		} else {
 			r.condition(fairleadv1alpha1.RolloutConditionCaughtUp, true, Reason{fairleadv1alpha1.ReasonRolloutNobodyBehind, "No cluster was left behind."})
@@ -215,9 +215,10 @@ func (r *rollout) writeCaughtUp() {
 }
 
 // isBeingSent says whether a target is to have the stable revision as things are, and its Work does not have it yet: it was only
-// just chosen, or all are given it at once. Who waits for that revision must not be told that everybody has it.
+// just chosen, or all are given it at once. Who waits for that revision must not be told that everybody has it. One whose Cluster is gone is
+// sent nothing.
 func (r *rollout) isBeingSent(m *member) bool {
-	if r.stable.Zero() || m.left || judge.Has(m.Work, r.stable) || m.Work.Revision.Number > r.stable.Number {
+	if r.stable.Zero() || m.left || m.Gone || judge.Has(m.Work, r.stable) || m.Work.Revision.Number > r.stable.Number {
 		return false
 	}
 	return m.in(fairleadv1alpha1.ClusterHeld) && m.now.revision == r.stable.Number || r.completed && m.in(fairleadv1alpha1.ClusterInFlight)

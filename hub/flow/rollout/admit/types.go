@@ -71,6 +71,8 @@ type Cluster struct {
 	SilentSince time.Time
 	// HeardSince is since when it is heard from; zero if it always was.
 	HeardSince time.Time
+	// Gone says that there is no such Cluster any more, though the binding names it.
+	Gone bool
 	// Unconfirmed says that its silence is not believed yet: it fell silent with most others, or Early.
 	Unconfirmed bool
 	// Early says that it is silent, but not for as long as it takes to give it up: its line was lost a moment ago, or the hub
