@@ -20,8 +20,9 @@ type object struct {
 	pace plan.Pace
 	// stale says that the member had it otherwise than the cache.
 	stale bool
-	// replaced is the manifest for which it was deleted to be made anew.
-	replaced plan.Digest
+	// replaced is the manifest for which it was to be deleted and made anew, and replacedUID what it was then.
+	replaced    plan.Digest
+	replacedUID types.UID
 	// deletedManifest is the manifest as which it was in the member when somebody deleted it, or
 	// took our label off.
 	deletedManifest plan.Digest
@@ -126,22 +127,25 @@ func (m *memory) Sent(name plan.Object, manifest plan.Digest, now time.Time) {
 	}
 }
 
-// Replaced notes that an object was deleted to be made anew for a manifest, and IsReplaced
-// says whether it was.
-func (m *memory) Replaced(name plan.Object, manifest plan.Digest) {
+// Replacing notes that an object is to be deleted, as what it is, to be made anew for a manifest.
+func (m *memory) Replacing(name plan.Object, manifest plan.Digest, uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o, ok := m.objects[name]; ok {
-		o.replaced = manifest
+		o.replaced, o.replacedUID = manifest, uid
 	}
 }
 
-// IsReplaced says whether an object was deleted by this process to be made anew for a manifest.
-func (m *memory) IsReplaced(name plan.Object, manifest plan.Digest) bool {
+// IsReplaced says whether this process was to delete an object and make it anew for a manifest, and of which UID it was then: one that bears
+// it still is not deleted so far.
+func (m *memory) IsReplaced(name plan.Object, manifest plan.Digest) (before types.UID, replaced bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, ok := m.objects[name]
-	return ok && o.replaced == manifest
+	if !ok || o.replaced != manifest {
+		return "", false
+	}
+	return o.replacedUID, true
 }
 
 // Drop forgets the record of an object that is known to be something else by now.

@@ -16,7 +16,8 @@ import (
 // replace deletes an object whose change the member refuses because a field cannot change,
 // so that it is made anew, if its template asks for that. It does so once for each
 // manifest: if the new object is refused as well, deleting it again will not help. The new
-// object says so itself, since what is remembered ends with the process.
+// object says so itself, since what is remembered ends with the process. Only an agent that is killed between deletion and creation
+// leaves one that does not say so, and may be made anew once more.
 func (r *Reconciler) replace(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live, refusal string) (plan.Result, string) {
 	if !m.Recreate {
 		return plan.Refused, fmt.Sprintf(
@@ -26,13 +27,16 @@ func (r *Reconciler) replace(ctx context.Context, work types.NamespacedName, m p
 	if live.Object == nil || !plan.Deletable(live.Object, work) {
 		return plan.Refused, refusal + "; it is not made anew, as it does not bear the marks of this Work"
 	}
-	if r.memory.IsReplaced(m.Object, m.Digest) || plan.IsRecreated(live.Object, m.Digest) {
+	before, replaced := r.memory.IsReplaced(m.Object, m.Digest)
+	if replaced && before != live.Object.GetUID() || plan.IsRecreated(live.Object, m.Digest) {
 		return plan.Refused, refusal + "; it was made anew for this manifest before, and is not again"
 	}
+	// Noted before, since a deletion whose answer is lost may be carried out all the same.
+	r.memory.Replacing(m.Object, m.Digest, live.Object.GetUID())
 	if err := r.delete(ctx, work, m, live.Object); err != nil {
-		return plan.Refused, fmt.Sprintf("%s; deleting it to make it anew failed: %v", refusal, err)
+		result, why := r.judge(ctx, work, m.Object, err)
+		return result, fmt.Sprintf("%s; deleting it to make it anew failed: %s", refusal, why)
 	}
-	r.memory.Replaced(m.Object, m.Digest)
 	r.metrics.replaced.Inc()
 	ctrl.LoggerFrom(ctx).Info("Deleted an object to make it anew, as its template asks", "manifest", m.Object.String())
 	return plan.Waiting, "a field that cannot change was changed: the object was deleted and is made anew"
@@ -40,7 +44,7 @@ func (r *Reconciler) replace(ctx context.Context, work types.NamespacedName, m p
 
 // markRecreated has an object that is sent say for which manifest it was made anew, if it was.
 func (r *Reconciler) markRecreated(desired *unstructured.Unstructured, m plan.Manifest, live plan.Live) {
-	if r.memory.IsReplaced(m.Object, m.Digest) || live.Object != nil && plan.IsRecreated(live.Object, m.Digest) {
+	if _, replaced := r.memory.IsReplaced(m.Object, m.Digest); replaced || live.Object != nil && plan.IsRecreated(live.Object, m.Digest) {
 		plan.MarkRecreated(desired, m.Digest)
 	}
 }

@@ -70,7 +70,7 @@ func creating(config *rest.Config, before, after string) *rest.Config {
 		if err != nil {
 			return nil, err
 		}
-		if bytes.Contains(body, []byte("9223372036854775807")) { // it makes an object
+		if !bytes.Contains(body, []byte(`"uid":`)) { // it makes an object, as it names none
 			body = bytes.ReplaceAll(body, []byte(before), []byte(after))
 			r.ContentLength = int64(len(body))
 		}
@@ -120,25 +120,44 @@ func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
 	}).WithTimeout(waitTimeout).Should(Succeed())
 }
 
-// A deletion that the member did not answer is tried again.
-func TestAnObjectIsMadeAnewThoughItsDeletionFailsFirst(t *testing.T) {
+// A deletion that the member did not answer is tried again, whether it was carried out or not.
+func TestAnObjectIsMadeAnewThoughItsDeletionIsNotAnswered(t *testing.T) {
 	t.Parallel()
+	for name, carriedOut := range map[string]bool{"and is not carried out": false, "and is carried out": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			isMadeAnewUnanswered(t, carriedOut)
+		})
+	}
+}
+
+func isMadeAnewUnanswered(t *testing.T, carriedOut bool) {
+	t.Helper()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := &world{client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t), requests: &requests{}, reports: newReports(), events: &events{}}
-	refused := &atomic.Bool{}
+	unanswered := &atomic.Bool{}
 	w.startBetween(t, c.Config, stagetest.Intercept(c.Config, func(r *http.Request) (*http.Response, error) {
-		if r.Method == http.MethodDelete && refused.CompareAndSwap(false, true) {
-			return nil, errors.New("the member does not answer")
+		if r.Method != http.MethodDelete || !unanswered.CompareAndSwap(false, true) {
+			return nil, nil
 		}
-		return nil, nil
+		if carriedOut {
+			if err := w.client.Delete(r.Context(), w.configMap("settings", nil)); err != nil {
+				return nil, err
+			}
+		}
+		return nil, errors.New("the member does not answer")
 	}), native.New())
 	annotations := map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
 	work := w.work(t, "settings", w.frozen("1", annotations))
 	w.isApplied(t, work)
 	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", annotations)) })
-	g.Eventually(func(g Gomega) { g.Expect(w.get(g, "settings").Data).To(HaveKeyWithValue("a", "2")) }).WithTimeout(waitTimeout).Should(Succeed())
-	g.Expect(refused.Load()).To(BeTrue())
+	g.Eventually(func(g Gomega) {
+		cm := w.get(g, "settings")
+		g.Expect(cm.Data).To(HaveKeyWithValue("a", "2"))
+		g.Expect(cm.Annotations).To(HaveKey(contract.RecreatedForAnnotation))
+	}).WithTimeout(waitTimeout).Should(Succeed())
+	g.Expect(unanswered.Load()).To(BeTrue())
 }
 
 func TestTheTemplateSaysWhatBecomesOfDependents(t *testing.T) {
