@@ -90,7 +90,8 @@ func (r *reconciler) mayNotUse(ctx context.Context, namespace, name string) (boo
 	return err == nil && allowance.Unusable(all) == "", err
 }
 
-// confirmIntent reads live whether the cluster of a Work leaves the fleet before the deletion takes anything from its member.
+// confirmIntent reads live whether the cluster of a Work leaves the fleet, or left it, before the deletion takes anything from
+// its member: a Cluster that the cache does not show may be one that it does not show yet.
 func (r *reconciler) confirmIntent(ctx context.Context, d *fanout.Deletion) error {
 	name, known := contract.ClusterOf(r.prefix, d.Live.Namespace)
 	if !known || d.Intent == contract.DeletionClusterLeft {

@@ -155,7 +155,8 @@ func (r *reconciler) reasons(ctx context.Context, s *scope) (fanout.Reasons, err
 		if client.IgnoreNotFound(err) != nil {
 			return out, fmt.Errorf("reading cluster %q: %w", name, err)
 		}
-		if err != nil || !cluster.DeletionTimestamp.IsZero() {
+		// Of one that the cache does not show, the live read before the deletion says whether it left: the cache may be late.
+		if err == nil && !cluster.DeletionTimestamp.IsZero() {
 			out.Departed.Insert(w.Namespace)
 		}
 	}

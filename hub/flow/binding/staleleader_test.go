@@ -98,6 +98,18 @@ func TestAHubThatDoesNotSeeThatAClusterLeavesTakesNothingFromIt(t *testing.T) {
 	g.Expect(w.intent(t, "stays", template)).To(BeEmpty())
 }
 
+func TestWhatMovedLeavesAClusterThatAHubDoesNotSee(t *testing.T) {
+	g := NewWithT(t)
+	w, template, b := placed(t, "late", "stays")
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = w.shares("stays") })
+	w.behind(t, b, shows(func(c *clusterv1alpha1.Cluster) {
+		if c.Name == w.member("late") {
+			c.Name = w.member("not-here-yet")
+		}
+	}))
+	g.Eventually(func() string { return w.intent(t, "late", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionMoved))
+}
+
 func TestWhatIsDeletedStaysInAClusterOfWhichAHubDoesNotSeeThatItLeaves(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "leaves", "stays")

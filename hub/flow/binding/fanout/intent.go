@@ -14,7 +14,7 @@ import (
 type Reasons struct {
 	// Removed says that the binding is being deleted, or that nothing is to be anywhere.
 	Removed bool
-	// Departed are the namespaces of the clusters that leave the fleet, or left it.
+	// Departed are the namespaces of the clusters that are known to leave the fleet.
 	Departed sets.Set[string]
 	// Evicted is when the application was evicted last, by the namespace of the cluster.
 	Evicted map[string]time.Time
