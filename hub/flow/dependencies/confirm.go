@@ -18,6 +18,7 @@ import (
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
@@ -71,9 +72,10 @@ func (r *Reconciler) confirmSame(ctx context.Context, b kube.Binding) error {
 	return nil
 }
 
-// confirmUnneeded reads live whether a binding needs none of some others, which a finding does not have.
-func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f finding, others []kube.Binding) error {
-	if err := r.confirmSame(ctx, b); err != nil {
+// confirmUnneeded reads live whether a binding needs none of some others, which a finding does not have. The function same says
+// whether the binding is as the cache shows it.
+func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f finding, others []kube.Binding, same func() error) error {
+	if err := same(); err != nil {
 		return err
 	}
 	for _, ref := range f.permitted.granted {
@@ -106,8 +108,10 @@ func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f find
 // refersTo reads live whether a reference means the object of one of some bindings.
 func (r *Reconciler) refersTo(ctx context.Context, ref configv1alpha1.DependentObjectReference, others []kube.Binding) (bool, error) {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	same := func(b kube.Binding) bool { return kindOf(b) == kind && b.GetNamespace() == ref.Namespace }
-	if r.exclusions.ExcludesKind(kind) || !slices.ContainsFunc(others, same) {
+	possible := func(b kube.Binding) bool {
+		return kindOf(b) == kind && b.GetNamespace() == ref.Namespace && (ref.Name == "" || b.GetName() == contract.BindingName(kind.Kind, ref.Name))
+	}
+	if r.exclusions.ExcludesKind(kind) || !slices.ContainsFunc(others, possible) {
 		return false, nil
 	}
 	namespaced, err := r.kinds.Ensure(ctx, kind)

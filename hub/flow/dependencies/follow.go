@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,46 +22,71 @@ import (
 // follow detaches what is not needed any more and attaches what is. What cannot be known
 // stays as it is.
 func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f finding) error {
-	needed := map[types.NamespacedName]object{}
-	for _, o := range f.objects {
-		needed[o.binding()] = o
-	}
 	attached, err := r.attached(ctx, req)
 	if err != nil {
 		return err
 	}
-	var unneeded []kube.Binding
+	same := sync.OnceValue(func() error { return r.confirmSame(ctx, b) })
+	unneeded, err := r.detachable(ctx, b, f, f.unneeded(b, attached), same)
+	failures := []error{err}
+	for _, other := range unneeded {
+		failures = append(failures, r.detach(ctx, other, req))
+	}
+	for _, o := range f.objects {
+		if o.meta.DeletionTimestamp == nil { // what is going is neither attached anew nor detached early
+			failures = append(failures, r.attach(ctx, o, b, same))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// unneeded returns those of what is attached to a binding that are not found any more.
+func (f finding) unneeded(b kube.Binding, attached []kube.Binding) []kube.Binding {
+	type key struct { // two groups may have a kind of the same name, and so objects whose bindings are named alike
+		kind    schema.GroupVersionKind
+		binding types.NamespacedName
+	}
+	needed := make(sets.Set[key], len(f.objects))
+	for _, o := range f.objects {
+		needed.Insert(key{o.kind, o.binding()})
+	}
+	var out []kube.Binding
 	for _, other := range attached {
 		kind := kindOf(other)
 		if f.permitted.unserved && b.GetNamespace() != "" && other.GetNamespace() != "" && other.GetNamespace() != b.GetNamespace() {
 			continue // that the kind went took nobody's grant back
 		}
-		if o, still := needed[client.ObjectKeyFromObject(other)]; (!still || o.kind != kind) && !slices.Contains(f.unserved, kind) {
-			unneeded = append(unneeded, other)
+		if !needed.Has(key{kind, client.ObjectKeyFromObject(other)}) && !slices.Contains(f.unserved, kind) {
+			out = append(out, other)
 		}
 	}
-	var failures []error
-	if len(unneeded) > 0 {
-		inUse, all, err := r.inUse(ctx, b)
-		if err == nil {
-			err = r.confirmUnneeded(ctx, b, f, unneeded)
+	return out
+}
+
+// detachable returns those of what a workload does not name any more that no cluster may need either. Nothing is read live
+// before the cache shows that there are any: as long as a rollout is under way it shows none. The function same says whether
+// the binding is as the cache shows it.
+func (r *Reconciler) detachable(ctx context.Context, b kube.Binding, f finding, unneeded []kube.Binding, same func() error) ([]kube.Binding, error) {
+	for _, rollouts := range []client.Reader{r.hubClient, r.liveReader} {
+		if len(unneeded) == 0 {
+			return nil, nil
 		}
-		if err != nil {
-			failures = append(failures, err)
+		inUse, all, err := r.inUse(ctx, rollouts, b)
+		if all || err != nil {
+			return nil, err
 		}
-		for _, other := range unneeded {
-			if _, needs := inUse[client.ObjectKeyFromObject(other)]; needs || all || err != nil {
-				continue // some cluster may have a revision that needs it
-			}
-			failures = append(failures, r.detach(ctx, other, req))
-		}
+		unneeded = slices.DeleteFunc(unneeded, func(other kube.Binding) bool {
+			_, needs := inUse[client.ObjectKeyFromObject(other)]
+			return needs // some cluster may have a revision that needs it
+		})
 	}
-	for _, o := range f.objects {
-		if o.meta.DeletionTimestamp == nil { // what is going is neither attached anew nor detached early
-			failures = append(failures, r.attach(ctx, o, b))
-		}
+	if len(unneeded) == 0 {
+		return nil, nil
 	}
-	return errors.Join(failures...)
+	if err := r.confirmUnneeded(ctx, b, f, unneeded, same); err != nil {
+		return nil, err
+	}
+	return unneeded, nil
 }
 
 // release lets go of all that followed a binding which is gone, is going or wants it so.
@@ -92,8 +120,9 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 	return r.kinds.stopUnneeded(ctx)
 }
 
-// attach makes the binding of an object follow that of a workload.
-func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Binding) error {
+// attach makes the binding of an object follow that of a workload. The function same says whether the latter is as the cache
+// shows it.
+func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Binding, same func() error) error {
 	key := o.binding()
 	b, err := r.bindingAt(ctx, key)
 	if err != nil {
@@ -123,7 +152,7 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 	before := attach.Places(b, client.ObjectKeyFromObject(independent))
 	attach.To(b, o.kind, o.meta, independent, newID())
 	if !attach.Places(b, client.ObjectKeyFromObject(independent)).IsSuperset(before) {
-		if err := r.confirmSame(ctx, independent); err != nil {
+		if err := same(); err != nil {
 			return err
 		}
 	}

@@ -23,14 +23,14 @@ import (
 // inUse returns what clusters may still need of what a workload needed once, by the names of
 // the bindings; all says that it may be anything. Where changes are rolled out in waves, a cluster
 // may have a revision that needs what the template does not name any more: that goes when
-// every cluster has one that does without it.
-func (r *Reconciler) inUse(ctx context.Context, b kube.Binding) (needed map[types.NamespacedName]object, all bool, err error) {
+// every cluster has one that does without it. How far they are is read from rollouts.
+func (r *Reconciler) inUse(ctx context.Context, rollouts client.Reader, b kube.Binding) (needed map[types.NamespacedName]object, all bool, err error) {
 	if !bindings.IsStaged(b) {
 		return nil, false, nil
 	}
 	kind := kube.RolloutsIn(b.GetNamespace())
 	rollout := kind.New()
-	err = r.liveReader.Get(ctx, client.ObjectKeyFromObject(b), rollout) // what goes does not come back
+	err = rollouts.Get(ctx, client.ObjectKeyFromObject(b), rollout)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, true, nil

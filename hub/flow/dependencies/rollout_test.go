@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
@@ -70,6 +71,26 @@ func TestWhatAnOldRevisionNeedsStays(t *testing.T) {
 	// All have the new one.
 	says(2, nil)
 	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(BeNil())
+}
+
+func TestWhileARolloutIsUnderWayItIsNotReadLive(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"), w.configMap("more"))
+	web, b := w.deployment(t, "web", "settings")
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, contract.RolloutStrategyAnnotation, "careful")
+	})
+	settings := w.attached(t, w.namespace, "settings-configmap")
+	g.Eventually(settings, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+	w.end()
+	w.create(t, &fairleadv1alpha1.StagedRollout{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: b.Name}})
+	w.edit(t, web, b, "more")
+
+	read := w.behind(t, "/namespaces/"+w.namespace+"/stagedrollouts/"+b.Name, func(*cache.Options) {})
+	g.Eventually(w.attached(t, w.namespace, "more-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+	g.Expect(settings()).To(HaveKey("web-deployment"))
+	g.Expect(read.Load()).To(BeZero())
 }
 
 // TestADeletionOfWhatIsNeededIsNotStaged deletes an object that the revision of every cluster needs.

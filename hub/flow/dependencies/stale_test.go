@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -84,6 +85,32 @@ func TestAHubThatDoesNotSeeWhatAWorkloadNeedsDetachesNothing(t *testing.T) {
 	g.Expect(after.UID).To(Equal(before.UID))
 	g.Expect(after.DeletionTimestamp).To(BeNil())
 	g.Expect(after.Spec.RequiredBy).To(HaveLen(1))
+}
+
+// edit has a workload mount one ConfigMap instead of what it mounted.
+func (w *world) edit(t *testing.T, workload *unstructured.Unstructured, b *workv1alpha2.ResourceBinding, configMap string) {
+	t.Helper()
+	change(t, w, workload, func(u *unstructured.Unstructured) {
+		volume := map[string]any{"name": configMap, "configMap": map[string]any{"name": configMap}}
+		NewWithT(t).Expect(unstructured.SetNestedSlice(u.Object, []any{volume}, "spec", "template", "spec", "volumes")).To(Succeed())
+	})
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = workload.GetResourceVersion() })
+}
+
+func TestWhatIsStillNeededIsNotReadLiveWhenAnotherIsDetached(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("settings"), w.configMap("more"))
+	web, b := w.deployment(t, "web", "settings", "more")
+	more := w.attached(t, w.namespace, "more-configmap")
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+	g.Eventually(w.attached(t, w.namespace, "settings-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveKey("web-deployment"))
+	w.end()
+	w.edit(t, web, b, "settings")
+
+	read := w.behind(t, "/namespaces/"+w.namespace+"/configmaps/settings", func(*cache.Options) {})
+	g.Eventually(more, stagetest.Timeout, stagetest.Poll).Should(BeNil())
+	g.Expect(read.Load()).To(BeZero())
 }
 
 func TestAHubThatDoesNotSeeAWorkloadDetachesNothing(t *testing.T) {
