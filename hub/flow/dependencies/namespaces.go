@@ -132,38 +132,52 @@ func (n *namespaces) Reconcile(ctx context.Context, name string) (reconcile.Resu
 	case b == nil && len(clusters) == 0:
 		return reconcile.Result{}, nil
 	case b == nil:
-		b = kube.ClusterResourceBindings().New()
-		attach.ToContents(b, namespaceKind(), ns, clusters, there, newID())
-		if err := n.hubClient.Create(ctx, b, client.FieldOwner(contract.FieldManagerDependencies)); err != nil {
-			if apierrors.IsAlreadyExists(err) { // the cache is behind
-				err = apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("clusterresourcebindings").GroupResource(), b.GetName(), err)
-			}
-			return reconcile.Result{}, fmt.Errorf("creating binding %q: %w", b.GetName(), err)
-		}
-		n.remember(b)
-		ctrl.LoggerFrom(ctx).Info("Let a namespace follow what is in it", "clusters", len(clusters))
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, n.create(ctx, ns, clusters, there)
 	case b.GetDeletionTimestamp() != nil, ownerOf(b) != "" && ownerOf(b) != ns.UID:
 		return reconcile.Result{}, nil // its end wakes us
 	}
+	return reconcile.Result{}, n.update(ctx, b, ns, clusters, there)
+}
+
+// create makes the binding of a namespace.
+func (n *namespaces) create(
+	ctx context.Context, ns *metav1.PartialObjectMetadata, clusters map[string]struct{}, there func(cluster string) bool,
+) error {
+	b := kube.ClusterResourceBindings().New()
+	attach.ToContents(b, namespaceKind(), ns, clusters, there, newID())
+	if err := n.hubClient.Create(ctx, b, client.FieldOwner(contract.FieldManagerDependencies)); err != nil {
+		if apierrors.IsAlreadyExists(err) { // the cache is behind
+			err = apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("clusterresourcebindings").GroupResource(), b.GetName(), err)
+		}
+		return fmt.Errorf("creating binding %q: %w", b.GetName(), err)
+	}
+	n.remember(b)
+	ctrl.LoggerFrom(ctx).Info("Let a namespace follow what is in it", "clusters", len(clusters))
+	return nil
+}
+
+// update brings the binding of a namespace up to date.
+func (n *namespaces) update(
+	ctx context.Context, b kube.Binding, ns *metav1.PartialObjectMetadata, clusters map[string]struct{}, there func(cluster string) bool,
+) error {
 	edit, err := kube.Begin(b)
 	if err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	before := attach.Places(b, types.NamespacedName{Namespace: ns.Name})
 	attach.ToContents(b, namespaceKind(), ns, clusters, there, newID())
 	if err := n.confirmGone(ctx, before.Difference(attach.Places(b, types.NamespacedName{Namespace: ns.Name}))); err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	wrote, err := edit.Commit(ctx, n.hubClient, contract.FieldManagerDependencies)
 	if err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
 	if wrote {
 		n.remember(b)
 		ctrl.LoggerFrom(ctx).Info("Let a namespace follow what is in it", "clusters", len(clusters))
 	}
-	return reconcile.Result{}, nil
+	return nil
 }
 
 // stays says whether a namespace is never sent to members by itself: every cluster has a
