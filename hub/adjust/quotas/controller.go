@@ -114,10 +114,8 @@ func (r *Reconciler) remove(ctx context.Context, q *policyv1alpha1.FederatedReso
 	if err != nil {
 		return err
 	}
-	for _, work := range works {
-		if err := r.delete(ctx, q, work); err != nil {
-			return err
-		}
+	if err := errors.Join(r.delete(ctx, q, works)...); err != nil {
+		return err
 	}
 	return client.IgnoreNotFound(r.hold(ctx, q, false))
 }

@@ -38,14 +38,14 @@ func (r *Reconciler) distribute(ctx context.Context, s *scope) error {
 		}
 		changed = changed || wrote
 	}
+	var gone []*workv1alpha1.Work
 	for _, work := range s.works {
 		// The part of a Cluster that is deleted is left to the cluster stage, which waits until the agent is locked out.
 		if name, _ := contract.ClusterOf(r.prefix, work.Namespace); !s.names(name) {
-			if err := r.delete(ctx, s.quota, work); err != nil {
-				failures = append(failures, err)
-			}
+			gone = append(gone, work)
 		}
 	}
+	failures = append(failures, r.delete(ctx, s.quota, gone)...)
 	if changed && len(failures) == 0 {
 		r.events(distributed(s.quota))
 	}
@@ -133,38 +133,55 @@ func (r *Reconciler) remember(work *workv1alpha1.Work) {
 	r.checked[client.ObjectKeyFromObject(work)] = work.Generation
 }
 
-// delete deletes a Work that the quota has no part for any more, and with it the ResourceQuota in the member.
-// The cache of a hub that has just begun to work may be older than what the hub before it did, so what says so is read live.
-func (r *Reconciler) delete(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota, work *workv1alpha1.Work) error {
-	key := client.ObjectKeyFromObject(work)
+// delete deletes Works that the quota has no part for any more, and with them the ResourceQuotas in the members. One that fails
+// does not hold up the others. The cache of a hub that has just begun to work may be older than what the hub before it did, so
+// what says so is read live.
+func (r *Reconciler) delete(ctx context.Context, q *policyv1alpha1.FederatedResourceQuota, works []*workv1alpha1.Work) []error {
+	stay := make([]*workv1alpha1.Work, 0, len(works))
 	r.mu.Lock()
-	delete(r.checked, key)
+	for _, work := range works {
+		delete(r.checked, client.ObjectKeyFromObject(work))
+		if work.DeletionTimestamp.IsZero() || !contract.DeletionIntended(work.Annotations) {
+			stay = append(stay, work)
+		}
+	}
 	r.mu.Unlock()
-	if !work.DeletionTimestamp.IsZero() && contract.DeletionIntended(work.Annotations) {
+	if len(stay) == 0 {
 		return nil
 	}
-	intent, err := r.confirm(ctx, q, work)
-	if err != nil {
-		return err
+	if err := r.confirm(ctx, q); err != nil {
+		return []error{err}
 	}
-	if err := kube.DeleteWork(ctx, r.hubClient, work, intent, contract.FieldManagerQuotas); err != nil {
-		return err
+	var failures []error
+	for _, work := range stay {
+		intent, err := r.intent(ctx, work)
+		if err == nil {
+			err = kube.DeleteWork(ctx, r.hubClient, work, intent, contract.FieldManagerQuotas)
+		}
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		ctrl.LoggerFrom(ctx).Info("Taking the part of a quota from a cluster", "Work", client.ObjectKeyFromObject(work))
 	}
-	ctrl.LoggerFrom(ctx).Info("Taking the part of a quota from a cluster", "Work", key)
-	return nil
+	return failures
 }
 
-// confirm reads a FederatedResourceQuota live before the Work of a cluster is deleted on its word, and whether the Cluster
-// leaves. It returns the intent of the deletion.
-func (r *Reconciler) confirm(ctx context.Context, cached *policyv1alpha1.FederatedResourceQuota, work *workv1alpha1.Work) (string, error) {
+// confirm reads a FederatedResourceQuota live before Works are deleted on its word.
+func (r *Reconciler) confirm(ctx context.Context, cached *policyv1alpha1.FederatedResourceQuota) error {
 	live := &policyv1alpha1.FederatedResourceQuota{}
 	err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(cached), live)
 	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("reading quota %q before a part of it is taken away: %w", cached.Name, err)
+		return fmt.Errorf("reading quota %q before a part of it is taken away: %w", cached.Name, err)
 	}
 	if err != nil || live.UID != cached.UID || live.Generation != cached.Generation || live.DeletionTimestamp.IsZero() != cached.DeletionTimestamp.IsZero() {
-		return "", apierrors.NewConflict(policyv1alpha1.GroupVersion.WithResource("federatedresourcequotas").GroupResource(), cached.Name, errors.New("the cache is behind"))
+		return apierrors.NewConflict(policyv1alpha1.GroupVersion.WithResource("federatedresourcequotas").GroupResource(), cached.Name, errors.New("the cache is behind"))
 	}
+	return nil
+}
+
+// intent reads live whether the Cluster of a Work leaves, and returns the intent of its deletion.
+func (r *Reconciler) intent(ctx context.Context, work *workv1alpha1.Work) (string, error) {
 	name, _ := contract.ClusterOf(r.prefix, work.Namespace)
 	leaves, err := kube.ClusterLeaves(ctx, r.liveReader, name)
 	if err != nil || leaves {
