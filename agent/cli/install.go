@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/agent/install/manifest"
 	"fairlead.dev/agent/registration"
 	"fairlead.dev/agent/upgrade/plan"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/version"
 )
 
@@ -133,6 +134,11 @@ func unpack(state map[string][]byte) (dir string, remove func(), err error) {
 	remove = func() { _ = os.RemoveAll(dir) } // it is readable for its owner only
 	if len(state) == 0 {
 		return dir, remove, nil
+	}
+	if err := registration.CheckFiles(state); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("%w, in Secret %s/%s of the member, where no agent wrote that; find out who did, then remove the Secret and join again",
+			err, contract.SystemNamespace, manifest.Name)
 	}
 	if err := registration.WriteFiles(dir, state); err != nil {
 		remove()

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,5 +58,10 @@ func MemberID(ctx context.Context, member *rest.Config) (string, error) {
 		return "", fmt.Errorf("%w: its API at %s does not show namespace %s (%w); check its kubeconfig and the rights in it",
 			ErrMember, member.Host, metav1.NamespaceSystem, err)
 	}
-	return string(namespace.UID), nil
+	id := string(namespace.UID)
+	if problems := validation.IsDNS1123Label(id); len(problems) > 0 {
+		// It is part of names on the hub and of a path on the machine of whoever leaves.
+		return "", fmt.Errorf("%w: its API at %s gives namespace %s the UID %q, which is none", ErrMember, member.Host, metav1.NamespaceSystem, id)
+	}
+	return id, nil
 }

@@ -5,9 +5,9 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
-
-	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/common/contract"
 )
@@ -50,11 +50,43 @@ func JoinHash(files map[string][]byte) string {
 
 // identityIn returns whose files are; that of nobody if it cannot be read.
 func identityIn(files map[string][]byte) identity {
-	who := identity{}
-	if json.Unmarshal(files[identityFile], &who) != nil {
+	who, err := parseIdentity(files[identityFile])
+	if err != nil {
 		return identity{}
 	}
-	return who
+	return *who
+}
+
+// CheckFiles returns an ErrStateDir if files, as Files returned them, are not what an agent wrote: they may have been kept where others write.
+func CheckFiles(files map[string][]byte) error {
+	if raw := files[identityFile]; len(raw) > 0 {
+		if _, err := parseIdentity(raw); err != nil {
+			return fmt.Errorf("%w: %s is damaged (%w)", ErrStateDir, identityFile, err)
+		}
+	}
+	if raw := files[KubeconfigFile]; len(raw) > 0 {
+		if _, err := parseKubeconfig(raw); err != nil {
+			return fmt.Errorf("%w: %s is damaged (%w)", ErrStateDir, KubeconfigFile, err)
+		}
+	}
+	return nil
+}
+
+// withoutLeft returns files that do not say that the member has left: that is of the directory in which `agent leave` was stopped, and
+// whoever finds it removes what an agent has without a word to the hub.
+func withoutLeft(files map[string][]byte) (map[string][]byte, error) {
+	who := identityIn(files)
+	if !who.Left {
+		return files, nil
+	}
+	who.Left = false
+	raw, err := json.MarshalIndent(who, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", identityFile, err)
+	}
+	out := maps.Clone(files)
+	out[identityFile] = raw
+	return out, nil
 }
 
 // joinedAgain says whether files are those of a later join of the same cluster than others, which may never have been finished.
@@ -77,13 +109,13 @@ func joinedAgain(files, others map[string][]byte) bool {
 // isFinished says whether a key is that of the join of which files have the certificate.
 func isFinished(raw []byte, files map[string][]byte) bool {
 	key := parseKey(raw)
-	config, err := clientcmd.RESTConfigFromKubeConfig(files[KubeconfigFile])
+	config, err := parseKubeconfig(files[KubeconfigFile])
 	return key != nil && err == nil && isOfJoin(key, config.CertData)
 }
 
 // certificateIn returns the certificate of an agent; nil if there is none that can be read.
 func certificateIn(files map[string][]byte) *x509.Certificate {
-	config, err := clientcmd.RESTConfigFromKubeConfig(files[KubeconfigFile])
+	config, err := parseKubeconfig(files[KubeconfigFile])
 	if err != nil {
 		return nil
 	}
@@ -98,6 +130,10 @@ func certificateIn(files map[string][]byte) *x509.Certificate {
 // agent that is stopped replaces them again.
 func replaceFiles(stateDir string, files map[string][]byte) error {
 	s := state{dir: stateDir}
+	files, err := withoutLeft(files)
+	if err != nil {
+		return err
+	}
 	for _, name := range []string{keyFile, renewalKeyFile, retiredFile, identityFile, KubeconfigFile} {
 		var err error
 		if content := files[name]; len(content) > 0 {
@@ -112,9 +148,13 @@ func replaceFiles(stateDir string, files map[string][]byte) error {
 	return nil
 }
 
-// WriteFiles puts into a state directory what Files returned.
+// WriteFiles puts into a state directory what Files returned. That the member has left is not taken over.
 func WriteFiles(stateDir string, files map[string][]byte) error {
 	s := state{dir: stateDir}
+	files, err := withoutLeft(files)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(stateDir, dirMode); err != nil {
 		return s.unusable(err)
 	}

@@ -8,8 +8,6 @@ import (
 	"encoding/pem"
 	"fmt"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"fairlead.dev/common/contract"
 )
 
@@ -46,7 +44,7 @@ func (s state) begunKey(file string) (*ecdsa.PrivateKey, error) {
 	if raw, err = s.read(KubeconfigFile); raw == nil || err != nil {
 		return key, err
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	config, err := parseKubeconfig(raw)
 	if err != nil {
 		return key, nil //nolint:nilerr // it is no certificate's
 	}

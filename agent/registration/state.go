@@ -2,7 +2,6 @@ package registration
 
 import (
 	"cmp"
-	"crypto/ecdsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,10 +11,9 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"fairlead.dev/common/atomicfile"
+	"fairlead.dev/common/bootstrap"
 )
 
 // Files in the state directory.
@@ -84,7 +82,7 @@ func Load(stateDir, cluster string) (*rest.Config, error) {
 	if raw == nil {
 		return nil, fmt.Errorf("%w: the join of cluster %s was not finished; run the same `agent join` again", ErrNotJoined, who.Cluster)
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	config, err := parseKubeconfig(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s in %q is damaged (%w); remove the file and join again", ErrStateDir, KubeconfigFile, stateDir, err)
 	}
@@ -104,9 +102,22 @@ func (s state) identity() (*identity, error) {
 	if raw == nil || err != nil {
 		return nil, err
 	}
+	who, err := parseIdentity(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s in %q is damaged (%w); give another --state-dir", ErrStateDir, identityFile, s.dir, err)
+	}
+	return who, nil
+}
+
+// parseIdentity reads whose a state directory is. The name of the cluster is part of paths, which are removed, and a Secret in which the
+// directory was kept is in the hands of the member.
+func parseIdentity(raw []byte) (*identity, error) {
 	who := &identity{}
 	if err := json.Unmarshal(raw, who); err != nil {
-		return nil, fmt.Errorf("%w: %s in %q is damaged (%w); give another --state-dir", ErrStateDir, identityFile, s.dir, err)
+		return nil, err //nolint:wrapcheck // the caller says what it was
+	}
+	if err := bootstrap.ValidateClusterName(who.Cluster); err != nil {
+		return nil, err //nolint:wrapcheck // as above
 	}
 	return who, nil
 }
@@ -245,26 +256,6 @@ func (s state) remove(names ...string) error {
 		}
 	}
 	return nil
-}
-
-// keep writes what the agent runs with.
-func (s state) keep(server, cluster string, ca, cert []byte, key *ecdsa.PrivateKey) error {
-	rawKey, err := encodeKey(key)
-	if err != nil {
-		return err
-	}
-	const hub = "hub"
-	context := cluster + "@" + hub
-	raw, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{hub: {Server: server, CertificateAuthorityData: ca}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{cluster: {ClientCertificateData: cert, ClientKeyData: rawKey}},
-		Contexts:       map[string]*clientcmdapi.Context{context: {Cluster: hub, AuthInfo: cluster}},
-		CurrentContext: context,
-	})
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", KubeconfigFile, err)
-	}
-	return s.write(KubeconfigFile, raw)
 }
 
 func (s state) path(name string) string { return filepath.Join(s.dir, name) }

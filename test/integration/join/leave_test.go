@@ -119,3 +119,32 @@ func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *t
 	g.Expect(err).To(MatchError(ContainSubstring(registration.ErrNotJoined.Error())))
 	g.Expect(record).NotTo(BeADirectory(), "it may have Secrets in it")
 }
+
+// TestASecretOfAMemberRemovesNothingOfWhoeverJoinsOrLeaves runs alone, since there is one Secret of an agent in a member.
+func TestASecretOfAMemberRemovesNothingOfWhoeverJoinsOrLeaves(t *testing.T) {
+	h, ctx := newHub(t), t.Context()
+	h.serve()
+	here := t.TempDir()
+	t.Setenv("TMPDIR", here)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	victim := filepath.Join(here, "victim")
+	h.g.Expect(os.Mkdir(victim, 0o700)).To(Succeed())
+	kubeconfig := testcluster.Shared(t, testcluster.Options{Profile: testcluster.Hub}).Kubeconfig
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.SystemNamespace}}
+	h.g.Expect(client.IgnoreAlreadyExists(h.Create(ctx, namespace))).To(Succeed())
+	meta := metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name, Labels: map[string]string{manifest.NameLabel: manifest.Name}}
+	joining := []string{
+		"join", h.address, "--install", "--cluster-name", "edge-1", "--token", h.created(ctx, "--cluster", "edge-1"), "--discovery-token-ca-cert-hash", h.hashes[0],
+		"--kubeconfig", kubeconfig, "--ready-timeout", "100ms", "--image", "registry.example/agent:v1", "--state-volume", "none",
+	}
+	for _, who := range []string{`{"cluster":"../../victim"}`, `{"cluster":"../../victim","left":true}`} {
+		secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"agent.json": []byte(who), registration.KubeconfigFile: []byte("k")}}
+		h.g.Expect(h.Create(ctx, secret)).To(Succeed())
+		for _, args := range [][]string{joining, {"leave", "--installed", "--objects", registration.Keep, "--force", "--kubeconfig", kubeconfig}} {
+			_, err := agent(ctx, args...)
+			h.g.Expect(err).To(MatchError(ContainSubstring(registration.ErrStateDir.Error())))
+			h.g.Expect(victim).To(BeADirectory())
+		}
+		h.g.Expect(h.Delete(ctx, secret)).To(Succeed())
+	}
+}

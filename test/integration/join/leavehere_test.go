@@ -117,7 +117,8 @@ func TestLeavingWithWhatIsLeftOfAStateDirectory(t *testing.T) {
 
 	// It was killed while it removed what the agent had.
 	left := filepath.Join(t.TempDir(), "left")
-	h.g.Expect(registration.WriteFiles(left, map[string][]byte{"agent.json": []byte(`{"cluster":"left","left":true}`)})).To(Succeed())
+	h.g.Expect(os.Mkdir(left, 0o700)).To(Succeed())
+	h.g.Expect(os.WriteFile(filepath.Join(left, "agent.json"), []byte(`{"cluster":"left","left":true}`), 0o600)).To(Succeed())
 	out, err = leave(left)
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Expect(out).To(HavePrefix("Cluster left has left"))
