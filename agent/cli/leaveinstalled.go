@@ -28,26 +28,8 @@ func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 	stopping, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	stopped, err := installer.Stop(stopping)
-	if err != nil {
-		return err
-	}
-	// Only now: until it is stopped, its agent may finish a join or renew its certificate behind our back.
-	state, err := installer.State(ctx)
-	if err != nil {
-		return err
-	}
-	installed, err := installer.Installed(ctx)
-	if err != nil {
-		return err
-	}
-	cluster, unfinished := registration.Unfinished(state)
-	switch {
-	case len(state) == 0 && !installed:
-		return f.notInstalled(ctx, installer)
-	case len(state) == 0 || unfinished:
-		err = f.leaveUnfinished(ctx, installer, cluster, out)
-	default:
-		err = f.leaveAs(ctx, state, out)
+	if err == nil {
+		err = f.leaveStopped(ctx, installer, out)
 	}
 	if err != nil && stopped {
 		err = fmt.Errorf("%w. The agent is stopped; to have it go on: kubectl scale deployment -n %s %s --replicas 1", err, contract.SystemNamespace, manifest.Name)
@@ -63,6 +45,27 @@ func (f *leaveFlags) leaveInstalled(ctx context.Context, out io.Writer) error {
 	}
 	_, err = fmt.Fprintln(out, "The Deployment of the agent and its rights are removed")
 	return err
+}
+
+// leaveStopped leaves as an installed agent that is stopped: until it is, it may finish a join or renew its certificate behind our back.
+func (f *leaveFlags) leaveStopped(ctx context.Context, installer *install.Installer, out io.Writer) error {
+	state, err := installer.State(ctx)
+	if err != nil {
+		return err
+	}
+	installed, err := installer.Installed(ctx)
+	if err != nil {
+		return err
+	}
+	cluster, unfinished := registration.Unfinished(state)
+	switch {
+	case len(state) == 0 && !installed:
+		return f.notInstalled(ctx, installer)
+	case len(state) == 0 || unfinished:
+		return f.leaveUnfinished(ctx, installer, cluster, out)
+	default:
+		return f.leaveAs(ctx, state, out)
+	}
 }
 
 // notInstalled says that there is no installed agent that could leave. What has its label may be of one that runs as a process: what lets

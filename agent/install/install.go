@@ -168,7 +168,13 @@ func (i *Installer) PodProblem(ctx context.Context) string {
 // stopPoll is how often it is looked whether the agent has stopped.
 const stopPoll = 250 * time.Millisecond
 
-// Stop ends the agent and waits until its pods are gone. Its Deployment stays, without replicas: it says where the agent has its state. If there is
+// mayRun says whether containers of a pod run or will. A ReplicaSet leaves a pod that has ended, as one that was evicted or whose node was
+// shut down, whatever becomes of its replicas.
+func mayRun(pod corev1.Pod) bool { //nolint:gocritic // it is what slices asks for
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// Stop ends the agent and waits until none of its pods runs. Its Deployment stays, without replicas: it says where the agent has its state. If there is
 // none, stopped is false.
 func (i *Installer) Stop(ctx context.Context) (stopped bool, err error) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name}}
@@ -181,10 +187,10 @@ func (i *Installer) Stop(ctx context.Context) (stopped bool, err error) {
 	err = wait.PollUntilContextCancel(ctx, stopPoll, true, func(ctx context.Context) (bool, error) {
 		var pods corev1.PodList
 		err := i.memberClient.List(ctx, &pods, client.InNamespace(contract.SystemNamespace), client.MatchingLabels{manifest.NameLabel: manifest.Name})
-		return err == nil && len(pods.Items) == 0, err
+		return err == nil && !slices.ContainsFunc(pods.Items, mayRun), err
 	})
 	if err != nil {
-		return stopped, fmt.Errorf("waiting until the agent's pods are gone: %w", err)
+		return stopped, fmt.Errorf("waiting until no pod of the agent runs: %w", err)
 	}
 	return stopped, nil
 }

@@ -106,6 +106,13 @@ func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *t
 	}
 	g.Expect(apps.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(Succeed())
 	g.Expect(*deployment.Spec.Replicas).To(BeZero())
+	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "i"}}}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: "default"}}
+	g.Expect(client.IgnoreAlreadyExists(member.Create(ctx, account))).To(Succeed())
+	g.Expect(member.Create(ctx, pod)).To(Succeed())
+	_, err = agent(ctx, "leave", "--installed", "--objects", registration.Keep, "--kubeconfig", shared.Kubeconfig, "--timeout", "1s")
+	g.Expect(err).To(MatchError(And(ContainSubstring("no pod of the agent runs"), ContainSubstring("--replicas 1"))), "it does not end")
+	g.Expect(member.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
 	g.Expect(apps.Delete(ctx, deployment)).To(Succeed())
 	withVolume(manifest.VolumeNone)
 	out, err = leave(ctx, shared.Kubeconfig, registration.Keep)

@@ -1,0 +1,44 @@
+package install
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"fairlead.dev/agent/install/manifest"
+	"fairlead.dev/common/contract"
+)
+
+func TestAnAgentIsStoppedThoughPodsThatEndedStay(t *testing.T) {
+	t.Parallel()
+	meta := metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name, Labels: map[string]string{manifest.NameLabel: manifest.Name}}
+	for phase, runs := range map[corev1.PodPhase]bool{
+		corev1.PodFailed: false, corev1.PodSucceeded: false, corev1.PodRunning: true, corev1.PodPending: true, corev1.PodUnknown: true, "": true,
+	} {
+		t.Run("phase "+string(phase), func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			i := &Installer{memberClient: fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(
+				&appsv1.Deployment{ObjectMeta: meta}, &corev1.Pod{ObjectMeta: meta, Status: corev1.PodStatus{Phase: phase}},
+			).Build()}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			stopped, err := i.Stop(ctx)
+			g.Expect(stopped).To(BeTrue())
+			if runs {
+				g.Expect(err).To(MatchError(context.DeadlineExceeded))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+		})
+	}
+}
