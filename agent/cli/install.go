@@ -115,13 +115,18 @@ func (f *installFlags) print(out io.Writer, join joinFlags, operators operatorFl
 
 // prepare returns a directory for the time of the command, with what an agent that is
 // installed already has. What a join as another cluster left that never succeeded is in nobody's way.
-func prepare(ctx context.Context, installer *install.Installer, cluster string) (dir string, remove func(), err error) {
+func prepare(ctx context.Context, installer *install.Installer, cluster string, tell func(string)) (dir string, remove func(), err error) {
 	state, err := installer.State(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	if other, unfinished := registration.Unfinished(state); unfinished && other != cluster {
+	switch other, unfinished := registration.Unfinished(state); {
+	case other == "" || other == cluster:
+	case unfinished:
+		tell(registration.Abandoned(state))
 		state = nil
+	case cluster != "":
+		return "", nil, fmt.Errorf("an agent is installed in this cluster that has joined as cluster %s, not as %s; leave with it first (`agent leave --installed`)", other, cluster)
 	}
 	return unpack(state)
 }

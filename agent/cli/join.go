@@ -112,7 +112,7 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 			return err
 		}
 		var remove func()
-		if options.StateDir, remove, err = prepare(ctx, installer, options.Cluster); err != nil {
+		if options.StateDir, remove, err = prepare(ctx, installer, options.Cluster, tell); err != nil {
 			return err
 		}
 		defer remove()

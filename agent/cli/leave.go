@@ -48,6 +48,9 @@ func newLeave() *cobra.Command {
 			if f.objects != registration.Keep && f.objects != registration.Remove {
 				return fmt.Errorf("say with --objects what becomes of what the hub had here: %s leaves it as it is, %s removes it", registration.Keep, registration.Remove)
 			}
+			if f.installed && f.journalKey != "" {
+				return errors.New("--journal-key-file is for the state directory of an agent that runs as a process; leave it out with --installed, which reads no record of the agent")
+			}
 			return f.leave(cmd.Context(), cmd.OutOrStdout())
 		},
 	}

@@ -49,6 +49,7 @@ func TestBadInputIsOneSentenceAndAFailure(t *testing.T) {
 		"a join without a time":      {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--discovery-timeout", "0s"}, "--discovery-timeout must be positive"},
 		"a volume of no sort":        {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--install", "--state-volume", "disk"}, `--state-volume is "disk"`},
 		"an end of no sort":          {[]string{"join", "127.0.0.1:1", "--print", "manifests", "--cluster-name", "c", "--token", "abcdef.0123456789abcdef", "--discovery-token-unsafe-skip-ca-verification", "--on-retire", "burn"}, `--on-retire is "burn"`},
+		"a key of no process":        {[]string{"leave", "--kubeconfig", file, "--objects", "keep", "--installed", "--journal-key-file", file}, "leave it out with --installed"},
 		"a status of nobody":         {[]string{"status", "--state-dir", state}, "agent join"},
 		"a status of no format":      {[]string{"status", "-o", "xml"}, `--output is "xml"`},
 		"an identity of nobody":      {[]string{"operators", "--kubeconfig", file, "--identity", "same"}, "not who is let in"},

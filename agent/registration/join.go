@@ -164,11 +164,24 @@ func (j *joining) noteAbandoned() error {
 	if who == nil || err != nil {
 		return err
 	}
-	if cluster != j.parameters.Cluster || !slices.Contains(j.parameters.Servers, who.Server) {
-		j.progress(fmt.Sprintf("Joining %s as cluster %s was begun here before and never finished; if that hub has the cluster, run `hub forget %s` there", who.Server, cluster, cluster))
+	switch {
+	case cluster != j.parameters.Cluster:
+		j.progress(abandoned(*who))
+	case !slices.Contains(j.parameters.Servers, who.Server):
+		// It may be the same hub by another name, which is to have the cluster in a moment.
+		j.progress(fmt.Sprintf("Joining %s as cluster %s was begun here before and never finished; if that is another hub than %s and has the cluster, run `hub forget %s` on that other one",
+			who.Server, cluster, j.parameters.Server, cluster))
 	}
 	return nil
 }
+
+// abandoned says what a join as another cluster may have left on its hub.
+func abandoned(who identity) string {
+	return fmt.Sprintf("Joining %s as cluster %s was begun here before and never finished; if that hub has the cluster, run `hub forget %s` there", who.Server, who.Cluster, who.Cluster)
+}
+
+// Abandoned says, of the files of a join that was never finished, what it may have left on its hub.
+func Abandoned(files map[string][]byte) string { return abandoned(identityIn(files)) }
 
 // obtain gets a certificate for the key of this join and keeps both. A key whose request
 // was refused at an earlier try, or waits with another token, is dropped for a new one, which may ask again.
