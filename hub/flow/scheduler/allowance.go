@@ -33,9 +33,17 @@ func (r *reconciler) withdraw(ctx context.Context, b kube.Binding) error {
 	if ns == nil || err != nil {
 		return err
 	}
-	d := decide.Decision{Leave: decide.NotAllowed(decide.Input{Spec: spec, Clusters: r.snapshot.Clusters(), Allowance: selector.AllowanceOf(ns)})}
+	by := &basis{clusters: r.snapshot.Clusters(), namespace: ns}
+	d := decide.Decision{Leave: decide.NotAllowed(decide.Input{Spec: spec, Clusters: by.clusters, Allowance: selector.AllowanceOf(ns)})}
 	if len(d.Leave) == 0 {
 		return nil
+	}
+	leaves := sets.New[string]()
+	for _, l := range d.Leave {
+		leaves.Insert(l.Cluster)
+	}
+	if err := r.confirm(ctx, b, leaves, by); err != nil {
+		return err
 	}
 	edit, err := kube.Begin(b)
 	if err != nil {

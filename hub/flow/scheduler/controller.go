@@ -101,7 +101,7 @@ func Register(mgr manager.Manager, deps Deps) (*Scheduler, error) {
 // reconciler places the bindings of one kind.
 type reconciler struct {
 	hubClient client.Client
-	hubReader client.Reader
+	hubReader client.Reader // live
 	kind      kube.BindingKind
 	events    kube.EventSink
 	clock     clock.PassiveClock
@@ -148,9 +148,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, r.withdraw(ctx, binding)
 	}
 	before := slices.Clone(binding.BindingSpec().Clusters)
-	decision, wait, err := r.decide(ctx, binding)
+	decision, by, wait, err := r.decide(ctx, binding)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering what decides on %q: %w", binding.GetName(), err)
+	}
+	if err := r.confirm(ctx, binding, dropped(binding.BindingSpec(), decision), by); err != nil {
+		r.undo(ctx, req.NamespacedName, before, decision)
+		return reconcile.Result{}, err
 	}
 	edit, err := kube.Begin(binding)
 	if err != nil {

@@ -57,10 +57,15 @@ func start(t *testing.T) *world {
 }
 
 // run starts the scheduler and returns what stops it.
-func (w *world) run(t *testing.T) (stop func()) {
+func (w *world) run(t *testing.T, also ...func(*manager.Options)) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
-	mgr := stagetest.Manager(t, w.config, func(o *manager.Options) { o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions() })
+	mgr := stagetest.Manager(t, w.config, func(o *manager.Options) {
+		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
+		for _, change := range also {
+			change(o)
+		}
+	})
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	var err error
 	w.scheduler, err = scheduler.Register(mgr, scheduler.Deps{

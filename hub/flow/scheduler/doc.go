@@ -17,7 +17,8 @@
 //   - Owns: those fields; eviction removes entries from spec.clusters beside it.
 //   - Invariant: the targets are what decide.Decide says of the binding and the
 //     Clusters, or what they were when it says that nothing calls for a decision. A
-//     decision that was made on an outdated binding is not written.
+//     decision that was made on an outdated binding is not written. The clusters that it
+//     drops are read live before, and the Namespace if that says which may be used.
 //   - Room: what clusters report to have free, also of the ResourceQuotas of a namespace, bounds
 //     what goes there (fit). What was assigned and is not reported yet is reserved (reserve), also after a
 //     restart. One decision is made after the other, so that a burst does not fill a

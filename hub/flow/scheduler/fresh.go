@@ -57,7 +57,7 @@ func (s *Scheduler) ask(ctx context.Context, b kube.Binding, question func(decid
 // cache: others may ask before our own handlers heard of any.
 func (r *reconciler) gatherFresh(ctx context.Context, b kube.Binding) (decide.Input, error) {
 	r.deciding.Lock()
-	in, err := r.gather(ctx, b, r.clock.Now())
+	in, _, err := r.gather(ctx, b, r.clock.Now())
 	r.deciding.Unlock()
 	if err != nil {
 		return in, err

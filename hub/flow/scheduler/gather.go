@@ -26,15 +26,15 @@ type placement struct {
 }
 
 // decide decides on a binding, and reserves what it gets. One decision is made after
-// the other, so that each knows what those before it assigned. It also returns after how
-// long a better place will have been there for long enough; 0 if there is none.
-func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decision, time.Duration, error) {
+// the other, so that each knows what those before it assigned. It also returns what it was made
+// by, and after how long a better place will have been there for long enough; 0 if there is none.
+func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decision, *basis, time.Duration, error) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	now := r.clock.Now()
-	in, err := r.gather(ctx, b, now)
+	in, ns, err := r.gather(ctx, b, now)
 	if err != nil {
-		return decide.Decision{}, 0, err
+		return decide.Decision{}, nil, 0, err
 	}
 	key := client.ObjectKeyFromObject(b)
 	in.Memo = &r.memo
@@ -59,7 +59,7 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 	} else {
 		r.waiting[key] = reason
 	}
-	return d, wait, nil
+	return d, &basis{clusters: in.Clusters, namespace: ns}, wait, nil
 }
 
 // failbackWait returns after how long a better place will have been there for long enough, and
@@ -96,28 +96,28 @@ func (r *reconciler) undo(ctx context.Context, key types.NamespacedName, before 
 }
 
 // gather reads what decides on a binding. The Clusters are those of the snapshot, which
-// nobody changes.
-func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) (decide.Input, error) {
+// nobody changes. The Namespace of the binding is returned beside, if it has one.
+func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) (decide.Input, *corev1.Namespace, error) {
 	w := decide.World{Clusters: r.snapshot.Clusters(), Assumed: r.ledger.All(now), Latest: r.latest, Now: now}
 	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, b.GetNamespace())
 	if err != nil {
-		return decide.Input{}, err
+		return decide.Input{}, nil, err
 	}
 	if ns != nil {
 		w.Namespace = ns
 	}
 	if w.Quotas, err = r.quotasOf(ctx, b.GetNamespace()); err != nil {
-		return decide.Input{}, err
+		return decide.Input{}, nil, err
 	}
 	if len(w.Quotas) == 0 {
 		delete(r.accounts, b.GetNamespace())
 	} else if w.Used, err = r.accountOf(ctx, b.GetNamespace()); err != nil {
-		return decide.Input{}, err
+		return decide.Input{}, nil, err
 	}
 	if decide.NeedsPeers(b) {
 		others, err := r.kind.List(ctx, r.hubClient, client.InNamespace(b.GetNamespace()))
 		if err != nil {
-			return decide.Input{}, fmt.Errorf("listing the bindings beside %q: %w", b.GetName(), err)
+			return decide.Input{}, nil, fmt.Errorf("listing the bindings beside %q: %w", b.GetName(), err)
 		}
 		for _, other := range others {
 			w.Others = append(w.Others, other)
@@ -125,7 +125,7 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding, now time.Time) 
 	}
 	resource := &b.BindingSpec().Resource
 	w.APIPending, err = kube.DefinedIn(ctx, r.hubClient, r.hubClient.RESTMapper(), schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))
-	return decide.InputOf(b, w), err
+	return decide.InputOf(b, w), ns, err
 }
 
 // latest returns the clusters that a binding has and what was admitted of its requests: by

@@ -124,7 +124,7 @@ func BenchmarkDecisions(b *testing.B) {
 					if i++; edited {
 						binding.Spec.Placement.ClusterTolerations[0].Key = "another"
 					}
-					if _, _, err := r.decide(b.Context(), binding); err != nil {
+					if _, _, _, err := r.decide(b.Context(), binding); err != nil {
 						b.Fatal(err)
 					}
 				}

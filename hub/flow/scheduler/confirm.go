@@ -1,0 +1,200 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/scheduler/fit"
+	"fairlead.dev/hub/flow/scheduler/hints"
+)
+
+// What is taken from a member does not come back as it was. The cache of a hub that has just begun to work may be older than
+// what the hub before it did: it may not have a cluster that joined, or have labels that a cluster or a namespace has no more.
+// So what a decision saw of the clusters that it drops is compared with what they are. Only such decisions cost that.
+
+const (
+	// readSingly is up to how many Clusters are read one by one. More are listed.
+	readSingly = 20
+	// perPage is how many Clusters, of which metadata only, a page of that list has.
+	perPage = 1000
+)
+
+// basis is what a decision was made by, from a cache that may be outdated.
+type basis struct {
+	// clusters by name.
+	clusters []*clusterv1alpha1.Cluster
+	// namespace is that of the binding; nil if there is none.
+	namespace *corev1.Namespace
+}
+
+// saw returns what a decision saw of a cluster; nil if it saw none of that name.
+func (s *basis) saw(name string) *clusterv1alpha1.Cluster {
+	if i, found := searchCluster(s.clusters, name); found {
+		return s.clusters[i]
+	}
+	return nil
+}
+
+// dropped are the clusters that an application leaves by a decision, at once or in their own time.
+func dropped(spec *workv1alpha2.ResourceBindingSpec, d decide.Decision) sets.Set[string] {
+	out := sets.New[string]()
+	if !moves(spec, d) {
+		return out
+	}
+	for i := range spec.Clusters {
+		out.Insert(spec.Clusters[i].Name)
+	}
+	for i := range d.Targets {
+		out.Delete(d.Targets[i].Name)
+	}
+	for i := range d.Leave {
+		out.Insert(d.Leave[i].Cluster)
+	}
+	return out
+}
+
+// behind is the answer to a cache that shows something else than there is: it is looked at again.
+func behind(cluster string) error {
+	return apierrors.NewConflict(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), cluster, errors.New("the cache is behind"))
+}
+
+// confirm reads live what a decision was made by, before a binding that was not changed yet leaves some clusters.
+func (r *reconciler) confirm(ctx context.Context, b kube.Binding, leaves sets.Set[string], by *basis) error {
+	if len(leaves) == 0 {
+		return nil
+	}
+	names := leaves.Clone()
+	if by.namespace != nil {
+		if allowance := selector.AllowanceOf(by.namespace); allowance != nil {
+			if err := r.confirmNamespace(ctx, by.namespace); err != nil {
+				return err
+			}
+			// Nothing is left because of an annotation that selects no cluster at all.
+			if i := slices.IndexFunc(by.clusters, allowance.Allows); i >= 0 {
+				names.Insert(by.clusters[i].Name)
+			}
+		}
+	}
+	live, err := r.liveClusters(ctx, names)
+	if err != nil {
+		return err
+	}
+	for name := range names {
+		if !same(by.saw(name), live[name]) {
+			return behind(name)
+		}
+	}
+	return r.confirmAPI(ctx, b, leaves, by)
+}
+
+// same says whether a cluster is what a decision saw, as far as its metadata say: the generation tells of all that is in
+// the spec, such as taints.
+func same(saw *clusterv1alpha1.Cluster, is *metav1.PartialObjectMetadata) bool {
+	if saw == nil || is == nil {
+		return saw == nil && is == nil
+	}
+	return saw.UID == is.UID && saw.Generation == is.Generation && equality.Semantic.DeepEqual(saw.Labels, is.Labels) &&
+		saw.DeletionTimestamp.IsZero() == is.DeletionTimestamp.IsZero()
+}
+
+// confirmNamespace reads live what a namespace says of the clusters that it may use.
+func (r *reconciler) confirmNamespace(ctx context.Context, saw *corev1.Namespace) error {
+	is := kube.MetadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(saw), is)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading Namespace %q before an application leaves a cluster: %w", saw.Name, err)
+	}
+	if err != nil || is.UID != saw.UID || kube.AllowanceChanged(saw, is) {
+		return apierrors.NewConflict(corev1.Resource("namespaces"), saw.Name, errors.New("the cache is behind"))
+	}
+	return nil
+}
+
+// confirmAPI reads the Clusters live that a binding may leave because they do not serve its kind, and whether they are to get
+// it from this hub.
+func (r *reconciler) confirmAPI(ctx context.Context, b kube.Binding, leaves sets.Set[string], by *basis) error {
+	resource, lost := &b.BindingSpec().Resource, lostAPI(b.BindingSpec(), leaves, by)
+	if len(lost) == 0 {
+		return nil
+	}
+	pending, err := kube.DefinedIn(ctx, r.hubReader, r.hubClient.RESTMapper(), schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind))
+	if err != nil {
+		return err
+	}
+	for _, saw := range lost {
+		is := &clusterv1alpha1.Cluster{}
+		err := r.hubReader.Get(ctx, client.ObjectKey{Name: saw.Name}, is)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading the APIs of cluster %q before an application leaves it: %w", saw.Name, err)
+		}
+		if err != nil || pending.Has(saw.Name) || is.UID != saw.UID || hints.Of(saw, is).Event > hints.Capacity {
+			return behind(saw.Name)
+		}
+	}
+	return nil
+}
+
+// lostAPI returns those of some clusters that do not serve the kind of a binding, as far as a decision saw.
+func lostAPI(spec *workv1alpha2.ResourceBindingSpec, names sets.Set[string], by *basis) []*clusterv1alpha1.Cluster {
+	var out []*clusterv1alpha1.Cluster
+	query := fit.NewQuery(spec, selector.ClusterMatcher{})
+	for _, filter := range fit.Filters() {
+		if filter.Name != fit.APIEnablement {
+			continue
+		}
+		for name := range names {
+			if saw := by.saw(name); saw != nil && filter.Refuse(query, saw) != "" {
+				out = append(out, saw)
+			}
+		}
+	}
+	return out
+}
+
+// liveClusters returns the metadata of some Clusters as they are, without those that there are not.
+func (r *reconciler) liveClusters(ctx context.Context, names sets.Set[string]) (map[string]*metav1.PartialObjectMetadata, error) {
+	kind, out := clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster), make(map[string]*metav1.PartialObjectMetadata, len(names))
+	if len(names) <= readSingly {
+		for name := range names {
+			is := kube.MetadataOf(kind)
+			err := r.hubReader.Get(ctx, client.ObjectKey{Name: name}, is)
+			if client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("reading cluster %q before an application leaves it: %w", name, err)
+			}
+			if err == nil {
+				out[name] = is
+			}
+		}
+		return out, nil
+	}
+	for next, more := "", true; more; more = next != "" {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.KindCluster + "List"))
+		if err := r.hubReader.List(ctx, list, client.Limit(perPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing clusters before an application leaves %d of them: %w", len(names), err)
+		}
+		for i := range list.Items {
+			if names.Has(list.Items[i].Name) {
+				out[list.Items[i].Name] = &list.Items[i]
+			}
+		}
+		next = list.Continue
+	}
+	return out, nil
+}
