@@ -89,6 +89,18 @@ func withoutLeft(files map[string][]byte) (map[string][]byte, error) {
 	return out, nil
 }
 
+// isOtherJoin says whether files have a certificate of another join of the same cluster than others, which may have none.
+func isOtherJoin(files, others map[string][]byte) bool {
+	cluster := identityIn(files).Cluster
+	return cluster != "" && cluster == identityIn(others).Cluster && certificateIn(files) != nil && !isSameJoin(files, others)
+}
+
+// isSameJoin says whether files and others have certificates of one join.
+func isSameJoin(files, others map[string][]byte) bool {
+	cert, other := certificateIn(files), certificateIn(others)
+	return cert != nil && other != nil && contract.JoinOf(cert.Subject.Organization) == contract.JoinOf(other.Subject.Organization)
+}
+
 // joinedAgain says whether files are those of a later join of the same cluster than others, which may never have been finished.
 func joinedAgain(files, others map[string][]byte) bool {
 	if cluster := identityIn(files).Cluster; cluster == "" || cluster != identityIn(others).Cluster {

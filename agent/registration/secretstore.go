@@ -24,7 +24,7 @@ import (
 type SecretStore struct {
 	memberClient client.Client
 	key          types.NamespacedName
-	// saved is what the Secret has, as of version; without a version it was not read.
+	// saved is what the Secret has, as of version. Without a version it is what the Secret had when it was seen last; nil if it never was.
 	saved   map[string][]byte
 	version string
 }
@@ -99,7 +99,12 @@ func (m *SecretStore) Superseded(ctx context.Context, stateDir string) error {
 }
 
 func (m *SecretStore) superseded(secret *corev1.Secret, files map[string][]byte) error {
-	if !joinedAgain(secret.Data, files) {
+	again := joinedAgain(secret.Data, files)
+	if m.saved != nil {
+		// Without the clock of the hub, which may have been put back: a join that this agent has not seen there was put there since.
+		again = isOtherJoin(secret.Data, files) && !isSameJoin(secret.Data, m.saved)
+	}
+	if !again {
 		return nil
 	}
 	return fmt.Errorf("%w: Secret %s has the later join; start this agent again to go on with it", ErrJoinedAgain, m.key)
@@ -174,6 +179,9 @@ func (m *SecretStore) read(ctx context.Context) (*corev1.Secret, error) {
 // take notes what the Secret has.
 func (m *SecretStore) take(secret *corev1.Secret) {
 	m.saved, m.version = secret.Data, secret.ResourceVersion
+	if m.saved == nil {
+		m.saved = map[string][]byte{} // it was seen
+	}
 }
 
 // merge notes what the Secret has, of the same join as a directory with these files, and takes over what others wrote there since it was

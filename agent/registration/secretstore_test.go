@@ -166,3 +166,42 @@ func TestTheKeyOfAJoinThatEndedBeginsNoOtherOne(t *testing.T) {
 	g.Expect(member.Get(t.Context(), key, kept)).To(Succeed())
 	g.Expect(kept.Data).NotTo(HaveKey(keyFile))
 }
+
+func TestAnAgentUndoesNoJoinThatItHasNotSeenWhateverTheClockOfTheHubSays(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	of := newAuthority(t, "hub")
+	s := state{dir: t.TempDir()}
+	g.Expect(s.claim(identity{Cluster: "edge-1", Server: "https://127.0.0.1:1"})).To(Succeed())
+	now := time.Now()
+	joins := func(join string, from time.Time) map[string][]byte {
+		raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+			SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.Add(time.Hour),
+			Subject: pkix.Name{CommonName: contract.AgentUser("edge-1"), Organization: []string{contract.AgentGroup, contract.JoinGroup(join)}},
+		}, of.cert, &of.key.PublicKey, of.key)
+		g.Expect(err).NotTo(HaveOccurred())
+		cert, err := x509.ParseCertificate(raw)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(s.keep("https://127.0.0.1:1", "edge-1", encodeCertificate(of.cert), encodeCertificate(cert), of.key)).To(Succeed())
+		files, err := Files(s.dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		return files
+	}
+	earlier := joins("b", now.Add(-3*time.Hour))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "fairlead-system", Name: "agent"}, Data: joins("a", now)}
+	member := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(secret).Build()
+	m := &SecretStore{memberClient: member, key: client.ObjectKeyFromObject(secret)}
+	g.Expect(m.Restore(t.Context(), s.dir, "")).To(Succeed())
+	joins("c", now.Add(-2*time.Hour))
+	g.Expect(m.Superseded(t.Context(), s.dir)).To(Succeed(), "it was called back by a hub whose clock is behind")
+	g.Expect(m.Save(t.Context(), s.dir)).To(Succeed())
+
+	g.Expect(member.Get(t.Context(), m.key, secret)).To(Succeed())
+	secret.Data = earlier
+	g.Expect(member.Update(t.Context(), secret)).To(Succeed())
+	g.Expect(s.write(renewalKeyFile, []byte("k"))).To(Succeed())
+	g.Expect(m.Superseded(t.Context(), s.dir)).To(MatchError(ErrJoinedAgain))
+	g.Expect(m.Save(t.Context(), s.dir)).To(MatchError(ErrJoinedAgain))
+	g.Expect(member.Get(t.Context(), m.key, secret)).To(Succeed())
+	g.Expect(secret.Data).To(Equal(earlier))
+}
