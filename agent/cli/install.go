@@ -157,7 +157,7 @@ func unpack(state map[string][]byte) (dir string, remove func(), err error) {
 func (f *installFlags) run(ctx context.Context, installer *install.Installer, options registration.Options, account string, operators operatorFlags, timeout time.Duration, tell func(string)) error {
 	o := f.options(account)
 	options.Begun = func(ctx context.Context) error {
-		state, err := registration.Files(options.StateDir)
+		state, err := currentState(ctx, installer, options.StateDir)
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	if o.Operators, err = operators.wanted(ctx, installer); err != nil {
 		return err
 	}
-	if o.State, err = registration.Files(options.StateDir); err != nil {
+	if o.State, err = currentState(ctx, installer, options.StateDir); err != nil {
 		return err
 	}
 	o.JoinHash = registration.JoinHash(o.State)
@@ -201,6 +201,20 @@ func (f *installFlags) run(ctx context.Context, installer *install.Installer, op
 	}
 	tell("The agent runs as Deployment karmada-system/" + manifest.Name)
 	return nil
+}
+
+// currentState returns what a directory has for the agent to begin with. One that runs may have renewed its certificate since the directory
+// was filled from its Secret, and is not to go back to the one before.
+func currentState(ctx context.Context, installer *install.Installer, dir string) (map[string][]byte, error) {
+	state, err := registration.Files(dir)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := installer.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return registration.Renewed(state, kept)
 }
 
 // newInstaller returns one for a member.

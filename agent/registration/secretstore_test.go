@@ -205,3 +205,34 @@ func TestAnAgentUndoesNoJoinThatItHasNotSeenWhateverTheClockOfTheHubSays(t *test
 	g.Expect(member.Get(t.Context(), m.key, secret)).To(Succeed())
 	g.Expect(secret.Data).To(Equal(earlier))
 }
+
+func TestACertificateThatWasRenewedMeanwhileIsNotReplacedByTheOneBefore(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	of := newAuthority(t, "hub")
+	s := state{dir: t.TempDir()}
+	issue := func(join string, who identity, serial int64) map[string][]byte {
+		raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+			SerialNumber: big.NewInt(serial), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour),
+			Subject: pkix.Name{CommonName: contract.AgentUser(who.Cluster), Organization: []string{contract.AgentGroup, contract.JoinGroup(join)}},
+		}, of.cert, &of.key.PublicKey, of.key)
+		g.Expect(err).NotTo(HaveOccurred())
+		cert, err := x509.ParseCertificate(raw)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(s.writeJSON(identityFile, who)).To(Succeed())
+		g.Expect(s.keep("https://127.0.0.1:1", who.Cluster, encodeCertificate(of.cert), encodeCertificate(cert), of.key)).To(Succeed())
+		files, err := Files(s.dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		return files
+	}
+	read := issue("a", identity{Cluster: "edge-1", Server: "https://127.0.0.1:1", OnRetire: Remove}, 1)
+	renewed := issue("a", identity{Cluster: "edge-1", Server: "https://127.0.0.1:1", Servers: "https://127.0.0.1:2"}, 2)
+	other := issue("b", identity{Cluster: "edge-1", Server: "https://127.0.0.1:1"}, 3)
+
+	out, err := Renewed(read, renewed)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out[KubeconfigFile]).To(Equal(renewed[KubeconfigFile]))
+	g.Expect(identityIn(out)).To(Equal(identity{Cluster: "edge-1", Server: "https://127.0.0.1:1", Servers: "https://127.0.0.1:2", OnRetire: Remove}))
+	g.Expect(Renewed(read, other)).To(Equal(read), "it has joined anew")
+	g.Expect(Renewed(read, nil)).To(Equal(read))
+}
