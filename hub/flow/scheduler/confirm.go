@@ -41,6 +41,9 @@ type basis struct {
 	clusters []*clusterv1alpha1.Cluster
 	// namespace is that of the binding; nil if there is none.
 	namespace *corev1.Namespace
+	// byAPI says that clusters which do not serve the kind were refused, unless they are in pending: those are to get it from this hub.
+	byAPI   bool
+	pending sets.Set[string]
 }
 
 // saw returns what a decision saw of a cluster; nil if it saw none of that name.
@@ -150,10 +153,14 @@ func (r *reconciler) confirmAPI(ctx context.Context, b kube.Binding, leaves sets
 	return nil
 }
 
-// lostAPI returns those of some clusters that do not serve the kind of a binding, as far as a decision saw.
+// lostAPI returns those of some clusters that a decision may have refused since they do not serve the kind of a binding, as far as it saw.
 func lostAPI(spec *workv1alpha2.ResourceBindingSpec, names sets.Set[string], by *basis) []*clusterv1alpha1.Cluster {
+	if !by.byAPI {
+		return nil
+	}
 	var out []*clusterv1alpha1.Cluster
 	query := fit.NewQuery(spec, selector.ClusterMatcher{})
+	query.APIPending = by.pending
 	for _, filter := range fit.Filters() {
 		if filter.Name != fit.APIEnablement {
 			continue

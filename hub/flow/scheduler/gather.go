@@ -59,7 +59,7 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 	} else {
 		r.waiting[key] = reason
 	}
-	return d, &basis{clusters: in.Clusters, namespace: ns}, wait, nil
+	return d, &basis{clusters: in.Clusters, namespace: ns, byAPI: true, pending: in.APIPending}, wait, nil
 }
 
 // failbackWait returns after how long a better place will have been there for long enough, and

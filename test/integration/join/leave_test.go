@@ -110,7 +110,7 @@ func TestAnInstalledAgentWithoutCredentialsLeavesNothingBehindThatItMayNeed(t *t
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: "default"}}
 	g.Expect(client.IgnoreAlreadyExists(member.Create(ctx, account))).To(Succeed())
 	g.Expect(member.Create(ctx, pod)).To(Succeed())
-	_, err = agent(ctx, "leave", "--installed", "--objects", registration.Keep, "--kubeconfig", shared.Kubeconfig, "--timeout", "1s")
+	_, err = agent(ctx, "leave", "--installed", "--objects", registration.Keep, "--kubeconfig", shared.Kubeconfig, "--timeout", "10s")
 	g.Expect(err).To(MatchError(And(ContainSubstring("no pod of the agent runs"), ContainSubstring("--replicas 1"))), "it does not end")
 	g.Expect(member.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
 	g.Expect(apps.Delete(ctx, deployment)).To(Succeed())
