@@ -10,8 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,8 +67,11 @@ func (f storeFlags) call(ctx context.Context, through stream, command ...string)
 	cmd := exec.CommandContext(ctx, binary, command...) //nolint:gosec // the operator's own program
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = through.in, through.out, &said
 	// Asked to stop, it removes what it began. Ctrl-C would reach it twice, and the second time
-	// kills it, hence a group of its own.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// kills it, hence a group of its own. It does not outlive a hub that is killed: it would read on from a database that is gone,
+	// or verify what nobody asks for any more.
+	cmd.SysProcAttr = apiserver.ChildAttributes()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = programGrace
 	err = cmd.Run()

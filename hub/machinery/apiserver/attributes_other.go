@@ -4,8 +4,8 @@ package apiserver
 
 import "syscall"
 
-// attributes put the embedded API into a process group of its own, so that Ctrl-C in a
+// ChildAttributes put the embedded API, or a command of its program, into a process group of its own, so that Ctrl-C in a
 // terminal reaches the hub alone and the order of the shutdown is kept.
-func attributes() *syscall.SysProcAttr {
+func ChildAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -139,7 +139,7 @@ func (s *secretStore) killWhen(there string) {
 	s.t.Helper()
 	said := &bytes.Buffer{}
 	cmd := exec.Command(s.Binary, s.args()...)
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = ChildAttributes()
 	out, err := os.Create(filepath.Join(s.t.TempDir(), "out"))
 	s.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = out.Close() }()

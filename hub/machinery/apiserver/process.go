@@ -123,7 +123,7 @@ func (p *Process) launch() error {
 	// Not CommandContext: it would kill at once, and the program stops in an order.
 	p.cmd = exec.Command(p.embedded.Binary, p.embedded.args()...) //nolint:gosec,noctx // the operator's own program; see above
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.SysProcAttr = attributes()
+	p.cmd.SysProcAttr = ChildAttributes()
 	started := make(chan error, 1)
 	go func() {
 		// The kernel tells the child that its parent is dead when the thread that forked
