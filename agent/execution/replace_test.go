@@ -31,6 +31,22 @@ func (w *world) frozen(value string, annotations map[string]string) *corev1.Conf
 	return cm
 }
 
+// toBeMadeAnew are the annotations of a template whose object may be made anew.
+func toBeMadeAnew() map[string]string {
+	return map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
+}
+
+// changeFrozen has a ConfigMap that nobody can change applied and then be another one, as its template says what is to be done then. It
+// returns the first.
+func (w *world) changeFrozen(t *testing.T) (*workv1alpha1.Work, *corev1.ConfigMap) {
+	t.Helper()
+	work := w.work(t, "settings", w.frozen("1", toBeMadeAnew()))
+	w.isApplied(t, work)
+	first := w.get(NewWithT(t), "settings")
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", toBeMadeAnew())) })
+	return work, first
+}
+
 func TestAFieldThatCannotChangeIsToldWithWhatToDo(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
@@ -46,11 +62,7 @@ func TestAFieldThatCannotChangeIsToldWithWhatToDo(t *testing.T) {
 func TestAnObjectIsMadeAnewOnceIfItsTemplateAsksForIt(t *testing.T) {
 	t.Parallel()
 	g, w := NewWithT(t), newWorld(t)
-	annotations := map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
-	work := w.work(t, "settings", w.frozen("1", annotations))
-	w.isApplied(t, work)
-	first := w.get(g, "settings")
-	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", annotations)) })
+	work, first := w.changeFrozen(t)
 	g.Eventually(func(g Gomega) {
 		cm := w.get(g, "settings")
 		g.Expect(cm.UID).NotTo(Equal(first.UID))
@@ -88,11 +100,7 @@ func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
 	w := &world{client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t), requests: &requests{}, reports: newReports(), events: &events{}}
 	member := creating(c.Config, `"a":"2"`, `"a":"3"`)
 	stop := w.startBetween(t, c.Config, member, native.New())
-	annotations := map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
-	work := w.work(t, "settings", w.frozen("1", annotations))
-	w.isApplied(t, work)
-	first := w.get(g, "settings")
-	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", annotations)) })
+	work, first := w.changeFrozen(t)
 	g.Eventually(func(g Gomega) {
 		cm := w.get(g, "settings")
 		g.Expect(cm.UID).NotTo(Equal(first.UID))
@@ -112,7 +120,7 @@ func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
 	g.Expect(w.requests.about("DELETE")).To(HaveLen(1))
 
 	// For another manifest it is made anew again, and says for which.
-	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("4", annotations)) })
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("4", toBeMadeAnew())) })
 	g.Eventually(func(g Gomega) {
 		cm := w.get(g, "settings")
 		g.Expect(cm.UID).NotTo(Equal(second.UID))
@@ -148,10 +156,7 @@ func isMadeAnewUnanswered(t *testing.T, carriedOut bool) {
 		}
 		return nil, errors.New("the member does not answer")
 	}), native.New())
-	annotations := map[string]string{contract.RecreateAnnotation: contract.LabelTrue}
-	work := w.work(t, "settings", w.frozen("1", annotations))
-	w.isApplied(t, work)
-	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = raw(t, w.frozen("2", annotations)) })
+	w.changeFrozen(t)
 	g.Eventually(func(g Gomega) {
 		cm := w.get(g, "settings")
 		g.Expect(cm.Data).To(HaveKeyWithValue("a", "2"))

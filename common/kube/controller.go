@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -72,6 +73,12 @@ func typedOptions[R comparable](workers int) controller.TypedOptions[R] {
 		MaxConcurrentReconciles: workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[R](firstRetry, lastRetry),
 	}
+}
+
+// CacheBehind is the error of a stage that has read an object live and found it otherwise than its cache shows it. It is a conflict, upon
+// which QuietConflicts has it looked at again.
+func CacheBehind(resource schema.GroupResource, name string) error {
+	return apierrors.NewConflict(resource, name, errors.New("the cache is behind"))
 }
 
 // QuietConflicts wraps a reconciler so that what mends itself is no error in the log. A

@@ -2,7 +2,6 @@ package failover
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -32,7 +31,7 @@ func (r *reconciler) confirm(ctx context.Context, in *scope, d *evict.Decision) 
 		}
 		cached := in.Clusters[e.Cluster]
 		if cached == nil || cached.UID != live.UID || !removed && !equality.Semantic.DeepEqual(cached.Spec.Taints, live.Spec.Taints) {
-			return apierrors.NewConflict(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), e.Cluster, errors.New("the cache is behind"))
+			return kube.CacheBehind(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), e.Cluster)
 		}
 	}
 	return nil

@@ -109,7 +109,7 @@ func (r *Reconciler) taken(ctx context.Context, key client.ObjectKey, desired *w
 	}
 	namespace, name, _ := parts.QuotaOf(live)
 	if wantNamespace, wantName, _ := parts.QuotaOf(desired); namespace == wantNamespace && name == wantName {
-		return apierrors.NewConflict(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), key.Name, errors.New("the cache is behind"))
+		return kube.CacheBehind(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), key.Name)
 	}
 	return fmt.Errorf("there is a Work %q already that brings something else, perhaps a ResourceQuota of the same name; rename one of the two", key)
 }
@@ -175,7 +175,7 @@ func (r *Reconciler) confirm(ctx context.Context, cached *policyv1alpha1.Federat
 		return fmt.Errorf("reading quota %q before a part of it is taken away: %w", cached.Name, err)
 	}
 	if err != nil || live.UID != cached.UID || live.Generation != cached.Generation || live.DeletionTimestamp.IsZero() != cached.DeletionTimestamp.IsZero() {
-		return apierrors.NewConflict(policyv1alpha1.GroupVersion.WithResource("federatedresourcequotas").GroupResource(), cached.Name, errors.New("the cache is behind"))
+		return kube.CacheBehind(policyv1alpha1.GroupVersion.WithResource("federatedresourcequotas").GroupResource(), cached.Name)
 	}
 	return nil
 }

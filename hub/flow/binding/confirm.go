@@ -2,7 +2,6 @@ package binding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +25,7 @@ import (
 
 // behind is the answer to a cache that shows something else than there is: it is looked at again.
 func (r *reconciler) behind(b kube.Binding) error {
-	return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource(strings.ToLower(r.kind.Kind)+"s").GroupResource(), b.GetName(),
-		errors.New("the cache is behind"))
+	return kube.CacheBehind(workv1alpha2.GroupVersion.WithResource(strings.ToLower(r.kind.Kind)+"s").GroupResource(), b.GetName())
 }
 
 // confirm reads a binding live before anything is deleted on its word.

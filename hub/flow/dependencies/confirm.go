@@ -2,7 +2,6 @@ package dependencies
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -29,7 +28,7 @@ import (
 
 // behind is the answer to a cache that shows something else than there is: it is looked at again.
 func behind(name string) error {
-	return apierrors.NewConflict(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), name, errors.New("the cache is behind"))
+	return kube.CacheBehind(workv1alpha2.GroupVersion.WithResource("bindings").GroupResource(), name)
 }
 
 // bindingNow reads a binding live; nil if there is none.

@@ -63,7 +63,7 @@ func (r *reconciler) clear(ctx context.Context, rollout kube.Rollout, number int
 	}
 	if now.GetUID() != rollout.GetUID() || now.RolloutStatus().Revision >= number {
 		resource := schema.GroupResource{Group: fairleadv1alpha1.GroupVersion.Group, Resource: r.rollouts.Resource}
-		return apierrors.NewConflict(resource, rollout.GetName(), errors.New("the cache is behind"))
+		return kube.CacheBehind(resource, rollout.GetName())
 	}
 	return r.drop(ctx, rollout, number)
 }

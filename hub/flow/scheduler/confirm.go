@@ -2,13 +2,11 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -74,7 +72,7 @@ func dropped(spec *workv1alpha2.ResourceBindingSpec, d decide.Decision) sets.Set
 
 // behind is the answer to a cache that shows something else than there is: it is looked at again.
 func behind(cluster string) error {
-	return apierrors.NewConflict(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), cluster, errors.New("the cache is behind"))
+	return kube.CacheBehind(clusterv1alpha1.GroupVersion.WithResource("clusters").GroupResource(), cluster)
 }
 
 // confirm reads live what a decision was made by, before a binding that was not changed yet leaves some clusters.
@@ -124,7 +122,7 @@ func (r *reconciler) confirmNamespace(ctx context.Context, saw *corev1.Namespace
 		return fmt.Errorf("reading Namespace %q before an application leaves a cluster: %w", saw.Name, err)
 	}
 	if err != nil || is.UID != saw.UID || kube.AllowanceChanged(saw, is) {
-		return apierrors.NewConflict(corev1.Resource("namespaces"), saw.Name, errors.New("the cache is behind"))
+		return kube.CacheBehind(corev1.Resource("namespaces"), saw.Name)
 	}
 	return nil
 }
