@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/utils/clock"
 
+	"fairlead.dev/hub/machinery/controlplane/agentlimit"
 	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/authenticator"
 	"fairlead.dev/hub/machinery/controlplane/authorizer"
@@ -91,6 +92,7 @@ func runAPIServer(ctx context.Context, o *options.ServerRunOptions, own private)
 	copySparingly(config)
 	compressOnDemand(config)
 	answerAsPreferred(config)
+	limitAgents(config)
 	findHub(config)
 	keepFound(config)
 	announce(config, listening)
@@ -171,6 +173,13 @@ func answerAsPreferred(config *app.Config) {
 	build := front.BuildHandlerChainFunc
 	front.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
 		return build(preference.Handler(handler), c)
+	}
+}
+
+// limitAgents has what agents write bounded: of the hub's kinds, and of those that Kubernetes has.
+func limitAgents(config *app.Config) {
+	for _, of := range []*server.Config{&config.ApiExtensions.GenericConfig.Config, config.KubeAPIs.ControlPlane.Generic} {
+		of.AdmissionControl = agentlimit.New(of.AdmissionControl, clock.RealClock{})
 	}
 }
 

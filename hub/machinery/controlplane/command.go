@@ -70,6 +70,12 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Etcd.CertFile, "etcd-certfile", "", "certificate by which these members know the hub")
 	fs.StringVar(&c.Etcd.KeyFile, "etcd-keyfile", "", "key of that certificate")
 	fs.StringVar(&c.Etcd.Prefix, "etcd-prefix", "", "below what key the hub keeps everything there (default: "+args.DefaultEtcdPrefix+")")
+	fs.Int64Var(&c.DatabaseQuota, "database-quota", args.DefaultDatabaseQuota, "how many bytes the file of the database may have; when it has, nothing is written until there is room")
+	fs.DurationVar(&c.UpkeepInterval, "upkeep-interval", 0, "how often to look whether the database has room, and certificates end; for tests")
+	fs.DurationVar(&c.CertificateValidity, "certificate-validity", 0, "how long certificates are good; for tests")
+	for _, name := range []string{"upkeep-interval", "certificate-validity"} {
+		_ = fs.MarkHidden(name) // fails for a flag that there is not
+	}
 	fs.Int64Var(&c.HeapRoom, "heap-room", 0, "how many bytes the heap of kube-apiserver may fill before it searches garbage as often as by default")
 	fs.BoolVar(&c.WaitForHub, "wait-for-hub", false, "listen for others than the hub and the components of a hub when it is ready, which it says by the file run/hub.open of the data directory")
 	fs.StringVar(&c.EncryptionProviderConfig, "encryption-provider-config", "", "EncryptionConfiguration by which a hub encrypts its database instead of with keys of its own, such as one with a KMS v2 provider")

@@ -1,5 +1,10 @@
 package args
 
+import "strconv"
+
+// DefaultDatabaseQuota is how large the file of the database may become; etcd advises against more.
+const DefaultDatabaseQuota int64 = 8 << 30
+
 // Member is the only member of the database's cluster.
 type Member struct{ Name, PeerURL, Token string }
 
@@ -20,7 +25,7 @@ func Etcd(in Input) []string {
 		"--initial-advertise-peer-urls=" + member.PeerURL,
 		"--initial-cluster=" + member.Name + "=" + member.PeerURL,
 		"--initial-cluster-token=" + member.Token,
-		"--quota-backend-bytes=8589934592",
+		"--quota-backend-bytes=" + strconv.FormatInt(in.DatabaseQuota, 10),
 		// One member replays its log alone, so a shorter log costs nothing and keeps memory and start-up small.
 		"--snapshot-count=5000",
 		"--log-level=info",

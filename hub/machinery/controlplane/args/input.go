@@ -28,7 +28,8 @@ const (
 	etcdPeerURL   = "unix://peer.sock:0"
 )
 
-// OpenFile, which Open of fairlead.dev/hub/machinery/apiserver writes, appears in the working directory of the components when the hub can use whoever comes to its API.
+// OpenFile, which Open of fairlead.dev/hub/machinery/apiserver writes, appears in the working directory of the components when the hub can use whoever comes to its
+// API. The supervisor writes it earlier if the database is full, so that people can delete something.
 const OpenFile = "hub.open"
 
 // DefaultEtcdPrefix is below what key kube-apiserver keeps everything.
@@ -64,9 +65,11 @@ type Audit struct {
 
 // Input is what the command lines depend on.
 type Input struct {
-	Profile       Profile
-	EtcdDir       string
-	ExternalEtcd  ExternalEtcd
+	Profile      Profile
+	EtcdDir      string
+	ExternalEtcd ExternalEtcd
+	// DatabaseQuota is how many bytes the file of a database may have that is started here.
+	DatabaseQuota int64
 	UnsafeNoFsync bool
 	// UnsafeExec has kubelets answer logs, exec, attach and port-forward, by programs of this machine.
 	UnsafeExec bool

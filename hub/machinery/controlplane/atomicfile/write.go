@@ -37,5 +37,18 @@ func Fill(path string, write func(io.Writer) error) error {
 		_ = os.Remove(tmp.Name())
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// SyncDir has the names of the files in a directory outlast a loss of power.
+func SyncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("opening %q: %w", path, err)
+	}
+	defer func() { _ = dir.Close() }()
+	if err := dir.Sync(); err != nil {
+		return fmt.Errorf("writing %q to disk: %w", path, err)
+	}
 	return nil
 }

@@ -43,7 +43,7 @@ func makeHub(t *testing.T, now time.Time, values, secrets map[string]string) hub
 		t.Fatal(err)
 	}
 	defer func() { _ = d.Close() }()
-	if _, err := pki.Ensure(d.PKI(), []string{"127.0.0.1"}, nil, now); err != nil {
+	if _, err := pki.Ensure(d.PKI(), pki.Leaves{Hosts: []string{"127.0.0.1"}}, now); err != nil {
 		t.Fatal(err)
 	}
 	state, err := encryption.Open(d.Encryption(), "", now)

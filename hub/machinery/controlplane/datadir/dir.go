@@ -130,5 +130,10 @@ func (d *Dir) Kubeconfig(component string) string {
 	return filepath.Join(d.root, "kubeconfigs", component+".kubeconfig")
 }
 
+// ClientPair is where the kubeconfig of a component has its certificate and its key, in one file so that they are replaced together.
+func (d *Dir) ClientPair(component string) string {
+	return filepath.Join(d.root, "kubeconfigs", component+".pem")
+}
+
 // AdminKubeconfig is where the user's kubeconfig goes by default.
 func (d *Dir) AdminKubeconfig() string { return filepath.Join(d.root, "admin.kubeconfig") }

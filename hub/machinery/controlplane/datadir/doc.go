@@ -10,6 +10,7 @@
 //	DIR/kubeconfigs        one kubeconfig per component
 //	DIR/logs               one log per component, and the one before it
 //	DIR/restoring          there while a backup is restored to the directory
+//	DIR/shrinking          there while the file of the database is made smaller
 //	DIR/fairlead-verify-*  there while a backup is restored to be verified
 //	DIR/run                working directory of the components; holds the unix sockets of etcd
 package datadir

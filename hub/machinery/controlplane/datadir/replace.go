@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
 // Rebuilt is where a new database is made that is to take the place of Etcd.
@@ -43,7 +45,7 @@ func (d *Dir) finishReplacing() error {
 		if err := os.Rename(d.Rebuilt(), d.Etcd()); err != nil {
 			return fmt.Errorf("putting the new database in the place of the old one: %w", err)
 		}
-		if err := syncDir(d.root); err != nil {
+		if err := atomicfile.SyncDir(d.root); err != nil {
 			return err
 		}
 	}

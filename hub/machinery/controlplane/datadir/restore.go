@@ -60,7 +60,7 @@ func (d *Dir) beginRestore() error {
 // Restored lets control planes start on the directory. All that was written is on disk before.
 func (d *Dir) Restored() error {
 	for _, dir := range []string{d.PKI(), d.Encryption(), d.Etcd(), d.root} {
-		if err := syncDir(dir); err != nil {
+		if err := atomicfile.SyncDir(dir); err != nil {
 			return err
 		}
 	}
@@ -107,18 +107,6 @@ func (d *Dir) holds() (string, error) {
 		return "the port", nil
 	}
 	return "", nil
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("opening %q: %w", path, err)
-	}
-	defer func() { _ = dir.Close() }()
-	if err := dir.Sync(); err != nil {
-		return fmt.Errorf("writing %q to disk: %w", path, err)
-	}
-	return nil
 }
 
 // IsAbandoned says that a directory was opened once, and that nobody holds it any more.

@@ -3,7 +3,12 @@ package datadir
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
+
+	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 )
 
 // ErrNoRoom says that a disk has too little room for what is to be written to it.
@@ -26,6 +31,28 @@ func HasRoom(path string, size int64) error {
 	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // the types differ between systems
 	if need := size + reserve; need < size || free < need {
 		return fmt.Errorf("%w of %q: it has %d MB, and %d MB are wanted: make room there", ErrNoRoom, path, free>>20, need>>20)
+	}
+	return nil
+}
+
+// ShrinkingMark is there while the file of the database is made smaller, and after a try that did not end.
+func (d *Dir) ShrinkingMark() string { return filepath.Join(d.root, "shrinking") }
+
+// IsShrinking says whether it is there.
+func (d *Dir) IsShrinking() bool {
+	_, err := os.Stat(d.ShrinkingMark())
+	return err == nil
+}
+
+// BeginShrinking leaves the mark.
+func (d *Dir) BeginShrinking() error {
+	return atomicfile.Write(d.ShrinkingMark(), []byte("The file of the database is being made smaller.\n"))
+}
+
+// EndShrinking removes it, if it is there.
+func (d *Dir) EndShrinking() error {
+	if err := os.Remove(d.ShrinkingMark()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("noting that the file of the database was made smaller: %w", err)
 	}
 	return nil
 }

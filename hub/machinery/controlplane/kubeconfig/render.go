@@ -14,13 +14,15 @@ type User struct {
 	Server    string
 	CA        []byte
 	Cert, Key []byte
+	// PairFile has the certificate and the key instead, as an absolute path.
+	PairFile string
 }
 
 // Render returns the kubeconfig of the user.
 func Render(u User) ([]byte, error) {
 	cfg := api.NewConfig()
 	cfg.Clusters[u.Name] = &api.Cluster{Server: u.Server, CertificateAuthorityData: u.CA}
-	cfg.AuthInfos[u.Name] = &api.AuthInfo{ClientCertificateData: u.Cert, ClientKeyData: u.Key}
+	cfg.AuthInfos[u.Name] = &api.AuthInfo{ClientCertificateData: u.Cert, ClientKeyData: u.Key, ClientCertificate: u.PairFile, ClientKey: u.PairFile}
 	cfg.Contexts[u.Name] = &api.Context{Cluster: u.Name, AuthInfo: u.Name}
 	cfg.CurrentContext = u.Name
 	data, err := clientcmd.Write(*cfg)

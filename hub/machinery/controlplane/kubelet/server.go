@@ -11,13 +11,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"k8s.io/utils/clock"
-
-	"k8s.io/client-go/kubernetes"
 
 	"fairlead.dev/hub/machinery/controlplane/process"
 )
@@ -80,9 +80,9 @@ func Run(ctx context.Context, o Options) error {
 
 // serving lets in kube-apiserver and nobody else.
 func serving(o Options) (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the kubelets: %w", err)
+	pair := &reloaded{certFile: o.CertFile, keyFile: o.KeyFile}
+	if _, err := pair.certificate(nil); err != nil {
+		return nil, err
 	}
 	ca, err := os.ReadFile(o.ClientCAFile)
 	if err != nil {
@@ -91,7 +91,7 @@ func serving(o Options) (*tls.Config, error) {
 	clients := x509.NewCertPool()
 	clients.AppendCertsFromPEM(ca)
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"},
+		MinVersion: tls.VersionTLS12, GetCertificate: pair.certificate, NextProtos: []string{"http/1.1"},
 		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if name := s.PeerCertificates[0].Subject.CommonName; name != ClientName {
@@ -100,6 +100,24 @@ func serving(o Options) (*tls.Config, error) {
 			return nil
 		},
 	}, nil
+}
+
+// reloaded is a certificate that is issued anew while it is used.
+type reloaded struct {
+	certFile, keyFile string
+	last              atomic.Pointer[tls.Certificate]
+}
+
+// certificate returns the one that there is now, or, while its files do not go together because they are being replaced, the last.
+func (r *reloaded) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	now, err := tls.LoadX509KeyPair(r.certFile, r.keyFile)
+	if err == nil {
+		r.last.Store(&now)
+	}
+	if last := r.last.Load(); last != nil {
+		return last, nil
+	}
+	return nil, fmt.Errorf("reading the certificate of the kubelets: %w", err)
 }
 
 // handler serves the paths of a kubelet that kube-apiserver knows.

@@ -1,9 +1,11 @@
 package listener
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"slices"
 	"sync"
@@ -54,7 +56,7 @@ type queue struct {
 	mu sync.Mutex
 	// silent are connections whose clients have not spoken yet, and waiting those that are to be greeted, in the order in which their clients
 	// spoke.
-	silent  map[net.Conn]struct{}
+	silent  silentConns
 	waiting []*queued
 	// greeting is how many are greeted now.
 	greeting int
@@ -62,10 +64,13 @@ type queue struct {
 	// expired is how many were closed since that was last logged, at logged.
 	expired int
 	logged  time.Time
+	// ended is how many silent ones were closed since that was last logged, at told.
+	ended int
+	told  time.Time
 }
 
 func newQueue(c clock.Clock, hand func(net.Conn) bool) *queue {
-	return &queue{clock: c, most: greetedAtOnce * runtime.GOMAXPROCS(0), hand: hand, silent: map[net.Conn]struct{}{}}
+	return &queue{clock: c, most: greetedAtOnce * runtime.GOMAXPROCS(0), hand: hand, silent: silentConns{most: silentMost, from: map[netip.Prefix]map[net.Conn]uint64{}}}
 }
 
 // add takes a connection on, and returns when it was given to the server, waits to be, or is closed.
@@ -80,7 +85,7 @@ func (q *queue) add(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout)) // in real time, as those of connections are
 	hello, err := readHello(conn)
 	q.mu.Lock()
-	delete(q.silent, conn)
+	q.silent.remove(conn)
 	q.mu.Unlock()
 	if err != nil || conn.SetReadDeadline(time.Time{}) != nil {
 		_ = conn.Close() // there is nobody to tell
@@ -118,19 +123,32 @@ func readHello(conn net.Conn) ([]byte, error) {
 	if n >= whole || whole > recordHeader+recordMost { // what is longer is no TLS, as the server will say
 		return said[:n], nil
 	}
-	all := append(said[:n:n], make([]byte, whole-n)...)
-	_, err = io.ReadFull(conn, all[n:])
-	return all, err
+	all := bytes.NewBuffer(said[:n]) // which grows as it comes: who announces much and sends nothing costs no more
+	_, err = io.CopyN(all, conn, int64(whole-n))
+	return all.Bytes(), err
 }
 
-// listens notes that a connection is to speak, unless the queue is closed.
+// listens notes that a connection is to speak, unless the queue is closed. If there are too many, it closes others.
 func (q *queue) listens(conn net.Conn) bool {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.closed {
-		q.silent[conn] = struct{}{}
+	if q.closed {
+		q.mu.Unlock()
+		return false
 	}
-	return !q.closed
+	ended, of := q.silent.add(conn)
+	q.ended += len(ended)
+	closed := 0
+	if now := q.clock.Now(); q.ended > 0 && now.Sub(q.told) >= logEvery {
+		closed, q.ended, q.told = q.ended, 0, now
+	}
+	q.mu.Unlock()
+	for _, other := range ended {
+		_ = other.Close() // there is nobody to tell
+	}
+	if closed > 0 {
+		klog.InfoS("Too many connect to the API server and say nothing: it closed the oldest connections of the network that has most of them", "closed", closed, "network", of)
+	}
+	return true
 }
 
 // admitNext has the connection greeted that came last, since another one is.
@@ -182,7 +200,7 @@ func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for conn := range q.silent {
+	for _, conn := range q.silent.all() {
 		_ = conn.Close() // nobody is there any more
 	}
 	for _, w := range q.waiting {

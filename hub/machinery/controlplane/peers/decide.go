@@ -26,23 +26,59 @@ type Authority struct {
 type Record struct {
 	Authority
 
-	// GivenUp are certificate authorities that hubs of this etcd trusted once and have dropped since.
+	// Signed are the certificate authorities of which hubs of this etcd have had their certificates; none in the record of an
+	// earlier version.
+	Signed []string `json:"signed,omitempty"`
+	// GivenUp are those of them that hubs of this etcd have dropped since. An earlier version also put such there as were only trusted.
 	GivenUp []string `json:"givenUp,omitempty"`
 }
 
-// after is the record once a hub with an authority has started.
+// after is the record once a hub with an authority has started. A hub that lacks one that has never signed drops nothing: it may be
+// yet to come, and not everywhere yet.
 func (r *Record) after(own Authority) Record {
 	out := Record{Authority: own}
-	if r == nil {
-		return out
+	if r != nil {
+		out.Signed, out.GivenUp = r.signed(), r.givenUp(own)
 	}
-	out.GivenUp = slices.Clone(r.GivenUp)
-	for _, trusted := range r.Trusted {
-		if !slices.Contains(own.Trusted, trusted) && !slices.Contains(out.GivenUp, trusted) {
-			out.GivenUp = append(out.GivenUp, trusted)
+	if first := own.Trusted[0]; !slices.Contains(out.Signed, first) {
+		out.Signed = append(out.Signed, first)
+	}
+	return out
+}
+
+// signed are those that are known to have signed.
+func (r *Record) signed() []string {
+	if len(r.Signed) == 0 && r.Known() {
+		return []string{r.Trusted[0]}
+	}
+	return slices.Clone(r.Signed)
+}
+
+// givenUp are those that are given up once a hub with an authority has started. Of a record of an earlier version nobody knows which of
+// its authorities have signed, so those that are dropped are given up, and one that is trusted again without signing is to come.
+func (r *Record) givenUp(own Authority) []string {
+	candidates := r.Signed
+	if len(candidates) == 0 {
+		candidates = r.Trusted
+	}
+	var out []string
+	for _, gone := range r.GivenUp {
+		if slices.Contains(r.signed(), gone) || !slices.Contains(own.Trusted[1:], gone) {
+			out = append(out, gone)
+		}
+	}
+	for _, known := range candidates {
+		if !slices.Contains(own.Trusted, known) && !slices.Contains(out, known) {
+			out = append(out, known)
 		}
 	}
 	return out
+}
+
+// isSame says whether two records say the same.
+func (r *Record) isSame(other Record) bool {
+	return slices.Equal(r.Trusted, other.Trusted) && slices.Equal(r.Encryption, other.Encryption) &&
+		slices.Equal(r.Signed, other.Signed) && slices.Equal(r.GivenUp, other.GivenUp)
 }
 
 // Known says whether there is an authority.
@@ -55,6 +91,9 @@ type Peer struct {
 	DataDir string `json:"dataDir"`
 	// Authority is by what it goes.
 	Authority Authority `json:"authority"`
+	// HasFiles says that DataDir has files of an authority, all or some, which `hub ca import` only replaces if it is told to. It is
+	// of use to this hub alone.
+	HasFiles bool `json:"-"`
 }
 
 // isSame says whether two are one hub, of which one is the last start.
@@ -81,9 +120,11 @@ func Decide(hub Peer, found Found) error {
 		return nil
 	case found.Recorded == nil && !hub.Authority.Known():
 		return fmt.Errorf("%w: it has objects of a Kubernetes API, and no hub has used it: name another --etcd-prefix, or, if they are those of a hub that was restored, "+
-			"bring that hub's authority to %s with `hub ca import`", ErrAuthority, hub.DataDir)
+			"bring that hub's authority here: %s", ErrAuthority, fetch(hub))
 	case found.Recorded == nil:
 		return decideRestored(hub, found)
+	case !hub.Authority.Known() && hub.HasFiles:
+		return fmt.Errorf("%w: hubs have used that etcd, and %s has only a part of an authority. %s", ErrAuthority, hub.DataDir, fetch(hub))
 	case !hub.Authority.Known():
 		return fmt.Errorf("%w: other hubs have used that etcd, and %s has no authority yet. %s", ErrAuthority, hub.DataDir, fetch(hub))
 	}
@@ -155,7 +196,7 @@ func compare(own, other Authority) string {
 // fetch says how to bring the authority to a hub.
 func fetch(hub Peer) string {
 	replacing := ""
-	if hub.Authority.Known() {
+	if hub.Authority.Known() || hub.HasFiles {
 		replacing = " --replace"
 	}
 	return fmt.Sprintf("On a machine that has it run `hub ca export FILE`, bring the file here, and run `hub ca import FILE --data-dir %s%s`", hub.DataDir, replacing)

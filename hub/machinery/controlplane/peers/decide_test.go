@@ -62,6 +62,24 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// What another hub would start with is not what the hubs of the etcd go by.
+func TestAHubThatLostAPartOfItsAuthorityIsToldHowToReplaceIt(t *testing.T) {
+	t.Parallel()
+	left := Peer{Host: "a", DataDir: "/data", HasFiles: true}
+	for name, found := range map[string]Found{
+		"the etcd of hubs":    {Recorded: &Record{Authority: authority("old", "k1")}, Objects: true},
+		"one with objects":    {Objects: true},
+		"one without objects": {Recorded: &Record{Authority: authority("old", "k1")}},
+	} {
+		if err := Decide(left, found); !errors.Is(err, ErrAuthority) || !strings.Contains(err.Error(), "--data-dir /data --replace") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := Decide(left, Found{}); err != nil {
+		t.Errorf("it was killed when it began: %v", err)
+	}
+}
+
 func TestTheRecordKeepsWhatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	var r *Record
@@ -71,5 +89,46 @@ func TestTheRecordKeepsWhatWasGivenUp(t *testing.T) {
 	}
 	if got := strings.Join(r.GivenUp, ","); got != "a,b" {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestAnAuthorityThatIsNotEverywhereYetIsNotGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		before *Record
+		starts []string
+		want   string
+	}{
+		// The machine that starts in between has not been brought the new authority.
+		"a hub without it starts before it is brought there": {starts: []string{"a", "a,b", "a", "a,b", "b,a", "b"}, want: "a"},
+		"an exchange that was begun twice":                   {starts: []string{"a", "a,b", "a", "a,c", "c,a", "c"}, want: "a"},
+		"what an earlier version gave up by mistake": {
+			before: &Record{Authority: authority("a,b", "k1"), GivenUp: []string{"b"}}, starts: []string{"a,b", "b,a", "b"}, want: "a",
+		},
+		"an exchange in the middle of which it was recorded by an earlier version": {
+			before: &Record{Authority: authority("b,a", "k1")}, starts: []string{"b"}, want: "a",
+		},
+		"one that has signed does not come back by being trusted": {
+			before: &Record{Authority: authority("a,b", "k1")}, starts: []string{"b,a", "b", "b,a"}, want: "a",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := tc.before
+			for _, trusted := range tc.starts {
+				own := authority(trusted, "k1")
+				if err := Decide(hub("x", own), Found{Recorded: r, Objects: r != nil}); err != nil {
+					t.Fatalf("%s: %v", trusted, err)
+				}
+				next := r.after(own)
+				r = &next
+			}
+			if got := strings.Join(r.GivenUp, ","); got != tc.want {
+				t.Errorf("given up: %q, want %q", got, tc.want)
+			}
+			if err := Decide(hub("y", authority("a,"+r.Trusted[0], "k1")), Found{Recorded: r}); !errors.Is(err, ErrAuthority) {
+				t.Errorf("one that signs with what was given up: %v", err)
+			}
+		})
 	}
 }

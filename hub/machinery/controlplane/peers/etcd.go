@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -155,10 +154,11 @@ func (e Etcd) Enter(ctx context.Context, hub Peer, clk clock.Clock) (*Entry, err
 
 // record notes the authority unless another did since the revision.
 func (e Etcd) record(ctx context.Context, own Authority, recorded *Record, revision int64) (bool, error) {
-	if recorded != nil && slices.Equal(own.Trusted, recorded.Trusted) && slices.Equal(own.Encryption, recorded.Encryption) {
+	next := recorded.after(own)
+	if recorded != nil && recorded.isSame(next) {
 		return true, nil
 	}
-	data, err := json.Marshal(recorded.after(own))
+	data, err := json.Marshal(next)
 	if err != nil {
 		return false, fmt.Errorf("recording by what authority this hub goes: %w", err)
 	}

@@ -3,41 +3,23 @@ package peers
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 
 	"k8s.io/utils/clock"
+
+	"fairlead.dev/hub/machinery/controlplane/etcdtest"
 )
 
 // startEtcd returns where hubs find each other, in an etcd of this process.
 func startEtcd(t *testing.T) Etcd {
 	t.Helper()
 	dir := t.TempDir()
-	t.Chdir(dir) // the address of a socket is short
-	listen := func(name string) []url.URL { return []url.URL{{Scheme: "unix", Host: name + ":0"}} }
-	config := embed.NewConfig()
-	config.Dir, config.LogLevel, config.UnsafeNoFsync = filepath.Join(dir, "etcd"), "fatal", true
-	config.ListenClientUrls, config.AdvertiseClientUrls = listen("client"), listen("client")
-	config.ListenPeerUrls, config.AdvertisePeerUrls = listen("peer"), listen("peer")
-	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	server, err := embed.StartEtcd(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	<-server.Server.ReadyNotify()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://client:0"}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
+	_, client := etcdtest.Start(t, etcdtest.Options{Run: dir, Data: filepath.Join(dir, "etcd")})
 	return Etcd{Client: client, Prefix: "/registry"}
 }
 

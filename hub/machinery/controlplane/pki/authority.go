@@ -21,7 +21,8 @@ import (
 
 const (
 	authorityValidity = 10 * 365 * 24 * time.Hour
-	leafValidity      = 365 * 24 * time.Hour
+	// DefaultValidity is how long the certificates are good that authorities sign.
+	DefaultValidity = 365 * 24 * time.Hour
 	// skew lets a member whose clock is a little behind accept a fresh certificate.
 	skew = 5 * time.Minute
 )
@@ -69,6 +70,10 @@ func LoadOrCreate(certPath, keyPath, name string, now time.Time) (*Authority, er
 	own := slices.IndexFunc(keys, func(key *ecdsa.PrivateKey) bool { return key.PublicKey.Equal(cert.PublicKey) })
 	if own < 0 {
 		return nil, fmt.Errorf("key %q does not belong to certificate %q", keyPath, certPath)
+	}
+	if now.Before(cert.NotBefore) {
+		return nil, fmt.Errorf("authority %q is good from %s on, and by the clock of this machine it is %s: nobody would accept a certificate of it; set the clock",
+			certPath, cert.NotBefore.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
 	if now.After(cert.NotAfter) {
 		return nil, fmt.Errorf("authority %q expired on %s", certPath, cert.NotAfter.Format(time.DateOnly))
@@ -121,7 +126,7 @@ func (a *Authority) pair() (Pair, error) {
 }
 
 // Issue signs a certificate for a new key.
-func (a *Authority) Issue(s Subject, now time.Time) (Pair, error) {
+func (a *Authority) Issue(s Subject, validity time.Duration, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, fmt.Errorf("generating key for %q: %w", s.Name, err)
@@ -134,7 +139,7 @@ func (a *Authority) Issue(s Subject, now time.Time) (Pair, error) {
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: s.Name, Organization: s.Groups},
 		NotBefore:    now.Add(-skew),
-		NotAfter:     now.Add(leafValidity),
+		NotAfter:     now.Add(validity),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}

@@ -22,6 +22,11 @@ type Bundle struct {
 	CA []byte
 	// Clients holds a client certificate for each name that Ensure was asked for.
 	Clients map[string]Pair
+
+	leaves         Leaves
+	ca, frontProxy *Authority
+	// issued is when all certificates were issued that authorities sign, and ends when the first of them does.
+	issued, ends time.Time
 }
 
 // Client asks Ensure for a client certificate.
@@ -31,49 +36,91 @@ type Client struct {
 	Subject Subject
 }
 
+// Leaves are the certificates that authorities sign.
+type Leaves struct {
+	// Hosts are the names and addresses of kube-apiserver.
+	Hosts   []string
+	Clients []Client
+	// Kubelet is the address of kubelets, and KubeletClient the name by which kube-apiserver calls them; without an address there are none.
+	Kubelet, KubeletClient string
+	// Validity is how long they are good; 0 is by default.
+	Validity time.Duration
+}
+
 // Ensure makes what is missing in dir, issues every leaf certificate anew and returns the lot.
-func Ensure(dir string, hosts []string, clients []Client, now time.Time) (*Bundle, error) {
-	b := &Bundle{dir: dir, Clients: make(map[string]Pair, len(clients))}
-	ca, err := LoadOrCreate(b.CAFile(), b.CAKeyFile(), "fairlead-ca", now)
-	if err != nil {
+func Ensure(dir string, leaves Leaves, now time.Time) (*Bundle, error) {
+	if leaves.Validity == 0 {
+		leaves.Validity = DefaultValidity
+	}
+	b := &Bundle{dir: dir, leaves: leaves}
+	var err error
+	if b.ca, err = LoadOrCreate(b.CAFile(), b.CAKeyFile(), "fairlead-ca", now); err != nil {
 		return nil, err
 	}
-	b.CA = ca.PEM
-	signing, err := ca.pair()
+	b.CA = b.ca.PEM
+	signing, err := b.ca.pair()
 	if err != nil {
 		return nil, err
 	}
 	if err := write(signing, b.SigningCertFile(), b.SigningKeyFile()); err != nil {
 		return nil, err
 	}
-	frontProxy, err := LoadOrCreate(b.FrontProxyCAFile(), b.path(frontProxyCAKey), "fairlead-front-proxy-ca", now)
-	if err != nil {
+	if b.frontProxy, err = LoadOrCreate(b.FrontProxyCAFile(), b.path(frontProxyCAKey), "fairlead-front-proxy-ca", now); err != nil {
 		return nil, err
 	}
 	if err := ensureServiceAccountKey(b.ServiceAccountKeyFile(), b.ServiceAccountPublicKeyFile()); err != nil {
 		return nil, err
 	}
+	return b, b.Issue(now)
+}
 
-	serving, err := ca.Issue(Subject{Name: "kube-apiserver", Hosts: hosts}, now)
-	if err != nil {
-		return nil, err
-	}
-	if err := write(serving, b.ServingCertFile(), b.ServingKeyFile()); err != nil {
-		return nil, err
-	}
-	proxy, err := frontProxy.Issue(Subject{Name: FrontProxyName}, now)
-	if err != nil {
-		return nil, err
-	}
-	if err := write(proxy, b.FrontProxyCertFile(), b.FrontProxyKeyFile()); err != nil {
-		return nil, err
-	}
-	for _, c := range clients {
-		if b.Clients[c.Key], err = ca.Issue(c.Subject, now); err != nil {
-			return nil, err
+// Issue issues every leaf certificate anew, with the authorities that there were at the start: another one signs when others know it.
+func (b *Bundle) Issue(now time.Time) error {
+	for _, authority := range []*Authority{b.ca, b.frontProxy} {
+		if now.Before(authority.cert.NotBefore) || now.After(authority.cert.NotAfter) {
+			return fmt.Errorf("%s is good from %s to %s, and by the clock of this machine it is %s: set the clock, or restore the hub with another authority",
+				authority.cert.Subject.CommonName, authority.cert.NotBefore.Format(time.RFC3339), authority.cert.NotAfter.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 		}
 	}
-	return b, nil
+	validity := b.leaves.Validity
+	serving, err := b.ca.Issue(Subject{Name: "kube-apiserver", Hosts: b.leaves.Hosts}, validity, now)
+	if err != nil {
+		return err
+	}
+	if err := write(serving, b.ServingCertFile(), b.ServingKeyFile()); err != nil {
+		return err
+	}
+	proxy, err := b.frontProxy.Issue(Subject{Name: FrontProxyName}, validity, now)
+	if err != nil {
+		return err
+	}
+	if err := write(proxy, b.FrontProxyCertFile(), b.FrontProxyKeyFile()); err != nil {
+		return err
+	}
+	clients := make(map[string]Pair, len(b.leaves.Clients))
+	for _, c := range b.leaves.Clients {
+		if clients[c.Key], err = b.ca.Issue(c.Subject, validity, now); err != nil {
+			return err
+		}
+	}
+	if err := b.issueKubelet(now); err != nil {
+		return err
+	}
+	b.Clients, b.issued, b.ends = clients, now, now.Add(validity)
+	for _, authority := range []*Authority{b.ca, b.frontProxy} {
+		if end := authority.cert.NotAfter; end.Before(b.ends) {
+			b.ends = end
+		}
+	}
+	// What follows is by the clock that people see, which is put right now and then; the other one goes on as if nothing were.
+	b.issued, b.ends = b.issued.Round(0), b.ends.Round(0)
+	return nil
+}
+
+// IsDue says that the leaf certificates had better be issued anew: a third of their time is left, or they are yet to become good by a clock that
+// was ahead when they were issued.
+func (b *Bundle) IsDue(now time.Time) bool {
+	return now.Before(b.issued.Add(-skew)) || b.ends.Sub(now) < b.ends.Sub(b.issued)/3
 }
 
 // Lasting names the files that are made once, in the directory of a Bundle: nobody trusts a control plane that has lost
@@ -112,13 +159,15 @@ type Hashes struct {
 	FrontProxy, ServiceAccount string
 }
 
-// Look returns the hashes of a directory; none if nothing was made there yet.
+// Look returns the hashes of a directory; none unless all is there, as where the first Ensure has not been, or was killed.
 func Look(dir string) (Hashes, error) {
 	b := &Bundle{dir: dir}
-	authorities, err := certificateHashes(b.CAFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return Hashes{}, nil
+	for _, path := range []string{b.CAFile(), b.FrontProxyCAFile(), b.ServiceAccountKeyFile()} {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return Hashes{}, nil
+		}
 	}
+	authorities, err := certificateHashes(b.CAFile())
 	if err != nil {
 		return Hashes{}, err
 	}

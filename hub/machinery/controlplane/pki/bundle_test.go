@@ -5,13 +5,16 @@ import (
 	"crypto/x509"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
 func ensure(t *testing.T, dir string, now time.Time, hosts ...string) *Bundle {
 	t.Helper()
-	b, err := Ensure(dir, hosts, []Client{{Key: "admin", Subject: Subject{Name: "admin", Groups: []string{"system:masters"}}}}, now)
+	clients := []Client{{Key: "admin", Subject: Subject{Name: "admin", Groups: []string{"system:masters"}}}}
+	b, err := Ensure(dir, Leaves{Hosts: hosts, Clients: clients}, now)
 	if err != nil {
 		t.Fatalf("Ensure() = %v", err)
 	}
@@ -110,7 +113,7 @@ func TestEnsure(t *testing.T) {
 			t.Errorf("a certificate from before the restart: %v", err)
 		}
 		cert := parse(t, read(t, after.ServingCertFile()))
-		if want := later.Add(leafValidity); !cert.NotAfter.Equal(want) {
+		if want := later.Add(DefaultValidity); !cert.NotAfter.Equal(want) {
 			t.Errorf("NotAfter = %s, want %s", cert.NotAfter, want)
 		}
 		if err := verify(t, ca, cert, "hub.example.com", x509.ExtKeyUsageServerAuth, later); err != nil {
@@ -132,7 +135,7 @@ func TestEnsure(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		ensure(t, dir, now, "localhost")
-		if _, err := Ensure(dir, nil, nil, now.Add(authorityValidity+time.Hour)); err == nil {
+		if _, err := Ensure(dir, Leaves{}, now.Add(authorityValidity+time.Hour)); err == nil {
 			t.Error("Ensure() = nil error, want one")
 		}
 	})
@@ -144,7 +147,7 @@ func TestEnsure(t *testing.T) {
 		if err := os.Remove(b.CAKeyFile()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Ensure(dir, nil, nil, now); err == nil {
+		if _, err := Ensure(dir, Leaves{}, now); err == nil {
 			t.Error("Ensure() = nil error, want one")
 		}
 	})
@@ -196,4 +199,82 @@ func TestEnsure(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestCertificatesAreIssuedAnewInTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	dir := t.TempDir()
+	b := ensure(t, dir, now, "localhost")
+	for name, tc := range map[string]struct {
+		at   time.Time
+		want bool
+	}{
+		"just issued":                         {now, false},
+		"with more than a third left":         {now.Add(DefaultValidity*2/3 - time.Hour), false},
+		"with less than a third left":         {now.Add(DefaultValidity*2/3 + time.Hour), true},
+		"after their end":                     {now.Add(2 * DefaultValidity), true},
+		"a little back":                       {now.Add(-skew), false},
+		"by a clock that was put back so far": {now.Add(-skew - time.Second), true},
+	} {
+		if got := b.IsDue(tc.at); got != tc.want {
+			t.Errorf("%s: IsDue() = %t", name, got)
+		}
+	}
+	// A hub that nobody starts anew has certificates that are good all the same.
+	for at := now; at.Before(now.Add(3 * DefaultValidity)); at = at.Add(24 * time.Hour) {
+		if b.IsDue(at) {
+			if err := b.Issue(at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, cert := range map[string][]byte{"serving": read(t, b.ServingCertFile()), "client": b.Clients["admin"].Cert} {
+			if err := verify(t, b.CA, parse(t, cert), "", x509.ExtKeyUsageAny, at); err != nil {
+				t.Fatalf("the %s certificate on %s: %v", name, at, err)
+			}
+		}
+	}
+}
+
+func TestAClockOfBeforeTheAuthorityIsTold(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	dir := t.TempDir()
+	b := ensure(t, dir, now, "localhost")
+	before := now.Add(-time.Hour)
+	if _, err := Ensure(dir, Leaves{}, before); err == nil || !strings.Contains(err.Error(), "set the clock") {
+		t.Errorf("Ensure() = %v", err)
+	}
+	if err := b.Issue(before); err == nil || !strings.Contains(err.Error(), "set the clock") {
+		t.Errorf("Issue() = %v", err)
+	}
+}
+
+func TestAFirstStartThatWasKilledIsFinishedByTheNext(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	written := []string{ // in this order
+		caKey, caCert, "ca-signing.key", "ca-signing.crt", frontProxyCAKey, frontProxyCACert, serviceAccountKey, "sa.pub",
+		"apiserver.key", "apiserver.crt", "front-proxy-client.key", "front-proxy-client.crt",
+	}
+	for n := range len(written) + 1 {
+		dir := t.TempDir()
+		ensure(t, dir, now, "localhost")
+		if all, err := os.ReadDir(dir); err != nil || len(all) != len(written) {
+			t.Fatalf("%d files, %v", len(all), err)
+		}
+		for _, name := range written[n:] {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hashes, err := Look(dir)
+		if isWhole := n > slices.Index(written, serviceAccountKey); err != nil || isWhole != (len(hashes.Trusted) > 0) {
+			t.Errorf("killed after %d files: Look() = %+v, %v", n, hashes, err)
+		}
+		ensure(t, dir, now, "localhost")
+		if hashes, err := Look(dir); err != nil || len(hashes.Trusted) == 0 || hashes.ServiceAccount == "" {
+			t.Errorf("after the next start: Look() = %+v, %v", hashes, err)
+		}
+	}
 }

@@ -2,20 +2,20 @@ package pki
 
 import "time"
 
-// EnsureKubelet issues the certificates by which kube-apiserver and the kubelets at an address know each other.
-func (b *Bundle) EnsureKubelet(client, address string, now time.Time) error {
-	ca, err := LoadOrCreate(b.CAFile(), b.CAKeyFile(), "", now)
-	if err != nil {
-		return err
+// issueKubelet issues the certificates by which kube-apiserver and the kubelets know each other.
+func (b *Bundle) issueKubelet(now time.Time) error {
+	l := b.leaves
+	if l.Kubelet == "" {
+		return nil
 	}
-	serving, err := ca.Issue(Subject{Name: "system:node:kubelet", Groups: []string{"system:nodes"}, Hosts: []string{address}}, now)
+	serving, err := b.ca.Issue(Subject{Name: "system:node:kubelet", Groups: []string{"system:nodes"}, Hosts: []string{l.Kubelet}}, l.Validity, now)
 	if err != nil {
 		return err
 	}
 	if err := write(serving, b.KubeletCertFile(), b.KubeletKeyFile()); err != nil {
 		return err
 	}
-	caller, err := ca.Issue(Subject{Name: client}, now)
+	caller, err := b.ca.Issue(Subject{Name: l.KubeletClient}, l.Validity, now)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/kwok"
@@ -33,13 +34,20 @@ type Config struct {
 	Context     string
 	ServiceCIDR string
 	// Etcd is a database of somebody else's; without servers the control plane starts one of its own.
-	Etcd          args.ExternalEtcd
-	UnsafeNoFsync bool
+	Etcd args.ExternalEtcd
+	// DatabaseQuota is how many bytes the file of a database of its own may have; 0 is by default.
+	DatabaseQuota int64
+	// CertificateValidity is how long certificates are good; 0 is by default.
+	CertificateValidity time.Duration
+	// UpkeepInterval is how often it is looked whether the database has room, and certificates end; 0 is by default.
+	UpkeepInterval time.Duration
+	UnsafeNoFsync  bool
 	// UnsafeExec lets whoever may exec into pods of a cluster run programs of this machine.
 	UnsafeExec bool
 	// HeapRoom is how many bytes the heap of kube-apiserver may fill for the sake of speed; 0 is as Go does by default.
 	HeapRoom int64
-	// WaitForHub lets only what runs beside kube-apiserver in until the hub says that it can use others.
+	// WaitForHub lets only what runs beside kube-apiserver in until the hub says that it can use others, or the database is full, in which
+	// people have to make room first.
 	WaitForHub bool
 	Profiling  bool
 	// EncryptionProviderConfig is a configuration of encryption of the operator's; empty means the hub's own keys.
@@ -104,6 +112,12 @@ func (c Config) complete() (Config, netip.Prefix, error) {
 	}
 	if c.Nodes.Count < 0 {
 		return c, none, fmt.Errorf("--nodes %d is negative", c.Nodes.Count)
+	}
+	if c.DatabaseQuota == 0 {
+		c.DatabaseQuota = args.DefaultDatabaseQuota
+	}
+	if c.UpkeepInterval == 0 {
+		c.UpkeepInterval = upkeepInterval
 	}
 	if c.AdvertiseHost == "" {
 		c.AdvertiseHost = args.Input{BindAddress: bind.String()}.LocalHost()

@@ -45,8 +45,10 @@ func dropUnused(profile args.Profile, dir *datadir.Dir) error {
 		if slices.Contains(keys(used), c.Key) {
 			continue
 		}
-		if err := os.Remove(dir.Kubeconfig(c.Key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("removing a kubeconfig that nothing uses: %w", err)
+		for _, file := range []string{dir.Kubeconfig(c.Key), dir.ClientPair(c.Key)} {
+			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("removing a kubeconfig that nothing uses: %w", err)
+			}
 		}
 	}
 	return nil
@@ -60,48 +62,56 @@ func keys(clients []pki.Client) []string {
 	return out
 }
 
-// writeCredentials makes all certificates, then the kubeconfigs of the components and of the user. It returns the
-// kubeconfig that the supervisor itself uses.
-func writeCredentials(cfg Config, dir *datadir.Dir, in *args.Input, hosts []string, now time.Time) ([]byte, error) {
-	bundle, err := pki.Ensure(dir.PKI(), hosts, clients(cfg.Profile), now)
-	if err != nil {
+// makeCredentials makes all certificates, then the kubeconfigs of the components and of the user. It returns the kubeconfig that the
+// supervisor itself uses.
+func makeCredentials(cfg Config, dir *datadir.Dir, in *args.Input, hosts []string, now time.Time) ([]byte, error) {
+	leaves := pki.Leaves{Hosts: hosts, Clients: clients(cfg.Profile), Validity: cfg.CertificateValidity}
+	if cfg.UnsafeExec {
+		leaves.Kubelet, leaves.KubeletClient = kubelet.Address, kubelet.ClientName
+	}
+	var err error
+	if in.PKI, err = pki.Ensure(dir.PKI(), leaves, now); err != nil {
 		return nil, err
 	}
 	if err := dropUnused(cfg.Profile, dir); err != nil {
 		return nil, err
 	}
-	in.PKI = bundle
-	if cfg.UnsafeExec {
-		if err := bundle.EnsureKubelet(kubelet.ClientName, kubelet.Address, now); err != nil {
-			return nil, err
-		}
+	if err := writeCredentials(cfg, dir, *in); err != nil {
+		return nil, err
 	}
-	var own []byte
-	for key, pair := range bundle.Clients {
-		data, err := kubeconfig.Render(kubeconfig.User{
-			Name: cfg.Context, Server: in.LocalURL(), CA: bundle.CA, Cert: pair.Cert, Key: pair.Key,
-		})
-		if err != nil {
-			return nil, err
-		}
+	admin := in.PKI.Clients[adminKey]
+	return kubeconfig.Render(kubeconfig.User{Name: cfg.Context, Server: in.LocalURL(), CA: in.PKI.CA, Cert: admin.Cert, Key: admin.Key})
+}
+
+// writeCredentials writes the kubeconfigs. Those of what runs name files, which are read again for each connection, so that a certificate can
+// be replaced while it is used; that of the administrator can be handed around.
+func writeCredentials(cfg Config, dir *datadir.Dir, in args.Input) error {
+	for key, pair := range in.PKI.Clients {
 		if key == adminKey {
-			own = data
 			continue
 		}
+		both := dir.ClientPair(key)
+		if err := atomicfile.Write(both, slices.Concat(pair.Cert, pair.Key)); err != nil {
+			return err
+		}
+		data, err := kubeconfig.Render(kubeconfig.User{Name: cfg.Context, Server: in.LocalURL(), CA: in.PKI.CA, PairFile: both})
+		if err != nil {
+			return err
+		}
 		if err := atomicfile.Write(dir.Kubeconfig(key), data); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	admin := bundle.Clients[adminKey]
+	admin := in.PKI.Clients[adminKey]
 	data, err := kubeconfig.Render(kubeconfig.User{
-		Name: cfg.Context, Server: in.AdvertisedURL(), CA: bundle.CA, Cert: admin.Cert, Key: admin.Key,
+		Name: cfg.Context, Server: in.AdvertisedURL(), CA: in.PKI.CA, Cert: admin.Cert, Key: admin.Key,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	path := cfg.Kubeconfig
 	if path == "" {
 		path = dir.AdminKubeconfig()
 	}
-	return own, atomicfile.Write(path, data)
+	return atomicfile.Write(path, data)
 }

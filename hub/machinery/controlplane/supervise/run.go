@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/hub/machinery/controlplane/args"
 	"fairlead.dev/hub/machinery/controlplane/atomicfile"
 	"fairlead.dev/hub/machinery/controlplane/audit"
+	"fairlead.dev/hub/machinery/controlplane/database"
 	"fairlead.dev/hub/machinery/controlplane/datadir"
 	"fairlead.dev/hub/machinery/controlplane/encryption"
 	"fairlead.dev/hub/machinery/controlplane/kwok"
@@ -89,16 +90,25 @@ func Run(ctx context.Context, cfg Config, clk clock.Clock, report Report) error 
 	if err != nil {
 		return err
 	}
+	looking, stop := context.WithCancel(ctx)
+	u := &upkeep{
+		clock: clk, began: clk.Now().Round(0), every: cfg.UpkeepInterval, report: report, ended: make(chan error, 1),
+		room:         &room{dir: dir, etcd: cfg.Etcd, client: store.client, report: report, admit: own.admit},
+		certificates: in.PKI, renewed: func() error { return writeCredentials(cfg, dir, in) },
+	}
 	defer func() {
 		report("stopping")
+		stop()
+		u.done.Wait()
 		group.Stop()
 		report("stopped")
 	}()
 	r := run{
+		upkeep: u,
 		Config: cfg, in: in, dir: dir, private: own, store: store, encryption: state, runDir: dir.Run(), logs: dir.Logs(),
 		group: group, api: api, clock: clk, began: began, report: report,
 	}
-	if err := r.start(ctx); err != nil {
+	if err := r.start(ctx, looking); err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to stop before all was up
 		}
@@ -113,6 +123,7 @@ func inputOf(cfg Config, dir *datadir.Dir, cidr netip.Prefix) args.Input {
 		Profile:       cfg.Profile,
 		EtcdDir:       dir.Etcd(),
 		ExternalEtcd:  cfg.Etcd,
+		DatabaseQuota: cfg.DatabaseQuota,
 		UnsafeNoFsync: cfg.UnsafeNoFsync,
 		UnsafeExec:    cfg.UnsafeExec,
 		Profiling:     cfg.Profiling,
@@ -145,7 +156,7 @@ func secure(cfg Config, dir *datadir.Dir, in *args.Input, now time.Time) (*encry
 // identify writes the certificates and kubeconfigs, enters this hub with its keys among those of the etcd, and returns a client for
 // the API server to come.
 func identify(ctx context.Context, cfg Config, dir *datadir.Dir, s *store, in *args.Input, now time.Time) (*kubernetes.Clientset, error) {
-	credentials, err := writeCredentials(cfg, dir, in, servingHosts(cfg, *in, ownName(), ownAddresses()), now)
+	credentials, err := makeCredentials(cfg, dir, in, servingHosts(cfg, *in, ownName(), ownAddresses()), now)
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +208,7 @@ func connect(config []byte) (*kubernetes.Clientset, error) {
 // run is a control plane that is being started.
 type run struct {
 	Config
+	upkeep       *upkeep
 	in           args.Input
 	dir          *datadir.Dir
 	private      *private
@@ -210,8 +222,8 @@ type run struct {
 	report       Report
 }
 
-// start brings up the components, each when what it needs is there.
-func (r run) start(ctx context.Context) error {
+// start brings up the components, each when what it needs is there, and the upkeep, for as long as its own context lasts.
+func (r run) start(ctx, looking context.Context) error {
 	if r.Etcd.Used() {
 		r.report("starting kube-apiserver (profile %s)", r.Profile)
 	} else {
@@ -220,9 +232,13 @@ func (r run) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.lookFirst(ctx, looking); err != nil { // what follows writes
+		return err
+	}
 	if err := r.encrypt(ctx); err != nil {
 		return err
 	}
+	r.upkeep.start(looking)
 	apiServer := process.Component{Name: "kube-apiserver", Args: args.APIServer(r.in), Files: r.private.files(), Essential: true, Grace: apiServerGrace}
 	if err := r.group.Start(apiServer); err != nil {
 		return err
@@ -254,12 +270,15 @@ func (r run) start(ctx context.Context) error {
 	return kwok.EnsureStorage(ctx, r.api)
 }
 
-// untilEnd waits until the control plane is asked to stop, a component fails, or other hubs do not let this one go on.
+// untilEnd waits until the control plane is asked to stop, a component fails, other hubs do not let this one go on, or only
+// a start helps.
 func (r run) untilEnd(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case err := <-r.group.Failed():
+		return err
+	case err := <-r.upkeep.ended:
 		return err
 	case err := <-r.store.refused():
 		return err
@@ -292,9 +311,38 @@ func (r run) startEtcd(ctx context.Context) error {
 	if err := r.group.Start(etcd); err != nil {
 		return err
 	}
-	return r.await(ctx, "etcd to listen", func(context.Context) bool {
+	err := r.await(ctx, "etcd to listen", func(context.Context) bool {
 		_, err := os.Stat(socket)
 		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	// It listens before it has read its file, which takes minutes where that is large.
+	return r.await(ctx, "etcd to answer", func(ctx context.Context) bool {
+		client, err := database.Connect(ctx, r.dir)
+		if err != nil {
+			return false
+		}
+		_ = client.Close()
+		return true
+	})
+}
+
+// lookFirst looks at the database, and ends if that does.
+func (r run) lookFirst(ctx, looking context.Context) error {
+	looked := make(chan struct{})
+	r.upkeep.done.Go(func() {
+		defer close(looked)
+		r.upkeep.look(looking, true)
+	})
+	return r.await(ctx, "the database to be looked at", func(context.Context) bool {
+		select {
+		case <-looked:
+			return true
+		default:
+			return false
+		}
 	})
 }
 

@@ -28,6 +28,10 @@ func (r run) encrypt(ctx context.Context) error {
 	if r.Etcd.Used() {
 		return r.encryptExternal(ctx)
 	}
+	if r.upkeep.room.full {
+		r.report("what is to be encrypted anew is read with the keys of before until the next start: the database is full")
+		return nil
+	}
 	client, err := database.Connect(ctx, r.dir)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package supervise
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -46,6 +48,7 @@ func openStore(ctx context.Context, cfg Config, dir *datadir.Dir, clk clock.Cloc
 	if s.client, err = dial(ctx, cfg, clk, report); err != nil {
 		return nil, err
 	}
+	(&room{etcd: cfg.Etcd, client: s.client, report: report}).lookAtExternal(ctx) // nothing of what follows works if it is full
 	found, err := s.etcd().Look(ctx)
 	if err == nil {
 		s.isNew = !found.Objects
@@ -124,7 +127,13 @@ func peer(dir *datadir.Dir) (peers.Peer, error) {
 	if err != nil && !errors.Is(err, encryption.ErrNoKeys) {
 		return peers.Peer{}, err
 	}
-	return peers.Peer{Host: ownName(), DataDir: dir.Root(), Authority: peers.Authority{
+	p := peers.Peer{Host: ownName(), DataDir: dir.Root(), HasFiles: len(keys) > 0, Authority: peers.Authority{
 		Trusted: hashes.Trusted, FrontProxy: hashes.FrontProxy, ServiceAccount: hashes.ServiceAccount, Encryption: keys.Hashes(),
-	}}, nil
+	}}
+	for _, name := range pki.Lasting() {
+		if _, err := os.Stat(filepath.Join(dir.PKI(), name)); err == nil {
+			p.HasFiles = true
+		}
+	}
+	return p, nil
 }

@@ -1,0 +1,142 @@
+package agentlimit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// behind is a chain that counts what it is asked.
+type behind struct{ admitted, validated int }
+
+func (*behind) Handles(admission.Operation) bool { return true }
+
+func (b *behind) Admit(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
+	b.admitted++
+	return nil
+}
+
+func (b *behind) Validate(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
+	b.validated++
+	return nil
+}
+
+func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// work is one with a manifest of so many bytes, of which so many are reported.
+func work(manifest, status int) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+		"spec":   map[string]any{"data": strings.Repeat("m", manifest)},
+		"status": map[string]any{"pad": strings.Repeat("x", status)},
+	}}
+}
+
+func write(object runtime.Object, who string, groups ...string) admission.Attributes {
+	return writeTo("status", object, who, groups...)
+}
+
+func writeTo(subresource string, object runtime.Object, who string, groups ...string) admission.Attributes {
+	return admission.NewAttributesRecord(object, nil, schema.GroupVersionKind{}, "es-a", "web", schema.GroupVersionResource{Resource: "works"}, subresource,
+		admission.Update, nil, false, &user.DefaultInfo{Name: who, Groups: groups})
+}
+
+func TestAStatusHasRoomForSoMuch(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g := NewWithT(t)
+	chain := &behind{}
+	l := New(chain, testclock.NewFakePassiveClock(now()))
+	g.Expect(l.Validate(ctx, write(work(1<<20, 500_000), "a", agents), nil)).To(Succeed(), "what the hub sends does not count")
+	g.Expect(apierrors.IsRequestEntityTooLargeError(l.Validate(ctx, write(work(0, 800_000), "a", agents), nil))).To(BeTrue())
+	g.Expect(chain.validated).To(Equal(1), "what is too large nobody looks at")
+	g.Expect(l.Validate(ctx, write(work(0, 800_000), "admin", "system:masters"), nil)).To(Succeed())
+	g.Expect(l.Validate(ctx, writeTo("", work(0, 800_000), "a", agents), nil)).To(Succeed(), "a finalizer goes whatever was reported once")
+	g.Expect(l.Admit(ctx, write(work(0, 800_000), "a", agents), nil)).To(Succeed())
+	g.Expect(chain.admitted).To(Equal(1))
+}
+
+func TestAnAgentThatReturnsIsNotHindered(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	l := New(&behind{}, testclock.NewFakePassiveClock(now()))
+	for range 1000 {
+		one := write(work(20_000, 1000), "a", agents)
+		g.Expect(l.Validate(t.Context(), one, nil)).To(Succeed(), "the finalizer")
+		g.Expect(l.Validate(t.Context(), one, nil)).To(Succeed(), "the report")
+	}
+}
+
+func TestAThiefWritesAsMuchAsAnybody(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	at := testclock.NewFakePassiveClock(now())
+	l := New(&behind{}, at)
+	const minutes, half = 2, 500_000
+	again := write(work(half, half), "thief", agents)
+	written := 0
+	for seconds := range minutes * 60 {
+		at.SetTime(now().Add(time.Duration(seconds) * time.Second))
+		for range 5 {
+			err := l.Validate(t.Context(), again, nil)
+			if err == nil {
+				written += 2 * half
+				continue
+			}
+			g.Expect(apierrors.IsTooManyRequests(err)).To(BeTrue())
+			wait, ok := apierrors.SuggestsClientDelay(err)
+			g.Expect(ok).To(BeTrue())
+			g.Expect(wait).To(BeNumerically("<=", 2))
+		}
+	}
+	g.Expect(written).To(BeNumerically("<=", burst+minutes*60*perSecond))
+	g.Expect(l.Validate(t.Context(), write(work(0, 1000), "neighbour", agents), nil)).To(Succeed(), "others have their own")
+	at.SetTime(now().Add(time.Hour))
+	for range 60 {
+		g.Expect(l.Validate(t.Context(), again, nil)).To(Succeed(), "it comes back")
+	}
+}
+
+func TestWhatIsEncodedCountsToo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	l := New(&behind{}, testclock.NewFakePassiveClock(now()))
+	again := write(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new(strings.Repeat("x", 1_000_000))}}, "a", agents)
+	var refused error
+	for range 100 {
+		refused = l.Validate(t.Context(), again, nil)
+	}
+	g.Expect(apierrors.IsTooManyRequests(refused)).To(BeTrue())
+}
+
+// TestTheSizeIsNearlyNeverTooSmall compares it with what the encoder makes of it.
+func TestTheSizeIsNearlyNeverTooSmall(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{}`, `[]`, `null`, `true`, `1`, `-9223372036854775808`, `""`, `{"a":[1,2,{"b":null}],"c":"d"}`, `"<script>&amp;"`, `"\u0000\u001f\"\\"`, `"äöü€"`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			var value any
+			g.Expect(json.Unmarshal([]byte(text), &value)).To(Succeed())
+			encoded, err := json.Marshal(value)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(size(value)).To(BeNumerically(">=", len(encoded)), fmt.Sprintf("%s", encoded))
+		})
+	}
+}

@@ -1,0 +1,70 @@
+// Package etcdtest starts an etcd in the process of a test.
+package etcdtest
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+// Options say what kind of etcd a test needs.
+type Options struct {
+	// Run becomes the working directory of the process until the test ends: the address of a socket is short.
+	Run string
+	// Data is where it keeps its data.
+	Data string
+	// Socket is the name of the socket in Run at which it serves clients; empty is one of its own.
+	Socket string
+	// Quota is how many bytes it may have; 0 is etcd's own.
+	Quota int64
+	// CommitsEach has it commit each write at once, and so count it with the next; otherwise it does so each tenth of a second.
+	CommitsEach bool
+}
+
+// How long etcd may take on a machine that does other work too, and how often it is asked.
+const (
+	startTimeout = time.Minute
+	startPoll    = 10 * time.Millisecond
+)
+
+// Start starts an etcd with one member, which ends with the test, and returns it with a client when it has written what it writes after
+// a start.
+func Start(tb testing.TB, o Options) (*embed.Etcd, *clientv3.Client) {
+	tb.Helper()
+	tb.Chdir(o.Run)
+	if o.Socket == "" {
+		o.Socket = "client:0"
+	}
+	listen := func(name string) []url.URL { return []url.URL{{Scheme: "unix", Host: name}} }
+	config := embed.NewConfig()
+	config.Dir, config.LogLevel, config.UnsafeNoFsync, config.QuotaBackendBytes = o.Data, "fatal", true, o.Quota
+	config.ListenClientUrls, config.AdvertiseClientUrls = listen(o.Socket), listen(o.Socket)
+	config.ListenPeerUrls, config.AdvertisePeerUrls = listen("peer:0"), listen("peer:0")
+	if o.CommitsEach {
+		config.BackendBatchLimit = 1
+	}
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(server.Close)
+	late := time.After(startTimeout)
+	for server.Server.ClusterVersion() == nil || server.Server.StorageVersion() == nil { // that is written last
+		select {
+		case <-late:
+			tb.Fatalf("etcd has not told its version after %s", startTimeout)
+		case <-time.After(startPoll):
+		}
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + o.Socket}, DialTimeout: startTimeout, Logger: zap.NewNop()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = client.Close() })
+	return server, client
+}

@@ -1,0 +1,229 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"fairlead.dev/hub/machinery/controlplane/args"
+	"fairlead.dev/hub/machinery/controlplane/database"
+	"fairlead.dev/hub/machinery/controlplane/datadir"
+	"fairlead.dev/hub/machinery/controlplane/etcdtest"
+)
+
+// world is a data directory whose etcd runs in this process, and what is told of it.
+type world struct {
+	*testing.T
+	dir    *datadir.Dir
+	client *clientv3.Client
+	room   *room
+	told   []string
+	// admitted is how often everybody was let in.
+	admitted int
+}
+
+func newWorld(t *testing.T, change ...func(*etcdtest.Options)) *world {
+	t.Helper()
+	dir, err := datadir.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	o := etcdtest.Options{Run: dir.Run(), Data: dir.Etcd(), Socket: args.EtcdSocket, Quota: 16 << 20}
+	for _, c := range change {
+		c(&o)
+	}
+	_, client := etcdtest.Start(t, o)
+	w := &world{T: t, dir: dir, client: client}
+	w.room = &room{
+		dir:    dir,
+		report: func(format string, values ...any) { w.told = append(w.told, fmt.Sprintf(format, values...)) },
+		admit:  func() error { w.admitted++; return nil },
+	}
+	return w
+}
+
+// keep has it looked after once, and returns what was told, and what there is then.
+func (w *world) keep(starting bool) (string, database.Space) {
+	w.Helper()
+	w.told = nil
+	if err := w.room.keep(w.Context(), starting); err != nil {
+		w.Fatal(err)
+	}
+	return strings.Join(w.told, "\n"), w.space()
+}
+
+func (w *world) space() database.Space {
+	w.Helper()
+	space, err := database.LookAtSpace(w.Context(), w.client, w.client.Endpoints()[0])
+	if err != nil {
+		w.Fatal(err)
+	}
+	return space
+}
+
+// put writes so many kilobytes, and says whether there was room for them.
+func (w *world) put(key string, size int) bool {
+	w.Helper()
+	_, err := w.client.Put(w.Context(), key, strings.Repeat("v", size<<10))
+	if err != nil && !errors.Is(err, rpctypes.ErrNoSpace) {
+		w.Fatal(err)
+	}
+	return err == nil
+}
+
+// awaits waits for what etcd comes to by itself.
+func (w *world) awaits(check func(Gomega)) {
+	w.Helper()
+	NewWithT(w).Eventually(check).WithTimeout(time.Minute).WithPolling(10 * time.Millisecond).Should(Succeed())
+}
+
+func (w *world) remove(from, to string) {
+	w.Helper()
+	if _, err := w.client.Delete(w.Context(), from, clientv3.WithRange(to)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func key(n int) string { return fmt.Sprintf("kept-%04d", n) }
+
+func TestWhatPeopleDoInAFullDatabase(t *testing.T) {
+	w := newWorld(t)
+	n, told := 0, ""
+	for size := 300; !strings.Contains(told, "the database is full"); n++ {
+		if !w.put(key(n), size) {
+			size = 50
+			told, _ = w.keep(true)
+		}
+	}
+	if w.admitted == 0 || !w.room.full {
+		t.Fatal("nobody is let in who can delete something")
+	}
+	if told, _ := w.keep(false); told != "" {
+		t.Errorf("told again %s", told)
+	}
+
+	// Little by little, as people do who do not know how much is enough.
+	before := w.space()
+	if want := fmt.Sprintf("fewer than %d MB of its 16 MB", before.Enough()>>20); !strings.Contains(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	again := 0
+	for first := 0; ; first++ {
+		w.remove(key(first), key(first+1))
+		told, now := w.keep(false)
+		if strings.Contains(told, "the database takes writes again") {
+			break
+		}
+		if strings.Contains(told, "the database is full") {
+			again++
+		}
+		if now.InUse < now.Enough() {
+			t.Fatalf("%+v has enough room: %s", now, told)
+		}
+	}
+	if again == 0 || w.room.full {
+		t.Errorf("told %d times what is left to do", again)
+	}
+	if !w.put("more", 1) {
+		t.Error("it is full")
+	}
+	if w.dir.IsShrinking() {
+		t.Error("it is done")
+	}
+}
+
+func TestATryThatDidNotEndIsNotMadeAtEachStart(t *testing.T) {
+	w := newWorld(t)
+	for n := range 80 {
+		w.put(key(n), 100)
+	}
+	w.remove(key(0), key(70))
+	var before database.Space
+	w.awaits(func(g Gomega) {
+		before = w.space()
+		_, err := w.client.Compact(t.Context(), before.Revision, clientv3.WithCompactPhysical())
+		g.Expect(err).To(Or(Succeed(), MatchError(rpctypes.ErrCompacted)))
+		w.put("any", 1)
+		g.Expect(before.IsWasteful() && !before.IsShort()).To(BeTrue(), "%+v", before)
+	})
+	if err := w.dir.BeginShrinking(); err != nil { // and the hub is killed
+		t.Fatal(err)
+	}
+	told, after := w.keep(true)
+	if after.Size < before.Size || !strings.Contains(told, "Remove "+w.dir.ShrinkingMark()) {
+		t.Errorf("told %q, %+v", told, after)
+	}
+	if !w.dir.IsShrinking() {
+		t.Error("the next start does not know")
+	}
+
+	if err := os.Remove(filepath.Join(w.dir.Root(), "shrinking")); err != nil {
+		t.Fatal(err)
+	}
+	told, after = w.keep(true)
+	if after.Size >= before.Size/2 || w.dir.IsShrinking() {
+		t.Errorf("told %q, %+v", told, after)
+	}
+
+	// One that takes no writes has no choice.
+	for w.put("changing", 1000) {
+	}
+	if err := w.dir.BeginShrinking(); err != nil {
+		t.Fatal(err)
+	}
+	if told, after = w.keep(true); after.Full || w.dir.IsShrinking() {
+		t.Errorf("told %q, %+v", told, after)
+	}
+}
+
+func TestNoMarkIsLeftOfWhatWasNotBegun(t *testing.T) {
+	w := newWorld(t)
+	w.put("some", 1)
+	short := w.space()
+	short.Size = short.Quota // of which etcd knows nothing, so that it is waited for pages to become empty
+	for name, after := range map[string]time.Duration{
+		"before old revisions are dropped":       0,
+		"while their pages are counted as empty": time.Second / 2,
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		defer cancel()
+		if _, err := w.room.makeRoom(ctx, w.client, short, true); err == nil || ctx.Err() == nil {
+			t.Errorf("%s: it went on: %v", name, err)
+		}
+		if w.dir.IsShrinking() {
+			t.Errorf("%s: the hub ended, and the file is never made smaller again", name)
+		}
+	}
+}
+
+func TestAHubThatRunsDropsOldRevisionsOnceAfterATryThatDidNotEnd(t *testing.T) {
+	w := newWorld(t, func(o *etcdtest.Options) { o.CommitsEach = true }) // or it is full before it is counted as short
+	for !w.space().IsShort() {
+		w.put("changing", 500)
+	}
+	if err := w.dir.BeginShrinking(); err != nil { // and the hub is killed
+		t.Fatal(err)
+	}
+	w.room.seen = w.space().Revision
+	told, after := w.keep(false)
+	if after.Full || !strings.Contains(told, "Remove "+w.dir.ShrinkingMark()) {
+		t.Errorf("told %q, %+v", told, after)
+	}
+	w.awaits(func(g Gomega) { // pages count as empty some commits after that which freed them
+		w.put("any", 1)
+		g.Expect(w.space().InUse).To(BeNumerically("<=", after.Quota/2))
+	})
+	if _, after = w.keep(false); !w.room.hasTried(after) {
+		t.Error("each look would drop them again")
+	}
+}
