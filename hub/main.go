@@ -24,13 +24,18 @@ func run() int {
 	logging.Quiet()
 	return cli.Run(ctx, cli.Environment{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Random: rand.Reader, Clock: clock.RealClock{},
-		SetLogger: logging.Install, Getenv: os.Getenv, Color: inColor(),
+		SetLogger: logging.Install, Getenv: os.Getenv, Terminal: onTerminal(), Color: inColor(),
 	}, os.Args[1:])
+}
+
+// onTerminal says whether results go to a terminal.
+func onTerminal() bool {
+	info, err := os.Stdout.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // inColor says whether results go to a terminal whose user has not asked for none
 // (NO_COLOR) and that can show any.
 func inColor() bool {
-	info, err := os.Stdout.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return onTerminal() && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

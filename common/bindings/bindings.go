@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
@@ -80,6 +81,26 @@ func Assigned(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
 }
 
+// Replacing returns those of some targets of what is not divided that take the place of copies which are being left: they had
+// none before one of these evictions, as the binding remembers them.
+func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
+	var out []workv1alpha2.TargetCluster
+	for i := range targets {
+		if slices.ContainsFunc(past, func(e workv1alpha2.Eviction) bool {
+			return e.Ended == nil && Leaving(spec, e.From) &&
+				!slices.ContainsFunc(e.Before, func(was workv1alpha2.TargetCluster) bool { return was.Name == targets[i].Name })
+		}) {
+			out = append(out, targets[i])
+		}
+	}
+	return out
+}
+
+// Leaving says whether a cluster is being left.
+func Leaving(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == cluster })
+}
+
 // Requirers names the bindings whose workloads need the object of a binding.
 func Requirers(needed workv1alpha2.Binding) []types.NamespacedName {
 	var out []types.NamespacedName
@@ -92,15 +113,16 @@ func Requirers(needed workv1alpha2.Binding) []types.NamespacedName {
 	return out
 }
 
-// Needs says whether the workload of a binding needs an object by what its template says now. What
-// it needs by labels is taken to be any of the kind, and if nothing is noted it may be anything.
+// Needs says whether the workload of a binding needs an object by what its template says now, in whatever
+// version the object is read. What it needs by labels is taken to be any of the kind, and if nothing is noted it may be anything.
 func Needs(b workv1alpha2.Binding, obj *workv1alpha2.ObjectReference) bool {
 	var refs []configv1alpha1.DependentObjectReference
 	if err := json.Unmarshal([]byte(b.GetAnnotations()[contract.DependenciesAnnotation]), &refs); err != nil {
 		return true
 	}
+	kind := schema.FromAPIVersionAndKind(obj.APIVersion, obj.Kind).GroupKind()
 	return slices.ContainsFunc(refs, func(r configv1alpha1.DependentObjectReference) bool {
-		return r.APIVersion == obj.APIVersion && r.Kind == obj.Kind && r.Namespace == obj.Namespace && (r.Name == "" || r.Name == obj.Name)
+		return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() == kind && r.Namespace == obj.Namespace && (r.Name == "" || r.Name == obj.Name)
 	})
 }
 

@@ -79,6 +79,12 @@ func TestWhatAWorkloadNeeds(t *testing.T) {
 	g.Expect(needs("ConfigMap", "other")).To(BeFalse())
 	g.Expect(needs("Secret", "any")).To(BeTrue(), "who has the labels is not known here")
 	g.Expect(needs("ServiceAccount", "settings")).To(BeFalse())
+
+	b.Annotations[contract.DependenciesAnnotation] = `[{"apiVersion":"example.com/v1beta1","kind":"Database","namespace":"shop","name":"orders"}]`
+	for apiVersion, want := range map[string]bool{"example.com/v1beta1": true, "example.com/v1": true, "example.org/v1beta1": false} {
+		obj := &workv1alpha2.ObjectReference{APIVersion: apiVersion, Kind: "Database", Namespace: "shop", Name: "orders"}
+		g.Expect(bindings.Needs(b, obj)).To(Equal(want), "a policy may have it in another version: %s", apiVersion)
+	}
 }
 
 func TestTheBindingOfAWork(t *testing.T) {

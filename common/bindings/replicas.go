@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"encoding/json"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -36,4 +37,12 @@ func CountsOf(item *workv1alpha2.AggregatedStatusItem) (Counts, bool) {
 func Ready(item *workv1alpha2.AggregatedStatusItem) (int32, bool) {
 	counts, ok := CountsOf(item)
 	return counts.Ready, ok
+}
+
+// TooLargePrefix begins the message of an item that is applied, and for whose status there is no room among those of the binding.
+const TooLargePrefix = "It is applied, but its status of "
+
+// IsTooLarge says whether there is no room for the status of an item: what the cluster counts is not known then.
+func IsTooLarge(item *workv1alpha2.AggregatedStatusItem) bool {
+	return item != nil && item.Applied && strings.HasPrefix(item.AppliedMessage, TooLargePrefix)
 }

@@ -77,7 +77,7 @@ const (
 	// TemplateSeenAnnotation, on a binding whose changes are rolled out in waves, is when the detector saw the last
 	// change of the template, from which on further edits are waited for.
 	TemplateSeenAnnotation = "fairlead.dev/template-seen"
-	// TemplateEditAnnotation, on a template that a lazy policy has, is a hash of the edit
+	// TemplateEditAnnotation, on a template that a lazy policy has, is a hash of the edit, and the version in which it was read,
 	// that the policy has seen: it takes effect with the next one.
 	TemplateEditAnnotation = "fairlead.dev/template-edit"
 	// EvictionsAnnotation, on a binding, is what it remembers of the clusters that its
@@ -106,8 +106,9 @@ const (
 	// from. Scaling raises it, and makes no revision.
 	RevisionGenerationAnnotation = "fairlead.dev/revision-generation"
 	// RevisionSinceAnnotation, on a Work, is when it was given the content of that revision (RFC
-	// 3339). A revision that changes nothing in a cluster leaves it as it was: what is older than
-	// the revision is how one sees that.
+	// 3339), and not before that was made. A revision that changes nothing in a cluster which has what
+	// the stable one renders there leaves it as it was: what is older than the revision is how one sees
+	// that.
 	RevisionSinceAnnotation = "fairlead.dev/revision-since"
 	// RecreateAnnotation, on a template, is "true" if the agents may delete and make anew
 	// its objects in the members when a field is changed that cannot change.
@@ -115,13 +116,16 @@ const (
 	// RecreatedForAnnotation, on an object in a member, is the digest of the manifest for which its agent deleted the one
 	// before and made this one: it does so once for each manifest, whatever it forgets when it restarts.
 	RecreatedForAnnotation = "fairlead.dev/recreated-for"
+	// ImagePullSecretsAnnotation, on a ServiceAccount in a member, lists the names of the imagePullSecrets that its manifest
+	// had when its agent applied it last, separated by commas. Others are not the hub's, and stay.
+	ImagePullSecretsAnnotation = "fairlead.dev/image-pull-secrets"
 	// DeletionPropagationAnnotation, on a template, says what becomes of the dependents
 	// of its objects in the members when those are deleted: Background (as if it were
 	// not there), Foreground or Orphan.
 	DeletionPropagationAnnotation = "fairlead.dev/deletion-propagation"
 	// DeleteContentsAnnotation, on a template or a Work, is "true" if a Namespace or a
 	// CustomResourceDefinition may be deleted from a member together with the objects in it
-	// that are not from the hub. Without it, it is left there.
+	// that are not from the hub, or that other Works still want. Without it, it is left there, or waits for these Works.
 	DeleteContentsAnnotation = "fairlead.dev/delete-with-contents"
 	// LeftByAnnotation, on a Namespace or a CustomResourceDefinition in a member, names the
 	// Work (NAMESPACE/NAME) that left it behind when its cluster was evicted: it is otherwise

@@ -82,6 +82,9 @@ const (
 // life. How old such a lease is says nothing.
 const RestingLease = 10 * time.Minute
 
+// UsualLease is the duration of the Lease of an agent that was not told otherwise, and has no line.
+const UsualLease = 40 * time.Second
+
 // Paths that the hub asks an agent for over a line, and no operator can: those of operators begin with
 // LineProxyPrefix.
 const (

@@ -111,6 +111,6 @@ const (
 	ReasonNotTheLastCertificate = "NotTheLastCertificate"
 	// ReasonClusterUnknown : the Cluster of an agent that asks again is gone.
 	ReasonClusterUnknown = "ClusterUnknown"
-	// ReasonClusterLeaving : the Cluster of that name is being deleted.
+	// ReasonClusterLeaving : the Cluster of that name was forgotten, and is being deleted.
 	ReasonClusterLeaving = "ClusterLeaving"
 )

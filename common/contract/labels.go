@@ -20,6 +20,9 @@ const (
 	ManagedLabel = "karmada.io/managed"
 	// SystemLabel marks what the system makes for itself; its value is "true".
 	SystemLabel = "karmada.io/system"
+	// ExecutionNamespaceOfLabel, on the execution namespace of a cluster, names the cluster: by its own name
+	// alone it is not known to whoever does not know --execution-namespace-prefix, as admission does not.
+	ExecutionNamespaceOfLabel = "fairlead.dev/execution-namespace-of"
 	// BindingManagedByLabel says which other controller placed a binding.
 	BindingManagedByLabel = "binding.karmada.io/managed-by"
 	// ClaimedByLabel says that a template belongs to another controller, which the

@@ -14,10 +14,18 @@ import (
 // Watch is what a stage has seen of the clusters since it began to follow them. It is in memory only: a stage that starts
 // goes by what the clusters say. It is safe for use by many goroutines.
 type Watch struct {
-	mu       sync.Mutex
-	began    time.Time
+	mu    sync.Mutex
+	began time.Time
+	// ticked, like all that is compared here, is by the wall clock: the monotonic one stands still while a machine is suspended.
+	ticked   time.Time
 	clusters map[string]heard
 }
+
+// maxPause is after how long without a tick a process had been stopped.
+const maxPause = 5 * time.Second
+
+// TickInterval is how often a stage is to call Tick, if it does.
+const TickInterval = maxPause / 5
 
 // heard is how a cluster was when it was heard from last.
 type heard struct {
@@ -30,19 +38,54 @@ type heard struct {
 	lost time.Time
 }
 
-// Began returns since when the stage follows the clusters: since it was asked first.
+// Began returns since when the stage follows the clusters: since it was asked first, or since its process was stopped for the last
+// time, as with a machine that is suspended, if it ticks.
 func (w *Watch) Began(now time.Time) time.Time {
+	now = now.Round(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.look(now)
 	if w.began.IsZero() {
 		w.began = now
 	}
 	return w.began
 }
 
+// Tick notes that the process runs.
+func (w *Watch) Tick(now time.Time) {
+	now = now.Round(0)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.look(now)
+	w.ticked = now
+}
+
+// Anew has the stage follow the clusters from now on only, as when the API did not answer: nobody was heard meanwhile.
+func (w *Watch) Anew(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.began = now.Round(0)
+}
+
+// look sees whether the process was stopped since the last tick, maybe before the first one after that. A hub that waits for its turn
+// ticks, too, and follows nobody yet. What a clock that was ahead said, and was put back since, is no later than now.
+func (w *Watch) look(now time.Time) {
+	if w.began.After(now) {
+		w.began = now
+	}
+	if w.ticked.IsZero() || now.Sub(w.ticked) <= maxPause {
+		return
+	}
+	w.ticked = now
+	if !w.began.IsZero() {
+		w.began = now
+	}
+}
+
 // See takes over how a cluster is now, given after how much silence the hub gives up members that have nothing but their
 // lease. What is told of one cluster is told in the order in which it happened.
 func (w *Watch) See(c *clusterv1alpha1.Cluster, silence time.Duration, now time.Time) {
+	now = now.Round(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.clusters == nil {

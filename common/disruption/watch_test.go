@@ -94,3 +94,60 @@ func TestAWatchBeganWhenItWasAskedFirst(t *testing.T) {
 	g.Expect(w.Began(noon)).To(Equal(noon))
 	g.Expect(w.Began(noon.Add(time.Hour))).To(Equal(noon))
 }
+
+func TestAWatchBeginsAnewWhenItsProcessWasStopped(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var w Watch
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	w.Began(noon)
+	for s := range 10 {
+		w.Tick(at(s))
+	}
+	g.Expect(w.Began(at(14))).To(Equal(noon), "a tick may be late")
+	g.Expect(w.Began(at(600))).To(Equal(at(600)), "it is asked before the first tick")
+	w.Tick(at(601))
+	g.Expect(w.Began(at(602))).To(Equal(at(600)))
+	w.Tick(at(900))
+	g.Expect(w.Began(at(901))).To(Equal(at(900)))
+	w.Anew(at(902))
+	g.Expect(w.Began(at(903))).To(Equal(at(902)))
+}
+
+// TestAWatchGoesByTheWallClock: the monotonic one stands still while a machine is suspended.
+func TestAWatchGoesByTheWallClock(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var w Watch
+	now := time.Now()
+	g.Expect(now).NotTo(Equal(now.Round(0)), "it has a monotonic reading")
+	w.Tick(now)
+	g.Expect(w.ticked).To(Equal(now.Round(0)))
+	g.Expect(w.Began(now)).To(Equal(now.Round(0)))
+	w.Anew(now)
+	g.Expect(w.began).To(Equal(now.Round(0)))
+}
+
+func TestAHubThatWaitsForItsTurnFollowsNobody(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var w Watch
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	w.Tick(noon)
+	for s := 600; s <= 4200; s++ { // it was stopped for ten minutes, and then ticks for an hour
+		w.Tick(at(s))
+	}
+	g.Expect(w.Began(at(4201))).To(Equal(at(4201)))
+}
+
+func TestAWatchForgetsWhatAClockSaidThatWasAhead(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	var w Watch
+	g.Expect(w.Began(noon)).To(Equal(noon))
+	w.Tick(noon)
+	w.Tick(noon.Add(24 * time.Hour))
+	w.Tick(noon.Add(time.Second))
+	g.Expect(w.Began(noon.Add(time.Second))).To(Equal(noon.Add(time.Second)))
+}

@@ -1,33 +1,60 @@
 package interpreter
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 )
 
+// maxDependencies is how many objects one may need. The annotation that keeps them holds no more.
+const maxDependencies = 2000
+
 // CheckDependencies returns the dependencies that a rule named, without duplicates and
-// sorted; or what is wrong with one of them.
+// sorted; or what is wrong with one of them, or that they are too many.
 func CheckDependencies(refs []configv1alpha1.DependentObjectReference) ([]configv1alpha1.DependentObjectReference, error) {
 	for i, ref := range refs {
 		if err := checkDependency(ref); err != nil {
 			return nil, fmt.Errorf("dependency %d (%s %q): %w", i+1, ref.Kind, ref.Name, err)
 		}
 	}
-	sorted := slices.Clone(refs)
-	slices.SortStableFunc(sorted, configv1alpha1.DependentObjectReference.Compare)
-	out := sorted[:0]
-	for _, ref := range sorted {
-		if !slices.ContainsFunc(out, func(o configv1alpha1.DependentObjectReference) bool { return equality.Semantic.DeepEqual(o, ref) }) {
-			out = append(out, ref)
+	out := make([]configv1alpha1.DependentObjectReference, 0, min(len(refs), maxDependencies))
+	known := map[dependency]bool{}
+	for _, ref := range refs {
+		key, err := keyOf(ref)
+		if err != nil {
+			return nil, err
 		}
+		if known[key] {
+			continue
+		}
+		if len(out) == maxDependencies {
+			return nil, fmt.Errorf("the rule names more than %d objects, which is as many as one may need; name those of a kind by a labelSelector", maxDependencies)
+		}
+		known[key] = true
+		out = append(out, ref)
 	}
+	slices.SortStableFunc(out, configv1alpha1.DependentObjectReference.Compare)
 	return out, nil
+}
+
+// dependency is a reference as a key.
+type dependency struct{ apiVersion, kind, namespace, name, selector string }
+
+func keyOf(ref configv1alpha1.DependentObjectReference) (dependency, error) {
+	key := dependency{apiVersion: ref.APIVersion, kind: ref.Kind, namespace: ref.Namespace, name: ref.Name}
+	if ref.LabelSelector != nil {
+		selector, err := json.Marshal(ref.LabelSelector)
+		if err != nil {
+			return dependency{}, fmt.Errorf("encoding the labelSelector of %s %q: %w", ref.Kind, ref.Name, err)
+		}
+		key.selector = string(selector)
+	}
+	return key, nil
 }
 
 func checkDependency(ref configv1alpha1.DependentObjectReference) error {

@@ -1,6 +1,7 @@
 // Package jsondepth measures and bounds how deep JSON is nested, without decoding it: a
 // decoder gives up at ten thousand levels, and with one object that is nested so deep the
-// whole list or watch that it is in.
+// whole list or watch that it is in. It also counts values, of which a decoder makes far
+// more than they are in JSON.
 package jsondepth
 
 import "io"
@@ -27,6 +28,20 @@ func Of(data []byte) int {
 		deepest = max(deepest, s.depth)
 	}
 	return deepest
+}
+
+// Values returns how many values there are in JSON of which a decoder makes something, and
+// hardly more: it counts objects, lists and what is between commas.
+func Values(data []byte) int {
+	var s scanner
+	values := 1
+	for _, c := range data {
+		s.next(c)
+		if !s.text && (c == ',' || c == '{' || c == '[') {
+			values++
+		}
+	}
+	return values
 }
 
 // Limit reads JSON, or several documents of it after one another, and leaves out the content

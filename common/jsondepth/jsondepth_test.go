@@ -22,6 +22,16 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestValues(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for text, want := range map[string]int{
+		`7`: 1, `"[{,"`: 1, `[]`: 2, `[1]`: 2, `[1,null,"a,\",b"]`: 4, `{"a":1,"b":2}`: 3, `[{},{},[]]`: 7,
+	} {
+		g.Expect(jsondepth.Values([]byte(text))).To(Equal(want), text)
+	}
+}
+
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

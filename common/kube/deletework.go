@@ -28,7 +28,10 @@ func DeleteWork(ctx context.Context, c client.Client, w *workv1alpha1.Work, inte
 		return nil
 	}
 	uid := w.UID
-	if err := c.Delete(ctx, named(w), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+	err := WithRoom(ctx, c, named(w), fieldManager, func() error {
+		return c.Delete(ctx, named(w), client.Preconditions{UID: &uid})
+	})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting work %q in %q: %w", w.Name, w.Namespace, err)
 	}
 	return nil
@@ -48,15 +51,18 @@ func setIntent(ctx context.Context, c client.Client, w *workv1alpha1.Work, inten
 	if err != nil {
 		return fmt.Errorf("encoding the intent to delete work %q: %w", w.Name, err)
 	}
-	if err := c.Patch(ctx, named(w), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager)); err != nil {
+	err = WithRoom(ctx, c, named(w), fieldManager, func() error {
+		return c.Patch(ctx, named(w), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+	})
+	if err != nil {
 		return fmt.Errorf("writing on work %q in %q why it is deleted: %w", w.Name, w.Namespace, err)
 	}
 	return nil
 }
 
-// named returns a Work of which only the name is known.
+// named returns a Work of which only is known which it is.
 func named(w *workv1alpha1.Work) *workv1alpha1.Work {
 	out := &workv1alpha1.Work{}
-	out.Namespace, out.Name = w.Namespace, w.Name
+	out.Namespace, out.Name, out.UID = w.Namespace, w.Name, w.UID
 	return out
 }

@@ -44,3 +44,14 @@ func Mapping(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMa
 	}
 	return mapping, nil
 }
+
+// IsNamespaced says whether the objects of a kind are in namespaces. Who acts for somebody with rights in one namespace asks: a client
+// leaves the namespace out of a request about any other kind, and reaches what belongs to everybody. The error is one of
+// meta.IsNoMatchError if there is no such kind.
+func IsNamespaced(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return false, fmt.Errorf("looking up kind %s of %s: %w", kind.Kind, kind.GroupVersion(), err)
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}

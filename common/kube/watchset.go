@@ -31,8 +31,10 @@ type WatchSetDeps struct {
 	Cache client.Reader
 	// Live reads from the API server.
 	Live client.Reader
-	// Mapper knows the kinds.
+	// Mapper knows where the objects of kinds are served.
 	Mapper meta.RESTMapper
+	// Served are the kinds that the API serves: the mapper is asked for no other.
+	Served *ServedKinds
 	// Clock says since when a kind is watched.
 	Clock clock.PassiveClock
 	// Indexers are the indexes of the stores of all kinds, by which ReadStore finds objects; none if it is empty. Sets that
@@ -85,14 +87,14 @@ func (w *WatchSet) Ensure(ctx context.Context, kind schema.GroupVersionKind) (na
 	if k := w.get(kind); k != nil {
 		return k.namespaced, nil
 	}
+	mapping, err := w.mapping(ctx, kind) // which may ask the API, and nobody else waits for it
+	if err != nil {
+		return false, err
+	}
 	w.starting.Lock()
 	defer w.starting.Unlock()
 	if k := w.get(kind); k != nil {
 		return k.namespaced, nil
-	}
-	mapping, err := Mapping(w.Mapper, kind)
-	if err != nil {
-		return false, err
 	}
 	if err := w.confirm(ctx, kind); err != nil {
 		return false, err
@@ -118,6 +120,15 @@ func (w *WatchSet) Ensure(ctx context.Context, kind schema.GroupVersionKind) (na
 	return k.namespaced, nil
 }
 
+// mapping says where the objects of a kind are served.
+func (w *WatchSet) mapping(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	// If the API does not say, the mapper may still know.
+	if err := w.Served.Check(ctx, kind); IsUnserved(err) {
+		return nil, err
+	}
+	return Mapping(w.Mapper, kind)
+}
+
 // confirm asks the API whether a kind is back that was not served any more.
 func (w *WatchSet) confirm(ctx context.Context, kind schema.GroupVersionKind) error {
 	w.mu.RLock()
@@ -137,6 +148,11 @@ func (w *WatchSet) confirm(ctx context.Context, kind schema.GroupVersionKind) er
 	defer w.mu.Unlock()
 	delete(w.removed, kind)
 	return nil
+}
+
+// IsServed says whether the API serves a kind, which need not be watched. If the API does not say, it does.
+func (w *WatchSet) IsServed(ctx context.Context, kind schema.GroupVersionKind) bool {
+	return !IsUnserved(w.Served.Check(ctx, kind)) && !IsUnserved(w.confirm(ctx, kind))
 }
 
 // Stop ends the watch of a kind and reports whether there was one.
@@ -178,6 +194,19 @@ func (w *WatchSet) Kinds() []schema.GroupVersionKind {
 	out := make([]schema.GroupVersionKind, 0, len(w.watched))
 	for kind := range w.watched {
 		out = append(out, kind)
+	}
+	return out
+}
+
+// Versions returns the versions of a kind that are watched, in no order.
+func (w *WatchSet) Versions(of schema.GroupKind) []string {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	var out []string
+	for kind := range w.watched {
+		if kind.Kind == of.Kind && kind.Group == of.Group {
+			out = append(out, kind.Version)
+		}
 	}
 	return out
 }

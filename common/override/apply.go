@@ -54,11 +54,12 @@ func (p Plan) Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Clu
 		return Result{}, errors.New("override policies apply, but the Cluster is not known: check that it still exists")
 	}
 	out := Result{Object: obj}
+	steps := &budget{left: maxSteps}
 	var err error
-	if out.Cluster, err = run(p.cluster, obj, cluster); err != nil {
+	if out.Cluster, err = run(p.cluster, identity(), obj, cluster, steps); err != nil {
 		return Result{}, err
 	}
-	if out.Namespaced, err = run(p.namespaced, obj, cluster); err != nil {
+	if out.Namespaced, err = run(p.namespaced, append(identity(), grant(obj.GroupVersionKind())...), obj, cluster, steps); err != nil {
 		return Result{}, err
 	}
 	return out, nil
@@ -83,7 +84,13 @@ func (r Result) Annotations() (map[string]string, error) {
 	return out, nil
 }
 
-func run(list []step, obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) ([]Applied, error) {
+// run applies rules, none of which may change the fixed fields.
+func run(list []step, fixed []field, obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, steps *budget) ([]Applied, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	before := remember(obj, fixed)
+	compared := nodes(before)
 	var out []Applied
 	for i := range list {
 		s := &list[i]
@@ -93,26 +100,20 @@ func run(list []step, obj *unstructured.Unstructured, cluster *clusterv1alpha1.C
 		if !s.matcher.Matches(cluster) {
 			continue
 		}
-		fixed := s.fixed()
-		before := remember(obj, fixed)
-		if err := applyAll(obj, s.overriders); err != nil {
-			return nil, fmt.Errorf("%s for cluster %q: %w", s, cluster.Name, err)
+		err := steps.spend(1 + compared/fixedInStep)
+		if err == nil {
+			err = applyAll(obj, s.overriders, steps)
 		}
-		if path := changed(obj, fixed, before); path != "" {
-			return nil, fmt.Errorf("%s for cluster %q: it changes %s, which no policy of this kind may; take it out of the overriders", s, cluster.Name, path)
+		if err == nil {
+			err = unchanged(obj, fixed, before)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s for cluster %q: %w", s, cluster.Name, err)
 		}
 		out = append(out, Applied{PolicyName: s.policy.name, Overriders: *s.overriders})
 	}
 	slices.SortStableFunc(out, func(a, b Applied) int { return cmp.Compare(a.PolicyName, b.PolicyName) })
 	return out, nil
-}
-
-// fixed are the fields that the rule may not change.
-func (s *step) fixed() []field {
-	if s.policy.namespace == "" {
-		return identity()
-	}
-	return append(identity(), grant()...)
 }
 
 // String names the rule in errors.
@@ -128,20 +129,24 @@ func (s *step) String() string {
 }
 
 // applyAll applies the overriders of one rule in their order.
-func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders) error {
+func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders, steps *budget) error {
 	if err := bounded(o); err != nil {
 		return err
 	}
 	for i := range o.ImageOverrider {
-		if err := applyImage(obj, &o.ImageOverrider[i]); err != nil {
+		if err := applyImage(obj, &o.ImageOverrider[i], steps); err != nil {
 			return fmt.Errorf("imageOverrider[%d]: %w", i, err)
 		}
 	}
 	for i := range o.CommandOverrider {
-		applyList(obj, "command", &o.CommandOverrider[i])
+		if err := applyList(obj, "command", &o.CommandOverrider[i], steps); err != nil {
+			return fmt.Errorf("commandOverrider[%d]: %w", i, err)
+		}
 	}
 	for i := range o.ArgsOverrider {
-		applyList(obj, "args", &o.ArgsOverrider[i])
+		if err := applyList(obj, "args", &o.ArgsOverrider[i], steps); err != nil {
+			return fmt.Errorf("argsOverrider[%d]: %w", i, err)
+		}
 	}
 	for i := range o.LabelsOverrider {
 		applyMetadata(obj, "labels", &o.LabelsOverrider[i])
@@ -150,11 +155,11 @@ func applyAll(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders) erro
 		applyMetadata(obj, "annotations", &o.AnnotationsOverrider[i])
 	}
 	for i := range o.FieldOverrider {
-		if err := applyField(obj, &o.FieldOverrider[i]); err != nil {
+		if err := applyField(obj, &o.FieldOverrider[i], steps); err != nil {
 			return fmt.Errorf("fieldOverrider[%d]: %w", i, err)
 		}
 	}
-	return applyPlaintext(obj, o.Plaintext)
+	return applyPlaintext(obj, o.Plaintext, steps)
 }
 
 // Names lists the policies that shaped a Work, as its annotations say.

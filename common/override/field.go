@@ -13,10 +13,16 @@ import (
 )
 
 // applyField patches JSON or YAML that stands inside a string.
-func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider) error {
+func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider, steps *budget) error {
 	at, err := stringAt(obj.Object, o.FieldPath)
 	if err != nil {
 		return fmt.Errorf("fieldPath: %w", err)
+	}
+	if err := boundedText(at.value); err != nil {
+		return fmt.Errorf("fieldPath %q: %w", o.FieldPath, err)
+	}
+	if err := steps.spend(stepsOf(at.value, len(o.YAML)+len(o.JSON))); err != nil {
+		return err
 	}
 	var changed string
 	switch {
@@ -35,11 +41,19 @@ func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider
 	default:
 		return nil
 	}
+	if err == nil {
+		err = boundedText(changed)
+	}
 	if err != nil {
 		return fmt.Errorf("fieldPath %q: %w", o.FieldPath, err)
 	}
 	at.set(changed)
 	return nil
+}
+
+// stepsOf returns how many steps it takes to apply operations to a text.
+func stepsOf(text string, operations int) int {
+	return 1 + len(text)/textInStep + operations*(1+len(text)/documentInStep)
 }
 
 func patchJSON(text string, operations []operation) (string, error) {
@@ -54,6 +68,9 @@ func patchJSON(text string, operations []operation) (string, error) {
 }
 
 func patchYAML(text string, operations []operation) (string, error) {
+	if err := expandable(text); err != nil {
+		return "", err
+	}
 	document, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
 		return "", fmt.Errorf("the string is not YAML: %w", err)
@@ -61,6 +78,9 @@ func patchYAML(text string, operations []operation) (string, error) {
 	document, at, err := patch(document, operations)
 	if err != nil {
 		return "", fmt.Errorf("yaml[%d], subPath %q: %w", at, operations[at].Path, err)
+	}
+	if err := flat(document); err != nil {
+		return "", err
 	}
 	out, err := yaml.JSONToYAML(document)
 	if err != nil {

@@ -3,8 +3,11 @@ package override
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	"fairlead.dev/common/jsondepth"
@@ -17,27 +20,35 @@ const maxValue = 256 << 10
 type field struct {
 	path string
 	keys []string
+	// grants says that an administrator may change it.
+	grants bool
+}
+
+// fieldsAt are the fields at paths of names without a slash.
+func fieldsAt(grants bool, paths ...string) []field {
+	out := make([]field, len(paths))
+	for i, path := range paths {
+		out[i] = field{path: path, keys: strings.Split(path[1:], "/"), grants: grants}
+	}
+	return out
 }
 
 // identity are the fields that say which object it is, or give power over it beyond what is
 // in it. No override changes them.
 func identity() []field {
-	return []field{
-		{"/apiVersion", []string{"apiVersion"}},
-		{"/kind", []string{"kind"}},
-		{"/metadata/name", []string{"metadata", "name"}},
-		{"/metadata/namespace", []string{"metadata", "namespace"}},
-		{"/metadata/generateName", []string{"metadata", "generateName"}},
-		{"/metadata/uid", []string{"metadata", "uid"}},
-		{"/metadata/ownerReferences", []string{"metadata", "ownerReferences"}},
-		{"/metadata/finalizers", []string{"metadata", "finalizers"}},
-	}
+	return fieldsAt(false, "/apiVersion", "/kind", "/metadata/name", "/metadata/namespace", "/metadata/generateName", "/metadata/uid",
+		"/metadata/ownerReferences", "/metadata/finalizers")
 }
 
-// grant are the fields that say who may do what. Whoever writes override policies in one
-// namespace does not change them.
-func grant() []field {
-	return []field{{"/roleRef", []string{"roleRef"}}, {"/subjects", []string{"subjects"}}}
+// grant are the fields of an object that say who may do what, or how much. Whoever writes override
+// policies in one namespace does not change them: they may write workloads there, and no such objects.
+// Labels and annotations of these they do change, as a policy about everything in its namespace does.
+func grant(kind schema.GroupVersionKind) []field {
+	out := fieldsAt(true, "/roleRef", "/subjects", "/rules", "/aggregationRule")
+	if kind.Group == corev1.GroupName && (kind.Kind == "ResourceQuota" || kind.Kind == "LimitRange") {
+		out = append(out, fieldsAt(true, "/spec")...)
+	}
+	return out
 }
 
 // remember returns what fields are, to be compared with what they become.
@@ -52,14 +63,20 @@ func remember(obj *unstructured.Unstructured, fields []field) []any {
 	return out
 }
 
-// changed returns the path of the first field that is not what it was; none if all are.
-func changed(obj *unstructured.Unstructured, fields []field, before []any) string {
-	for i, value := range remember(obj, fields) {
-		if !reflect.DeepEqual(value, before[i]) {
-			return fields[i].path
+// unchanged returns an error that names the first field that is not what it was.
+func unchanged(obj *unstructured.Unstructured, fields []field, before []any) error {
+	for i, f := range fields {
+		value, _, err := unstructured.NestedFieldNoCopy(obj.Object, f.keys...)
+		switch {
+		case err == nil && reflect.DeepEqual(value, before[i]), err != nil && before[i] == nil:
+		case f.grants:
+			return fmt.Errorf("it changes %s of a %s, which says who may do what, or how much: no OverridePolicy may; "+
+				"take it out of the overriders, or use a ClusterOverridePolicy", f.path, obj.GetKind())
+		default:
+			return fmt.Errorf("it changes %s, which no override may; take it out of the overriders", f.path)
 		}
 	}
-	return ""
+	return nil
 }
 
 // bounded says whether the values of a rule are of a sensible size and depth.

@@ -65,3 +65,60 @@ func TestATenantStaysInItsNamespace(t *testing.T) {
 		})
 	}
 }
+
+// TestATenantGrantsNothing is the same attack on objects that say who may do what, or how much. Who
+// may write in a namespace may neither write these there nor have them written in the members.
+func TestATenantGrantsNothing(t *testing.T) {
+	t.Parallel()
+	const replace, add, remove = policyv1alpha1.OverrideReplace, policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideRemove
+	role := object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": []any{
+		object{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}},
+	}}
+	quota := object{"apiVersion": "v1", "kind": "ResourceQuota", "spec": object{"hard": object{"pods": "10"}}}
+	limits := object{"apiVersion": "v1", "kind": "LimitRange", "spec": object{"limits": []any{object{"type": "pod", "note": "a: b"}}}}
+	yaml := policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{FieldPath: "/spec/limits/0/note", YAML: []policyv1alpha1.YAMLPatchOperation{
+		{SubPath: "/a", Operator: replace, Value: raw(`"c"`)},
+	}}}}
+	image := policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{
+		Predicate: &policyv1alpha1.ImagePredicate{Path: "/spec/limits/0/type"}, Component: policyv1alpha1.ImageRepository, Operator: replace, Value: "container",
+	}}}
+	mirror := policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{Component: policyv1alpha1.ImageRegistry, Operator: replace, Value: "a.b"}}}
+	tests := map[string]struct {
+		of         object
+		overriders policyv1alpha1.Overriders
+		want       string // of an OverridePolicy
+	}{
+		"every right":                       {role, plain(replace, "/rules", `[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]`), "/rules of a Role"},
+		"one more right":                    {role, plain(add, "/rules/0/verbs/-", `"delete"`), "/rules of a Role"},
+		"rights of other roles":             {role, plain(add, "/aggregationRule", `{}`), "/aggregationRule of a Role"},
+		"a larger quota":                    {quota, plain(replace, "/spec/hard/pods", `"1000"`), "/spec of a ResourceQuota"},
+		"no quota":                          {quota, plain(remove, "/spec", ""), "/spec of a ResourceQuota"},
+		"no limits":                         {limits, plain(replace, "/spec/limits", `[]`), "/spec of a LimitRange"},
+		"limits by way of a text":           {limits, yaml, "/spec of a LimitRange"},
+		"limits by way of an image":         {limits, image, "/spec of a LimitRange"},
+		"a label":                           {role, plain(add, "/metadata/labels", `{"a":"b"}`), ""},
+		"an annotation, as of all objects":  {quota, note("x"), ""},
+		"images, of which there are none":   {limits, mirror, ""},
+		"what says nothing about rights":    {object{"apiVersion": "example.com/v1", "kind": "ResourceQuota", "spec": object{}}, plain(add, "/spec/a", `1`), ""},
+		"rights, in a kind of another name": {object{"apiVersion": "example.com/v1", "kind": "Other", "rules": []any{}}, plain(add, "/rules/-", `1`), "/rules"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			obj := (&unstructured.Unstructured{Object: tt.of}).DeepCopy()
+			obj.SetNamespace("shop")
+			obj.SetName("x")
+			spec := everywhere(tt.overriders)
+			_, err := override.Apply(obj, edge("edge-1"), override.Policies{Namespaced: []policyv1alpha1.OverridePolicy{namespaced("p", spec)}})
+			if tt.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(And(ContainSubstring(tt.want), ContainSubstring("shop/p"), ContainSubstring("ClusterOverridePolicy"))))
+			}
+			// Administrators may.
+			_, err = override.Apply(obj, edge("edge-1"), override.Policies{Cluster: []policyv1alpha1.ClusterOverridePolicy{clusterWide("p", spec)}})
+			g.Expect(err).NotTo(HaveOccurred())
+		})
+	}
+}

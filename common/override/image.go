@@ -19,8 +19,11 @@ type image struct {
 	digest     string
 }
 
-func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider) error {
+func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider, steps *budget) error {
 	if o.Predicate != nil {
+		if err := steps.spend(1); err != nil {
+			return err
+		}
 		at, err := stringAt(obj.Object, o.Predicate.Path)
 		if err != nil {
 			return fmt.Errorf("predicate: %w", err)
@@ -32,7 +35,11 @@ func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider
 		at.set(changed)
 		return nil
 	}
-	for _, container := range containers(obj) {
+	all := containers(obj)
+	if err := steps.spend(1 + len(all)); err != nil {
+		return err
+	}
+	for _, container := range all {
 		value, ok := container["image"].(string)
 		if !ok || value == "" {
 			continue

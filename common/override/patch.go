@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sort"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
@@ -27,7 +28,7 @@ func newOperation(op policyv1alpha1.OverriderOperator, path string, value []byte
 	return operation{Op: string(op), Path: path, Value: value}
 }
 
-func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.PlaintextOverrider) error {
+func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.PlaintextOverrider, steps *budget) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -35,7 +36,7 @@ func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.Plaint
 	var document any = obj.Object
 	for i := range list {
 		var err error
-		if document, err = patchTree(document, list[i].Operator, list[i].Path, list[i].Value.Raw); err != nil {
+		if document, err = patchTree(document, list[i].Operator, list[i].Path, list[i].Value.Raw, steps); err != nil {
 			return fmt.Errorf("plaintext[%d], path %q: %w", i, list[i].Path, explain(string(list[i].Operator), err))
 		}
 	}
@@ -52,19 +53,30 @@ func applyPlaintext(obj *unstructured.Unstructured, list []policyv1alpha1.Plaint
 
 // patch applies operations to a document. When one fails it says which.
 func patch(document []byte, operations []operation) ([]byte, int, error) {
-	out, err := apply(document, operations)
+	var all jsonpatch.Patch
+	for i := range operations {
+		one, err := decode(operations[i : i+1])
+		if err != nil {
+			return nil, i, err
+		}
+		all = append(all, one...)
+	}
+	out, err := all.Apply(document)
 	if err == nil {
 		return out, 0, nil
 	}
-	for i := range operations {
-		if _, err := apply(document, operations[:i+1]); err != nil {
-			return nil, i, explain(operations[i].Op, err)
+	// The library does not say at which it stopped: at the last of the fewest that fail.
+	at := sort.Search(len(all)-1, func(i int) bool {
+		_, failed := all[:i+1].Apply(document)
+		if failed != nil {
+			err = failed
 		}
-	}
-	return nil, 0, err
+		return failed != nil
+	})
+	return nil, at, explain(operations[at].Op, err)
 }
 
-func apply(document []byte, operations []operation) ([]byte, error) {
+func decode(operations []operation) (jsonpatch.Patch, error) {
 	raw, err := json.Marshal(operations)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the value: %w", err)
@@ -73,7 +85,7 @@ func apply(document []byte, operations []operation) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the operation: %w", err)
 	}
-	return decoded.Apply(document)
+	return decoded, nil
 }
 
 // explain says what to do about a path that does not exist.

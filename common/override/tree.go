@@ -23,7 +23,10 @@ var (
 // document in place: to encode it for the patch and to decode the result would cost more
 // than all the rest of a rendering. The operations are those three that overriders
 // have; an index below zero counts from the end, which people use.
-func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, raw []byte) (any, error) {
+func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, raw []byte, steps *budget) (any, error) {
+	if err := steps.spend(1); err != nil {
+		return nil, err
+	}
 	var value any
 	switch op {
 	case policyv1alpha1.OverrideAdd, policyv1alpha1.OverrideReplace:
@@ -45,12 +48,12 @@ func patchTree(root any, op policyv1alpha1.OverriderOperator, pointer string, ra
 	if !strings.HasPrefix(pointer, "/") {
 		return nil, fmt.Errorf("%w: it does not start with a slash", errNothingThere)
 	}
-	return patchBelow(root, strings.Split(pointer[1:], "/"), op, value)
+	return patchBelow(root, strings.Split(pointer[1:], "/"), op, value, steps)
 }
 
 // patchBelow applies an operation to what is at tokens below a node, and returns the node:
 // a list that got longer or shorter is another one.
-func patchBelow(node any, tokens []string, op policyv1alpha1.OverriderOperator, value any) (any, error) {
+func patchBelow(node any, tokens []string, op policyv1alpha1.OverriderOperator, value any, steps *budget) (any, error) {
 	token := strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[0])
 	switch n := node.(type) {
 	case map[string]any:
@@ -61,7 +64,7 @@ func patchBelow(node any, tokens []string, op policyv1alpha1.OverriderOperator, 
 		if !ok {
 			return nil, errNoParent
 		}
-		changed, err := patchBelow(next, tokens[1:], op, value)
+		changed, err := patchBelow(next, tokens[1:], op, value, steps)
 		if err != nil {
 			return nil, err
 		}
@@ -69,13 +72,16 @@ func patchBelow(node any, tokens []string, op policyv1alpha1.OverriderOperator, 
 		return n, nil
 	case []any:
 		if len(tokens) == 1 {
+			if err := steps.spend(len(n) / elementsInStep); err != nil {
+				return nil, err
+			}
 			return patchElement(n, token, op, value)
 		}
 		index, err := indexIn(token, len(n))
 		if err != nil {
 			return nil, errNoParent
 		}
-		changed, err := patchBelow(n[index], tokens[1:], op, value)
+		changed, err := patchBelow(n[index], tokens[1:], op, value, steps)
 		if err != nil {
 			return nil, err
 		}

@@ -67,7 +67,16 @@ func Admitted(spec *workv1alpha2.ResourceBindingSpec, annotation string) *workv1
 // InUse returns what a binding uses that has these targets: of its requests those that were admitted, since its Works
 // carry no others.
 func InUse(b workv1alpha2.Binding, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
-	return Usage(Admitted(b.BindingSpec(), b.GetAnnotations()[contract.AdmittedRequestsAnnotation]), targets)
+	return UsageOf(b, b.GetAnnotations()[contract.AdmittedRequestsAnnotation], targets)
+}
+
+// UsageOf returns what a binding uses that has these targets, and of whose requests so much was admitted.
+func UsageOf(b workv1alpha2.Binding, admitted string, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
+	var past []workv1alpha2.Eviction
+	if len(b.BindingSpec().GracefulEvictionTasks) > 0 {
+		past = workv1alpha2.EvictionsOf(b)
+	}
+	return Usage(Admitted(b.BindingSpec(), admitted), past, targets)
 }
 
 // Beyond says what of that which a manifest requests is more than what was admitted for it, of the resources that

@@ -45,10 +45,12 @@ func For(quotas []policyv1alpha1.FederatedResourceQuota, others corev1.ResourceL
 // pods; pods are counted too.
 //
 // What is being moved away still counts as far as it was not replaced: its place is not
-// given to others meanwhile.
-func Usage(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
+// given to others meanwhile. Past is what the binding remembers of evictions, of which those
+// under way say what replaces a copy of what is not divided.
+func Usage(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) corev1.ResourceList {
 	if len(spec.Components) > 0 {
-		return ofComponents(spec, int64(len(targets)+len(spec.GracefulEvictionTasks)))
+		leaving := max(len(spec.GracefulEvictionTasks)-len(bindings.Replacing(spec, past, targets)), 0)
+		return ofComponents(spec, int64(len(targets)+leaving))
 	}
 	var replicas, leaving int64
 	for i := range targets {
@@ -61,6 +63,11 @@ func Usage(spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.Target
 	}
 	if bindings.Divided(spec) {
 		leaving = min(leaving, max(int64(spec.Replicas)-replicas, 0))
+	} else {
+		for _, target := range bindings.Replacing(spec, past, targets) {
+			leaving -= int64(target.Replicas)
+		}
+		leaving = max(leaving, 0)
 	}
 	replicas += leaving
 	if replicas == 0 {

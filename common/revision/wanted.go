@@ -47,6 +47,9 @@ func (p Plan) Wanted(cluster string, have ID) ID {
 	}
 }
 
+// Stable returns the revision that passed every wave last; none if there is none.
+func (p Plan) Stable() ID { return p.stable }
+
 // Unproven says whether a cluster was sent a revision that is newer than the stable one: whether it
 // does any good is for the rollout to judge.
 func (p Plan) Unproven(cluster string) bool {

@@ -17,7 +17,7 @@ func ReservedKind(kind schema.GroupVersionKind) bool {
 	switch kind.Group {
 	case "cluster.karmada.io", "policy.karmada.io", "work.karmada.io", "config.karmada.io",
 		"networking.karmada.io", "autoscaling.karmada.io", "remedy.karmada.io", "apps.karmada.io",
-		"events.k8s.io", "coordination.k8s.io":
+		"fairlead.dev", contract.ConnectGroup, "events.k8s.io", "coordination.k8s.io":
 		return true
 	case "":
 		return kind.Kind == "Event"

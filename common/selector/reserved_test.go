@@ -19,6 +19,8 @@ func TestReservedKind(t *testing.T) {
 	}{
 		"a Work":                           {schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"}, true},
 		"a Cluster":                        {schema.GroupVersionKind{Group: "cluster.karmada.io", Version: "v1alpha1", Kind: "Cluster"}, true},
+		"a StagedRollout":                  {schema.GroupVersionKind{Group: "fairlead.dev", Version: "v1alpha1", Kind: "StagedRollout"}, true},
+		"lines into members":               {schema.GroupVersionKind{Group: "connect.fairlead.dev", Version: "v1alpha1", Kind: "Line"}, true},
 		"an event of the core group":       {schema.GroupVersionKind{Version: "v1", Kind: "Event"}, true},
 		"an event":                         {schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, true},
 		"a lease":                          {schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, true},

@@ -49,7 +49,7 @@ func newBackup(env Environment) *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.recipients, "recipient", nil, "public key (age1…) for which the backup is sealed; more than one if any of several is to open it")
 	cmd.Flags().BoolVar(&f.unsealed, "unsealed", false, "do not seal it: whoever can read the file has the keys of the hub and all Secrets")
 	cmd.Flags().StringVar(&f.scratch, "scratch-dir", "", "where it is restored to be verified, which takes twice the room of the database for a moment (default: the data directory)")
-	cmd.AddCommand(newBackupKeygen(env), newBackupVerify(env), newBackupStatus(env))
+	cmd.AddCommand(newBackupKeygen(env), newBackupVerify(env), newBackupStatus(env), newBackupNewest(env))
 	return cmd
 }
 
@@ -174,6 +174,33 @@ func newBackupVerify(env Environment) *cobra.Command {
 	store.addProgram(cmd)
 	addKey(cmd, &key)
 	cmd.Flags().StringVar(&scratch, "scratch-dir", "", "where that directory is made; it takes twice the room of the database (default: that of temporary files)")
+	return cmd
+}
+
+func newBackupNewest(env Environment) *cobra.Command {
+	var hub string
+	cmd := &cobra.Command{
+		Use:   "newest DIRECTORY",
+		Short: "Print which scheduled backup in a directory is the newest",
+		Long: "Print the name of the newest backup that a hub has made by itself in a directory, to restore or to verify it. It goes by the\n" +
+			"time in the names and leaves out what is from the future: the clock of the hub was ahead then. No hub is needed.",
+		Example: "  hub backup newest /backup",
+		Args:    oneFile,
+		RunE: func(_ *cobra.Command, directories []string) error {
+			now := env.Clock.Now()
+			file, ahead, err := backup.NewestFile(directories[0], hub, now)
+			if err != nil {
+				return err
+			}
+			for _, f := range ahead {
+				say(env.Err, "%s is left out: by the clock of this machine, which says %s, it is from the future. If that clock is behind, take this one",
+					f.Name, now.UTC().Format(time.RFC3339))
+			}
+			say(env.Out, "%s", file)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&hub, "hub", "", "of which hub, as in the names of the files, if there are those of several")
 	return cmd
 }
 

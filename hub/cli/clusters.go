@@ -94,11 +94,19 @@ func printClusters(ctx context.Context, env Environment, hub *opened, output *ou
 	now := env.Clock.Now()
 	t := clusterTable(all.Clusters, now)
 	addLines(t, all.Clusters, report.Lines, now)
+	asking := map[string]int{}
+	for _, asked := range waiting {
+		asking[asked.Cluster]++
+	}
 	for _, asked := range waiting {
 		report.Asking = append(report.Asking, asked.Cluster)
 		row := make([]table.Cell, len(t.Columns))
 		row[0], row[1] = table.Cell{Text: asked.Cluster}, table.Cell{Text: "asks to join", Tone: table.Warn}
-		row[len(row)-1] = table.Cell{Text: fmt.Sprintf("accept it with `hub clusters approve %s`", asked.Cluster)}
+		command := "hub clusters approve " + asked.Cluster
+		if asking[asked.Cluster] > 1 {
+			command += " --request " + asked.CSR.Name
+		}
+		row[len(row)-1] = table.Cell{Text: fmt.Sprintf("accept it with `%s`", command)}
 		t.Rows = append(t.Rows, row)
 	}
 	if output.text() && len(t.Rows) == 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
-	var member string
+	var which operate.Which
 	cmd := &cobra.Command{
 		Use:   "approve NAME...",
 		Short: "Accept clusters that ask to join",
@@ -23,8 +23,8 @@ func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
 			switch {
 			case len(args) == 0:
 				return errors.New("the cluster is missing: `hub clusters` shows those that ask to join")
-			case member != "" && len(args) > 1:
-				return errors.New("--member is for one cluster")
+			case which != operate.Which{} && len(args) > 1:
+				return errors.New("--request and --member are for one cluster")
 			}
 			return nil
 		},
@@ -34,20 +34,21 @@ func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
 				return err
 			}
 			for _, name := range args {
-				if err := approveCluster(cmd.Context(), env, hubClient, name, member); err != nil {
+				if err := approveCluster(cmd.Context(), env, hubClient, name, which); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&member, "member", "", "accept the member with this id only, when several ask for one name")
+	cmd.Flags().StringVar(&which.Request, "request", "", "accept the request of this name, which its agent printed; needed when several ask for one name")
+	cmd.Flags().StringVar(&which.Member, "member", "", "accept a request only if it says that it is of the member with this id")
 	return cmd
 }
 
 // approveCluster accepts the join of one cluster and waits for what the hub makes of it.
-func approveCluster(ctx context.Context, env Environment, hubClient client.Client, name, member string) error {
-	request, err := operate.WaitingFor(ctx, hubClient, name, member)
+func approveCluster(ctx context.Context, env Environment, hubClient client.Client, name string, which operate.Which) error {
+	request, err := operate.WaitingFor(ctx, hubClient, name, which)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient cli
 		return fmt.Errorf("reading cluster %s: %w", name, err)
 	}
 	if meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterReady) && !f.force {
-		return fmt.Errorf("cluster %s is alive: run `agent leave` there, which cleans up, or forget it with --force, which leaves everything where it is", name)
+		return fmt.Errorf("cluster %s is alive: run `agent leave` there, which cleans up, or forget it with --force, which leaves everything where it is: so if it was stolen", name)
 	}
 	by, err := operate.WhoAmI(ctx, hubClient)
 	if err != nil {

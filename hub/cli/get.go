@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/hub/people/view"
 	"fairlead.dev/hub/people/view/applications"
@@ -86,7 +87,7 @@ func (f *getFlags) run(ctx context.Context, env Environment, args []string) erro
 			return err
 		}
 		apps = slices.DeleteFunc(apps, func(a applications.Application) bool {
-			return a.Kind != mapping.GroupVersionKind.Kind || groupOf(a.APIVersion) != mapping.GroupVersionKind.Group
+			return schema.FromAPIVersionAndKind(a.APIVersion, a.Kind).GroupKind() != mapping.GroupVersionKind.GroupKind()
 		})
 	}
 	if f.unready {
@@ -234,13 +235,4 @@ func (o *opened) named(args []string, namespace string) (view.Ref, error) {
 		return view.Ref{}, err
 	}
 	return o.ref(kind, cmp.Or(namespace, "default"), name)
-}
-
-// groupOf returns the group of an apiVersion.
-func groupOf(apiVersion string) string {
-	group, _, ok := strings.Cut(apiVersion, "/")
-	if !ok {
-		return ""
-	}
-	return group
 }

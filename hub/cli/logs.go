@@ -67,11 +67,7 @@ func (f *logFlags) run(ctx context.Context, env Environment, cmd *cobra.Command,
 	if f.tail >= 0 && !all {
 		f.options.Tail = &f.tail
 	}
-	// What is printed on a terminal steers it no more than anything else; in files and pipes it is as it was written.
-	out := env.exact
-	if env.Color {
-		out = env.Out
-	}
+	out := env.asWritten()
 	logs := pods.Logs{
 		Members: r.Members, App: r.app, Options: f.options, Clock: env.Clock,
 		Line:   func(line pods.LogLine) error { return f.print(out, line) },

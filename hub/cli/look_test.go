@@ -22,6 +22,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/people/view"
@@ -115,7 +116,7 @@ func (l *lookout) cluster(name string, ready metav1.ConditionStatus) {
 // send makes the Works as the hub would, and the agents' say of them.
 func (l *lookout) send() {
 	l.t.Helper()
-	reader, err := view.New(l.c, l.c.RESTMapper(), clock.RealClock{})
+	reader, err := view.New(l.c, l.c.RESTMapper(), kube.NewServedKinds(nil, clock.RealClock{}), clock.RealClock{})
 	l.Expect(err).NotTo(HaveOccurred())
 	rows, err := reader.Rendered(l.t.Context(), view.Ref{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "default", Name: "web",

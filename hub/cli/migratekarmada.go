@@ -187,6 +187,9 @@ func (f *karmadaFlags) compare(env Environment, r conversion.Result, changes []k
 		case c.Desired == nil:
 			verdict = "it is not sent any more, and stays as it is"
 			changed++
+		case c.Sent == nil:
+			verdict = "the cluster gets it, which the old control plane had not sent there"
+			changed++
 		default:
 			var err error
 			if text, err = diff.Objects("sent", "would be sent", c.Sent.Object, c.Desired.Object); err != nil {

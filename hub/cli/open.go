@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/people/pods"
 	"fairlead.dev/hub/people/view"
 )
@@ -41,7 +42,7 @@ func (f hubFlags) open(env Environment) (*opened, error) {
 	}
 	cached := memory.NewMemCacheClient(dc)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, func(string) {})
-	reader, err := view.New(hubClient, mapper, env.Clock)
+	reader, err := view.New(hubClient, mapper, kube.ServedThrough(discovery.ToServerResourcesInterfaceWithContext(cached), env.Clock), env.Clock)
 	if err != nil {
 		return nil, err
 	}

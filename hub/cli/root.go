@@ -28,8 +28,8 @@ type Environment struct {
 	SetLogger func(logr.Logger)
 	// Getenv reads an environment variable.
 	Getenv func(string) string
-	// Color says that results may be in colour, as on a terminal.
-	Color bool
+	// Terminal says that results go to a terminal, which others are not to steer; Color that they may be in colour there.
+	Terminal, Color bool
 	// exact is Out for what programs read, or may not be changed by a byte. Everything else
 	// goes through Out and Err, which Run makes harmless to a terminal.
 	exact io.Writer
@@ -45,6 +45,15 @@ func (env Environment) harmless() Environment {
 	env.exact = env.Out
 	env.Out, env.Err = prose.NewWriter(env.Out, codes...), prose.NewWriter(env.Err, codes...)
 	return env
+}
+
+// asWritten is where what others wrote goes as they wrote it, such as logs: into files and pipes. A terminal it steers no more than
+// anything else does, in colour or not.
+func (env Environment) asWritten() io.Writer {
+	if env.Terminal {
+		return env.Out
+	}
+	return env.exact
 }
 
 // Run runs the subcommand that the arguments name, and returns the exit status.

@@ -100,11 +100,11 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several hubs of an API work at a time (default: true with --kubeconfig and with --etcd-servers)")
 
 	fs.StringVar(&f.advertiseURL, "advertise-url", "", "https://HOST:PORT that agents are told to dial (default: where the API is)")
-	fs.BoolVar(&f.allowDowngrade, "allow-downgrade", false, "install the definitions and admission policies of this version although a newer hub has installed its own")
+	fs.BoolVar(&f.allowDowngrade, "allow-downgrade", false, "install the definitions, rights and admission policies of this version although a newer hub has installed its own, and remove rights and policies that only that one has")
 	fs.StringSliceVar(&f.addresses, "hub-addresses", nil, "https://HOST:PORT of every hub of this API, in the order in which agents that join try them; agents learn them while they run (default: those that the hubs have told so far)")
 	fs.StringVar(&f.prefix, "execution-namespace-prefix", contract.DefaultExecutionNamespacePrefix, "what comes before a cluster's name in the name of its execution namespace")
 	fs.DurationVar(&f.monitorPeriod, "cluster-monitor-period", 5*time.Second, "how long the hub may be stopped, as a machine that is suspended is: after more than that the grace periods of silent clusters start over")
-	fs.DurationVar(&f.monitorGrace, "cluster-monitor-grace-period", 40*time.Second, "how long an agent may be silent before its cluster is Unknown")
+	fs.DurationVar(&f.monitorGrace, "cluster-monitor-grace-period", 40*time.Second, "how long an agent may be silent before its cluster is Unknown, if its --cluster-lease-duration is not longer")
 	fs.DurationVar(&f.startupGrace, "cluster-startup-grace-period", 60*time.Second, "the same for an agent that was never heard of")
 	fs.Float64Var(&f.evictionRate, "resource-eviction-rate", failover.DefaultRate, "how many applications leave the failed clusters of a region each second; 0 for no limit")
 	fs.DurationVar(&f.evictionGrace, "graceful-eviction-timeout", evict.DefaultGrace, "how long the old copy of an application waits for the new one where its policy does not say")

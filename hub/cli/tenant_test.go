@@ -80,6 +80,11 @@ func (l *lookout) tenants(g *WithT) {
 		ContainSubstring("You may not read all policies"), ContainSubstring("You may not read Namespace default: whether it may use all clusters is unknown"),
 		ContainSubstring("You may not read the FederatedResourceQuotas of namespace default"),
 	)
+	g.Eventually(func() string { // the API server learns of rights a moment later
+		e := execution{env: looker.env}
+		e.run(l.t.Context(), "explain", "deployment/web")
+		return e.out.String()
+	}, waitTimeout, poll).Should(And(ContainSubstring("denied by a webhook"), Not(ContainSubstring("You may not read Clusters"))))
 	out, _ = looker.run(ExitDone, "explain", "deployment/web")
 	g.Expect(out).To(And(unknown, ContainSubstring("You may not read Works"), ContainSubstring("denied by a webhook")))
 	policy := filepath.Join(l.t.TempDir(), "policy.yaml")

@@ -194,7 +194,7 @@ func countsOf(waves []agents.Wave) string {
 		for _, other := range []struct {
 			state agents.State
 			said  string
-		}{{agents.InFlight, "under way"}, {agents.Failed, "failed"}, {agents.ByHand, "by hand"}, {agents.Silent, "silent"}} {
+		}{{agents.InFlight, "under way"}, {agents.Failed, "failed"}, {agents.Lost, "not heard since"}, {agents.ByHand, "by hand"}, {agents.Silent, "silent"}} {
 			if n := counts[other.state]; n > 0 {
 				counted = append(counted, fmt.Sprintf("%d %s", n, other.said))
 			}

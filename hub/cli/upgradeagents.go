@@ -43,8 +43,9 @@ func newUpgradeAgents(env Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents [CLUSTER... | -l SELECTOR | --all]",
 		Short: "Upgrade the agents of clusters, in waves",
-		Long: "Upgrade the agents of clusters in the waves of a RolloutStrategy, without one: one cluster, a tenth, the rest. A wave\n" +
-			"begins once the one before is upgraded; when more of its clusters go back than it allows, nobody else is asked.\n" +
+		Long: "Upgrade the agents of clusters in the waves of a RolloutStrategy, without one: one cluster, a tenth, the rest, each looked\n" +
+			"at for a minute. A wave begins once the one before is upgraded and heard; when more of its clusters go back, or fall silent\n" +
+			"after they were upgraded, than it allows, nobody else is asked.\n" +
 			"Clusters that are silent are asked at the end, and upgrade when they are back. All that is done stands on the Clusters:\n" +
 			"the same command goes on where one was stopped. Ends with status 2 if the upgrade stopped, 3 if time ran out.",
 		Example: "  hub upgrade agents --all --image registry.example/fairlead/agent:v1.3.0\n" +
@@ -63,11 +64,11 @@ func newUpgradeAgents(env Environment) *cobra.Command {
 	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+build.ImageTag, "image of the agent")
 	flags.StringVar(&f.version, "version", "", "what `agent version` of it says, for agents that run as processes (default: the tag of --image)")
 	flags.StringVar(&f.strategy, "strategy", "", "RolloutStrategy by whose waves to go")
-	flags.StringVar(&f.batch, "batch", "", "instead of waves, upgrade at most so many at once, a number or a percentage, and stop at the first that goes back")
-	flags.DurationVar(&f.within, "report-within", 5*time.Minute, "how long a new agent may take until the hub hears it; then its member goes back")
+	flags.StringVar(&f.batch, "batch", "", "instead of waves, upgrade at most so many at once, a number or a percentage, and stop at the first that goes back or falls silent")
+	flags.DurationVar(&f.within, "report-within", 5*time.Minute, "how long a new agent may take until the hub hears it and it has run for 30s, or for half of this if that is less; then its member goes back")
 	flags.DurationVar(&f.timeout, "timeout", time.Hour, "how long to go on; afterwards the same command does")
 	flags.StringSliceVar(&f.approve, "approve", nil, "waves to let pass whose strategy asks for an approval")
-	flags.BoolVar(&f.retry, "retry", false, "ask those again that went back or refused")
+	flags.BoolVar(&f.retry, "retry", false, "ask those again that went back, refused or are not heard since they were upgraded")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be asked first, and ask nothing")
 	return cmd
 }
@@ -96,7 +97,7 @@ func (f *upgradeFlags) waves(ctx context.Context, hub *opened) (fairleadv1alpha1
 		size := intstr.Parse(f.batch)
 		return fairleadv1alpha1.RolloutStrategySpec{Waves: []fairleadv1alpha1.Wave{{Name: "all", MaxConcurrent: &size}}}, nil
 	case f.strategy == "":
-		return fairleadv1alpha1.RolloutStrategySpec{}, nil
+		return agents.DefaultStrategy(), nil
 	}
 	strategy := &fairleadv1alpha1.RolloutStrategy{}
 	err := hub.client.Get(ctx, client.ObjectKey{Name: f.strategy}, strategy)
@@ -116,7 +117,7 @@ func (f *upgradeFlags) run(ctx context.Context, env Environment, names []string)
 	}
 	in := agents.Input{
 		Wanted:   clusterv1alpha1.WantedAgent{Image: f.image, Version: f.version, ReportWithin: &metav1.Duration{Duration: f.within}},
-		Approved: sets.New(f.approve...), Retry: sets.New[string](), Asked: map[string]time.Time{},
+		Approved: sets.New(f.approve...), Retry: sets.New[string](), Asked: map[string]time.Time{}, Seen: map[string]time.Time{}, Back: map[string]time.Time{},
 	}
 	if in.Strategy, err = f.waves(ctx, hub); err != nil {
 		return err
@@ -130,10 +131,11 @@ func (f *upgradeFlags) run(ctx context.Context, env Environment, names []string)
 			return errors.New("there is no such cluster; `hub clusters` shows those that there are")
 		}
 		in.Now = env.Clock.Now()
-		if first && f.retry {
-			in.Retry = unsuccessful(in.Clusters, f.image)
-		}
 		d := agents.Decide(in)
+		if first && f.retry {
+			in.Retry = d.Unsuccessful()
+			d = agents.Decide(in)
+		}
 		if f.dryRun {
 			f.plan(env, d)
 			return nil
@@ -166,25 +168,21 @@ func (f *upgradeFlags) run(ctx context.Context, env Environment, names []string)
 	}
 }
 
-// unsuccessful are the clusters whose agent went back from an image, or refused it.
-func unsuccessful(found []*clusterv1alpha1.Cluster, image string) sets.Set[string] {
-	out := sets.New[string]()
-	for _, c := range found {
-		wanted, report := c.Spec.Agent, c.Status.AgentUpgrade
-		if wanted != nil && wanted.Image == image && report != nil && report.Image == image && report.Attempt == wanted.Attempt &&
-			report.Phase != clusterv1alpha1.AgentUpgraded && report.Phase != clusterv1alpha1.AgentUpgrading {
-			out.Insert(c.Name)
-		}
-	}
-	return out
-}
-
-// remember notes since when clusters are under way.
+// remember notes since when clusters are under way, and since when they are upgraded.
 func remember(in *agents.Input, d agents.Decision) {
 	for _, w := range d.Waves {
 		for _, m := range w.Members {
-			if _, known := in.Asked[m.Name]; !known && m.State == agents.InFlight {
+			switch _, known := in.Asked[m.Name]; {
+			case m.Ends != "":
+				delete(in.Asked, m.Name) // it has not begun with this one
+			case !known && m.State == agents.InFlight:
 				in.Asked[m.Name] = in.Now
+			}
+			if m.State == agents.Lost {
+				in.Back[m.Name] = in.Now // and until it is heard again
+			}
+			if _, known := in.Seen[m.Name]; !known && m.State == agents.Upgraded {
+				in.Seen[m.Name] = in.Now
 			}
 		}
 	}
@@ -192,12 +190,16 @@ func remember(in *agents.Input, d agents.Decision) {
 
 // askAll has the agents of clusters become what is wanted.
 func askAll(ctx context.Context, hub *opened, in *agents.Input, names []string) error {
+	wanted := in.Wanted
+	wanted.Attempt = in.Now.Unix()
 	for _, name := range names {
-		if _, err := operate.UpgradeAgent(ctx, hub.client, name, in.Wanted, in.Retry.Has(name), contract.FieldManagerCLI); err != nil {
+		if _, err := operate.UpgradeAgent(ctx, hub.client, name, wanted, in.Retry.Has(name), contract.FieldManagerCLI); err != nil {
 			return err
 		}
 		in.Retry.Delete(name)
 		delete(in.Asked, name)
+		delete(in.Seen, name)
+		delete(in.Back, name)
 	}
 	return nil
 }
@@ -219,7 +221,7 @@ func (f *upgradeFlags) plan(env Environment, d agents.Decision) {
 
 // conclude says what is left for people, once all that could be asked was.
 func (f *upgradeFlags) conclude(env Environment, d agents.Decision) error {
-	hands, failed := false, 0
+	hands, failed, lost := false, 0, 0
 	for _, w := range d.Waves {
 		for _, m := range w.Members {
 			switch m.State {
@@ -231,6 +233,9 @@ func (f *upgradeFlags) conclude(env Environment, d agents.Decision) error {
 			case agents.Failed:
 				failed++
 				say(env.Out, "cluster %s was not upgraded: %s", m.Name, m.Message)
+			case agents.Lost:
+				lost++
+				say(env.Out, "cluster %s: %s", m.Name, m.Message)
 			case agents.Held, agents.InFlight, agents.Upgraded:
 			}
 		}
@@ -238,8 +243,13 @@ func (f *upgradeFlags) conclude(env Environment, d agents.Decision) error {
 	if hands {
 		say(env.Out, "Where the agent runs as a process, with the new program in the current folder:\n  %s", byHand)
 	}
-	if failed > 0 {
+	switch {
+	case failed > 0 && lost > 0:
+		return &statusError{ExitNo, fmt.Sprintf("%d agents were not upgraded, and %d are not heard since they were", failed, lost)}
+	case failed > 0:
 		return &statusError{ExitNo, fmt.Sprintf("%d agents were not upgraded", failed)}
+	case lost > 0:
+		return &statusError{ExitNo, fmt.Sprintf("%d agents are not heard since they were upgraded", lost)}
 	}
 	return nil
 }

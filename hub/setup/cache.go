@@ -55,14 +55,26 @@ func stripMetadata(s *sharer) toolscache.TransformFunc {
 }
 
 // stripManifests drops what is by far the most of a Work. Who needs it reads the Work
-// live; the annotation contract.ManifestHashAnnotation says what it is.
+// live; the annotation contract.ManifestHashAnnotation says what it is. Of statuses that are more than agents report it keeps
+// that they are: whoever writes them has a thousand Works, and would fill the memory of the hub.
 func stripManifests(s *sharer) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	return func(in any) (any, error) {
 		if work, ok := in.(*workv1alpha1.Work); ok {
 			work.Spec.Workload.Manifests = nil
+			stripStatuses(work)
 		}
 		s.share(in)
 		return strip(in)
+	}
+}
+
+// stripStatuses drops the statuses that have no room in a report of an agent.
+func stripStatuses(work *workv1alpha1.Work) {
+	room := workv1alpha1.StatusRoom(workv1alpha1.MaxStatuses)
+	for i := range work.Status.ManifestStatuses {
+		if of := &work.Status.ManifestStatuses[i]; of.Status != nil && !room.Take(len(of.Status.Raw)) {
+			of.Status = nil
+		}
 	}
 }

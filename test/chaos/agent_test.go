@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,10 +11,15 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/test/fleet"
 )
 
@@ -110,6 +116,41 @@ func TestTheMemberIsRestoredFromAnOlderSnapshot(t *testing.T) {
 	}
 	g.Expect(f.Up(t.Context())).To(Succeed())
 	w.isWell(t, back...)
+}
+
+// TestTheMemberIsRestoredThoughNothingOfOursChanged has the member go back to before changes that the agent's watches have seen, and which
+// are of no object that it applied: what is done there afterwards is put back all the same, and before the member has come as far again.
+func TestTheMemberIsRestoredThoughNothingOfOursChanged(t *testing.T) {
+	f, w := begin(t)
+	g := NewWithT(t)
+	for range 9 { // no Deployment, whose status would change
+		w.create(t)
+	}
+	w.isWell(t)
+	restore := snapshot(t, f, member)
+	g.Expect(f.Up(t.Context())).To(Succeed())
+	w.isWell(t)
+	var works workv1alpha1.WorkList
+	g.Expect(w.hub.List(t.Context(), &works)).To(Succeed())
+	g.Expect(works.Items).NotTo(BeEmpty())
+	const others = 300
+	for i := range others {
+		other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: fmt.Sprintf("other-%d", i), Labels: map[string]string{contract.ManagedLabel: contract.LabelTrue},
+			Annotations: map[string]string{contract.WorkNamespaceAnnotation: works.Items[0].Namespace, contract.WorkNameAnnotation: "nobody"},
+		}}
+		g.Expect(w.member.Create(t.Context(), other)).To(Succeed())
+	}
+	unclaimed := func(g Gomega) int32 {
+		cluster := &clusterv1alpha1.Cluster{}
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKey{Name: member}, cluster)).To(Succeed())
+		return cluster.Status.UnclaimedObjects
+	}
+	eventually(t, func(g Gomega) { g.Expect(unclaimed(g)).To(BeNumerically(">=", others), "the agent has seen them") })
+	restore()
+	g.Expect(f.Up(t.Context())).To(Succeed())
+	w.spoil(t)
+	w.isWell(t)
 }
 
 // snapshot stops a process and copies its data. What it returns stops it again and puts

@@ -38,7 +38,7 @@ type world struct {
 	namespace   string
 	random      *rand.Rand
 
-	// model has the version of each object, such as "configmap/o-3". No name is used twice.
+	// model has the version of each object, such as "configmap/o-3". No name is used twice by chance.
 	model map[string]int
 	// uids are those of the objects in the member when all was last well there. As long as
 	// nobody deletes an object on the hub, it stays the same one.
@@ -119,15 +119,16 @@ func (w *world) act(t *testing.T, times int) {
 	}
 }
 
-func (w *world) create(t *testing.T) {
+func (w *world) create(t *testing.T) (key string) {
 	t.Helper()
 	kind := "configmap"
 	if w.next++; w.next%10 == 0 {
 		kind = "deployment"
 	}
-	key := fmt.Sprintf("%s/o-%d", kind, w.next)
+	key = fmt.Sprintf("%s/o-%d", kind, w.next)
 	NewWithT(t).Expect(w.hub.Create(t.Context(), w.object(key, 0))).To(Succeed())
 	w.model[key] = 0
+	return key
 }
 
 func (w *world) update(t *testing.T, key string) {

@@ -219,7 +219,7 @@ func (i *intruder) tryWhatPoliciesHold(t *testing.T, work string) {
 		"/apis/cluster.karmada.io/v1alpha1/clusters?watch=true&fieldSelector=metadata.name%3Dedge-2",
 		"/apis/cluster.karmada.io/v1alpha1/watch/clusters/edge-2",
 		"/apis/work.karmada.io/v1alpha1/works?fieldSelector=metadata.namespace%3Dkarmada-es-edge-1",
-		"/api/v1/namespaces/kube-public/configmaps/cluster-info",
+		"/api/v1/namespaces/kube-public/configmaps",
 	} {
 		i.refused(t, http.MethodGet, path, "", nil)
 	}

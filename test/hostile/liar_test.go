@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -81,6 +82,7 @@ func lies() map[string]lie {
 		"a list of numbers":                 {of(with("readyReplicas", `[1]`)), 0},
 		"no number":                         {of(with("readyReplicas", "null")), 0},
 		"absurdly many":                     {of(with("readyReplicas", "1000000")), 0},
+		"as many as the API takes, of all":  {of(readyStatus(math.MaxInt32)), 0},
 		"conditions that are none":          {of(with("conditions", `"all is well"`)), honestly},
 		"a thousand conditions":             {of(with("conditions", "["+strings.TrimSuffix(strings.Repeat(`{"type":"Available","status":"True"},`, 1000), ",")+"]")), honestly},
 		"conditions of no type":             {of(with("conditions", `[{}]`)), honestly},
@@ -90,7 +92,7 @@ func lies() map[string]lie {
 		"a status that is a list":           {of(`[` + readyStatus(honestly) + `]`), 0},
 		"a status of nothing":               {of(`{}`), 0},
 		"a status of null":                  {of(`null`), 0},
-		"a status as large as may be":       {of(with("conditions", `[{"type":"`+repeat("x", 900_000)+`","status":"True"}]`)), 0},
+		"a status as large as may be":       {of(with("conditions", `[{"type":"`+repeat("x", 900_000)+`","status":"True"}]`)), honestly},
 		"escape sequences":                  {of(with("conditions", `[{"type":"Available","status":"True","message":"\u001b[2J\u0007\r\u202e"}]`)), honestly},
 		"no JSON":                           {of(`{"readyReplicas":NaN}`), 0},
 		"a health that is not":              {strings.ReplaceAll(of(readyStatus(honestly)), `"Healthy"`, `"Excellent"`), honestly},

@@ -146,9 +146,14 @@ func TestATenantStaysInItsNamespace(t *testing.T) {
 	overrides := func(spec string) row {
 		return row{method: http.MethodPost, path: policies + "/overridepolicies?dryRun=All", body: policy("OverridePolicy", spec)}
 	}
+	states := func(path string) string {
+		return `{"resourceSelectors":[{"apiVersion":"v1","kind":"ConfigMap"}],"failover":{"cluster":{"statePreservation":{"rules":[{"aliasLabelName":"a","jsonPath":"` + path + `"}]}}}}`
+	}
 	for why, r := range map[string]row{
 		"it propagates from another namespace": propagates(`{"resourceSelectors":[{"apiVersion":"v1","kind":"Secret","namespace":"kube-system"}]}`),
 		"it propagates of another tenant":      propagates(`{"resourceSelectors":[{"apiVersion":"v1","kind":"Secret","namespace":"` + other + `","name":"s"}]}`),
+		"it has the hub find what doubles":     propagates(states("{" + repeat("['.','.']", 28) + "}")),
+		"it has the hub look for all there is": propagates(states("{..}")),
 		"it overrides of another tenant":       overrides(`{"resourceSelectors":[{"apiVersion":"v1","kind":"Secret","namespace":"` + other + `"}],"overrideRules":[{"overriders":{}}]}`),
 	} {
 		t.Run(why, func(t *testing.T) {
@@ -159,6 +164,7 @@ func TestATenantStaysInItsNamespace(t *testing.T) {
 	tenant.allowedAll(t, map[string]row{
 		"it makes a template": {method: http.MethodPost, path: "/api/v1/namespaces/" + ns + "/configmaps", body: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"}}`},
 		"it propagates it":    propagates(`{"resourceSelectors":[{"apiVersion":"v1","kind":"ConfigMap","name":"settings"}]}`),
+		"it keeps its state":  propagates(states("{ .jobStatus.jobID }")),
 		"it overrides it":     overrides(`{"resourceSelectors":[{"apiVersion":"v1","kind":"ConfigMap","name":"settings"}],"overrideRules":[{"overriders":{"plaintext":[{"path":"/data","operator":"add","value":{"a":"b"}}]}}]}`),
 	})
 	t.Logf("a tenant made %d attempts outside of its namespace; every one was refused", tenant.attempts)

@@ -57,6 +57,9 @@ func overriders() map[string]string {
 		"/roleRef":                             `{"kind":"ClusterRole","name":"cluster-admin"}`,
 		"/subjects":                            `[{"kind":"Group","name":"system:authenticated"}]`,
 		"/subjects/0":                          `{"kind":"Group","name":"system:authenticated"}`,
+		"/rules":                               `[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]`,
+		"/rules/0/verbs/-":                     `"*"`,
+		"/aggregationRule":                     `{}`,
 		"/metadata/labels/karmada.io~1managed": `"false"`,
 		"/metadata/labels/work.karmada.io~1permanent-id":        `"another"`,
 		"/metadata/annotations/work.karmada.io~1namespace":      `"karmada-es-edge-1"`,
@@ -71,6 +74,7 @@ func overriders() map[string]string {
 		"a field that is JSON":           `{"fieldOverrider":[{"fieldPath":"/metadata/name","json":[{"operator":"replace","subPath":"/a","value":"stolen"}]}]}`,
 		"a field that is YAML":           `{"fieldOverrider":[{"fieldPath":"/metadata/namespace","yaml":[{"operator":"add","subPath":"/a","value":"x"}]}]}`,
 		"a kind that is YAML":            `{"fieldOverrider":[{"fieldPath":"/kind","yaml":[{"operator":"add","subPath":"/a","value":"x"}]}]}`,
+		"a text that is large":           `{"fieldOverrider":[{"fieldPath":"/data/yaml","yaml":[{"operator":"add","subPath":"/x","value":"x"}]}]}`,
 		"an image that is the name":      `{"imageOverrider":[{"predicate":{"path":"/metadata/name"},"component":"Repository","operator":"replace","value":"stolen"}]}`,
 		"an image that is the namespace": `{"imageOverrider":[{"predicate":{"path":"/metadata/namespace"},"component":"Repository","operator":"replace","value":"kube-system"}]}`,
 		"an image that is the kind":      `{"imageOverrider":[{"predicate":{"path":"/kind"},"component":"Repository","operator":"replace","value":"secret"}]}`,
@@ -114,10 +118,12 @@ func TestATenantCannotOverrideWhatAnObjectIs(t *testing.T) {
 		MatchLabels: map[string]string{"attacked": "true"},
 	}}}
 	g.Expect(w.Create(t.Context(), propagation)).To(Succeed())
+	// It has ten kilobytes, and more than a gigabyte when what aliases stand for is written out.
+	expands := "a: &a " + repeat("x", 5_000) + "\nb: &b [" + repeat("*a,", 300) + "]\nc: [" + repeat("*b,", 1_000) + "]\n"
 	for i := range taken {
 		g.Expect(w.Create(t.Context(), &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("attack-%d", i), Labels: map[string]string{"attacked": "true"}},
-			Data:       map[string]string{"json": `{"a":"b"}`},
+			Data:       map[string]string{"json": `{"a":"b"}`, "yaml": expands},
 		})).To(Succeed())
 	}
 	for i, how := range taken {
@@ -151,7 +157,7 @@ func (m *member) hasStill(t *testing.T, g Gomega, namespace, name string) {
 	g.Expect(json.Unmarshal(work.Spec.Workload.Manifests[0].Raw, &got.Object)).To(Succeed())
 	g.Expect(got.GetAPIVersion() + " " + got.GetKind()).To(Equal("v1 ConfigMap"))
 	g.Expect(got.GetNamespace() + "/" + got.GetName()).To(Equal(namespace + "/" + name))
-	g.Expect(got.Object).NotTo(Or(HaveKey("roleRef"), HaveKey("subjects")))
+	g.Expect(got.Object).NotTo(Or(HaveKey("roleRef"), HaveKey("subjects"), HaveKey("rules"), HaveKey("aggregationRule")))
 	metadata, ok := got.Object["metadata"].(map[string]any)
 	g.Expect(ok).To(BeTrue())
 	g.Expect(metadata).NotTo(Or(HaveKey("generateName"), HaveKey("uid"), HaveKey("ownerReferences"), HaveKey("finalizers")))

@@ -140,6 +140,17 @@ func TestTheAgentRendersItsChartAsHelmDoes(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatHasJoinedIsToldWhatBecomesOfTheObjects(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	v := merged(manifest.Values(manifest.Options{}), values{"onRetire": "keep"})
+	objects, err := chart.Render(agentChart(t), chart.Release{Name: "release", Namespace: agentNamespace}, v)
+	g.Expect(err).NotTo(HaveOccurred())
+	text, err := manifest.YAML(objects)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(text)).To(ContainSubstring("- --on-retire\n        - keep\n"))
+}
+
 func TestValuesThatContradictOneAnotherAreRefused(t *testing.T) {
 	t.Parallel()
 	embedded, external := values{"advertiseHost": "hub.example.com"}, values{"advertiseURL": "https://hub.example.com:6443"}

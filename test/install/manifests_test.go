@@ -88,6 +88,7 @@ func TestManifestsRunUnderRestrictedPodSecurity(t *testing.T) {
 	}{
 		{"a hub with an API of its own", file(t, "hub", "embedded.yaml"), "fairlead-system", "hub", 1},
 		{"a hub against another API", file(t, "hub", "external.yaml"), "fairlead-system", "hub", 2},
+		{"the pod that restores a hub", file(t, "hub", "restore.yaml"), "fairlead-system", "hub", 1},
 		{"an agent", agentManifests(t), "karmada-system", "agent", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -5,9 +5,15 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/test/builder"
 )
 
@@ -47,4 +53,58 @@ func TestNobodyHasTheSecretOfAnotherNamespaceSent(t *testing.T) {
 	g.Expect(s.hub.Client(t).Delete(t.Context(), granted)).To(Succeed())
 	eventually(t, func(g Gomega) { g.Expect(apierrors.IsNotFound(s.get(t, s.member("edge-1"), others))).To(BeTrue()) })
 	s.inMember(t, g, "edge-1", own)
+}
+
+// TestNobodyTakesOverWhatIsInNoNamespaceByNeedingIt has a tenant name an issuer in a Certificate that the hub has and the member has
+// from somebody else, and say Overwrite.
+func TestNobodyTakesOverWhatIsInNoNamespaceByNeedingIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	const group = "cert-manager.io"
+	member := s.member("edge-1").Client(t)
+	for _, c := range []client.Client{s.hub.Client(t), member} {
+		issuers := builder.MakeDefinition(group, "v1", "ClusterIssuer")
+		issuers.Spec.Scope = apiextensionsv1.ClusterScoped
+		g.Expect(c.Create(t.Context(), issuers)).To(Succeed())
+		g.Expect(c.Create(t.Context(), builder.MakeDefinition(group, "v1", "Certificate"))).To(Succeed())
+	}
+	issuer := func(server string) *unstructured.Unstructured {
+		return builder.MakeTemplate(group+"/v1", "ClusterIssuer", "", "letsencrypt").Set(server, "spec", "acme", "server").Obj()
+	}
+	theirs, ours := issuer("https://member.example"), issuer("https://hub.example")
+	eventually(t, func(g Gomega) { g.Expect(member.Create(t.Context(), theirs)).To(Succeed()) }) // once the kind is served
+	eventually(t, func(g Gomega) { g.Expect(s.hub.Client(t).Create(t.Context(), ours)).To(Succeed()) })
+	ns := s.namespace(t)
+	certificate := builder.MakeTemplate(group+"/v1", "Certificate", ns, "front").
+		Set(map[string]any{"kind": "ClusterIssuer", "name": "letsencrypt"}, "spec", "issuerRef").Obj()
+	s.create(t, builder.MakePolicy(ns, "front").Select(group+"/v1", "Certificate", "front").Clusters("edge-1").WithDependencies().Overwrite().Obj())
+	eventually(t, func(g Gomega) { g.Expect(s.hub.Client(t).Create(t.Context(), certificate)).To(Succeed()) })
+
+	untouched := func(g Gomega) {
+		live := s.inMember(t, g, "edge-1", theirs)
+		g.Expect(live.GetUID()).To(Equal(theirs.GetUID()))
+		g.Expect(live.GetLabels()).NotTo(HaveKey(contract.ManagedLabel))
+		server, _, _ := unstructured.NestedString(live.Object, "spec", "acme", "server")
+		g.Expect(server).To(Equal("https://member.example"))
+	}
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-1", certificate)
+		applied := meta.FindStatusCondition(s.work(t, g, "edge-1", ours).Status.Conditions, workv1alpha1.WorkApplied)
+		g.Expect(applied).NotTo(BeNil())
+		g.Expect(applied.Status).To(BeEquivalentTo("False"), "it exists and is not ours")
+	})
+	untouched(g)
+
+	g.Expect(s.hub.Client(t).Delete(t.Context(), certificate)).To(Succeed())
+	eventually(t, func(g Gomega) {
+		g.Expect(s.get(t, s.member("edge-1"), certificate)).To(Satisfy(apierrors.IsNotFound))
+		work := &workv1alpha1.Work{}
+		key := client.ObjectKey{
+			Namespace: contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, "edge-1"),
+			Name:      contract.WorkName(ours.GetKind(), "", ours.GetName()),
+		}
+		g.Expect(s.hub.Client(t).Get(t.Context(), key, work)).To(Satisfy(apierrors.IsNotFound))
+	})
+	untouched(g)
 }

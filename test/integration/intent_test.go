@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -68,16 +69,9 @@ func TestDeletingWorksByHandTouchesNothingInTheMember(t *testing.T) {
 	again(work, "red")
 }
 
-// A person moves a CustomResourceDefinition, and all that there is in a namespace, to another
-// cluster. What others have in them in the first one stays, and keeps what it is in: the agent
-// does not delete the definition, and the hub leaves the Namespace where it once was.
-func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	s := shared(t)
-	ns := s.namespace(t)
-	group := ns + ".example.com"
-	definition := &unstructured.Unstructured{Object: map[string]any{
+// widgets is the CustomResourceDefinition of Widgets in a group.
+func widgets(group string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets." + group},
 		"spec": map[string]any{
 			"group": group, "scope": "Namespaced",
@@ -87,6 +81,25 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 			}},
 		},
 	}}
+}
+
+// widget is one of them.
+func widget(group, namespace, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": name, "namespace": namespace},
+	}}
+}
+
+// A person moves a CustomResourceDefinition, and all that there is in a namespace, to another
+// cluster. What others have in them in the first one stays, and keeps what it is in: the agent
+// does not delete the definition, and the hub leaves the Namespace where it once was.
+func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	group := ns + ".example.com"
+	definition := widgets(group)
 	around := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ns}}}
 	template := builder.MakeConfigMap(ns, "settings", "colour", "blue").Obj()
 	forDefinition := builder.MakePolicy("", ns).Select("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.GetName()).Clusters("edge-1").ClusterObj()
@@ -94,18 +107,16 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 	s.create(t, definition, forDefinition, template, forTemplate)
 
 	// 1. The member makes objects of its own in both.
-	widget := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "theirs", "namespace": ns},
-	}}
+	other := widget(group, ns, "theirs")
 	theirs := builder.MakeConfigMap(ns, "theirs", "colour", "red").Obj()
 	member := s.member("edge-1")
 	eventually(t, func(g Gomega) {
 		s.inMember(t, g, "edge-1", template)
-		for _, obj := range []*unstructured.Unstructured{widget, theirs} {
+		for _, obj := range []*unstructured.Unstructured{other, theirs} {
 			g.Expect(client.IgnoreAlreadyExists(member.Client(t).Create(t.Context(), obj.DeepCopy()))).To(Succeed())
 		}
 	})
-	stay := []*unstructured.Unstructured{definition, around, widget, theirs}
+	stay := []*unstructured.Unstructured{definition, around, other, theirs}
 	uids := func(g Gomega) []types.UID {
 		var out []types.UID
 		for _, obj := range stay {
@@ -156,4 +167,89 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 		g.Expect(meta.IsStatusConditionTrue(s.work(t, g, "edge-1", definition).Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
 		g.Expect(uids(g)).To(Equal(first))
 	})
+}
+
+// A person moves a CustomResourceDefinition and forgets the policy that sends objects of it: none of these goes with it. Moved back,
+// it is as if nothing had been; and when they move as well, all goes.
+func TestWhatMovesAwayWaitsForWhatOtherPoliciesHaveInIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	group := ns + ".example.com"
+	definition, template := widgets(group), widget(group, ns, "ours")
+	forDefinition := builder.MakePolicy("", ns).Select("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition.GetName()).Clusters("edge-1").ClusterObj()
+	forTemplate := builder.MakePolicy(ns, "widgets").Select(group+"/v1", "Widget", "ours").Clusters("edge-1").Obj()
+	s.create(t, definition, forDefinition, forTemplate)
+	hub, member := s.hub.Client(t), s.member("edge-1")
+	var first []types.UID
+	uids := func(g Gomega) []types.UID {
+		return []types.UID{s.inMember(t, g, "edge-1", definition).GetUID(), s.inMember(t, g, "edge-1", template).GetUID()}
+	}
+	eventually(t, func(g Gomega) {
+		g.Expect(client.IgnoreAlreadyExists(hub.Create(t.Context(), template.DeepCopy()))).To(Succeed())
+		first = uids(g)
+	})
+	work := s.work(t, g, "edge-1", definition)
+	place := func(policy client.Object, cluster string) {
+		t.Helper()
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"placement":{"clusterAffinity":{"clusterNames":["`+cluster+`"]}}}}`))
+		g.Expect(hub.Patch(t.Context(), policy, patch)).To(Succeed())
+	}
+
+	place(forDefinition, "edge-2")
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-2", definition)
+		var notes []string
+		for _, e := range s.events(t, g, work.Namespace) {
+			if e.Reason == "ContentsWanted" {
+				notes = append(notes, e.Note)
+			}
+		}
+		g.Expect(notes).To(ContainElement(And(ContainSubstring(definition.GetName()), ContainSubstring("Widget "+ns+"/ours"))))
+		g.Expect(uids(g)).To(Equal(first), "they are the same objects")
+	})
+
+	place(forDefinition, "edge-1")
+	eventually(t, func(g Gomega) {
+		again := s.work(t, g, "edge-1", definition)
+		g.Expect(again.UID).NotTo(Equal(work.UID))
+		g.Expect(meta.IsStatusConditionTrue(again.Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
+		g.Expect(uids(g)).To(Equal(first))
+	})
+
+	place(forDefinition, "edge-2")
+	place(forTemplate, "edge-2")
+	eventually(t, func(g Gomega) {
+		s.inMember(t, g, "edge-2", template)
+		g.Expect(s.get(t, member, definition)).To(Satisfy(apierrors.IsNotFound))
+	})
+}
+
+// A namespace that is deleted on the hub goes from the members, in whichever order the Works of what is in it end.
+func TestANamespaceThatIsDeletedOnTheHubGoesWithAllThatIsInIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := shared(t)
+	ns := s.namespace(t)
+	around := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ns}}}
+	policy := builder.MakePolicy(ns, "all").Select("v1", "ConfigMap", "").Clusters("edge-1").Obj()
+	templates := make([]*unstructured.Unstructured, 10)
+	for i := range templates {
+		templates[i] = builder.MakeConfigMap(ns, fmt.Sprintf("settings-%d", i), "colour", "blue").Obj()
+		s.create(t, templates[i])
+	}
+	s.create(t, policy)
+	eventually(t, func(g Gomega) {
+		for _, template := range templates {
+			s.inMember(t, g, "edge-1", template)
+		}
+		s.inMember(t, g, "edge-1", around)
+	})
+	g.Expect(s.hub.Client(t).Delete(t.Context(), around.DeepCopy())).To(Succeed())
+	// One goes after the other: what is in it, the Namespace on the hub, and, when the garbage collector there sees that, its binding.
+	g.Eventually(func(g Gomega) {
+		g.Expect(s.get(t, s.hub, around)).To(Satisfy(apierrors.IsNotFound), "on the hub")
+		g.Expect(s.get(t, s.member("edge-1"), around)).To(Satisfy(apierrors.IsNotFound), "in the member")
+	}).WithTimeout(3 * waitTimeout).WithPolling(poll).Should(Succeed())
 }

@@ -154,9 +154,9 @@ func TestACanaryThatFailsKeepsTheRestFromTheEdit(t *testing.T) {
 	r := s.awaitRollout(t, template, 2, fairleadv1alpha1.RolloutHalted)
 	g.Expect(meta.IsStatusConditionTrue(r.Conditions, fairleadv1alpha1.RolloutConditionHalted)).To(BeTrue())
 	g.Expect(r.Stable).To(BeEquivalentTo(1))
-	has(g, "edge-1", "two")
 	has(g, "edge-2", "one")
 	eventually(t, func(g Gomega) {
+		has(g, "edge-1", "two")
 		g.Expect(s.eventReasons(t, g, ns, "web")).To(ContainElements("RevisionCut", "WaveStarted", "Halted"))
 	})
 

@@ -134,7 +134,7 @@ func (w *world) clonedAgent(ctx context.Context, hub client.Reader) {
 func (w *world) aMemberIsReachedThroughEitherMachine() {
 	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
 	w.standsBy(fleet.HubName)
-	listens := map[string]string{}
+	listens, has := map[string]string{}, ""
 	for _, name := range []string{fleet.HubName, second} {
 		config, err := w.Config(name)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -142,13 +142,14 @@ func (w *world) aMemberIsReachedThroughEitherMachine() {
 		g.Expect(err).NotTo(HaveOccurred())
 		w.eventually(func(g Gomega) {
 			isAnswered(ctx, g, clientset)
-			g.Expect(holder(ctx, g, clientset)).NotTo(BeEmpty())
+			has = holder(ctx, g, clientset)
+			g.Expect(has).NotTo(BeEmpty())
 			g.Expect(lineOf(ctx, g, clientset).Status.Presence).To(Equal(contract.LineIsPresence), "the one that works knows of it")
 			address, err := os.ReadFile(filepath.Join(w.dataDir(name), "run", "connect.address"))
 			g.Expect(err).NotTo(HaveOccurred())
 			listens[name] = string(address)
 		})
-		t.Logf("the line is at %s, as %s says", holder(ctx, g, clientset), name)
+		t.Logf("the line is at %s, as %s says", has, name)
 	}
 	g.Expect(listens[second]).NotTo(Equal(listens[fleet.HubName]))
 }

@@ -24,13 +24,12 @@ func (w *world) theEtcdLosesItsMajority() {
 	}
 	w.eventually(func(g Gomega) { g.Expect(said()).To(BeNumerically(">", before), "the hub says what to look at") })
 
-	// The one that works ends, since it may not be the one any more; the other waits.
+	// The one that works ends, since it may not be the one any more; the other waits. On a busy machine either may be the one.
 	w.eventually(func(g Gomega) {
 		pid, err := w.PID(fleet.HubName)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(pid).To(BeZero())
+		g.Expect(w.second.Ended()).NotTo(Equal(pid == 0), "one of them ends")
 	})
-	g.Expect(w.second.Ended()).To(BeFalse())
 
 	// The member goes on: what is changed there is put back.
 	member, err := w.Client("edge-1")

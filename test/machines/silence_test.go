@@ -22,7 +22,7 @@ const mostSilence = 2 * time.Minute
 // nothing ever comes.
 func (w *world) aMachineHangs() {
 	t, g, ctx := w.t, NewWithT(w.t), w.t.Context()
-	w.standsBy(fleet.HubName)
+	w.secondLeads()
 	before, err := w.works(ctx, fleet.HubName)
 	g.Expect(err).NotTo(HaveOccurred())
 	other, err := w.Client(fleet.HubName)

@@ -83,11 +83,12 @@ func TestEachAlertFires(t *testing.T) {
 			fires: []series{metric("fairlead_hub_clusters", always(1), "state", "NotReady")}, quiet: calm, text: "1 clusters",
 		},
 		"FairleadCertificateEndsSoon": {
-			fires: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(3*day), "cluster", "edge-1")},
+			fires: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(2*day), "cluster", "edge-1")},
 			quiet: []series{
-				metric("fairlead_hub_cluster_certificate_remaining_seconds", always(30*day), "cluster", "edge-1"),
+				// As late as an agent may plan to renew it.
+				metric("fairlead_hub_cluster_certificate_remaining_seconds", always(10.0/3*day), "cluster", "edge-1"),
 				metric("fairlead_hub_cluster_certificate_remaining_seconds", always(-1), "cluster", "edge-2"),
-			}, text: "3d",
+			}, text: "2d",
 		},
 		"FairleadCertificateExpired": {
 			fires: []series{metric("fairlead_hub_cluster_certificate_remaining_seconds", always(-5), "cluster", "edge-1")},
@@ -146,8 +147,8 @@ func TestEachAlertFires(t *testing.T) {
 			quiet: []series{metric("fairlead_hub_rollout_set_aside_oldest_seconds", always(day))}, text: "8d",
 		},
 		"FairleadDriftFought": {
-			fires: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(1), "cluster", "edge-1")},
-			quiet: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(0.001), "cluster", "edge-1")}, text: "1 changes a second",
+			fires: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(1.0/31), "cluster", "edge-1")}, // one object, for ever
+			quiet: []series{metric("fairlead_hub_agent_drift_repaired_total", growing(0.001), "cluster", "edge-1")}, text: "at most one of an object",
 		},
 		"FairleadObjectsStuck": {
 			fires: []series{metric("fairlead_hub_agent_stuck_objects", always(1), "cluster", "edge-1")},

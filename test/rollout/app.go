@@ -86,10 +86,12 @@ type app struct {
 	status, seen string
 	generation   int64
 	secrets      map[int64]revisionSecret
-	works        map[string]*work
-	objects      map[string]*object
-	saved        string
-	restored     bool
+	// taken are those that somebody took away.
+	taken    map[int64]revisionSecret
+	works    map[string]*work
+	objects  map[string]*object
+	saved    string
+	restored bool
 	// parsed is what the text says, to be read only.
 	parsedText string
 	parsed     *fairleadv1alpha1.StagedRolloutStatus
@@ -170,12 +172,18 @@ func (w *world) bindOne(a *app, cluster string, have *work, known revision.Plan,
 	}
 	secret, kept := a.secrets[want.Number]
 	if !kept || secret.hash() != want.Hash {
-		if current := a.read(); status == current && known.Known(want) {
+		if current := a.read(); status == current && known.Known(want) && len(a.taken) == 0 {
 			w.breaks("%s: the content of revision %s is gone while it is wanted in %s", a.name, want, cluster)
 		}
 		return false
 	}
-	return w.writeWork(a, cluster, have, want, secret.in(cluster))
+	if !w.writeWork(a, cluster, have, want, secret.in(cluster)) {
+		return false
+	}
+	if proven, kept := a.secrets[status.Stable]; kept && proven.in(cluster) != secret.in(cluster) {
+		a.works[cluster].since = w.now // What was there may be what failed there.
+	}
+	return true
 }
 
 // found is the revision of a Work that was there before the strategy.

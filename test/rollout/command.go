@@ -143,7 +143,10 @@ func (w *world) Do(words []string) error {
 	}
 	w.tell("— %s", strings.Join(words, " "))
 	switch words[0] {
-	case "restart":
+	case "restart", "stop", "start":
+		if w.down = words[0] == "stop" || w.down && words[0] == "restart"; !w.down {
+			w.began = w.now
+		}
 		clear(w.memory)
 		return nil
 	case "suspect":

@@ -66,6 +66,12 @@ func (w *world) doToApp(a *app, verb string, args []string) error {
 			a.objects[name] = &object{manifest: a.objects[name].manifest, readyAt: a.objects[name].readyAt}
 		}
 		return nil
+	case "take":
+		a.taken, a.secrets = a.secrets, map[int64]revisionSecret{}
+		return nil
+	case "give":
+		a.taken, a.secrets = nil, a.taken
+		return nil
 	case "save":
 		a.saved = a.status
 		return nil

@@ -18,12 +18,14 @@
 //	    [approval=Before|After] [failures=N|N%]
 //	app NAME [strategy=NAME] [on=A,B]                 its template is v1, its config c1
 //	TIME lose|back CLUSTER…                           what runs there stays
-//	TIME restart | suspect | trust                    the hub: anew, suspects itself, does not any more
+//	TIME restart | stop | start                       the hub: anew, or there is none for a time
+//	TIME suspect | trust                              the hub suspects itself, does not any more
 //	TIME edit APP TEMPLATE    TIME config APP CONFIG    TIME override APP CLUSTER=TEXT…    TIME scale APP N
 //	TIME refuses|sick|cuts|good APP TEMPLATE [CLUSTER…]    what a template does where it is applied
 //	TIME add|remove|suspend|unsuspend|drift|deletework APP CLUSTER…
 //	TIME adopt APP STRATEGY   TIME pin APP CLUSTER…   a strategy is added; before, a Work is kept from changing
 //	TIME save|restore APP                             the status of its rollout
+//	TIME take|give APP                                the Secrets of its revisions: they are gone, are there again
 //	TIME pause|resume|abort APP   TIME approve APP WAVE   TIME undo APP REVISION [now]   TIME retry|skip APP CLUSTER…
 //	TIME expect APP is rN stable rN PHASE [WAVE]
 //	TIME expect APP runs CLUSTER=TEMPLATE[+CONFIG]…    TIME expect APP replicas CLUSTER=N…

@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/hub/flow/rollout/admit"
 	"fairlead.dev/hub/flow/rollout/catchup"
 	"fairlead.dev/hub/flow/rollout/plan"
@@ -86,7 +87,7 @@ func (w *world) decideOne(a *app) bool {
 func (w *world) input(a *app, status fairleadv1alpha1.StagedRolloutStatus) admit.Input {
 	in := admit.Input{
 		Now: w.now, Generation: a.generation, Spec: *a.spec.DeepCopy(), Status: status, HubSuspect: w.suspect,
-		Memory: w.memory[a.name], Slots: w.slots(a.strategy),
+		Memory: w.memory[a.name], Slots: w.slots(a.strategy), Began: w.began, Heard: w.began.Add(disruption.AfterStart(leaseTime) + disruption.Wait),
 	}
 	if s, ok := a.secrets[status.Revision]; ok {
 		in.Frozen = &s.frozen

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -143,7 +144,7 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 		if wave.PassedAt == nil || past[wave.Name].PassedAt != nil || wave.Size == 0 {
 			continue
 		}
-		updated := wave.Healthy - w.unchangedIn(a, after, spec, i)
+		updated := wave.Healthy - w.unchangedIn(a, before.Stable, after, spec, i)
 		if settings.Approval != fairleadv1alpha1.ApprovalNone && !approved && updated > 0 {
 			w.breaks("2. wave %s of %s passes without approval", wave.Name, a.name)
 		}
@@ -175,12 +176,20 @@ func (w *world) lateIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spe
 	return n
 }
 
-// unchangedIn is how many clusters of a wave have what they had.
-func (w *world) unchangedIn(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
+// unchangedIn is how many clusters of a wave have what they had, and what was stable or there before there was a strategy.
+func (w *world) unchangedIn(a *app, stable int64, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) int32 {
 	var n int32
+	newest := a.secrets[status.Revision]
 	for name := range a.targets {
-		if have := a.judged(status, name); w.waveOf(a, status, spec, name) == wave && have.Revision.Hash == a.secrets[status.Revision].hash() &&
-			(have.Unchanged || have.Revision.Number != status.Revision) {
+		have := a.judged(status, name)
+		if w.waveOf(a, status, spec, name) != wave || have.Revision.Hash != newest.hash() {
+			continue
+		}
+		proven, kept := a.secrets[stable]
+		if kept && have.Unchanged && have.Revision.Number == status.Revision && proven.in(name) != newest.in(name) {
+			w.breaks("2. r%d of %s changes nothing in %s, which had what never was stable", status.Revision, a.name, name)
+		}
+		if have.Unchanged || kept && have.Revision.Number != status.Revision && proven.hash() == newest.hash() {
 			n++
 		}
 	}
@@ -236,7 +245,11 @@ func (w *world) checkCatchingUp(a *app, before, after *fairleadv1alpha1.StagedRo
 	}
 	fresh := is.Difference(was).Difference(busy)
 	for _, name := range sets.List(fresh) {
-		if lost := entitled(before, after.Stable)[name]; lost == fairleadv1alpha1.ClusterCatchingUp {
+		gaveBack := strings.HasSuffix(stateOf(before, name), "/"+fairleadv1alpha1.ClusterReasonNobodyLetIn)
+		if gaveBack && a.works[name] != nil && a.works[name].revision.Number >= after.Stable {
+			gaveBack = false // It has what it missed already.
+		}
+		if lost := entitled(before, after.Stable)[name]; lost == fairleadv1alpha1.ClusterCatchingUp && !gaveBack {
 			fresh.Delete(name) // It had been let in, fell silent and is heard again.
 		}
 	}

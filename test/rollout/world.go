@@ -9,6 +9,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+	"fairlead.dev/common/disruption"
 	"fairlead.dev/hub/flow/rollout/admit"
 	"fairlead.dev/test/story"
 )
@@ -35,6 +36,9 @@ type world struct {
 	clusters   map[string]*cluster
 	apps       map[string]*app
 	suspect    bool
+	// down says that there is no hub: nothing is decided, and nobody is heard. Began is when the one that there is was started.
+	down  bool
+	began time.Time
 	// memory is what the hub forgets when it is restarted.
 	memory map[string]admit.Memory
 	// slow says that the binding stage sees a status only when the next one is written.
@@ -94,6 +98,9 @@ const rounds = 100
 // settle lets everybody take turns until nobody changes anything.
 func (w *world) settle() {
 	for range rounds {
+		if w.down {
+			return
+		}
 		turns := []func() bool{w.hear, w.decide, w.bind, w.act}
 		if w.rand != nil {
 			w.rand.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
@@ -121,7 +128,11 @@ func (w *world) hear() bool {
 		if c.connected == c.silentSince.IsZero() {
 			continue
 		}
-		if left := wait - w.now.Sub(c.changedAt); left > 0 {
+		left := wait - w.now.Sub(c.changedAt)
+		if !c.connected {
+			left = max(left, disruption.AfterStart(leaseTime)-w.now.Sub(w.began))
+		}
+		if left > 0 {
 			w.after(left)
 			continue
 		}

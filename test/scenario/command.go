@@ -1,11 +1,15 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/story"
 )
@@ -31,7 +35,7 @@ func (w *world) SetUp(words []string) error {
 		}
 	}
 	w.clusters[words[1]] = builder.MakeCluster(words[1]).Region(o["region"]).Obj()
-	w.members[words[1]] = &member{name: words[1], alive: true, connected: true, room: room, objects: map[string]*object{}, sick: map[string]bool{}}
+	w.members[words[1]] = &member{name: words[1], alive: true, connected: true, room: room, objects: map[string]*object{}, sick: map[string]int32{}}
 	return nil
 }
 
@@ -48,7 +52,7 @@ func (w *world) Do(words []string) error {
 			w.hub = newHub()
 		}
 		return nil
-	case "sicken", "heal", "template", "release", "scale":
+	case "sicken", "heal", "template", "release", "scale", "suspend", "resume":
 		return w.doToApp(verb, args)
 	}
 	w.tell("— %s %v", verb, args)
@@ -115,13 +119,21 @@ func (w *world) doToApp(verb string, args []string) error {
 	a := w.apps[args[0]]
 	switch verb {
 	case "sicken", "heal":
-		for _, name := range args[1:] {
-			if w.members[name] == nil {
+		for _, arg := range args[1:] {
+			name, most, _ := strings.Cut(arg, "=")
+			m := w.members[name]
+			if m == nil {
 				return fmt.Errorf("there is no cluster %q", name)
 			}
-			w.members[name].sick[a.name] = verb == "sicken"
-			if o := w.members[name].objects[a.name]; o != nil && verb == "heal" {
-				o.readyAt = w.now.Add(a.startup)
+			n, err := strconv.ParseInt(cmp.Or(most, "0"), 10, 32)
+			if err != nil {
+				return err
+			}
+			if m.sick[a.name] = int32(n); verb == "heal" {
+				delete(m.sick, a.name)
+				if o := m.objects[a.name]; o != nil {
+					o.readyAt = w.now.Add(a.startup)
+				}
 			}
 		}
 		return nil
@@ -135,6 +147,10 @@ func (w *world) doToApp(verb string, args []string) error {
 		for i := range b.Spec.GracefulEvictionTasks {
 			b.Spec.GracefulEvictionTasks[i].SuppressDeletion = new(false)
 		}
+	case "suspend":
+		b.Spec.Suspension = suspension(args[1:])
+	case "resume":
+		b.Spec.Suspension = nil
 	case "scale":
 		n, err := strconv.ParseInt(args[1], 10, 32)
 		if err != nil {
@@ -146,4 +162,12 @@ func (w *world) doToApp(verb string, args []string) error {
 	}
 	a.binding = b
 	return nil
+}
+
+// suspension is of dispatching to some clusters; to all if none is named.
+func suspension(clusters []string) *workv1alpha2.Suspension {
+	if len(clusters) == 0 {
+		return &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}
+	}
+	return &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: clusters}}}
 }

@@ -20,7 +20,9 @@
 //	TIME lose|cut|back|delete|forget|cordon|evict|uncordon CLUSTER…
 //	TIME flap CLUSTER OFF ON TIMES
 //	TIME restart | stop | start           the hub
-//	TIME sicken|heal APP CLUSTER…         TIME template|release APP    TIME scale APP N
+//	TIME sicken APP CLUSTER[=N]…          no replica of it works there, or no more than N
+//	TIME heal APP CLUSTER…                TIME template|release APP    TIME scale APP N
+//	TIME suspend APP [CLUSTER…] | resume APP         dispatching, to all clusters if none is named
 //	TIME room CLUSTER PODS
 //	TIME expect APP CLUSTER=N… [leaving CLUSTER…]    the targets, and what is being left
 //	TIME expect APP runs CLUSTER=N…                  what really runs

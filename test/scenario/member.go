@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -27,8 +28,8 @@ type member struct {
 	room             int64
 	renews           time.Time
 	objects          map[string]*object
-	// sick are the applications that do not work here.
-	sick map[string]bool
+	// sick are the applications that do not work here: of how many replicas no more do.
+	sick map[string]int32
 	// reported is what its agent wrote last of the cluster.
 	reported report
 }
@@ -55,7 +56,7 @@ type object struct {
 type execution struct {
 	work  *workv1alpha1.Work
 	ready int32
-	sick  bool
+	sick  bool // so that none works
 }
 
 // agents lets every member do its part.
@@ -76,15 +77,18 @@ func (m *member) run(w *world) bool {
 	changed := false
 	for _, name := range names(m.objects) {
 		o := m.objects[name]
-		ready := o.ready
+		ready, most := o.ready, o.replicas
+		if n, sick := m.sick[name]; sick {
+			most = min(most, n)
+		}
 		switch {
-		case !m.alive || m.sick[name]:
+		case !m.alive || m.fails(name):
 			ready, o.readyAt = 0, w.now.Add(w.apps[name].startup)
-		case ready > o.replicas:
-			ready = o.replicas
-		case ready < o.replicas && !w.now.Before(o.readyAt):
-			ready = o.replicas
-		case ready < o.replicas:
+		case ready > most:
+			ready = most
+		case ready < most && !w.now.Before(o.readyAt):
+			ready = most
+		case ready < most:
 			w.again(o.readyAt)
 		}
 		if ready != o.ready {
@@ -96,6 +100,12 @@ func (m *member) run(w *world) bool {
 		}
 	}
 	return changed
+}
+
+// fails says whether no replica of an application works here.
+func (m *member) fails(app string) bool {
+	most, sick := m.sick[app]
+	return sick && most == 0
 }
 
 // report is what an agent does that reaches the hub.
@@ -154,7 +164,10 @@ func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 		delete(a.works, m.name)
 		return true
 	}
-	if o := m.objects[a.name]; o != nil && o.executed == (execution{work, o.ready, m.sick[a.name]}) {
+	if ptr.Deref(work.Spec.SuspendDispatching, false) {
+		return false // it rests: what runs here goes on, and is not told of
+	}
+	if o := m.objects[a.name]; o != nil && o.executed == (execution{work, o.ready, m.fails(a.name)}) {
 		return false
 	}
 	manifest := &unstructured.Unstructured{}
@@ -181,7 +194,7 @@ func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 		ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(w.now),
 	})
 	health := workv1alpha1.Healthy
-	if o.ready < o.replicas || m.sick[a.name] {
+	if o.ready < o.replicas || m.fails(a.name) {
 		health = workv1alpha1.Unhealthy
 	}
 	status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
@@ -195,7 +208,7 @@ func (m *member) execute(w *world, a *app, work *workv1alpha1.Work) bool {
 		work.Status = *status
 		a.put(work)
 	}
-	o.executed = execution{work, o.ready, m.sick[a.name]}
+	o.executed = execution{work, o.ready, m.fails(a.name)}
 	return changed
 }
 

@@ -10,6 +10,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/adjust/failover/evict"
 )
@@ -20,7 +21,8 @@ import (
 //     application was evicted from, or that is being removed.
 //  2. Fewer copies by our own doing: a Work that is left gracefully is deleted only after
 //     every target has really worked with its share since it got that, and all replicas
-//     have a target; or its grace period is over, or a person let it go.
+//     have a target; or its grace period is over and dispatching to no target that lacks its
+//     share is suspended, or a person let it go.
 //  3. Two copies where the old one was to go first: never do more replicas run, in all
 //     members, heard from or not, than there are to be.
 //  4. Lost replicas: once the stages have come to rest, every replica has a target, or the
@@ -72,7 +74,7 @@ func (w *world) mayDelete(a *app, cluster string) {
 		return // there is nothing to lose
 	}
 	switch why {
-	case workv1alpha2.EvictionReleased, workv1alpha2.EvictionAbandoned, workv1alpha2.EvictionGone, "taken back":
+	case workv1alpha2.EvictionReleased, workv1alpha2.EvictionAbandoned, workv1alpha2.EvictionGone:
 	case workv1alpha2.EvictionTimedOut:
 		if early := w.early(a); early != "" {
 			w.breaks("2. %s is given up in %s although %s", a.name, cluster, early)
@@ -90,6 +92,9 @@ func (w *world) early(a *app) string {
 		return "part of it has no other place"
 	}
 	for _, t := range a.binding.Spec.Clusters {
+		if o := w.members[t.Name].objects[a.name]; bindings.Suspended(a.binding.Spec.Suspension, t.Name) && (o == nil || o.replicas < t.Replicas) {
+			return t.Name + " was not sent it"
+		}
 		if s := a.assigned[t.Name]; w.now.Sub(s.since) < a.grace {
 			return t.Name + " has not had its time"
 		}

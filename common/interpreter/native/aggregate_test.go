@@ -54,6 +54,16 @@ func TestAggregateStatus(t *testing.T) {
 			items{item("a", ready1), item("b", "")},
 			`{"availableReplicas":1,"observedGeneration":2,"readyReplicas":1,"replicas":1,"updatedReplicas":1}`,
 		},
+		"what no API takes is added to nothing, so that it is refused": {
+			workload("Deployment", `{}`),
+			items{item("a", `{"replicas":-1,"readyReplicas":2147483648,"availableReplicas":9223372036854775807}`), item("b", ready2), item("c", `{"updatedReplicas":2147483647}`)},
+			`{"availableReplicas":9223372036854775807,"readyReplicas":2147483648,"replicas":-1,"updatedReplicas":2147483649}`,
+		},
+		"nor to what a Job had": {
+			of("batch/v1", "Job", `{}`, `{"failed":3,"succeeded":3}`),
+			items{item("a", `{"failed":-1,"succeeded":2}`), item("b", `{"failed":4}`)},
+			`{"failed":-1,"succeeded":3}`,
+		},
 		"with no members everything is 0 and observed": {
 			workload("Deployment", `{"replicas":3,"readyReplicas":2,"observedGeneration":2}`), nil,
 			`{"observedGeneration":3,"readyReplicas":0,"replicas":0}`,

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"math"
 	"strconv"
 
 	"fairlead.dev/common/contract"
@@ -56,11 +57,7 @@ func (k counters) aggregate(template content, items []item) error {
 	status := contentAt(template, "status")
 	for _, fields := range [][]string{k.always, k.nonzero} {
 		for _, field := range fields {
-			var sum int64
-			for _, it := range items {
-				sum += number(it.status, field)
-			}
-			setCounter(status, field, sum)
+			setCounter(status, field, sumOf(items, field))
 		}
 	}
 	if !k.generations {
@@ -76,6 +73,20 @@ func (k counters) aggregate(template content, items []item) error {
 	}
 	setCounter(status, observedGeneration, current)
 	return nil
+}
+
+// sumOf adds a counter of all clusters up. One that no API has is returned as it is, so that the status is refused for it: added to
+// others it could make a sum that looks well.
+func sumOf(items []item, field string) int64 {
+	var sum int64
+	for _, it := range items {
+		n := number(it.status, field)
+		if n < 0 || n > math.MaxInt32 {
+			return n
+		}
+		sum += n
+	}
+	return sum
 }
 
 // setNonzero sets a field unless the number is 0.

@@ -8,6 +8,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter/podtemplate"
@@ -48,17 +49,22 @@ func statefulSetDependencies(template content) ([]configv1alpha1.DependentObject
 }
 
 // secrets are the Secrets that a template names, each once.
-type secrets []configv1alpha1.DependentObjectReference
+type secrets struct {
+	refs  []configv1alpha1.DependentObjectReference
+	known map[types.NamespacedName]bool
+}
 
 // add takes one in; a reference without a name is none.
 func (s *secrets) add(namespace, name string) {
-	known := func(ref configv1alpha1.DependentObjectReference) bool {
-		return ref.Namespace == namespace && ref.Name == name
-	}
-	if name == "" || slices.ContainsFunc(*s, known) {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	if name == "" || s.known[key] {
 		return
 	}
-	*s = append(*s, configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name})
+	if s.known == nil {
+		s.known = map[types.NamespacedName]bool{}
+	}
+	s.known[key] = true
+	s.refs = append(s.refs, configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name})
 }
 
 // ingressDependencies are the Secrets with the certificates. An entry without one asks
@@ -68,7 +74,7 @@ func ingressDependencies(template content) ([]configv1alpha1.DependentObjectRefe
 	for _, tls := range list(contentAt(template, "spec"), "tls") {
 		named.add(text(contentAt(template, "metadata"), "namespace"), text(tls, "secretName"))
 	}
-	return named, nil
+	return named.refs, nil
 }
 
 // serviceAccountDependencies are the Secrets by which its pods pull images and that they
@@ -83,7 +89,7 @@ func serviceAccountDependencies(template content) ([]configv1alpha1.DependentObj
 			}
 		}
 	}
-	return named, nil
+	return named.refs, nil
 }
 
 // volumeDependencies are the Secrets by which nodes and controllers reach the storage. Where
@@ -106,7 +112,7 @@ func volumeDependencies(template content) ([]configv1alpha1.DependentObjectRefer
 	}
 	azure := contentAt(spec, "azureFile")
 	add(text(azure, "secretNamespace"), text(azure, "secretName"))
-	return named, nil
+	return named.refs, nil
 }
 
 // serviceImportDependencies are the Service that stands for the imported one, and its

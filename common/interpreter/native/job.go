@@ -108,21 +108,18 @@ func aggregateJob(template content, items []item) error {
 	if holds(status, batchv1.JobComplete) || holds(status, batchv1.JobFailed) {
 		return nil
 	}
-	var active, succeeded, failed int64
+	active, succeeded, failed := sumOf(items, "active"), sumOf(items, "succeeded"), sumOf(items, "failed")
 	var failedIn []string
 	complete := len(items) > 0
 	for _, it := range items {
-		active += number(it.status, "active")
-		succeeded += number(it.status, "succeeded")
-		failed += number(it.status, "failed")
 		if holds(it.status, batchv1.JobFailed) {
 			failedIn = append(failedIn, it.cluster)
 		}
 		complete = complete && holds(it.status, batchv1.JobComplete)
 	}
 	setCounter(status, "active", active)
-	setCounter(status, "succeeded", max(succeeded, number(status, "succeeded")))
-	setCounter(status, "failed", max(failed, number(status, "failed")))
+	setCounter(status, "succeeded", notBack(succeeded, number(status, "succeeded")))
+	setCounter(status, "failed", notBack(failed, number(status, "failed")))
 
 	started := pick(items, "startTime", timeEarlier)
 	if text(status, "startTime") == "" && started.all {
@@ -157,6 +154,14 @@ func aggregateJob(template content, items []item) error {
 		delete(status, "conditions")
 	}
 	return nil
+}
+
+// notBack returns a sum, or what it was before if that is more. A sum that no API takes stays as it is, to be refused.
+func notBack(sum, before int64) int64 {
+	if sum < 0 {
+		return sum
+	}
+	return max(sum, before)
 }
 
 // setConditions makes these the conditions of a status. One that says the same already

@@ -10,11 +10,13 @@ import (
 func service() rules {
 	return rules{
 		retain: func(desired, live content) error {
-			liveSpec := contentAt(live, "spec")
+			liveSpec, spec := contentAt(live, "spec"), contentAt(desired, "spec")
+			// The API of the hub gives a template a port as well, which cannot be told from one that its author asked for.
 			if number(liveSpec, "healthCheckNodePort") > 0 {
 				take(own(desired, "spec"), liveSpec, "healthCheckNodePort")
 			}
-			if text(liveSpec, "clusterIP") != "" {
+			// What a template asks for is not hidden: that a Service is to have no address cannot be changed, and the member says so.
+			if text(liveSpec, "clusterIP") != "" && text(spec, "clusterIP") == "" && spec["clusterIPs"] == nil {
 				take(own(desired, "spec"), liveSpec, "clusterIP")
 			}
 			return nil

@@ -41,13 +41,17 @@ func podReplicas(template content) (int32, *workv1alpha2.ReplicaRequirements, er
 	return 1, podtemplate.Requirements(spec), nil
 }
 
-// retainPod keeps what the member's scheduler and admission have added.
+// retainPod keeps what the member's scheduler and admission have added. What the template asks for stays as it asks: if it cannot
+// be changed, the member says so.
 func retainPod(desired, live content) error {
 	liveSpec := contentAt(live, "spec")
 	spec := own(desired, "spec")
-	for _, field := range []string{"nodeName", "serviceAccountName", "volumes"} {
-		take(spec, liveSpec, field)
+	for _, field := range []string{"nodeName", "serviceAccountName"} {
+		if text(spec, field) == "" {
+			take(spec, liveSpec, field)
+		}
 	}
+	takeEntries(spec, liveSpec, "volumes", "name")
 	for _, field := range []string{"containers", "initContainers"} {
 		if containers, ok := spec[field].([]any); ok {
 			spec[field] = mountedAs(containers, list(liveSpec, field))
@@ -56,7 +60,38 @@ func retainPod(desired, live content) error {
 	return nil
 }
 
-// mountedAs returns containers with the mounts of those among live of the same name.
+// takeEntries adds to a list the entries that only live has. It has the order of live, since the API takes another one for a change.
+func takeEntries(desired, live content, field, key string) {
+	theirs, ours := list(live, field), list(desired, field)
+	if len(theirs) == 0 {
+		return
+	}
+	entry := func(of []content, name string) content {
+		at := slices.IndexFunc(of, func(c content) bool { return text(c, key) == name })
+		if at < 0 {
+			return nil
+		}
+		return of[at]
+	}
+	out := make([]content, 0, len(theirs)+len(ours))
+	for _, one := range theirs {
+		if entry(out, text(one, key)) != nil {
+			continue // no API server has two of one key
+		}
+		if same := entry(ours, text(one, key)); same != nil {
+			one = same
+		}
+		out = append(out, one)
+	}
+	for _, one := range ours {
+		if entry(theirs, text(one, key)) == nil {
+			out = append(out, one)
+		}
+	}
+	setList(desired, field, out)
+}
+
+// mountedAs returns containers with the mounts of those among live of the same name, besides their own.
 func mountedAs(containers []any, live []content) []any {
 	out := slices.Clone(containers)
 	for i := range out {
@@ -66,7 +101,7 @@ func mountedAs(containers []any, live []content) []any {
 		}
 		if other := named(live, text(container, "name")); other != nil {
 			container = maps.Clone(container)
-			take(container, other, "volumeMounts")
+			takeEntries(container, other, "volumeMounts", "mountPath")
 			out[i] = container
 		}
 	}

@@ -5,8 +5,14 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 )
+
+// pulling is the metadata of an object that says which imagePullSecrets its template had.
+func pulling(names string) object {
+	return object{"name": "x", "annotations": object{contract.ImagePullSecretsAnnotation: names}}
+}
 
 func TestRetain(t *testing.T) {
 	t.Parallel()
@@ -87,11 +93,41 @@ func TestRetain(t *testing.T) {
 		"a volume keeps its claim": {
 			"v1", "PersistentVolume", object{"spec": object{}}, object{"spec": object{"claimRef": object{"name": "c"}}}, object{"spec": object{"claimRef": object{"name": "c"}}},
 		},
-		"a ServiceAccount keeps secrets that others gave it": {
+		"a Service that is to have no address asks for none": {
+			"v1", "Service",
+			object{"spec": object{"clusterIP": "None"}},
+			object{"spec": object{"clusterIP": "10.0.0.1", "clusterIPs": []any{"10.0.0.1"}}},
+			object{"spec": object{"clusterIP": "None"}},
+		},
+		"a Service that says so in the other field asks for none, either": {
+			"v1", "Service",
+			object{"spec": object{"clusterIPs": []any{"None"}}},
+			object{"spec": object{"clusterIP": "10.0.0.1", "clusterIPs": []any{"10.0.0.1"}}},
+			object{"spec": object{"clusterIPs": []any{"None"}}},
+		},
+		"a Service keeps its health check port, whatever port the hub's API gave its template": {
+			"v1", "Service",
+			object{"spec": object{"healthCheckNodePort": int64(30003)}},
+			object{"spec": object{"healthCheckNodePort": int64(30001)}},
+			object{"spec": object{"healthCheckNodePort": int64(30001)}},
+		},
+		"a ServiceAccount keeps what others gave it to pull images with": {
 			"v1", "ServiceAccount",
-			object{"secrets": []any{object{"name": "a"}}},
-			object{"secrets": []any{object{"name": "a", "stale": "x"}, object{"name": "b"}}, "imagePullSecrets": []any{object{"name": "p"}}},
-			object{"secrets": []any{object{"name": "a"}, object{"name": "b"}}, "imagePullSecrets": []any{object{"name": "p"}}},
+			object{"secrets": []any{object{"name": "a"}}, "imagePullSecrets": []any{object{"name": "q"}}},
+			object{"secrets": []any{object{"name": "b"}}, "imagePullSecrets": []any{object{"name": "p"}, object{"name": "q"}}},
+			object{"secrets": []any{object{"name": "a"}}, "imagePullSecrets": []any{object{"name": "q"}, object{"name": "p"}}},
+		},
+		"a ServiceAccount loses what its template had and has no more": {
+			"v1", "ServiceAccount",
+			object{"imagePullSecrets": []any{object{"name": "a"}}},
+			object{"metadata": pulling("a,b"), "imagePullSecrets": []any{object{"name": "a"}, object{"name": "b"}, object{"name": "p"}}},
+			object{"imagePullSecrets": []any{object{"name": "a"}, object{"name": "p"}}},
+		},
+		"a ServiceAccount whose template had none keeps all": {
+			"v1", "ServiceAccount",
+			object{},
+			object{"metadata": pulling(""), "imagePullSecrets": []any{object{"name": "p"}}},
+			object{"imagePullSecrets": []any{object{"name": "p"}}},
 		},
 		"a ServiceAccount without any stays without": {
 			"v1", "ServiceAccount", object{}, object{}, object{},
@@ -120,9 +156,31 @@ func TestRetain(t *testing.T) {
 				"initContainers": []any{object{"name": "init", "volumeMounts": []any{object{"name": "token"}}}},
 			}},
 			object{"spec": object{
-				"nodeName": "n1", "serviceAccountName": "default", "volumes": []any{object{"name": "token"}},
+				"nodeName": "n1", "serviceAccountName": "default", "volumes": []any{object{"name": "token"}, object{"name": "mine"}},
 				"containers":     []any{object{"name": "web", "image": "new", "volumeMounts": []any{object{"name": "token"}}}, object{"name": "new"}},
 				"initContainers": []any{object{"name": "init", "volumeMounts": []any{object{"name": "token"}}}},
+			}},
+		},
+		"a Pod has what its template asks for, in the order of the member": {
+			"v1", "Pod",
+			object{"spec": object{
+				"nodeName": "n2", "serviceAccountName": "mine", "volumes": []any{object{"name": "new"}, object{"name": "data", "emptyDir": object{"medium": "Memory"}}},
+				"containers": []any{object{"name": "web", "volumeMounts": []any{
+					object{"name": "new", "mountPath": "/new"}, object{"name": "data", "mountPath": "/data", "readOnly": true},
+				}}},
+			}},
+			object{"spec": object{
+				"nodeName": "n1", "serviceAccountName": "default", "volumes": []any{object{"name": "token"}, object{"name": "data", "emptyDir": object{}}},
+				"containers": []any{object{"name": "web", "volumeMounts": []any{
+					object{"name": "token", "mountPath": "/token"}, object{"name": "data", "mountPath": "/data"},
+				}}},
+			}},
+			object{"spec": object{
+				"nodeName": "n2", "serviceAccountName": "mine",
+				"volumes": []any{object{"name": "token"}, object{"name": "data", "emptyDir": object{"medium": "Memory"}}, object{"name": "new"}},
+				"containers": []any{object{"name": "web", "volumeMounts": []any{
+					object{"name": "token", "mountPath": "/token"}, object{"name": "data", "mountPath": "/data", "readOnly": true}, object{"name": "new", "mountPath": "/new"},
+				}}},
 			}},
 		},
 		"a Pod that is not placed yet": {

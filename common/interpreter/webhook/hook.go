@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,12 +53,13 @@ type hook struct {
 	url     *url.URL
 	timeout time.Duration
 	http    *http.Client
+	pauses  *pauses
 	// problem is why it cannot be asked, if so.
 	problem error
 }
 
 func newHook(name string, w configv1alpha1.ResourceInterpreterWebhook, services client.Reader) *hook {
-	h := &hook{name: name, rules: w.Rules, timeout: defaultTimeout}
+	h := &hook{name: name, rules: w.Rules, timeout: defaultTimeout, pauses: newPauses(clock.RealClock{})}
 	if w.TimeoutSeconds != nil {
 		h.timeout = time.Duration(*w.TimeoutSeconds) * time.Second
 	}
@@ -153,7 +155,7 @@ func (h *hook) ask(ctx context.Context, q question) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("encoding the question: %w", err)
 	}
-	reply, err := h.post(ctx, body)
+	reply, err := h.pauses.ask(ctx, func() ([]byte, bool, error) { return h.post(ctx, body) })
 	if err != nil {
 		return answer{}, err
 	}

@@ -45,6 +45,8 @@ type Reconciler struct {
 	liveReader client.Reader
 	events     kube.EventSink
 	clock      clock.PassiveClock
+	// tables has what the schedules of all rules name.
+	tables *schedule.Timetables
 }
 
 // Register adds the stage to a manager.
@@ -52,7 +54,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Events == nil || deps.Clock == nil {
 		return errors.New("registering the cronscaling stage: it needs an event sink and a clock")
 	}
-	r := &Reconciler{hubClient: mgr.GetClient(), liveReader: mgr.GetAPIReader(), events: deps.Events, clock: deps.Clock}
+	r := &Reconciler{hubClient: mgr.GetClient(), liveReader: mgr.GetAPIReader(), events: deps.Events, clock: deps.Clock, tables: &schedule.Timetables{}}
 	err := kube.NewController(mgr, "cronscaling", workers).
 		For(&autoscalingv1alpha1.CronFederatedHPA{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(kube.QuietConflicts(r))
@@ -72,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !scaler.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
-	in := schedule.Input{Rules: scaler.Spec.Rules, Histories: scaler.Status.ExecutionHistories, Now: r.clock.Now()}
+	in := schedule.Input{Rules: scaler.Spec.Rules, Histories: scaler.Status.ExecutionHistories, Now: r.clock.Now(), Tables: r.tables}
 	if scaler.Generation == 1 {
 		in.Created = scaler.CreationTimestamp.Time
 	}

@@ -68,14 +68,14 @@ func (r *Reconciler) scale(ctx context.Context, scaler *autoscalingv1alpha1.Cron
 func (r *Reconciler) target(scaler *autoscalingv1alpha1.CronFederatedHPA) (*unstructured.Unstructured, error) {
 	ref := scaler.Spec.ScaleTargetRef
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	mapping, err := r.hubClient.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	namespaced, err := kube.IsNamespaced(r.hubClient.RESTMapper(), kind)
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil, refusedError(fmt.Sprintf("spec.scaleTargetRef: the hub knows no kind %s of %s; correct it, or install its CustomResourceDefinition on the hub.",
 			ref.Kind, ref.APIVersion))
 	case err != nil:
-		return nil, fmt.Errorf("looking up kind %s of %s: %w", ref.Kind, ref.APIVersion, err)
-	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+		return nil, err
+	case !namespaced:
 		return nil, refusedError(fmt.Sprintf("spec.scaleTargetRef: objects of kind %s are in no namespace; name a workload of namespace %s.", ref.Kind, scaler.Namespace))
 	}
 	target := &unstructured.Unstructured{}

@@ -163,11 +163,11 @@ func TestRulesThatAreEditedSuspendedAndRemoved(t *testing.T) {
 	w.clock.SetTime(noon().Add(time.Second))
 	w.edit(t, one, func() { one.Spec.Rules[0].TargetReplicas = new(int32(6)) })
 	g.Consistently(w.replicas(t), time.Second, stagetest.Poll).Should(BeEquivalentTo(2))
-	w.edit(t, one, func() { one.Spec.Rules[1].Suspend = new(false) })
+	w.edit(t, one, func() { one.Spec.Rules[0].TargetReplicas, one.Spec.Rules[1].Suspend = new(int32(5)), new(false) })
 	w.await(t, one, func(g Gomega) { g.Expect(next(one, 1)).To(Equal(noon().Add(24 * time.Hour))) })
 
 	w.clock.SetTime(noon().Add(5 * time.Minute))
-	w.edit(t, one, func() { one.Spec.Rules[0].TargetReplicas = new(int32(5)) })
+	w.edit(t, one, func() { one.Spec.Rules[1].TargetReplicas = new(int32(9)) }) // it looks now, if it did not by itself
 	g.Eventually(w.replicas(t), stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	g.Expect(w.events.Notes("ScaleMissed")).To(BeEmpty(), "nobody was away")
 }

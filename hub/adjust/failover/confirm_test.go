@@ -2,13 +2,16 @@ package failover
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -20,6 +23,67 @@ import (
 	"fairlead.dev/hub/adjust/failover/evict"
 	"fairlead.dev/test/builder"
 )
+
+// TestConfirmEnds holds what of the clusters by whose state an eviction ends is read live before, be they few or many.
+func TestConfirmEnds(t *testing.T) {
+	t.Parallel()
+	scheme, err := kube.NewScheme()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	cached := builder.MakeCluster("edge-1").Obj()
+	cached.UID, cached.Finalizers = "1", []string{"some"}
+	cached.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionTrue}}
+	as := func(change func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
+		out := cached.DeepCopy()
+		change(out)
+		return out
+	}
+	silent := func(c *clusterv1alpha1.Cluster) { c.Status.Conditions[0].Status = metav1.ConditionUnknown }
+	tainted := func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = []corev1.Taint{lost} }
+	removed := func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1000, 0)} }
+	another := func(c *clusterv1alpha1.Cluster) { c.UID = "2" }
+	tests := map[string]struct {
+		cached, live *clusterv1alpha1.Cluster
+		wantConflict bool
+	}{
+		"it is as it was":                        {cached: cached, live: cached},
+		"it is silent by now":                    {cached: cached, live: as(silent), wantConflict: true},
+		"it is heard from by now":                {cached: as(silent), live: cached, wantConflict: true},
+		"it is tainted by now":                   {cached: cached, live: as(tainted), wantConflict: true},
+		"it is being removed by now":             {cached: cached, live: as(removed), wantConflict: true},
+		"it is another":                          {cached: cached, live: as(another), wantConflict: true},
+		"it is no more":                          {cached: cached, wantConflict: true},
+		"it was no more":                         {},
+		"it was no more, and has joined":         {live: cached, wantConflict: true},
+		"it was being removed, and is silent":    {cached: as(removed), live: as(func(c *clusterv1alpha1.Cluster) { removed(c); silent(c) })},
+		"it was being removed, and is gone":      {cached: as(removed)},
+		"it was being removed, and joined again": {cached: as(removed), live: as(another), wantConflict: true},
+	}
+	for name, tt := range tests {
+		for _, others := range []int{0, readSingly} {
+			t.Run(fmt.Sprintf("%s, with %d others", name, others), func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				objects := fake.NewClientBuilder().WithScheme(scheme)
+				in := &scope{Input: evict.Input{Clusters: map[string]*clusterv1alpha1.Cluster{}}}
+				d := &evict.Decision{RestsOn: sets.New("edge-1")}
+				for i := range others {
+					c := builder.MakeCluster(fmt.Sprint("other-", i)).Obj()
+					objects, in.Clusters[c.Name] = objects.WithObjects(c.DeepCopy()), c
+					d.RestsOn.Insert(c.Name)
+				}
+				if tt.live != nil {
+					objects = objects.WithObjects(tt.live.DeepCopy())
+				}
+				if tt.cached != nil {
+					in.Clusters["edge-1"] = tt.cached
+				}
+				err := (&reconciler{hubReader: objects.Build()}).confirm(t.Context(), in, d)
+				g.Expect(apierrors.IsConflict(err)).To(Equal(tt.wantConflict), "%v", err)
+				g.Expect(err != nil).To(Equal(tt.wantConflict))
+			})
+		}
+	}
+}
 
 // TestConfirm holds what of a cluster is read live before an application leaves it, and when it stays after all.
 func TestConfirm(t *testing.T) {

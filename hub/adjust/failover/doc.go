@@ -11,9 +11,10 @@
 //	           Clusters.
 //	Invariant: an old copy that is left gracefully goes only while its cluster is heard
 //	           from, after every target that took its place is healthy, or its grace
-//	           period is over and there is another place for it.
-//	           One that is left directly holds new ones back until it is gone. The cluster
-//	           that is left is read live before.
+//	           period is over and there is another place for it to which dispatching is
+//	           not suspended.
+//	           One that is left directly holds new ones back until it is gone. A cluster
+//	           is read live before it is left, and so are those by whose state that ends.
 //	Next:      the scheduler, which finds another place, and the binding stage, which
 //	           deletes the Works of clusters that were left.
 //

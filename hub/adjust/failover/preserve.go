@@ -3,15 +3,15 @@ package failover
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/util/jsonpath"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/prose"
 )
 
 // preserved reads from what a cluster reported of an application what its successor is
@@ -23,7 +23,7 @@ func preserved(status *workv1alpha2.ResourceBindingStatus, cluster string, rules
 		if item.ClusterName != cluster || item.Status == nil {
 			continue
 		}
-		if err := json.Unmarshal(item.Status.Raw, &reported); err != nil {
+		if err := decode(item.Status.Raw, &reported); err != nil {
 			return nil, fmt.Errorf("reading the status that cluster %q reported: %w", cluster, err)
 		}
 	}
@@ -43,17 +43,28 @@ func preserved(status *workv1alpha2.ResourceBindingStatus, cluster string, rules
 
 // find reads one value that can be that of a label.
 func find(from any, path string) (string, error) {
-	parser := jsonpath.New("state")
-	if err := parser.Parse(path); err != nil {
-		return "", fmt.Errorf("jsonPath %q: %w", path, err)
+	value, err := walk(from, path)
+	if err != nil {
+		return "", fmt.Errorf("jsonPath %s: %w", shown(path), err)
 	}
-	var out bytes.Buffer
-	if err := parser.Execute(&out, from); err != nil {
-		return "", fmt.Errorf("jsonPath %q: %w", path, err)
+	out, ok := text(value)
+	if !ok {
+		return "", fmt.Errorf("jsonPath %s finds an object or a list instead of one value", shown(path))
 	}
-	value := out.String()
-	if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-		return "", errors.New("jsonPath " + path + " finds what cannot be the value of a label: " + strings.Join(problems, "; "))
+	if problems := validation.IsValidLabelValue(out); len(problems) > 0 {
+		return "", fmt.Errorf("jsonPath %s finds what cannot be the value of a label: %s", shown(path), strings.Join(problems, "; "))
 	}
-	return value, nil
+	return out, nil
+}
+
+// shown is the beginning of a jsonPath, for people.
+func shown(path string) string {
+	return strconv.Quote(prose.Cut(path, longestPath))
+}
+
+// decode reads a status. Numbers stay as the cluster wrote them: one of seven digits has none of an exponent.
+func decode(raw []byte, into *any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return decoder.Decode(into)
 }

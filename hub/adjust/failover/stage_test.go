@@ -278,6 +278,70 @@ func TestAHubThatDoesNotSeeThatATaintIsGoneMovesNothing(t *testing.T) {
 	s.g.Expect(b.Spec.GracefulEvictionTasks).To(BeEmpty())
 }
 
+// Nor does it end an eviction by what its cache shows of clusters, when one has fallen silent since, or was tainted again.
+func TestAHubThatDoesNotSeeHowClustersAreEndsNoEviction(t *testing.T) {
+	tests := map[string]struct {
+		// now is done to what is there, shows to what the cache shows of it.
+		now     func(t *testing.T, s *stage)
+		shows   func(*clusterv1alpha1.Cluster)
+		targets []workv1alpha2.TargetCluster
+	}{
+		"what took the place is silent": {
+			now: func(t *testing.T, s *stage) {
+				t.Helper()
+				s.taint(t, lost)
+				s.ready(t, "edge-2", metav1.ConditionUnknown, time.Now())
+			},
+			shows: func(c *clusterv1alpha1.Cluster) {
+				c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+			},
+			targets: []workv1alpha2.TargetCluster{{Name: "edge-2", Replicas: 2}},
+		},
+		"the cluster that seems to be back is tainted": {
+			now: func(t *testing.T, s *stage) {
+				t.Helper()
+				s.taint(t, lost)
+			},
+			shows: func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil },
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			read := &atomic.Int64{}
+			s := startWith(t, 0, func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/clusters/edge-") {
+					read.Add(1)
+				}
+				return nil, nil
+			}, func(o *manager.Options) {
+				o.Cache.ByObject = map[client.Object]cache.ByObject{&clusterv1alpha1.Cluster{}: {Transform: func(in any) (any, error) {
+					if c, ok := in.(*clusterv1alpha1.Cluster); ok {
+						tt.shows(c)
+					}
+					return in, nil
+				}}}
+			})
+			s.cluster(t, "edge-1")
+			s.cluster(t, "edge-2")
+			tt.now(t, s)
+			b := s.binding(t, "web", "edge-1")
+			stagetest.Change(t, s, b, func() { // the stage may evict it first
+				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
+					FromCluster: "edge-1", Replicas: new(int32(2)), PurgeMode: policyv1alpha1.PurgeGracefully, CreationTimestamp: &metav1.Time{Time: time.Now()},
+					Producer: workv1alpha2.ProducerTaintManager, Reason: workv1alpha2.EvictionTaintUntolerated,
+				}}
+				s.g.Expect(workv1alpha2.SetEvictions(b, []workv1alpha2.Eviction{{From: "edge-1", Before: []workv1alpha2.TargetCluster{{Name: "edge-1", Replicas: 2}}}})).To(Succeed())
+				b.Spec.Clusters = tt.targets
+			})
+			s.scheduled(t, b, workv1alpha1.Healthy, tt.targets...)
+			s.g.Eventually(read.Load).WithTimeout(stagetest.Timeout).Should(BeNumerically(">", 4), "it looks again and again")
+			s.g.Expect(s.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+			s.g.Expect(b.Spec.Clusters).To(Equal(tt.targets))
+			s.g.Expect(b.Spec.GracefulEvictionTasks).To(HaveLen(1))
+		})
+	}
+}
+
 func TestTheHubThatSuspectsItselfMovesNothingUntilItKnowsBetter(t *testing.T) {
 	t.Parallel()
 	s := start(t, 0)
@@ -400,6 +464,33 @@ func TestAnUnhealthyApplicationTakesItsStateAlong(t *testing.T) {
 	})
 }
 
+// A binding may have a path that was stored before admission looked at it. It allocated two to the power of its parts.
+func TestAPathThatDoublesWhatItFindsHoldsUpItsOwnApplicationOnly(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	s.cluster(t, "edge-1")
+	s.cluster(t, "edge-2")
+	leave := func(name, path string) *workv1alpha2.ResourceBinding {
+		b := s.binding(t, name, "edge-1")
+		b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{
+			DecisionConditions: policyv1alpha1.DecisionConditions{TolerationSeconds: new(int32(0))}, PurgeMode: policyv1alpha1.PurgeDirectly,
+			StatePreservation: &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "job", JSONPath: path}}},
+		}}
+		s.g.Expect(s.Update(t.Context(), b)).To(Succeed())
+		s.scheduled(t, b, workv1alpha1.Unhealthy, b.Spec.Clusters...)
+		return b
+	}
+	hostile := leave("hostile", doubling(28))
+	honest := leave("honest", "{ .job }")
+	s.eventually(t, honest, func(g Gomega) { g.Expect(honest.Spec.GracefulEvictionTasks).To(HaveLen(1)) })
+	s.eventually(t, hostile, func(g Gomega) {
+		c := meta.FindStatusCondition(hostile.Status.Conditions, workv1alpha2.BindingEvicting)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Reason).To(Equal(workv1alpha2.ReasonStateNotPreserved))
+		g.Expect(c.Message).To(ContainSubstring("leads to one value by fields and indexes"))
+	})
+}
+
 func TestApplicationsLeaveOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	s := start(t, 2)
@@ -415,24 +506,6 @@ func TestApplicationsLeaveOneAfterTheOther(t *testing.T) {
 		s.eventually(t, b, func(g Gomega) { g.Expect(where(b)).To(BeEmpty()) })
 	}
 	s.g.Expect(time.Since(begin)).To(BeNumerically(">=", 1400*time.Millisecond), "two a second")
-}
-
-func TestWhatCannotBePreserved(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	status := &workv1alpha2.ResourceBindingStatus{AggregatedStatus: []workv1alpha2.AggregatedStatusItem{
-		{ClusterName: "edge-1", Status: &runtime.RawExtension{Raw: []byte(`{"job":"j7","note":"two words"}`)}}, {ClusterName: "edge-2"},
-	}}
-	rule := func(path string) []policyv1alpha1.StatePreservationRule {
-		return []policyv1alpha1.StatePreservationRule{{AliasLabelName: "job", JSONPath: path}}
-	}
-	got, err := preserved(status, "edge-1", rule("{ .job }"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got).To(Equal(map[string]string{"job": "j7"}))
-	for path, clusterName := range map[string]string{"{ .missing }": "edge-1", "{ .note }": "edge-1", "{ .job": "edge-1", "{ .job }": "edge-2"} {
-		_, err := preserved(status, clusterName, rule(path))
-		g.Expect(err).To(HaveOccurred(), path)
-	}
 }
 
 // TestADepartureIsAboutItsCluster holds what tells two departures apart: events that differ

@@ -141,10 +141,13 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// tell tells what is wrong, once.
+// tell tells what is wrong, once. What comes of a conflict is known when it is looked at again.
 func (r *Reconciler) tell(s *scope, failure error) {
+	if apierrors.IsConflict(failure) {
+		return
+	}
 	var notes []string
-	if failure != nil && !apierrors.IsConflict(failure) {
+	if failure != nil {
 		notes = append(notes, failure.Error())
 	}
 	if len(s.unknown) > 0 {

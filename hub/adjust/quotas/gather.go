@@ -63,9 +63,14 @@ func (s *scope) assigns(name string) bool {
 	return slices.ContainsFunc(s.assigned, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == name })
 }
 
-// names says whether the FederatedResourceQuota names a cluster, be it there or not.
-func (s *scope) names(name string) bool {
-	return slices.ContainsFunc(s.quota.Spec.StaticAssignments, func(a policyv1alpha1.StaticClusterAssignment) bool { return a.ClusterName == name })
+// assignment returns what the FederatedResourceQuota gives to a cluster, be it there or not; nil if it does not name it.
+func (s *scope) assignment(name string) *policyv1alpha1.StaticClusterAssignment {
+	for i := range s.quota.Spec.StaticAssignments {
+		if s.quota.Spec.StaticAssignments[i].ClusterName == name {
+			return &s.quota.Spec.StaticAssignments[i]
+		}
+	}
+	return nil
 }
 
 // works lists the Works that bring the parts of a FederatedResourceQuota.
@@ -88,8 +93,9 @@ func (r *Reconciler) works(ctx context.Context, q *policyv1alpha1.FederatedResou
 func (s *scope) parts(prefix string) []parts.Part {
 	var out []parts.Part
 	for _, work := range s.works {
-		if name, _ := contract.ClusterOf(prefix, work.Namespace); work.DeletionTimestamp.IsZero() && s.names(name) {
-			out = append(out, parts.Part{Cluster: name, Work: work})
+		name, _ := contract.ClusterOf(prefix, work.Namespace)
+		if assigned := s.assignment(name); assigned != nil && work.DeletionTimestamp.IsZero() {
+			out = append(out, parts.Part{Cluster: name, Hard: assigned.Hard, Work: work})
 		}
 	}
 	return out

@@ -3,6 +3,8 @@ package quotas_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -40,6 +44,8 @@ type world struct {
 	quota *policyv1alpha1.FederatedResourceQuota
 
 	events stagetest.Events
+	// seen is what becomes of a quota in the cache of the stage; nil if it is seen as it is.
+	seen toolscache.TransformFunc
 	// end ends the hub before the test does.
 	end func()
 }
@@ -59,6 +65,10 @@ func (w *world) run(t *testing.T, cfg *rest.Config, change ...func(*manager.Opti
 	t.Helper()
 	mgr := stagetest.Manager(t, cfg, append([]func(*manager.Options){func(o *manager.Options) {
 		o.Cache, o.Client = setup.CacheOptions(), setup.ClientOptions()
+		// The tests share an API server. What the stage of another test wrote for this quota, it would not tell here.
+		o.Cache.ByObject[&policyv1alpha1.FederatedResourceQuota{}] = cache.ByObject{
+			Namespaces: map[string]cache.Config{w.quota.Namespace: {}}, Transform: w.seen,
+		}
 	}}, change...)...)
 	NewWithT(t).Expect(quotas.Register(t.Context(), mgr, quotas.Deps{
 		ExecutionNamespacePrefix: contract.DefaultExecutionNamespacePrefix,
@@ -88,7 +98,7 @@ func list(pairs ...string) corev1.ResourceList {
 }
 
 func part(name, cpu string) policyv1alpha1.StaticClusterAssignment {
-	return policyv1alpha1.StaticClusterAssignment{ClusterName: name, Hard: list("cpu", cpu)}
+	return policyv1alpha1.StaticClusterAssignment{ClusterName: name, Hard: list("cpu", cpu, "services", "4")}
 }
 
 // work returns the Work for a cluster; nil if there is none.
@@ -187,6 +197,17 @@ func TestPartsGoToClustersAndUseComesBack(t *testing.T) {
 	g.Expect(w.quota.Status.AggregatedStatus[0].ClusterName).To(Equal("edge-1"))
 	g.Expect(w.quota.Status.AggregatedStatus[0].Used.Cpu().String()).To(Equal("500m"))
 
+	// One cluster fills its Work with what nobody asked for, and the other is shown as it reports.
+	liar := w.work(t, "edge-2")
+	stagetest.ChangeStatus(t, w.hub, liar, func() { fill(liar, w.quota) })
+	w.report(t, "edge-1", list("cpu", "1", "services", "4"), list("cpu", "600m", "services", "3"))
+	g.Eventually(func(g Gomega) {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(w.quota), w.quota)).To(Succeed())
+		g.Expect(w.quota.Status.AggregatedStatus).To(HaveLen(2))
+		g.Expect(w.quota.Status.AggregatedStatus[0].Used.Cpu().String()).To(Equal("600m"))
+		g.Expect(w.quota.Status.AggregatedStatus[1].Used).To(BeEmpty())
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+
 	// Less is allowed than is used; then the workload goes.
 	w.change(t, func() {
 		w.quota.Spec.Overall, w.quota.Spec.StaticAssignments = list("cpu", "2", "services", "9"), []policyv1alpha1.StaticClusterAssignment{part("edge-1", "2")}
@@ -250,6 +271,23 @@ func (w *world) report(t *testing.T, name string, hard, used corev1.ResourceList
 			Status:     &runtime.RawExtension{Raw: raw},
 		}}
 	})
+}
+
+// fill has the agent of a cluster report as much of as many ResourceQuotas as its Work has room for. Each amount takes more room in the
+// status of the whole, and the request with all of them is larger than etcd takes.
+func fill(work *workv1alpha1.Work, q *policyv1alpha1.FederatedResourceQuota) {
+	var used strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&used, `,"%x":0`, i)
+	}
+	raw := []byte(`{"used":{` + used.String()[1:] + `}}`)
+	meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedSuccessful"})
+	for i := range 17 {
+		work.Status.ManifestStatuses = append(work.Status.ManifestStatuses, workv1alpha1.ManifestStatus{
+			Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ResourceQuota", Namespace: q.Namespace, Name: []string{q.Name, "other"}[i%2]},
+			Status:     &runtime.RawExtension{Raw: raw},
+		})
+	}
 }
 
 func TestRegisterSaysWhatIsMissing(t *testing.T) {

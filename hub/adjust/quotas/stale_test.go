@@ -50,14 +50,13 @@ func TestAHubThatDoesNotSeeThatAPartCameBackTakesNoneAway(t *testing.T) {
 		}
 		return nil, nil
 	})
-	w.run(t, cfg, func(o *manager.Options) {
-		o.Cache.ByObject[&policyv1alpha1.FederatedResourceQuota{}] = cache.ByObject{Transform: func(in any) (any, error) {
-			if q, ok := in.(*policyv1alpha1.FederatedResourceQuota); ok && q.Namespace == w.quota.Namespace {
-				q.Spec.StaticAssignments, q.Generation = q.Spec.StaticAssignments[:1], q.Generation-1
-			}
-			return in, nil
-		}}
-	})
+	w.seen = func(in any) (any, error) {
+		if q, ok := in.(*policyv1alpha1.FederatedResourceQuota); ok {
+			q.Spec.StaticAssignments, q.Generation = q.Spec.StaticAssignments[:1], q.Generation-1
+		}
+		return in, nil
+	}
+	w.run(t, cfg)
 	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
 	g.Expect(w.hard(t, one)()).To(Equal("1"))
 	g.Expect(w.hard(t, two)()).To(Equal("2"))

@@ -11,6 +11,7 @@ import (
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
+	"fairlead.dev/common/prose"
 	"fairlead.dev/hub/adjust/replicas/scale"
 )
 
@@ -44,10 +45,19 @@ func notRetained(b *workv1alpha2.ResourceBinding, t scale.Target, obj metav1.Obj
 }
 
 func cannotRetain(b *workv1alpha2.ResourceBinding, t scale.Target) kube.Event {
+	return notMarked(b, fmt.Sprintf("Nothing says how to keep the replicas of %s in the clusters, so the template and this autoscaler overwrite each other there. "+
+		"A ResourceInterpreterCustomization with a retention rule for %s of %s can say it.", t, t.Kind, t.APIVersion))
+}
+
+func inNoNamespace(b *workv1alpha2.ResourceBinding, t scale.Target) kube.Event {
+	return notMarked(b, fmt.Sprintf("spec.scaleTargetRef: objects of kind %s are in no namespace, so nothing is done about %s; name a workload of namespace %s.",
+		t.Kind, t, b.Namespace))
+}
+
+// notMarked tells the author of an autoscaler why what it scales is not marked.
+func notMarked(b *workv1alpha2.ResourceBinding, note string) kube.Event {
 	return kube.Event{
-		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonCannotRetain, Action: action,
-		Note: fmt.Sprintf("Nothing says how to keep the replicas of %s in the clusters, so the template and this autoscaler overwrite each other there. "+
-			"A ResourceInterpreterCustomization with a retention rule for %s of %s can say it.", t, t.Kind, t.APIVersion),
+		Regarding: bindings.TemplateRef(b), Type: corev1.EventTypeWarning, Reason: reasonCannotRetain, Action: action, Note: prose.Cut(note, prose.OfEvent),
 	}
 }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +32,8 @@ type marker struct {
 
 	interpreter interpreter.Interpreter
 	wants       *wants
+	// warned has what was last told of each autoscaler, by its binding.
+	warned kube.WarnOnce[types.NamespacedName]
 }
 
 // Reconcile marks what one autoscaler scales, and takes the mark off what it does not
@@ -38,6 +43,7 @@ func (m *marker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if err := m.hubClient.Get(ctx, req.NamespacedName, b); err != nil {
 		if apierrors.IsNotFound(err) {
 			m.wants.set(req.NamespacedName, scale.Target{})
+			m.warned.Forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -52,6 +58,13 @@ func (m *marker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		}
 	}
 	m.wants.set(req.NamespacedName, wanted)
+	may, err := m.mayMark(ctx, b, wanted)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !may {
+		wanted = scale.Target{}
+	}
 	if marked != (scale.Target{}) && marked != wanted {
 		if err := m.unmark(ctx, b, marked); err != nil {
 			return reconcile.Result{}, err
@@ -84,6 +97,58 @@ func (m *marker) wanted(ctx context.Context, b *workv1alpha2.ResourceBinding) (s
 	return t, nil
 }
 
+// mayMark says whether a target may be marked, and tells it if not: whoever may write an autoscaler has the say over what is in its
+// namespace, and over the replicas of that. A kind that is not served has nothing to mark; there is a binding when it has.
+func (m *marker) mayMark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target) (bool, error) {
+	if t == (scale.Target{}) {
+		return true, nil
+	}
+	namespaced, err := kube.IsNamespaced(m.hubClient.RESTMapper(), t.GroupVersionKind())
+	switch {
+	case meta.IsNoMatchError(err):
+		return true, nil
+	case err != nil:
+		return false, err
+	case !namespaced:
+		m.warn(b, inNoNamespace(b, t))
+		return false, nil
+	}
+	kinds, err := m.kindsOf(ctx, b.Namespace, t)
+	if err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return m.interpreter.Has(kind, interpreter.Retain) }) {
+		m.warn(b, cannotRetain(b, t))
+		return false, nil
+	}
+	m.warned.Resolved(client.ObjectKeyFromObject(b), reasonCannotRetain)
+	return true, nil
+}
+
+// kindsOf returns the kind of a target by which its autoscaler names it, and that by which it is propagated if that is of another version:
+// the agents go by the rules of that one.
+func (m *marker) kindsOf(ctx context.Context, namespace string, t scale.Target) ([]schema.GroupVersionKind, error) {
+	kinds := []schema.GroupVersionKind{t.GroupVersionKind()}
+	b := &workv1alpha2.ResourceBinding{}
+	err := m.hubClient.Get(ctx, client.ObjectKey{Namespace: namespace, Name: contract.BindingName(t.Kind, t.Name)}, b, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the binding of %s: %w", t, err)
+	}
+	ref := b.Spec.Resource
+	propagated := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	if err == nil && ref.Name == t.Name && propagated != kinds[0] && propagated.GroupKind() == kinds[0].GroupKind() {
+		kinds = append(kinds, propagated)
+	}
+	return kinds, nil
+}
+
+// warn tells what is wrong with an autoscaler, once.
+func (m *marker) warn(b *workv1alpha2.ResourceBinding, e kube.Event) {
+	if m.warned.IsNew(client.ObjectKeyFromObject(b), e.Reason, e.Note) {
+		m.events(e)
+	}
+}
+
 // mark puts the label on a target that does not have it, after it is recorded that it is
 // ours. What its author said of the label is left alone.
 func (m *marker) mark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target, ours bool) error {
@@ -91,8 +156,8 @@ func (m *marker) mark(ctx context.Context, b *workv1alpha2.ResourceBinding, t sc
 	if err != nil {
 		return err
 	}
-	if obj == nil || said(obj) {
-		if !ours { // it is not there yet, or its author has the say
+	if obj == nil || obj.Namespace != b.Namespace || said(obj) {
+		if !ours { // it is not there yet, or not the autoscaler's to scale, or its author has the say
 			t = scale.Target{}
 		}
 		return m.record(ctx, b, t)
@@ -115,9 +180,6 @@ func (m *marker) mark(ctx context.Context, b *workv1alpha2.ResourceBinding, t sc
 	}
 	ctrl.LoggerFrom(ctx).Info("Keeping the replicas that an autoscaler sets in members", "target", t.String())
 	m.events(retained(b, t, obj))
-	if !m.interpreter.Has(t.GroupVersionKind(), interpreter.Retain) {
-		m.events(cannotRetain(b, t))
-	}
 	return nil
 }
 

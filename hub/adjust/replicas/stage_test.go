@@ -1,13 +1,17 @@
 package replicas_test
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -16,6 +20,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/common/kube"
@@ -31,6 +36,7 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 type world struct {
 	hub       client.Client
 	namespace string
+	kinds     *ruled
 
 	events stagetest.Events
 }
@@ -42,10 +48,45 @@ func start(t *testing.T) *world {
 	w := &world{hub: hub.Client(t), namespace: hub.Namespace(t)}
 	kinds, err := store.BuiltIn(vm.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
+	w.kinds = &ruled{Interpreter: kinds}
 	stagetest.Start(t, hub.Config, func(mgr manager.Manager) error {
-		return replicas.Register(mgr, replicas.Deps{Interpreter: kinds, Informers: kube.NewMetadataInformers(mgr.GetCache()), Events: w.events.Record})
+		return replicas.Register(mgr, replicas.Deps{Interpreter: w.kinds, Informers: kube.NewMetadataInformers(mgr.GetCache()), Events: w.events.Record})
 	})
 	return w
+}
+
+// ruled is an interpreter that may get a rule about what a kind keeps.
+type ruled struct {
+	interpreter.Interpreter
+
+	mu   sync.Mutex
+	kind schema.GroupVersionKind
+	tell func(affects func(schema.GroupVersionKind) bool)
+}
+
+// set says about which kind there is a rule.
+func (r *ruled) set(kind schema.GroupVersionKind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.kind
+	r.kind = kind
+	r.tell(func(k schema.GroupVersionKind) bool { return k == before || k == kind })
+}
+
+func (*ruled) Version(schema.GroupVersionKind) string { return "" }
+
+func (*ruled) AsksOthers(schema.GroupVersionKind, interpreter.Operation) bool { return false }
+
+func (r *ruled) Subscribe(tell func(affects func(schema.GroupVersionKind) bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tell = tell
+}
+
+func (r *ruled) Has(kind schema.GroupVersionKind, op interpreter.Operation) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return kind == r.kind && op == interpreter.Retain || r.Interpreter.Has(kind, op)
 }
 
 // told returns the events about an object: reason and note.
@@ -115,6 +156,8 @@ func TestStage(t *testing.T) {
 	t.Run("what an autoscaler scales is marked", w.marks)
 	t.Run("what an author says of the label stays", w.leavesAuthorsAlone)
 	t.Run("a kind that keeps no replicas is told", w.tellsWhatCannotBeKept)
+	t.Run("a rule may be about another version", w.marksByTheVersionOfTheTemplate)
+	t.Run("what is in no namespace is not the tenant's", w.leavesAloneWhatIsInNoNamespace)
 	t.Run("replicas of members are written back", w.writesBack)
 }
 
@@ -171,9 +214,71 @@ func (w *world) tellsWhatCannotBeKept(t *testing.T) {
 		Set(map[string]any{"app": "odd"}, "spec", "template", "metadata", "labels").
 		Image("nginx:1.27").Obj())
 	w.bind(t, w.autoscaler(t, "odd", "DaemonSet", "apps/v1", "odd"))
-	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
 	g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", "odd") }, stagetest.Timeout, stagetest.Poll).Should(
 		HaveExactElements(HavePrefix("ReplicasCannotBeRetained: Nothing says how to keep the replicas of DaemonSet odd")))
+	g.Expect(w.label(t, obj)()).To(BeEmpty())
+
+	// Somebody says how, and takes that back.
+	w.kinds.set(obj.GroupVersionKind())
+	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
+	w.kinds.set(schema.GroupVersionKind{})
+	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
+}
+
+// An autoscaler may name its target by another version than the one that is propagated, by which the agents know what to keep.
+func (w *world) marksByTheVersionOfTheTemplate(t *testing.T) {
+	g := NewWithT(t)
+	obj := w.autoscaler(t, "versioned", "Deployment", "apps/v1", "nothing") // of those that the hub serves it has two versions
+	w.bind(t, obj)
+	w.bind(t, w.autoscaler(t, "by-another", obj.GetKind(), "autoscaling/v1", "versioned"))
+	g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", "by-another") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
+	w.kinds.set(obj.GroupVersionKind())
+	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
+	w.kinds.set(schema.GroupVersionKind{})
+	g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
+}
+
+// A client leaves the namespace out for a kind that has none: whoever may write an autoscaler in one namespace would have the hub change
+// whatever has the name.
+func (w *world) leavesAloneWhatIsInNoNamespace(t *testing.T) {
+	g := NewWithT(t)
+	for _, marked := range []bool{false, true} {
+		name := fmt.Sprintf("%s-%t", w.namespace, marked)
+		edge := builder.MakeCluster(name).Obj()
+		if marked {
+			edge.Labels = map[string]string{contract.RetainReplicasLabel: "true"}
+		}
+		g.Expect(w.hub.Create(t.Context(), edge)).To(Succeed())
+		version := edge.ResourceVersion
+		scaler := w.autoscaler(t, name, "Cluster", "cluster.karmada.io/v1alpha1", name)
+		if marked { // by a hub of a former version
+			g.Expect(w.hub.Create(t.Context(), &workv1alpha2.ResourceBinding{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: w.namespace, Name: contract.BindingName(scaler.GetKind(), name), Finalizers: []string{contract.ReplicasFinalizer},
+					Annotations: map[string]string{contract.ScaleTargetAnnotation: fmt.Sprintf(`{"apiVersion":"cluster.karmada.io/v1alpha1","kind":"Cluster","name":%q}`, name)},
+				},
+				Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{
+					APIVersion: scaler.GetAPIVersion(), Kind: scaler.GetKind(), Namespace: w.namespace, Name: name, UID: scaler.GetUID(),
+				}},
+			})).To(Succeed())
+		} else {
+			w.bind(t, scaler)
+		}
+		g.Eventually(func() []string { return w.told("HorizontalPodAutoscaler", name) }, stagetest.Timeout, stagetest.Poll).Should(
+			HaveExactElements(And(HavePrefix("ReplicasCannotBeRetained: spec.scaleTargetRef: objects of kind Cluster are in no namespace"), ContainSubstring(w.namespace))))
+		g.Eventually(func(g Gomega) {
+			b := &workv1alpha2.ResourceBinding{}
+			g.Expect(w.hub.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: contract.BindingName(scaler.GetKind(), name)}, b)).To(Succeed())
+			g.Expect(b.Finalizers).NotTo(ContainElement(contract.ReplicasFinalizer))
+			g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(edge), edge)).To(Succeed())
+			g.Expect(edge.Labels).NotTo(HaveKey(contract.RetainReplicasLabel))
+		}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+		if !marked {
+			g.Consistently(func() (string, error) {
+				return edge.ResourceVersion, w.hub.Get(t.Context(), client.ObjectKeyFromObject(edge), edge)
+			}, stagetest.Quiet, stagetest.Poll).Should(Equal(version))
+		}
+	}
 }
 
 func (w *world) writesBack(t *testing.T) {

@@ -3,6 +3,8 @@ package replicas
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -29,6 +31,7 @@ type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 func registerMarker(mgr manager.Manager, m *marker) error {
 	err := kube.NewController(mgr, "replicas-marker", 1).
 		Watches(&workv1alpha2.ResourceBinding{}, m.onBinding()).
+		WatchesRawSource(kube.RulesChanged(m.interpreter, m.onRules)).
 		Complete(kube.QuietConflicts(m))
 	if err != nil {
 		return fmt.Errorf("making the controller that marks scale targets: %w", err)
@@ -79,6 +82,16 @@ func (m *marker) onBinding() handler.EventHandler {
 	}
 }
 
+// onRules asks for the autoscalers that scale something of which the rules changed: there may be one now about what is kept.
+func (m *marker) onRules(ctx context.Context, affects func(schema.GroupVersionKind) bool, q requests) {
+	for key, t := range m.wants.all() {
+		kinds, err := m.kindsOf(ctx, key.Namespace, t)
+		if err != nil || slices.ContainsFunc(kinds, affects) { // what is wrong the reconciler finds too, and says
+			q.Add(reconcile.Request{NamespacedName: key})
+		}
+	}
+}
+
 // reported lets through the bindings of divided Deployments about which something was
 // reported or decided.
 func reported() predicate.Predicate {
@@ -105,7 +118,7 @@ func reported() predicate.Predicate {
 // goroutines.
 type wants struct {
 	mu      sync.Mutex
-	targets map[types.NamespacedName]scaled
+	targets map[types.NamespacedName]scale.Target
 	// by has who scales what: every template that changes is looked for.
 	by map[scaled]sets.Set[types.NamespacedName]
 }
@@ -116,14 +129,19 @@ type scaled struct {
 	kind            schema.GroupKind
 }
 
+func scaledBy(key types.NamespacedName, t scale.Target) scaled {
+	return scaled{namespace: key.Namespace, name: t.Name, kind: t.GroupVersionKind().GroupKind()}
+}
+
 func newWants() *wants {
-	return &wants{targets: map[types.NamespacedName]scaled{}, by: map[scaled]sets.Set[types.NamespacedName]{}}
+	return &wants{targets: map[types.NamespacedName]scale.Target{}, by: map[scaled]sets.Set[types.NamespacedName]{}}
 }
 
 func (w *wants) set(key types.NamespacedName, t scale.Target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if before, ok := w.targets[key]; ok {
+	if target, ok := w.targets[key]; ok {
+		before := scaledBy(key, target)
 		if w.by[before].Delete(key); w.by[before].Len() == 0 {
 			delete(w.by, before)
 		}
@@ -132,11 +150,11 @@ func (w *wants) set(key types.NamespacedName, t scale.Target) {
 	if t == (scale.Target{}) {
 		return
 	}
-	now := scaled{namespace: key.Namespace, name: t.Name, kind: t.GroupVersionKind().GroupKind()}
+	now := scaledBy(key, t)
 	if w.by[now] == nil {
 		w.by[now] = sets.Set[types.NamespacedName]{}
 	}
-	w.targets[key] = now
+	w.targets[key] = t
 	w.by[now].Insert(key)
 }
 
@@ -147,4 +165,11 @@ func (w *wants) of(b *workv1alpha2.ResourceBinding) []types.NamespacedName {
 	ref := b.Spec.Resource
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 	return w.by[scaled{namespace: b.Namespace, name: ref.Name, kind: kind}].UnsortedList()
+}
+
+// all returns what autoscalers scale now.
+func (w *wants) all() map[types.NamespacedName]scale.Target {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.targets)
 }

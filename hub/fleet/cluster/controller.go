@@ -165,7 +165,7 @@ func (r *Reconciler) onlyAlive(ctx context.Context, cluster *clusterv1alpha1.Clu
 // judge decides whether the member is heard from. Before it is called silent, the
 // lease is read live: a cache that lags is no silence.
 func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster) (health.Decision, error) {
-	renewed, err := r.renewed(ctx, r.hubClient, cluster.Name)
+	renewed, patience, err := r.renewed(ctx, r.hubClient, cluster.Name)
 	if err != nil {
 		return health.Decision{}, err
 	}
@@ -175,6 +175,7 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 		Ready:      meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady),
 		Generation: cluster.Generation,
 		Renewed:    renewed,
+		Patience:   patience,
 		Line:       line,
 		Suspect:    suspect,
 		Memory:     r.states.of(cluster),
@@ -185,7 +186,7 @@ func (r *Reconciler) judge(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	if decision.Ready == nil {
 		return decision, nil
 	}
-	if in.Renewed, err = r.renewed(ctx, r.hubReader, cluster.Name); err != nil {
+	if in.Renewed, in.Patience, err = r.renewed(ctx, r.hubReader, cluster.Name); err != nil {
 		// A hub that cannot read cannot have heard: its members get another chance.
 		r.states.startOver(cluster, in.Now)
 		return health.Decision{}, err

@@ -161,6 +161,7 @@ func TestANewClusterIsPreparedAndTaintedOnce(t *testing.T) {
 	namespace := &corev1.Namespace{}
 	h.g.Expect(h.Get(ctx, client.ObjectKey{Name: "karmada-es-new"}, namespace)).To(Succeed())
 	h.g.Expect(namespace.Labels).To(HaveKeyWithValue(contract.SystemLabel, contract.LabelTrue))
+	h.g.Expect(namespace.Labels).To(HaveKeyWithValue(contract.ExecutionNamespaceOfLabel, "new"))
 	h.g.Expect(h.reasons(corev1.EventTypeNormal)).To(Equal([]string{"TaintClusterSucceed", "CreateExecutionSpaceSucceed"}))
 	h.g.Expect(h.reasons(corev1.EventTypeWarning)).To(BeEmpty())
 
@@ -169,6 +170,22 @@ func TestANewClusterIsPreparedAndTaintedOnce(t *testing.T) {
 	h.reconcile(ctx)
 	h.g.Expect(h.cluster(ctx).ResourceVersion).To(Equal(cluster.ResourceVersion), "nothing is written when nothing changes")
 	h.g.Expect(h.events).To(HaveLen(2))
+}
+
+// TestAnExecutionNamespaceOfBeforeIsMarked holds that admission knows an execution namespace that a hub made which did not mark them.
+func TestAnExecutionNamespaceOfBeforeIsMarked(t *testing.T) {
+	t.Parallel()
+	h, ctx := newHub(t, "unmarked"), t.Context()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.namespace(), Labels: map[string]string{"mine": "x"}}}
+	h.g.Expect(h.Create(ctx, namespace)).To(Succeed())
+	h.reconcile(ctx)
+	h.g.Expect(h.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
+	h.g.Expect(namespace.Labels).To(And(HaveKeyWithValue(contract.ExecutionNamespaceOfLabel, "unmarked"), HaveKeyWithValue("mine", "x")))
+
+	h.reconcile(ctx)
+	marked := namespace.ResourceVersion
+	h.g.Expect(h.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
+	h.g.Expect(namespace.ResourceVersion).To(Equal(marked), "once is enough")
 }
 
 func TestASilentMemberIsUnknownUntilItReportsAgain(t *testing.T) {
@@ -278,6 +295,27 @@ func TestALeaseThatTheCacheMissesIsNoSilence(t *testing.T) {
 	h.clock.SetTime(h.clock.Now().Add(DefaultGracePeriod))
 	h.reconcile(ctx)
 	h.g.Expect(h.ready(ctx).Status).To(Equal(metav1.ConditionTrue))
+}
+
+// What an agent is told with --cluster-lease-duration it writes into its lease, with ten minutes more while its line is the sign of life.
+func TestAnAgentThatRenewsItsLeaseRarelyIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, seconds := range map[string]int32{"patient": 180, "patient-resting": 780} {
+		h, ctx := newHub(t, name), t.Context()
+		h.renew(ctx)
+		lease := &coordinationv1.Lease{}
+		h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: h.name}, lease)).To(Succeed())
+		lease.Spec.LeaseDurationSeconds = &seconds
+		h.g.Expect(h.Update(ctx, lease)).To(Succeed())
+		h.report(ctx, metav1.ConditionTrue)
+		h.reconcile(ctx)
+		h.clock.SetTime(h.clock.Now().Add(179 * time.Second))
+		h.reconcile(ctx)
+		h.g.Expect(h.ready(ctx).Status).To(Equal(metav1.ConditionTrue), name)
+		h.clock.SetTime(h.clock.Now().Add(time.Second))
+		h.reconcile(ctx)
+		h.g.Expect(h.ready(ctx).Status).To(Equal(metav1.ConditionUnknown), name)
+	}
 }
 
 func TestAHubThatCannotReadGivesItsMembersAnotherChance(t *testing.T) {

@@ -4,7 +4,7 @@
 //	Reads:     Clusters; leases in karmada-cluster; which agents have a line open to the hub, which is not
 //	           written anywhere; ClusterTaintPolicies; namespaces, and
 //	           when a Cluster is deleted, its Works and the targets of all bindings.
-//	Writes:    execution namespaces; the finalizer, the execution namespace and the usual
+//	Writes:    execution namespaces, with the label that names their cluster; the finalizer, the execution namespace and the usual
 //	           capacity of a Cluster (annotations).
 //	Owns:      Ready=Unknown, CapacityJumped, the taints not-ready and unreachable (NoSchedule), those of
 //	           ClusterTaintPolicies and the timeAdded of NoExecute taints.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,19 +24,24 @@ import (
 	"fairlead.dev/hub/fleet/cluster/taint"
 )
 
-// renewed returns when the lease of a cluster was renewed, by the clock of its agent;
-// zero if it never was.
-func (r *Reconciler) renewed(ctx context.Context, reader client.Reader, cluster string) (time.Time, error) {
+// renewed returns when the lease of a cluster was renewed, by the agent's clock, and for how long that holds without a line; zero if it never was.
+func (r *Reconciler) renewed(ctx context.Context, reader client.Reader, cluster string) (at time.Time, patience time.Duration, err error) {
 	lease := &coordinationv1.Lease{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: cluster}, lease)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return time.Time{}, fmt.Errorf("reading the lease of cluster %q: %w", cluster, err)
-	case lease.Spec.RenewTime == nil: // or there is no lease
-		return time.Time{}, nil
-	default:
-		return lease.Spec.RenewTime.Time, nil
+	err = reader.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: cluster}, lease)
+	if client.IgnoreNotFound(err) != nil {
+		return time.Time{}, 0, fmt.Errorf("reading the lease of cluster %q: %w", cluster, err)
 	}
+	if lease.Spec.RenewTime == nil { // or there is no lease
+		return time.Time{}, 0, nil
+	}
+	patience = time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	if patience >= contract.RestingLease {
+		patience -= contract.RestingLease // so much longer it holds while the line is the sign of life
+	}
+	if patience <= contract.UsualLease {
+		patience = 0 // nobody asked for it
+	}
+	return lease.Spec.RenewTime.Time, patience, nil
 }
 
 // policyVersions tells whether a ClusterTaintPolicy has changed.

@@ -16,14 +16,14 @@ import (
 	"fairlead.dev/common/contract"
 )
 
-// ensureNamespace makes the execution namespace, and returns after how long to look
-// again; 0 if the watch wakes us.
+// ensureNamespace makes the execution namespace, marked as that of the cluster, and returns
+// after how long to look again; 0 if the watch wakes us.
 func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (time.Duration, error) {
 	namespace := &corev1.Namespace{}
 	err := r.hubClient.Get(ctx, client.ObjectKey{Name: r.namespace(cluster)}, namespace)
 	switch {
 	case err == nil && namespace.DeletionTimestamp.IsZero():
-		return 0, nil
+		return 0, r.markNamespace(ctx, cluster, namespace)
 	case err == nil:
 		return r.vacate(ctx, cluster)
 	case !apierrors.IsNotFound(err):
@@ -31,7 +31,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alph
 	}
 	namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   r.namespace(cluster),
-		Labels: map[string]string{contract.SystemLabel: contract.LabelTrue},
+		Labels: map[string]string{contract.SystemLabel: contract.LabelTrue, contract.ExecutionNamespaceOfLabel: cluster.Name},
 	}}
 	if err := r.hubClient.Create(ctx, namespace, client.FieldOwner(contract.FieldManagerCluster)); err != nil {
 		if apierrors.IsAlreadyExists(err) {
@@ -43,6 +43,20 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster *clusterv1alph
 	ctrl.LoggerFrom(ctx).Info("Making the execution namespace", "namespace", namespace.Name)
 	r.events(namespaceMade(cluster, namespace.Name))
 	return 0, nil
+}
+
+// markNamespace marks an execution namespace that a hub of before or somebody else made.
+func (r *Reconciler) markNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster, namespace *corev1.Namespace) error {
+	if namespace.Labels[contract.ExecutionNamespaceOfLabel] == cluster.Name {
+		return nil
+	}
+	before := namespace.DeepCopy()
+	metav1.SetMetaDataLabel(&namespace.ObjectMeta, contract.ExecutionNamespaceOfLabel, cluster.Name)
+	err := r.hubClient.Patch(ctx, namespace, client.MergeFrom(before), client.FieldOwner(contract.FieldManagerCluster))
+	if client.IgnoreNotFound(err) != nil { // if it is gone, the watch wakes us
+		return fmt.Errorf("marking the execution namespace of %q: %w", cluster.Name, err)
+	}
+	return nil
 }
 
 // vacate lets an execution namespace go that somebody deleted, though the Cluster

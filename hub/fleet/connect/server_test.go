@@ -1,10 +1,12 @@
 package connect
 
 import (
+	"bufio"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"os"
@@ -145,8 +147,12 @@ func TestServer(t *testing.T) {
 	w.allow("bob-runs", rbacv1.Subject{Kind: rbacv1.UserKind, Name: "bob"}, rbacv1.PolicyRule{
 		Verbs: []string{"get", "create"}, APIGroups: []string{contract.ConnectGroup}, Resources: []string{"clusters/proxy"}, ResourceNames: []string{"edge-1"},
 	})
-	conn, reader, resp := w.as("bob").upgrade(http.MethodGet, proxy+"/exec", "websocket", nil) //nolint:bodyclose // What upgrades ends with its connection.
-	g.Expect(resp.StatusCode).To(Equal(http.StatusSwitchingProtocols))
+	var conn net.Conn
+	var reader *bufio.Reader
+	g.Eventually(func() int { // and here
+		conn, reader, resp = w.as("bob").upgrade(http.MethodGet, proxy+"/exec", "websocket", nil) //nolint:bodyclose // What upgrades ends with its connection.
+		return resp.StatusCode
+	}, waitTimeout, "50ms").Should(Equal(http.StatusSwitchingProtocols))
 	echo := make([]byte, 5)
 	_, err = conn.Write([]byte("hello"))
 	g.Expect(err).NotTo(HaveOccurred())

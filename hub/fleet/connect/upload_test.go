@@ -202,6 +202,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeFalse())
 	_, answered = begin("/answers")
 	g.Eventually(early, waitTimeout).Should(Receive())
+	g.Eventually(now.HasWaiters, waitTimeout, "10ms").Should(BeTrue())
 	now.Step(sendTimeout)
 	g.Eventually(answered, waitTimeout).Should(Receive(&resp))
 	if resp.err == nil {

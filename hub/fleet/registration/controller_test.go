@@ -549,6 +549,9 @@ func failing(t *testing.T, allowed int) client.Client {
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			return write(func() error { return c.Patch(ctx, obj, patch, opts...) })
 		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			return write(func() error { return c.Delete(ctx, obj, opts...) })
+		},
 		SubResourceUpdate: func(
 			ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption,
 		) error {

@@ -106,7 +106,9 @@ func (r *Reconciler) gatherClusters(ctx context.Context, out *found, presented s
 	}
 	if err == nil {
 		out.cluster = cluster
-		out.input.Cluster = &approve.Cluster{ID: cluster.Spec.ID, Leaving: !cluster.DeletionTimestamp.IsZero(), Join: record.JoinOf(cluster.Annotations)}
+		out.input.Cluster = &approve.Cluster{
+			ID: cluster.Spec.ID, Leaving: !cluster.DeletionTimestamp.IsZero() || record.IsRetired(cluster.Annotations), Join: record.JoinOf(cluster.Annotations),
+		}
 		last := record.Read[record.Certificate](cluster.Annotations, contract.CertificateAnnotation)
 		// One of a former join says nothing about who has that of this one.
 		if last != nil && !last.OfAnother(out.input.Cluster.Join) && !later(presented, out.input.Request.Credential, *last) {

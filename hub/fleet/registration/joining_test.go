@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"fmt"
 	"testing"
 	"time"
 
@@ -273,6 +274,54 @@ func TestAClusterThatIsDeletedIsForgotten(t *testing.T) {
 	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: contract.RetiredName("erased")}, kept)).To(Succeed())
 	h.g.Expect(kept.Data).To(HaveKeyWithValue(contract.RetiredMemberKey, "member-erased"))
 	h.g.Expect(record.IsRetired(h.cluster(ctx, "erased").Annotations)).To(BeTrue())
+}
+
+func TestAClusterThatIsHalfForgottenWorksOrIsForgotten(t *testing.T) {
+	t.Parallel()
+	const (
+		writes  = 8 // the record and who may read it, the mark, three rights, the Cluster
+		marking = 3 // the write that decides
+	)
+	for stop := range writes {
+		t.Run(fmt.Sprintf("stopped after write %d", stop), func(t *testing.T) {
+			t.Parallel()
+			h, ctx := newHub(t), t.Context()
+			name := fmt.Sprintf("half-%d", stop)
+			member := "member-of-" + name
+			h.namespace(ctx, name)
+			request := h.ask(ctx, h.token(ctx, name), name, member)
+			r := h.stage(h.Client)
+			h.g.Expect(h.try(ctx, r, request)).To(Succeed())
+			join := record.JoinOf(h.cluster(ctx, name).Annotations)
+			h.g.Expect(Forget(ctx, failing(t, stop), h.cluster(ctx, name), "ann", h.clock.Now())).NotTo(Succeed())
+			leaving := &leaveReconciler{hubClient: h.Client, events: r.events, clock: h.clock}
+			again := func() (verdict, reason string) {
+				request := h.ask(ctx, h.tokenOf(ctx, name, func(token *bootstrap.Token) { token.Member = member }), name, member)
+				h.g.Expect(h.try(ctx, r, request)).To(Succeed())
+				return h.verdict(ctx, request)
+			}
+
+			if stop <= marking {
+				_, err := leaving.Reconcile(ctx, h.cluster(ctx, name))
+				h.g.Expect(err).NotTo(HaveOccurred())
+				h.g.Expect(h.cluster(ctx, name).DeletionTimestamp).To(BeNil())
+				// Who may ask is up to RBAC, and not to be waited for here.
+				renewal := h.askAs(ctx, h.as(contract.AgentUser(name), contract.AgentGroup, contract.JoinGroup(join), "system:masters"), name, member, join)
+				h.g.Expect(h.try(ctx, r, renewal)).To(Succeed())
+				verdict, reason := h.verdict(ctx, renewal)
+				h.g.Expect(verdict).To(Equal(approved), reason)
+				return
+			}
+			_, reason := again()
+			h.g.Expect(reason).To(Equal(contract.ReasonClusterLeaving))
+			_, err := leaving.Reconcile(ctx, h.cluster(ctx, name))
+			h.g.Expect(err).NotTo(HaveOccurred())
+			err = h.Get(ctx, client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{})
+			h.g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the hub goes on by itself")
+			verdict, reason := again()
+			h.g.Expect(verdict).To(Equal(approved), reason)
+		})
+	}
 }
 
 func TestATokenThatIsUsedUpFetchesTheCertificateAndIsClosed(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 )
 
 // leaveReconciler forgets the members that ask for it, and those whose Cluster somebody deleted: that
-// means the same. What they have stays where it is: the hub does
+// means the same. It also ends what somebody began who was stopped. What they have stays where it is: the hub does
 // not delete in a member because of a word that a thief of its certificate could say too.
 type leaveReconciler struct {
 	hubClient client.Client
@@ -44,11 +44,14 @@ func (l *leaveReconciler) register(mgr manager.Manager) error {
 	return nil
 }
 
-// leaves says whether the member of a Cluster asks to be forgotten, or somebody deleted the Cluster,
-// and it was not forgotten yet.
+// leaves says whether the member of a Cluster asks to be forgotten, or somebody deleted the Cluster or began to forget it,
+// and that is not done yet.
 func leaves(cluster *clusterv1alpha1.Cluster) bool {
-	if !cluster.DeletionTimestamp.IsZero() {
-		return !record.IsRetired(cluster.Annotations) && cluster.Spec.ID != ""
+	switch retired := record.IsRetired(cluster.Annotations); {
+	case !cluster.DeletionTimestamp.IsZero():
+		return !retired && cluster.Spec.ID != ""
+	case retired:
+		return true
 	}
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterLeaveRequested)
 }
@@ -60,6 +63,9 @@ func (l *leaveReconciler) Reconcile(ctx context.Context, cluster *clusterv1alpha
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, l.deleted(ctx, cluster)
+	}
+	if record.IsRetired(cluster.Annotations) {
+		return ctrl.Result{}, l.finish(ctx, cluster)
 	}
 	if err := Forget(ctx, l.hubClient, cluster, contract.AgentUser(cluster.Name), l.clock.Now()); err != nil {
 		return ctrl.Result{}, err
@@ -82,5 +88,14 @@ func (l *leaveReconciler) deleted(ctx context.Context, cluster *clusterv1alpha1.
 		Regarding: cluster, Type: corev1.EventTypeNormal, Reason: "ClusterForgotten", Action: "Forgetting",
 		Note: fmt.Sprintf("Cluster %s was deleted, so its agent is locked out; the name is kept for its member until `hub forget %s --release`.", cluster.Name, cluster.Name),
 	})
+	return nil
+}
+
+// finish deletes a Cluster that is forgotten but for that. Its name is kept already, and its agent has no rights: see Rights.
+func (l *leaveReconciler) finish(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if err := l.hubClient.Delete(ctx, cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting cluster %q, which is forgotten: %w", cluster.Name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Deleting the cluster, which is forgotten", "Cluster", cluster.Name)
 	return nil
 }

@@ -36,12 +36,16 @@ func Forget(ctx context.Context, hubClient client.Client, cluster *clusterv1alph
 	if err != nil {
 		return err
 	}
-	if err := markRetired(ctx, hubClient, cluster, value); err != nil {
+	namespace := cmp.Or(cluster.Annotations[contract.ExecutionNamespaceAnnotation],
+		contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, cluster.Name))
+	err = markRetired(ctx, hubClient, cluster, value)
+	if kube.IsTooLarge(err) || apierrors.IsConflict(err) {
+		err = markLockedOut(ctx, hubClient, cluster, namespace, value)
+	}
+	if err != nil {
 		return err
 	}
 	// 3. The agent is locked out.
-	namespace := cmp.Or(cluster.Annotations[contract.ExecutionNamespaceAnnotation],
-		contract.ExecutionNamespace(contract.DefaultExecutionNamespacePrefix, cluster.Name))
 	if err := revoke(ctx, hubClient, cluster, namespace); err != nil {
 		return err
 	}
@@ -55,29 +59,44 @@ func Forget(ctx context.Context, hubClient client.Client, cluster *clusterv1alph
 // markRetired writes on a cluster that it is retired. The stages of the hub write there as well, and whoever forgets a
 // cluster is not to be told to try again because of them.
 func markRetired(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, value string) error {
-	uid := cluster.UID
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if record.IsRetired(cluster.Annotations) {
 			return nil
 		}
-		edit, err := kube.Begin(cluster)
+		marked := cluster.DeepCopy() // what could not be written is not on the Cluster
+		edit, err := kube.Begin(marked)
 		if err != nil {
 			return fmt.Errorf("editing cluster %q: %w", cluster.Name, err)
 		}
-		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, contract.RetiredAnnotation, value)
+		metav1.SetMetaDataAnnotation(&marked.ObjectMeta, contract.RetiredAnnotation, value)
 		_, err = edit.Commit(ctx, hubClient, contract.FieldManagerRegistration)
 		switch {
 		case err == nil:
+			*cluster = *marked
 			return nil
 		case apierrors.IsConflict(err):
-			if err := hubClient.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			latest := &clusterv1alpha1.Cluster{}
+			if err := hubClient.Get(ctx, client.ObjectKeyFromObject(cluster), latest); err != nil {
 				return fmt.Errorf("reading cluster %q again: %w", cluster.Name, err)
 			}
-			if cluster.UID != uid {
+			if latest.UID != cluster.UID {
 				return fmt.Errorf("retiring cluster %q: another one has joined by this name meanwhile", cluster.Name)
 			}
+			*cluster = *latest
 		}
 		return fmt.Errorf("retiring cluster %q: %w", cluster.Name, err)
+	})
+}
+
+// markLockedOut marks a cluster whose agent is in the way: its status leaves no room for the mark, or is written so often that nobody else's
+// write holds. The agent is locked out first, so that it fills nothing of what is cleared. While the name is kept nobody gives the rights
+// again (see Rights.Ensure), and whoever is stopped here forgets the cluster once more.
+func markLockedOut(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, namespace, value string) error {
+	if err := revoke(ctx, hubClient, cluster, namespace); err != nil {
+		return err
+	}
+	return kube.WithRoom(ctx, hubClient, cluster, contract.FieldManagerRegistration, func() error {
+		return markRetired(ctx, hubClient, cluster, value)
 	})
 }
 
@@ -97,7 +116,7 @@ func Release(ctx context.Context, hubClient client.Client, cluster string) error
 // bindings, and go with the Cluster.
 func revoke(ctx context.Context, hubClient client.Client, cluster *clusterv1alpha1.Cluster, namespace string) error {
 	rights := grant.To(cluster, namespace)
-	for _, obj := range []client.Object{rights.ClusterBinding, rights.WorksBinding, rights.LeaseBinding} {
+	for _, obj := range bindingsOf(rights) {
 		if err := hubClient.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("taking the rights of the agent of cluster %q away: %w", cluster.Name, err)
 		}
@@ -110,7 +129,7 @@ func revoke(ctx context.Context, hubClient client.Client, cluster *clusterv1alph
 func (r *Rights) revoked(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	namespace := contract.ExecutionNamespace(r.prefix, cluster.Name)
 	rights := grant.To(cluster, namespace)
-	for _, obj := range []client.Object{rights.ClusterBinding, rights.WorksBinding, rights.LeaseBinding} {
+	for _, obj := range bindingsOf(rights) {
 		err := r.hubClient.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		if err == nil {
 			return revoke(ctx, r.hubClient, cluster, namespace)

@@ -56,6 +56,9 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 		return false, nil
 	}
 	rights := grant.To(cluster, name)
+	if kept, err := r.keptInstead(ctx, cluster, rights); kept || err != nil {
+		return false, err
+	}
 	for _, ensure := range []func() error{
 		func() error { return r.ensureOwners(ctx, &rights) },
 		func() error { return r.ensureRole(ctx, rights.Works) },
@@ -69,6 +72,30 @@ func (r *Rights) Ensure(ctx context.Context, cluster *clusterv1alpha1.Cluster, r
 		}
 	}
 	return true, nil
+}
+
+// keptInstead says whether rights that are missing, as far as the cache knows, are not to be given because the name of the Cluster is
+// kept: somebody forgets it just now, and has yet to mark it.
+func (r *Rights) keptInstead(ctx context.Context, cluster *clusterv1alpha1.Cluster, rights grant.Rights) (bool, error) {
+	for _, obj := range bindingsOf(rights) {
+		live, ok := obj.DeepCopyObject().(client.Object)
+		if !ok {
+			return false, fmt.Errorf("copying %q: a copy of %T is no object", obj.GetName(), obj)
+		}
+		err := r.hubClient.Get(ctx, client.ObjectKeyFromObject(obj), live)
+		if apierrors.IsNotFound(err) {
+			kept := grant.RetiredOf(cluster.Name).Record
+			err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(kept), kept)
+			if client.IgnoreNotFound(err) != nil {
+				return false, fmt.Errorf("looking whether the name %q is kept: %w", cluster.Name, err)
+			}
+			return err == nil, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("looking for rights of the agent of cluster %q: %w", cluster.Name, err)
+		}
+	}
+	return false, nil
 }
 
 // ensureHeartbeat makes the lease of an agent. What is in it is the agent's.
@@ -149,4 +176,9 @@ func ensure[T client.Object](ctx context.Context, r *Rights, desired, live T, me
 		return live, fmt.Errorf("correcting %q: %w", key.Name, err)
 	}
 	return live, nil
+}
+
+// bindingsOf are what gives an agent anything: without them its roles are nobody's.
+func bindingsOf(r grant.Rights) []client.Object {
+	return []client.Object{r.ClusterBinding, r.WorksBinding, r.LeaseBinding}
 }

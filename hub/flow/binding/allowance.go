@@ -17,9 +17,11 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/binding/fanout"
 )
 
 // errNotAllowed says that the namespace of a template may not use a cluster.
@@ -69,32 +71,50 @@ func ownTarget(spec *workv1alpha2.ResourceBindingSpec, namespace, cluster string
 	})
 }
 
-// forfeit takes off a Work that its objects stay in the member when it is deleted, if its namespace may not use the cluster:
-// whoever writes policies in the namespace would have them run there for ever by that, where nobody could take them away any more.
-func (r *reconciler) forfeit(ctx context.Context, w *workv1alpha1.Work) error {
-	name, known := contract.ClusterOf(r.prefix, w.Namespace)
-	if !known || !ptr.Deref(w.Spec.PreserveResourcesOnDeletion, false) {
+// preserves returns what says of the Works of a binding whether their objects stay in the members when they go.
+func (r *reconciler) preserves(binding kube.Binding) func(*workv1alpha1.Work) bool {
+	preserved := bindings.Preserving(binding.BindingSpec())
+	return func(w *workv1alpha1.Work) bool {
+		cluster, known := contract.ClusterOf(r.prefix, w.Namespace)
+		return known && preserved(cluster)
+	}
+}
+
+// settlePreservation has a Work say, before it is deleted, whether its objects stay in the member, which is all that the agent goes by. They
+// stay if the binding says so by now, and if the Work did, which may have been the last to say it. They go if the namespace may not use the
+// cluster: whoever writes policies in it would have them run there for ever, where nobody could take them away any more.
+func (r *reconciler) settlePreservation(ctx context.Context, d fanout.Deletion) error {
+	said := ptr.Deref(d.Live.Spec.PreserveResourcesOnDeletion, false)
+	if !said && !d.Preserve {
 		return nil
 	}
-	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, w.Annotations[contract.ResourceBindingNamespaceAnnotation])
-	if ns == nil || err != nil {
+	not, err := r.isRefused(ctx, d)
+	if err != nil || said == !not {
 		return err
 	}
-	if selector.AllowanceOf(ns) == nil {
-		return nil
-	}
-	// One that leaves the hub keeps what it was to keep.
-	if not, err := r.mayNotUse(ctx, ns.Name, name); !not || err != nil {
-		return err
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.UID}, "spec": map[string]any{"preserveResourcesOnDeletion": false}})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": d.Live.UID}, "spec": map[string]any{"preserveResourcesOnDeletion": !not},
+	})
 	if err != nil {
-		return fmt.Errorf("encoding a patch of work %q: %w", w.Name, err)
+		return fmt.Errorf("encoding a patch of work %q: %w", d.Live.Name, err)
 	}
-	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: d.Live.Namespace, Name: d.Live.Name}}
 	err = r.hubClient.Patch(ctx, work, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(contract.FieldManagerBinding))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("having the objects of work %q in %q leave a cluster that its namespace may not use: %w", w.Name, w.Namespace, err)
+		return fmt.Errorf("writing on work %q in %q whether its objects stay in the member: %w", work.Name, work.Namespace, err)
 	}
 	return nil
+}
+
+// isRefused says whether the namespace of a Work's template may not use the cluster that the Work is for, and that stays in the fleet.
+func (r *reconciler) isRefused(ctx context.Context, d fanout.Deletion) (bool, error) {
+	name, known := contract.ClusterOf(r.prefix, d.Live.Namespace)
+	if !known || d.Intent == contract.DeletionClusterLeft {
+		return false, nil
+	}
+	ns, err := kube.NamespaceNamed(ctx, r.hubClient, r.hubReader, d.Live.Annotations[contract.ResourceBindingNamespaceAnnotation])
+	if ns == nil || err != nil || selector.AllowanceOf(ns) == nil {
+		return false, err
+	}
+	return r.mayNotUse(ctx, ns.Name, name)
 }

@@ -143,6 +143,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	desired.failures = append(desired.failures, s.refused...)
 	plan := fanout.Decide(fanout.Input{
 		ID: id, Desired: desired.works, Live: s.works, Keep: desired.keep, Purge: s.purge, Suspect: s.suspect, Reasons: s.reasons,
+		Preserve: r.preserves(binding),
 	})
 	if err := r.confirm(ctx, binding, plan); err != nil {
 		return reconcile.Result{}, err
@@ -168,7 +169,9 @@ func (r *reconciler) cleanUp(ctx context.Context, binding kube.Binding) error {
 		if err != nil {
 			return err
 		}
-		plan := fanout.Decide(fanout.Input{ID: id, Live: latestWorks(binding, unseen, works), Reasons: fanout.Reasons{Removed: true}})
+		plan := fanout.Decide(fanout.Input{
+			ID: id, Live: latestWorks(binding, unseen, works), Reasons: fanout.Reasons{Removed: true}, Preserve: r.preserves(binding),
+		})
 		if err := r.confirm(ctx, binding, plan); err != nil {
 			return err
 		}

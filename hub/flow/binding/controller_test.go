@@ -73,6 +73,8 @@ func TestStage(t *testing.T) {
 		"rules that do not answer are asked again":         rulesThatDoNotAnswer,
 		"a binding that somebody made by hand is rendered": aBindingMadeByHand,
 		"a Work says why it is deleted":                    aWorkSaysWhyItIsDeleted,
+		"what is to stay in the members stays":             whatIsToStayStays,
+		"what is to stay in some of them stays there":      whatIsToStaySomewhereStaysThere,
 		"what others delete comes again":                   whatOthersDeleteComesAgain,
 		"an execution namespace that went comes again":     anExecutionNamespaceThatWent,
 	} {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -57,6 +58,66 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = w.shares("c") })
 	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
 	g.Expect(w.work(t, "c", template).DeletionTimestamp).To(BeNil())
+}
+
+func whatIsToStayStays(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b", "c")
+	template := builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
+	b := w.create(t, template, "a", "b", "c")
+	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
+	stays := func(member string) func(Gomega) {
+		return func(g Gomega) {
+			work := &workv1alpha1.Work{}
+			g.Expect(w.hub.Get(t.Context(), w.workKey(member, template), work)).To(Succeed())
+			g.Expect(work.DeletionTimestamp).NotTo(BeNil())
+			g.Expect(contract.DeletionIntended(work.Annotations)).To(BeTrue())
+			g.Expect(work.Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
+		}
+	}
+
+	// The application is leaving a until a person says that it may go: its Work is left as it is.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = w.shares("b", "c")
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
+			FromCluster: w.member("a"), PurgeMode: policyv1alpha1.PurgeNever, Reason: "TaintUntolerated", Producer: "test",
+		}}
+	})
+	// One edit says that objects are to stay, and takes a cluster away.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.PreserveResourcesOnDeletion = new(true)
+		b.Spec.Clusters = w.shares("b")
+	})
+	g.Eventually(stays("c"), stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	g.Expect(w.work(t, "a", template).Spec.PreserveResourcesOnDeletion).To(HaveValue(BeFalse()))
+
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(stays("a"), stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	g.Eventually(stays("b"), stagetest.Timeout, stagetest.Poll).Should(Succeed())
+}
+
+func whatIsToStaySomewhereStaysThere(t *testing.T, s *stage) {
+	t.Helper()
+	g, w := NewWithT(t), s.world(t, "a", "b", "c")
+	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()
+	b := w.create(t, template, "a", "b", "c")
+	g.Eventually(func() []string { return w.works(t, "settings-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c"}))
+	preserved := func(member string) *bool { return w.work(t, member, template).Spec.PreserveResourcesOnDeletion }
+
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{w.member("a")} })
+	g.Eventually(func() *bool { return preserved("a") }, stagetest.Timeout, stagetest.Poll).Should(HaveValue(BeTrue()))
+	g.Expect(preserved("b")).To(HaveValue(BeFalse()))
+	// One edit says that it is to stay in one more, and takes that away.
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.PreservedIn = []string{w.member("a"), w.member("b")}
+		b.Spec.Clusters = w.shares("a", "c")
+	})
+	g.Eventually(func() string { return w.intent(t, "b", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionMoved))
+	g.Expect(preserved("b")).To(HaveValue(BeTrue()))
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
+	g.Expect(preserved("c")).To(HaveValue(BeFalse()))
+	g.Expect(preserved("a")).To(HaveValue(BeTrue()))
 }
 
 func whatOthersDeleteComesAgain(t *testing.T, s *stage) {

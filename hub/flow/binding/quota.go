@@ -49,10 +49,10 @@ func (r *reconciler) withinQuotas(ctx context.Context, s *scope, target workv1al
 	spec, targets := s.binding.BindingSpec(), []workv1alpha2.TargetCluster{target}
 	asked := &workv1alpha2.ResourceBindingSpec{Components: spec.Components, ReplicaRequirements: spec.ReplicaRequirements}
 	admitted := quota.Admitted(asked, s.binding.GetAnnotations()[contract.AdmittedRequestsAnnotation])
-	if quota.Beyond(s.quotas, quota.Usage(admitted, targets), requested) == "" {
+	if quota.Beyond(s.quotas, quota.Usage(admitted, nil, targets), requested) == "" {
 		return true, nil
 	}
-	if beyond := quota.Beyond(s.quotas, quota.Usage(asked, targets), requested); beyond != "" {
+	if beyond := quota.Beyond(s.quotas, quota.Usage(asked, nil, targets), requested); beyond != "" {
 		why := "Overrides may not raise what the template requests where there is a quota"
 		if work.Annotations[contract.RevisionAnnotation] != "" {
 			why = "Neither its revision nor overrides may request more than the template does now where there is a quota"
@@ -79,5 +79,5 @@ func (r *reconciler) requestedBy(ctx context.Context, raw []byte) (corev1.Resour
 	if err != nil {
 		return nil, fmt.Errorf("reading what the manifest requests: %w", err)
 	}
-	return quota.Usage(wants, []workv1alpha2.TargetCluster{{Replicas: wants.Replicas}}), nil
+	return quota.Usage(wants, nil, []workv1alpha2.TargetCluster{{Replicas: wants.Replicas}}), nil
 }

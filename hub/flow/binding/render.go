@@ -106,7 +106,7 @@ func (r *reconciler) renderFor(
 ) (*workv1alpha1.Work, *failure, error) {
 	in := render.Input{
 		Template: made.unstaged.Template, Binding: s.binding, Target: target, Cluster: s.clusters[target.Name], Revise: made.revise,
-		Overrides: made.unstaged.Overrides, ExecutionNamespacePrefix: r.prefix,
+		Overrides: made.unstaged.Overrides, ExecutionNamespacePrefix: r.prefix, Preserved: made.preserved,
 	}
 	verdict, opinion, err := r.choose(ctx, s, target)
 	if err != nil && !errors.Is(err, revision.ErrUnreadable) {
@@ -142,12 +142,21 @@ func (r *reconciler) renderFor(
 	return work, nil, nil
 }
 
-// revise returns what sets the replicas of objects of a kind; nil if nothing does.
+// revise returns what sets the replicas of objects of a kind, one after the other; nil if nothing does. Who gave no answer is not
+// asked for the clusters that come after: each would take as long as an answer may.
 func revise(ctx context.Context, kinds interpreter.Interpreter, kind schema.GroupVersionKind) render.Revise {
 	if !kinds.Has(kind, interpreter.ReviseReplica) {
 		return nil
 	}
+	var unanswered error
 	return func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error) {
-		return kinds.ReviseReplicas(ctx, obj, replicas)
+		if unanswered != nil {
+			return nil, unanswered
+		}
+		revised, err := kinds.ReviseReplicas(ctx, obj, replicas)
+		if interpreter.IsUnanswered(err) {
+			unanswered = err
+		}
+		return revised, err
 	}
 }

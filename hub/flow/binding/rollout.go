@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -216,8 +218,19 @@ func (r *reconciler) adopts(ctx context.Context, s *scope, f *followed, work *wo
 	return is && r.renders(ctx, f.binding, kept.Main, work, theirs, s.clusters[target.Name]), nil
 }
 
-// changed says whether the content that a cluster is to have differs from the one that it has
-// now. If that is not known, it does.
+// sentAt is the time of what is sent of a revision now: not before it was made, though the clock of the hub may have gone back since,
+// or it would look as if the revision had changed nothing.
+func (f *followed) sentAt(id revision.ID, now time.Time) time.Time {
+	for _, made := range f.rollout.RolloutStatus().Revisions {
+		if made.Number == id.Number && made.CreatedAt.After(now) {
+			return made.CreatedAt.Time
+		}
+	}
+	return now
+}
+
+// changed says whether the content that a cluster is to have differs there from the one that it has now, or from the stable one: what
+// it has may be what failed there, and then it counts as sent anew. If that is not known, it does.
 func (r *reconciler) changed(ctx context.Context, s *scope, f *followed, own *workv1alpha1.Work, want revision.ID, target workv1alpha2.TargetCluster) (bool, error) {
 	have := staging.RevisionOf(own, f.name)
 	if have.Zero() && f.name == "" {
@@ -227,19 +240,28 @@ func (r *reconciler) changed(ctx context.Context, s *scope, f *followed, own *wo
 			have = f.adopted
 		}
 	}
-	if have.Zero() {
-		return true, nil
+	proven := f.plan.Stable()
+	if proven.Zero() {
+		proven = f.adopted
 	}
-	before, err := r.contents.get(ctx, f.rollout, have)
-	if errors.Is(err, revision.ErrUnreadable) {
+	if have.Zero() || proven.Zero() {
 		return true, nil
-	}
-	if err != nil {
-		return false, err
 	}
 	after, err := r.contents.get(ctx, f.rollout, want)
 	if err != nil {
 		return false, err
 	}
-	return revision.Changed(before.Content, after.Content, s.clusters[target.Name]), nil
+	for _, from := range slices.Compact([]revision.ID{have, proven}) {
+		before, err := r.contents.get(ctx, f.rollout, from)
+		if errors.Is(err, revision.ErrUnreadable) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if revision.Changed(before.Content, after.Content, s.clusters[target.Name]) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -34,13 +34,15 @@ type materials struct {
 	made    map[string]staging.Material
 	// wanted is why clusters have the object, where a rollout has a say.
 	wanted map[string]wanted
+	// preserved says in which clusters the object stays when it goes.
+	preserved func(cluster string) bool
 }
 
 func (r *reconciler) materials(ctx context.Context, s *scope) *materials {
 	m := &materials{
 		unstaged: staging.Material{Template: s.template, Overrides: override.Select(s.policies, s.target()), Live: true},
 		revise:   revise(ctx, r.interpreter, s.template.GroupVersionKind()),
-		made:     map[string]staging.Material{},
+		made:     map[string]staging.Material{}, preserved: bindings.Preserving(s.binding.BindingSpec()),
 	}
 	if len(s.rollouts) > 0 {
 		m.wanted = wantedIn(s.binding.BindingSpec())
@@ -132,7 +134,7 @@ func (s *scope) free(cluster string) bool {
 // annotations by which the Work says which revision it has. Changed is told when the content came.
 func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input, made staging.Material, o staging.Opinion, own *workv1alpha1.Work) (render.Input, error) {
 	in.Template, in.Overrides = made.For(own, o.ID, o.Rollout), made.Overrides
-	had := staging.RevisionOf(own, o.Rollout)
+	had, f := staging.RevisionOf(own, o.Rollout), s.rolloutNamed(o.Rollout)
 	in.Annotations = map[string]string{contract.RevisionAnnotation: o.ID.String()}
 	if o.Rollout != "" {
 		in.Annotations[contract.RevisionOfAnnotation] = o.Rollout
@@ -146,18 +148,18 @@ func (r *reconciler) stagedInput(ctx context.Context, s *scope, in render.Input,
 		// It was there before, and is what the revision renders.
 		since = own.CreationTimestamp.UTC().Format(time.RFC3339)
 	case own != nil:
-		changed, err := r.changed(ctx, s, s.rolloutNamed(o.Rollout), own, o.ID, in.Target)
+		changed, err := r.changed(ctx, s, f, own, o.ID, in.Target)
 		if err != nil {
 			return in, err
 		}
-		if changed || since == "" {
-			since = r.now()
+		if changed {
+			since = ""
 		}
 	default:
-		since = r.now()
+		since = ""
 	}
 	if since == "" {
-		since = r.now()
+		since = f.sentAt(o.ID, r.clock.Now()).UTC().Format(time.RFC3339)
 	}
 	in.Annotations[contract.RevisionSinceAnnotation] = since
 	if generation := in.Template.GetGeneration(); generation > 0 {
@@ -228,8 +230,6 @@ func (r *reconciler) renders(
 		Overrides: override.Of(part.Rules), ExecutionNamespacePrefix: r.prefix,
 	}, work)
 }
-
-func (r *reconciler) now() string { return r.clock.Now().UTC().Format(time.RFC3339) }
 
 func annotation(w *workv1alpha1.Work, key string) string {
 	if w == nil {

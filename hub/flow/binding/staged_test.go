@@ -2,9 +2,11 @@ package binding_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
@@ -27,6 +30,7 @@ func TestChangesThatAreRolledOut(t *testing.T) {
 		"an edit goes where it was admitted, and nowhere else":     anEditWhereItWasAdmitted,
 		"what is sent waits for no cluster that stays":             whatIsSentWaitsForNobody,
 		"an override goes where it was admitted, and nowhere else": anOverrideWhereItWasAdmitted,
+		"what changes nothing is from before, if it was proven":    whatChangesNothing,
 		"scaling and suspending go on at the cluster's revision":   scalingGoesOn,
 		"who comes and who returns gets what is stable":            whoComesGetsWhatIsStable,
 		"a Work that others spoil is mended with its own content":  aSpoiltWork,
@@ -164,6 +168,35 @@ func anOverrideWhereItWasAdmitted(t *testing.T, s *stage) {
 	w.wrote()
 	w.stays(t)
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 one r3", "b": "nginx:2 r2"}))
+}
+
+// whatChangesNothing says when a came to have what it has, by the clock of a hub that has gone back since r3 was made.
+func whatChangesNothing(t *testing.T, s *stage) {
+	t.Helper()
+	g := NewWithT(t)
+	w, web, b, r := twoWaves(t, s)
+	elsewhere := func(number int64) fairleadv1alpha1.RevisionStatus {
+		op := builder.MakeOverride(w.namespace, fmt.Sprint("tier-", number)).Select("apps/v1", "Deployment", "web").Obj()
+		op.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{
+			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{fmt.Sprint("elsewhere-", number)}},
+			Overriders:    policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{{Operator: policyv1alpha1.OverrideAdd, Value: map[string]string{"tier": "x"}}}},
+		}}
+		g.Expect(w.hub.Create(t.Context(), op)).To(Succeed())
+		made := r.cut(t, number, "Edited", w.source(t, web, b))
+		made.CreatedAt = metav1.NewTime(time.Now().Add(time.Duration(number) * time.Hour).Truncate(time.Second))
+		return made
+	}
+	since := func(has string) time.Time {
+		g.Eventually(func() map[string]string { return w.has(t, web, "a") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("a", has))
+		at, err := time.Parse(time.RFC3339, w.work(t, "a", web).Annotations[contract.RevisionSinceAnnotation])
+		g.Expect(err).NotTo(HaveOccurred())
+		return at
+	}
+	r3 := elsewhere(3)
+	r.says(t, 1, map[string]int64{"a": 3}, r3)
+	g.Expect(since("nginx:2 r3")).To(BeTemporally("==", r3.CreatedAt.Time), "r2, which a had, never was stable")
+	r.says(t, 3, map[string]int64{"a": 4}, elsewhere(4))
+	g.Expect(since("nginx:2 r4")).To(BeTemporally("==", r3.CreatedAt.Time), "r3 was, and r4 changes nothing in a")
 }
 
 func scalingGoesOn(t *testing.T, s *stage) {

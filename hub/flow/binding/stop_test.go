@@ -2,6 +2,7 @@ package binding
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/binding/staging"
@@ -52,4 +54,29 @@ func TestAHubThatStopsRendersNoFurther(t *testing.T) {
 	g.Expect(err).To(MatchError(context.Canceled))
 	g.Expect(rendered).To(Equal(1))
 	g.Expect(out.failures).To(BeEmpty())
+}
+
+// silent is an interpreter that gives no answer, and counts how often it was asked.
+type silent struct {
+	interpreter.Interpreter
+	asked int
+}
+
+func (s *silent) ReviseReplicas(context.Context, *unstructured.Unstructured, int32) (*unstructured.Unstructured, error) {
+	s.asked++
+	return nil, interpreter.Unanswered(errors.New("no answer within 10s"))
+}
+
+// TestWhoGivesNoAnswerIsNotAskedForEachCluster holds that a binding of many clusters waits once for a webhook that hangs.
+func TestWhoGivesNoAnswerIsNotAskedForEachCluster(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	kinds := &silent{Interpreter: native.New()}
+	template := builder.MakeDeployment("shop", "web").Obj()
+	set := revise(t.Context(), kinds, template.GroupVersionKind())
+	for range 50 {
+		_, err := set(template, 1)
+		g.Expect(interpreter.IsUnanswered(err)).To(BeTrue())
+	}
+	g.Expect(kinds.asked).To(Equal(1))
 }

@@ -98,7 +98,7 @@ func (r *reconciler) bindingOf(w *workv1alpha1.Work) (client.ObjectKey, bool) {
 	return key, ok && (key.Namespace != "") == r.namespaced()
 }
 
-// clusterChanged lets through what override policies look at.
+// clusterChanged lets through what override policies look at, and that deletions are held, which may be taken back.
 func clusterChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -113,7 +113,7 @@ func clusterChanged() predicate.Predicate {
 }
 
 func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {
-	return !maps.Equal(before.Labels, after.Labels) ||
+	return !maps.Equal(before.Labels, after.Labels) || holdsDeletions(before) != holdsDeletions(after) ||
 		before.Spec.Provider != after.Spec.Provider || before.Spec.Region != after.Spec.Region ||
 		before.Spec.Zone != after.Spec.Zone || !slices.Equal(before.Spec.Zones, after.Spec.Zones)
 }

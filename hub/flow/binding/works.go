@@ -142,6 +142,9 @@ func (r *reconciler) adopt(ctx context.Context, id string, desired *workv1alpha1
 	owner := fanout.Owner(live)
 	switch {
 	case !live.DeletionTimestamp.IsZero():
+		if err := r.takeBack(ctx, live, desired); err != nil {
+			return err
+		}
 		return errTerminating
 	case owner == "":
 		return r.update(ctx, id, fanout.Update{Live: live, Desired: desired, Spec: true})
@@ -188,10 +191,8 @@ func (r *reconciler) delete(ctx context.Context, id string, d fanout.Deletion) e
 	if err := r.confirmIntent(ctx, &d); err != nil {
 		return err
 	}
-	if d.Intent != contract.DeletionClusterLeft {
-		if err := r.forfeit(ctx, d.Live); err != nil {
-			return err
-		}
+	if err := r.settlePreservation(ctx, d); err != nil {
+		return err
 	}
 	r.expectations.deleting(id, d.Live, d.Intent)
 	if err := kube.DeleteWork(ctx, r.hubClient, d.Live, d.Intent, contract.FieldManagerBinding); err != nil {

@@ -49,13 +49,13 @@ func letsNothingFollow(b kube.Binding) bool {
 	return b == nil || b.GetDeletionTimestamp() != nil || !b.BindingSpec().PropagateDeps || ofAnother(b)
 }
 
-// confirmReleased reads live whether nothing is to follow a binding.
-func (r *Reconciler) confirmReleased(ctx context.Context, req request) error {
+// confirmReleased reads live whether nothing is to follow a binding, and returns that; nil if it is gone.
+func (r *Reconciler) confirmReleased(ctx context.Context, req request) (kube.Binding, error) {
 	now, err := r.bindingNow(ctx, req)
 	if err == nil && !letsNothingFollow(now) {
 		err = behind(req.Name)
 	}
-	return err
+	return now, err
 }
 
 // confirmSame reads live whether a binding is as the cache shows it.
@@ -104,11 +104,11 @@ func (r *Reconciler) confirmUnneeded(ctx context.Context, b kube.Binding, f find
 	return nil
 }
 
-// refersTo reads live whether a reference means the object of one of some bindings.
+// refersTo reads live whether a reference means the object of one of some bindings, which a policy may have in another version.
 func (r *Reconciler) refersTo(ctx context.Context, ref configv1alpha1.DependentObjectReference, others []kube.Binding) (bool, error) {
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	possible := func(b kube.Binding) bool {
-		return kindOf(b) == kind && b.GetNamespace() == ref.Namespace && (ref.Name == "" || b.GetName() == contract.BindingName(kind.Kind, ref.Name))
+		return kindOf(b).GroupKind() == kind.GroupKind() && b.GetNamespace() == ref.Namespace && (ref.Name == "" || b.GetName() == contract.BindingName(kind.Kind, ref.Name))
 	}
 	if r.exclusions.ExcludesKind(kind) || !slices.ContainsFunc(others, possible) {
 		return false, nil
@@ -124,7 +124,7 @@ func (r *Reconciler) refersTo(ctx context.Context, ref configv1alpha1.DependentO
 	for _, meta := range *found {
 		o := object{kind: kind, meta: meta}
 		if !r.exclusions.Excludes(targetOf(o)) && slices.ContainsFunc(others, func(b kube.Binding) bool {
-			return kindOf(b) == kind && client.ObjectKeyFromObject(b) == o.binding()
+			return kindOf(b).GroupKind() == kind.GroupKind() && client.ObjectKeyFromObject(b) == o.binding()
 		}) {
 			return true, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,10 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Interpreter == nil || deps.Informers == nil || deps.Events == nil || deps.Clock == nil {
 		return errors.New("registering the dependencies stage: it needs an interpreter, informers, an event sink and a clock")
 	}
+	served, err := kube.ServedBy(mgr, deps.Clock)
+	if err != nil {
+		return fmt.Errorf("registering the dependencies stage: %w", err)
+	}
 	r := &Reconciler{
 		hubClient: mgr.GetClient(), liveReader: mgr.GetAPIReader(),
 		interpreter: deps.Interpreter, exclusions: deps.Exclusions, events: deps.Events,
@@ -74,7 +79,8 @@ func Register(mgr manager.Manager, deps Deps) error {
 		wrote: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
 	}
 	r.kinds = newKinds(kube.WatchSetDeps{
-		Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: deps.Clock,
+		Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: served,
+		Clock: deps.Clock,
 	}, r.wants)
 	c, err := kube.NewTypedController(mgr, "dependencies", workers, r, func(req request) []any {
 		return []any{"namespace", req.Namespace, "name", req.Name}
@@ -111,6 +117,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	r.warned.Resolved(req, reasonGetDependenciesFailed)
+	attached, err := r.attached(ctx, req)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	older := held(b, refs, attached)
+	refs = slices.Concat(refs, older)
 	if err := r.wants.Set(req, append(grantsWanted(b, refs), refs...)); err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading what %q needs: %w", req, err))
 	}
@@ -122,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{RequeueAfter: permitted.again}, nil
 	}
 	r.tellWithheld(req, b, permitted)
-	refs = permitted.granted
+	refs = without(permitted.granted, older)
 	// What goes out in waves goes out with what it needs: that is noted once all of it is attached.
 	if bindings.IsStaged(b) && !marked(b) {
 		err = r.keep(ctx, b)
@@ -132,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	found, err := r.find(ctx, refs)
+	found, err := r.find(ctx, permitted.granted)
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
@@ -140,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{RequeueAfter: found.again}, nil // what is not listed yet is not gone
 	}
 	found.permitted = permitted
-	if err := r.follow(ctx, req, b, found); err != nil {
+	if err := r.follow(ctx, req, b, found, attached); err != nil {
 		r.tellNotFollowing(req, b, err)
 		return reconcile.Result{}, err
 	}

@@ -7,14 +7,16 @@
 //     there are; the ReferenceGrants of other namespaces that those name.
 //     Of workloads whose changes are rolled out in waves StagedRollouts, and the revision that
 //     is stable.
-//   - Writes: the bindings of such objects where no policy selects them, and requiredBy and
+//   - Writes: the bindings of such objects where no policy selects them, preservedIn of these, and requiredBy and
 //     the label depended-by of all of them; on the binding of the workload a finalizer and
 //     the annotation with its dependencies. Events on the template and the binding.
 //   - Owns: bindings that have no placement, and condition DependencyPolicyConflict.
 //   - Invariant: requiredBy of a binding names exactly the bindings whose workloads need its
 //     object, with the clusters that those are in; an entry without a name is all that is in a
 //     namespace. What a revision needs that some cluster may still have stays attached, though the
-//     template does not name it any more. A binding that nothing needs and no policy
+//     template does not name it any more; and so does all that is attached while dispatching to some cluster is
+//     suspended. Where a workload that was preserved is left behind, what it needed is noted
+//     to stay. A binding that nothing needs and no policy
 //     ever selected is deleted, and with it what it brought: what says that nothing needs it is
 //     read live first, since each cache may be late by another time.
 //     What is in another namespace than the workload is attached only while a ReferenceGrant

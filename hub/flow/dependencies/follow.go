@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,18 +20,14 @@ import (
 	"fairlead.dev/hub/flow/dependencies/attach"
 )
 
-// follow detaches what is not needed any more and attaches what is. What cannot be known
+// follow detaches what is attached and not needed any more, and attaches what is. What cannot be known
 // stays as it is.
-func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f finding) error {
-	attached, err := r.attached(ctx, req)
-	if err != nil {
-		return err
-	}
+func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f finding, attached []kube.Binding) error {
 	same := sync.OnceValue(func() error { return r.confirmSame(ctx, b) })
 	unneeded, err := r.detachable(ctx, b, f, f.unneeded(b, attached), same)
 	failures := []error{err}
 	for _, other := range unneeded {
-		failures = append(failures, r.detach(ctx, other, req))
+		failures = append(failures, r.detach(ctx, other, leaver{request: req, binding: b, has: attach.ClustersOf(b.BindingSpec())}))
 	}
 	for _, o := range f.objects {
 		if o.meta.DeletionTimestamp == nil { // what is going is neither attached anew nor detached early
@@ -43,20 +40,20 @@ func (r *Reconciler) follow(ctx context.Context, req request, b kube.Binding, f 
 // unneeded returns those of what is attached to a binding that are not found any more.
 func (f finding) unneeded(b kube.Binding, attached []kube.Binding) []kube.Binding {
 	type key struct { // two groups may have a kind of the same name, and so objects whose bindings are named alike
-		kind    schema.GroupVersionKind
+		kind    schema.GroupKind // in whatever version: a policy may have the object in another one
 		binding types.NamespacedName
 	}
 	needed := make(sets.Set[key], len(f.objects))
 	for _, o := range f.objects {
-		needed.Insert(key{o.kind, o.binding()})
+		needed.Insert(key{o.kind.GroupKind(), o.binding()})
 	}
 	var out []kube.Binding
 	for _, other := range attached {
-		kind := kindOf(other)
+		kind := kindOf(other).GroupKind()
 		if f.permitted.unserved && b.GetNamespace() != "" && other.GetNamespace() != "" && other.GetNamespace() != b.GetNamespace() {
 			continue // that the kind went took nobody's grant back
 		}
-		if !needed.Has(key{kind, client.ObjectKeyFromObject(other)}) && !slices.Contains(f.unserved, kind) {
+		if !needed.Has(key{kind, client.ObjectKeyFromObject(other)}) && !slices.ContainsFunc(f.unserved, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind }) {
 			out = append(out, other)
 		}
 	}
@@ -95,14 +92,18 @@ func (r *Reconciler) release(ctx context.Context, req request, b kube.Binding) e
 	if err != nil {
 		return err
 	}
+	gone := leaver{request: req}
 	if len(attached) > 0 {
-		if err := r.confirmReleased(ctx, req); err != nil {
+		if gone.binding, err = r.confirmReleased(ctx, req); err != nil {
 			return err
 		}
 	}
+	if gone.binding == nil {
+		gone.binding = b
+	}
 	var failures []error
 	for _, other := range attached {
-		failures = append(failures, r.detach(ctx, other, req))
+		failures = append(failures, r.detach(ctx, other, gone))
 	}
 	if err := errors.Join(failures...); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 	}
 	if b == nil {
 		b = kindFor(key).New()
-		attach.To(b, o.kind, o.meta, independent, newID())
+		r.attachTo(ctx, b, o, independent)
 		attach.Options(b, referrersOf(independent))
 		return r.create(ctx, b, independent)
 	}
@@ -150,11 +151,15 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 		return err
 	}
 	before := attach.Places(b, client.ObjectKeyFromObject(independent))
-	attach.To(b, o.kind, o.meta, independent, newID())
-	if !attach.Places(b, client.ObjectKeyFromObject(independent)).IsSuperset(before) {
+	if o, err = r.asBound(ctx, b, o, referrers); err != nil {
+		return err
+	}
+	r.attachTo(ctx, b, o, independent)
+	if left := before.Difference(attach.Places(b, client.ObjectKeyFromObject(independent))); left.Len() > 0 {
 		if err := same(); err != nil {
 			return err
 		}
+		attach.Left(b, left, client.ObjectKeyFromObject(independent), independent)
 	}
 	differ := setConflict(b, attach.Options(b, referrers))
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
@@ -173,25 +178,35 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 	return nil
 }
 
-// detach takes what a binding needed off another one, which goes when nothing needs it.
-func (r *Reconciler) detach(ctx context.Context, b kube.Binding, independent request) error {
-	key := client.ObjectKeyFromObject(b)
+// attachTo has a binding of an object say that a workload needs it.
+func (r *Reconciler) attachTo(_ context.Context, b kube.Binding, o object, independent kube.Binding) {
+	attach.To(b, o.kind, o.meta, independent, newID())
+}
+
+// leaver is a workload that does not need a binding any more.
+type leaver struct {
+	request
+	// binding is that of the workload; nil if nothing is known of it.
+	binding kube.Binding
+	// has are the clusters where the workload goes on, and does without.
+	has sets.Set[string]
+}
+
+// detach takes what a workload needed off a binding, which goes when nothing else needs it.
+func (r *Reconciler) detach(ctx context.Context, b kube.Binding, from leaver) error {
 	if b.GetDeletionTimestamp() != nil {
 		return nil
 	}
+	if attach.OnlyFor(b, from.request) {
+		return r.remove(ctx, b, from)
+	}
+	key := client.ObjectKeyFromObject(b)
 	edit, err := kube.Begin(b)
 	if err != nil {
 		return err
 	}
-	if unneeded := attach.From(b, independent); unneeded {
-		uid, version := b.GetUID(), b.GetResourceVersion()
-		err := r.hubClient.Delete(ctx, b, client.Preconditions{UID: &uid, ResourceVersion: &version})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("removing binding %q, which nothing needs: %w", key, err)
-		}
-		ctrl.LoggerFrom(ctx).Info("Removed what nothing needs any more", "attached", key)
-		return nil
-	}
+	attach.Left(b, attach.Places(b, from.request).Difference(from.has), from.request, from.binding)
+	attach.From(b, from.request)
 	referrers, err := r.referrers(ctx, b, nil)
 	if err != nil {
 		return err
@@ -208,5 +223,32 @@ func (r *Reconciler) detach(ctx context.Context, b kube.Binding, independent req
 		}
 		ctrl.LoggerFrom(ctx).Info("Detached what the workload does not need", "attached", key)
 	}
+	return nil
+}
+
+// remove deletes a binding that only one workload needed. What deletes its Works goes by what the binding says, and the policy of
+// the workload may have been edited since that was written.
+func (r *Reconciler) remove(ctx context.Context, b kube.Binding, from leaver) error {
+	key := client.ObjectKeyFromObject(b)
+	edit, err := kube.Begin(b)
+	if err != nil {
+		return err
+	}
+	attach.Last(b, from.binding)
+	wrote, err := edit.CommitObject(ctx, r.hubClient, contract.FieldManagerDependencies)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("writing on binding %q, which nothing needs, whether its object stays in the members: %w", key, err)
+	case wrote:
+		r.remember(b)
+	}
+	uid, version := b.GetUID(), b.GetResourceVersion()
+	err = r.hubClient.Delete(ctx, b, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing binding %q, which nothing needs: %w", key, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Removed what nothing needs any more", "attached", key)
 	return nil
 }

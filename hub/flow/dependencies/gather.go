@@ -140,7 +140,7 @@ func (r *Reconciler) references(ctx context.Context, b kube.Binding) ([]configv1
 	if !r.interpreter.Has(kind, interpreter.InterpretDependency) {
 		return nil, nil
 	}
-	version := string(ref.UID) + "/" + ref.ResourceVersion + "/" + interpreter.Version(r.interpreter, kind)
+	version := ref.APIVersion + "/" + string(ref.UID) + "/" + ref.ResourceVersion + "/" + interpreter.Version(r.interpreter, kind)
 	if refs, ok := r.read.get(key, version); ok {
 		return refs, nil
 	}
@@ -197,7 +197,7 @@ func (r *Reconciler) find(ctx context.Context, refs []configv1alpha1.DependentOb
 		}
 		for _, meta := range *found {
 			o := object{kind: kind, meta: meta}
-			id := kind.String() + " " + o.binding().String()
+			id := kind.GroupKind().String() + " " + o.binding().String()
 			if seen[id] || r.exclusions.Excludes(targetOf(o)) {
 				continue
 			}

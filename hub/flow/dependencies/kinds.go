@@ -31,7 +31,7 @@ type kinds struct {
 func newKinds(deps kube.WatchSetDeps, wants *attach.Wants) *kinds {
 	k := &kinds{wants: wants}
 	deps.Handler = k.events
-	deps.Unserved = func(kind schema.GroupVersionKind) { k.wake(wants.Of(kind)...) }
+	deps.Unserved = func(kind schema.GroupVersionKind) { k.wake(wants.Of(kind.GroupKind())...) }
 	k.WatchSet = kube.NewWatchSet(deps)
 	return k
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -56,6 +57,11 @@ func (e elsewhere) Dependencies(ctx context.Context, template *unstructured.Unst
 			}},
 			configv1alpha1.DependentObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kube-root-ca.crt"},
 		)
+	}
+	if versions := template.GetAnnotations()["databases"]; versions != "" {
+		for version := range strings.SplitSeq(versions, ",") {
+			refs = append(refs, configv1alpha1.DependentObjectReference{APIVersion: version, Kind: "Database", Namespace: template.GetNamespace(), Name: "orders"})
+		}
 	}
 	return refs, err
 }
@@ -302,6 +308,21 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) })
 	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix(
 		"ConflictResolution conflicted (Overwrite vs Abort), PreserveResourcesOnDeletion conflicted (true vs false). "))
+	preserving := func() map[string]*bool {
+		out := map[string]*bool{}
+		for _, by := range w.attachedBinding(t, "shared-configmap").Spec.RequiredBy {
+			out[by.Name] = by.Preserve
+		}
+		return out
+	}
+	noted := And(HaveKeyWithValue("web-deployment", HaveValue(BeTrue())), HaveKeyWithValue("api-deployment", HaveValue(BeFalse())))
+	g.Expect(preserving()).To(noted)
+	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
+		for i := range b.Spec.RequiredBy {
+			b.Spec.RequiredBy[i].Preserve = nil
+		}
+	})
+	g.Eventually(preserving, stagetest.Timeout, stagetest.Poll).Should(noted, "a hub of before wrote nothing of it")
 	change(t, w, apiBinding, func(b *workv1alpha2.ResourceBinding) { b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite })
 	g.Eventually(differ, stagetest.Timeout, stagetest.Poll).Should(HavePrefix("PreserveResourcesOnDeletion conflicted (true vs false). "))
 	change(t, w, web, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = nil })
@@ -321,6 +342,40 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
 	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(BeNil())
 	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(web), web) }, stagetest.Timeout, stagetest.Poll).Should(Satisfy(apierrors.IsNotFound))
+}
+
+func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
+	w := start(t)
+	g := NewWithT(t)
+	w.create(t, w.configMap("shared"), w.configMap("own"))
+	_, web := w.deployment(t, "web", "shared")
+	_, last := w.deployment(t, "last", "own")
+	w.deployment(t, "api", "shared")
+	shared := w.attached(t, w.namespace, "shared-configmap")
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(HaveLen(2))
+	g.Eventually(w.attached(t, w.namespace, "own-configmap"), stagetest.Timeout, stagetest.Poll).Should(HaveLen(1))
+	spec := func(name string) func() workv1alpha2.ResourceBindingSpec {
+		return func() workv1alpha2.ResourceBindingSpec { return w.attachedBinding(t, name).Spec }
+	}
+	stays := func(clusters ...string) OmegaMatcher { return HaveField("PreservedIn", clusters) }
+
+	// It moves, and its policy says in the same edit that what it leaves stays.
+	change(t, w, web, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.PreserveResourcesOnDeletion = new(true)
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+	})
+	g.Eventually(spec("shared-configmap"), stagetest.Timeout, stagetest.Poll).Should(stays("edge-1"))
+	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
+	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"api-deployment": {"edge-1"}}))
+	g.Expect(spec("shared-configmap")()).To(And(stays("edge-1", "edge-2"), HaveField("PreserveResourcesOnDeletion", HaveValue(BeFalse()))))
+
+	// The policy of the last that needs something says so a moment before that is deleted.
+	w.end()
+	change(t, w, last, func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) })
+	g.Expect(w.hub.Delete(t.Context(), last)).To(Succeed())
+	w.behind(t, "/nothing", func(*cache.Options) {})
+	g.Eventually(func() bool { return w.attachedBinding(t, "own-configmap").DeletionTimestamp != nil }, stagetest.Timeout, stagetest.Poll).Should(BeTrue())
+	g.Expect(spec("own-configmap")().PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
 }
 
 func TestWhatAPolicySelectsIsNotDetachedFromIt(t *testing.T) {

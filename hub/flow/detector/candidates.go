@@ -18,21 +18,28 @@ import (
 	"fairlead.dev/hub/flow/detector/match"
 )
 
-// policyOf returns the policy that a template is to have, and the one that it is taken from.
-func (r *Reconciler) policyOf(ctx context.Context, t *metav1.PartialObjectMetadata, holder policyv1alpha1.Policy) (winner, victim policyv1alpha1.Policy, err error) {
+// policyOf returns the policy that a template is to have, and the one that it is taken from. Others are the other apiVersions
+// of its kind.
+func (r *Reconciler) policyOf(
+	ctx context.Context, t *metav1.PartialObjectMetadata, holder policyv1alpha1.Policy, others ...string,
+) (winner, victim policyv1alpha1.Policy, err error) {
 	target := targetOf(t)
 	var candidates []policyv1alpha1.Policy
 	for _, clusterWide := range []bool{false, true} {
 		if t.DeletionTimestamp != nil || !clusterWide && t.Namespace == "" {
 			continue // no other policy gets what is about to go, and none is in a namespace of its
 		}
-		found, err := r.candidates(ctx, target, clusterWide)
-		if err != nil {
-			return nil, nil, err
+		for _, apiVersion := range append([]string{target.APIVersion}, others...) {
+			as := target
+			as.APIVersion = apiVersion
+			found, err := r.candidates(ctx, as, clusterWide)
+			if err != nil {
+				return nil, nil, err
+			}
+			candidates = append(candidates, found...)
 		}
-		candidates = append(candidates, found...)
 	}
-	winner, victim = match.Policy(holder, candidates, target)
+	winner, victim = match.Policy(holder, candidates, target, others...)
 	return winner, victim, nil
 }
 

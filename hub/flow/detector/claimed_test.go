@@ -76,7 +76,8 @@ func TestWhatAPolicyHasIsFoundAtOnce(t *testing.T) {
 	size := filled.Fleet{Clusters: 1, Bindings: 60, Policies: 7}
 	r, asked := full(t, size)
 	other := kube.NewWatchSet(kube.WatchSetDeps{
-		Informers: r.kinds.Informers, Cache: r.kinds.Cache, Live: r.kinds.Live, Mapper: r.kinds.Mapper, Clock: clock.RealClock{},
+		Informers: r.kinds.Informers, Cache: r.kinds.Cache, Live: r.kinds.Live, Mapper: r.kinds.Mapper, Served: r.kinds.Served,
+		Clock: clock.RealClock{},
 		Handler: func(schema.GroupVersionKind) toolscache.ResourceEventHandler {
 			return toolscache.ResourceEventHandlerFuncs{}
 		},
@@ -105,7 +106,7 @@ func TestWhatAPolicyHasIsFoundAtOnce(t *testing.T) {
 		g.Expect(total).To(Equal(size.Bindings))
 		g.Expect(r.askForClaimed(t.Context(), claim.Claim{Namespace: size.NamespaceOf(0), Name: size.PolicyOf(0)})).To(BeZero(), "a policy of a namespace is another one")
 		g.Expect(r.kinds.anyClaimed(deployments())).To(BeTrue())
-		g.Expect(r.kinds.stop(t.Context(), deployments())).To(BeTrue())
+		g.Expect(r.kinds.Stop(t.Context(), deployments())).To(BeTrue())
 		g.Expect(r.kinds.anyClaimed(deployments())).To(BeFalse(), "nothing is known of a kind that is not watched")
 		_, err := r.kinds.ensure(t.Context(), deployments())
 		g.Expect(err).NotTo(HaveOccurred(), "the other stage kept the informer, and with it the index")

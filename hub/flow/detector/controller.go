@@ -50,7 +50,8 @@ var (
 )
 
 // request names one thing to look at: a template; a policy, if the kind is that of
-// one; a kind, if there is no name.
+// one; a kind, if there is no name; and if there is no kind either, all that the API did
+// not serve.
 type request struct {
 	Kind      schema.GroupVersionKind
 	Namespace string
@@ -101,6 +102,10 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 	if deps.Interpreter == nil || deps.Informers == nil || deps.Events == nil || deps.Clock == nil {
 		return nil, errors.New("it needs an interpreter, informers, an event sink and a clock")
 	}
+	served, err := kube.ServedBy(mgr, deps.Clock)
+	if err != nil {
+		return nil, err
+	}
 	q := &queue{}
 	return &Reconciler{
 		hubClient:   mgr.GetClient(),
@@ -110,7 +115,8 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 		exclusions:  deps.Exclusions,
 		queue:       q,
 		kinds: newKinds(kube.WatchSetDeps{
-			Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Clock: deps.Clock,
+			Informers: deps.Informers, Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Served: served,
+			Clock: deps.Clock,
 		}, q),
 		bindings: kube.NewWritten[types.NamespacedName, kube.Binding](deps.Clock),
 		clock:    deps.Clock,
@@ -120,6 +126,8 @@ func newReconciler(mgr manager.Manager, deps Deps) (*Reconciler, error) {
 // Reconcile looks at what the request names.
 func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	switch {
+	case req == request{}:
+		return r.reconcileUnserved(ctx)
 	case req.Name == "":
 		return r.reconcileKind(ctx, req.Kind)
 	case isPolicy(req.Kind):
@@ -149,9 +157,12 @@ func (r *Reconciler) reconcileTemplate(ctx context.Context, req request) (reconc
 	if errors.Is(err, errGone) {
 		return reconcile.Result{}, nil
 	}
+	if p.Outcome == plan.Elsewhere {
+		r.askElsewhere(in)
+	}
 	r.report(ctx, in, p, done, err)
 	if p.Outcome == plan.NameTaken || p.Outcome == plan.NoPriority {
-		return reconcile.Result{RequeueAfter: lastAsk}, err // nothing else may tell when that is mended
+		return reconcile.Result{RequeueAfter: askAgain}, err // nothing else may tell when that is mended
 	}
 	return reconcile.Result{}, err
 }

@@ -8,7 +8,8 @@
 // Owns: the claim; of a binding the metadata and the spec but for clusters,
 // gracefulEvictionTasks, requiredBy, rescheduleTriggeredAt and suspension.scheduling.
 // Invariant: a template has one policy, and keeps it until that policy no longer
-// selects it or is gone; a binding outlives its policy; nothing is deleted here.
+// selects it or is gone; a binding outlives its policy; nothing is deleted here. One object
+// is one template, in however many versions of its group policies select it.
 // Next: the scheduler chooses the clusters of the binding.
 //
 // Others write, too, what is owned here, and no two of them at the same time:
@@ -27,7 +28,13 @@
 // write fails. The write of a claim answers with the whole workload, so that a new
 // workload is not read.
 //
+// A version of a kind is watched for each that policies name, and a template is asked for in
+// each of them. The decision is the same in all, and only that in the version of the policy
+// that has the template writes: see versions.go. That a version is served no more changes
+// nothing but what people are told.
+//
 // There is one queue. A request names a template, a policy, or a kind: for a kind the
 // question is whether to watch it, which is so while a policy names it or a template
-// of it is claimed.
+// of it is claimed. One more request is for all kinds that the API does not serve: whether
+// it does by now.
 package detector

@@ -34,6 +34,7 @@ const (
 	reasonFieldNotSupported    = "FieldNotSupported"
 	reasonInvalidSelector      = "InvalidSelector"
 	reasonKindNotServed        = "KindNotServed"
+	reasonVersionNotServed     = "VersionNotServed"
 	reasonKindNotPropagated    = "KindNotPropagated"
 	reasonKindNotNamespaced    = "KindNotNamespaced"
 )
@@ -102,11 +103,15 @@ func (r *Reconciler) reportFailure(in *gathered, done written, err error) {
 }
 
 // reportKind tells the author of a policy that a kind is named in vain, and why if there
-// is an error that says more.
-func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind schema.GroupVersionKind, why error) {
+// is an error that says more. Served are the other apiVersions in which the hub has a kind that
+// it has not in this one.
+func (r *Reconciler) reportKind(p policyv1alpha1.Policy, reason string, kind schema.GroupVersionKind, why error, served ...string) {
 	var note string
 	var misspelt *kube.MisspeltKindError
 	switch {
+	case len(served) > 0:
+		note = fmt.Sprintf("The hub serves %s in %s, and not in %s: name %s in resourceSelectors. What the policy has stays as it is until then.",
+			kind.Kind, strings.Join(served, " and "), kind.GroupVersion(), served[0])
 	case errors.As(why, &misspelt):
 		note = fmt.Sprintf("The hub has no kind %s of %s, but %s. Correct it in resourceSelectors.", kind.Kind, kind.GroupVersion(), misspelt.Served)
 	case reason == reasonKindNotServed:
@@ -162,6 +167,15 @@ func notPreempted(t *metav1.PartialObjectMetadata, p, victim policyv1alpha1.Poli
 	return kube.Event{
 		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonPreemptPolicyFailed, Action: actionPreemptPolicy,
 		Note: capitalized(nameOf(p)) + " could not take the template from " + nameOf(victim) + ": " + why,
+	}
+}
+
+// versionNotServed is about a template that is there in other versions than that in which its policy selects it.
+func versionNotServed(t *metav1.PartialObjectMetadata, p policyv1alpha1.Policy, apiVersion string, served []string) kube.Event {
+	return kube.Event{
+		Regarding: reference(t), Type: corev1.EventTypeWarning, Reason: reasonVersionNotServed, Action: actionApplyPolicy,
+		Note: fmt.Sprintf("The hub does not serve %s of %s any more, in which %s selects %s %q. It stays in its clusters as it is, and no edit of it gets there "+
+			"until you name %s in resourceSelectors of the policy, or serve the version again.", t.Kind, apiVersion, nameOf(p), t.Kind, t.Name, served[0]),
 	}
 }
 

@@ -102,7 +102,7 @@ func (r *Reconciler) gather(ctx context.Context, req request) (*gathered, reconc
 	if err := r.gatherWinner(ctx, in); err != nil {
 		return nil, reconcile.Result{}, err
 	}
-	if in.Winner == nil || t.DeletionTimestamp != nil || in.Winner.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
+	if in.Winner == nil || in.OtherVersion != "" || t.DeletionTimestamp != nil || in.Winner.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
 		return in, reconcile.Result{}, nil
 	}
 	if in.whole, err = r.whole(ctx, t); in.whole == nil || err != nil {
@@ -123,7 +123,7 @@ func (r *Reconciler) gatherBinding(ctx context.Context, in *gathered) error {
 		return fmt.Errorf("reading binding %q: %w", key.Name, err)
 	}
 	b, ok := r.bindings.Latest(key, b, err == nil)
-	if !ok || in.Template == nil && templateOf(b) != req {
+	if !ok || in.Template == nil && !sameObject(templateOf(b), req) {
 		return nil
 	}
 	in.binding, in.Binding = b, b
@@ -146,11 +146,15 @@ func (r *Reconciler) gatherHolder(ctx context.Context, in *gathered) (err error)
 }
 
 // gatherWinner finds the policy that the template is to have, and reads what that policy
-// and the rules of the kind depend on.
+// and the rules of the kind depend on, unless the policy has the template in another version.
 func (r *Reconciler) gatherWinner(ctx context.Context, in *gathered) (err error) {
 	in.Workload = r.interpreter.Has(in.request.Kind, interpreter.InterpretComponent) || r.interpreter.Has(in.request.Kind, interpreter.InterpretReplica)
 	in.Rules = interpreter.Version(r.interpreter, in.request.Kind)
-	if in.Winner, in.Victim, err = r.policyOf(ctx, in.Template, in.Holder); in.Winner == nil || err != nil {
+	others := r.kinds.otherVersions(in.request.Kind)
+	if in.Winner, in.Victim, err = r.policyOf(ctx, in.Template, in.Holder, others...); in.Winner == nil || err != nil {
+		return err
+	}
+	if err := r.gatherVersion(ctx, in); err != nil || in.OtherVersion != "" {
 		return err
 	}
 	if in.Claim.Key() != claim.By(in.Winner).Key() {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,10 +19,11 @@ import (
 	"fairlead.dev/hub/flow/detector/claim"
 )
 
-// How often to ask for a kind that the API does not serve: the delay doubles.
+// How often to look whether the API serves, by now, what it did not: the delay grows from the one to the other with the time
+// since the last such kind was asked for.
 const (
-	firstAsk = 250 * time.Millisecond
-	lastAsk  = 10 * time.Second
+	askSoon  = time.Second
+	askAgain = 10 * time.Second
 )
 
 // kinds are the kinds whose templates are watched, as metadata only. It is safe for use by many goroutines.
@@ -32,56 +34,99 @@ type kinds struct {
 	// written are templates as we wrote them, until the watch shows them.
 	written *kube.Written[request, *metav1.PartialObjectMetadata]
 
-	// mu guards asked: how often it was asked for a kind that is not served.
-	mu    sync.Mutex
-	asked map[schema.GroupVersionKind]int
+	// mu guards what is below.
+	mu sync.Mutex
+	// unserved are kinds that the API did not serve when they were asked for. It is asked for all of them at once: one policy can
+	// name thousands.
+	unserved sets.Set[schema.GroupVersionKind]
+	// since is when the last of them came.
+	since time.Time
+	// lost are kinds whose watch ended since they are not served any more, of which nobody was told yet.
+	lost sets.Set[schema.GroupVersionKind]
 }
 
 func newKinds(deps kube.WatchSetDeps, q *queue) *kinds {
 	k := &kinds{
-		queue: q, written: kube.NewWritten[request, *metav1.PartialObjectMetadata](deps.Clock), asked: map[schema.GroupVersionKind]int{},
+		queue: q, written: kube.NewWritten[request, *metav1.PartialObjectMetadata](deps.Clock), unserved: sets.Set[schema.GroupVersionKind]{},
+		lost: sets.Set[schema.GroupVersionKind]{},
 	}
 	deps.Handler, deps.Indexers = k.events, toolscache.Indexers{claimIndex: claimOf}
-	deps.Unserved = func(kind schema.GroupVersionKind) { q.last(request{Kind: kind}) }
+	deps.Unserved = func(kind schema.GroupVersionKind) {
+		k.lose(kind)
+		q.last(request{Kind: kind})
+	}
 	k.WatchSet = kube.NewWatchSet(deps)
 	return k
 }
 
 // ensure watches a kind, and says whether its objects have a namespace. The error is
-// kube.IsUnserved if the API has no such kind.
+// kube.IsUnserved if the API has no such kind; it is asked for then when the API has.
 func (k *kinds) ensure(ctx context.Context, kind schema.GroupVersionKind) (namespaced bool, err error) {
-	if namespaced, err = k.Ensure(ctx, kind); err == nil {
+	namespaced, err = k.Ensure(ctx, kind)
+	switch {
+	case err == nil:
 		k.forget(kind)
+		k.takeLost(kind) // it is back
+	case kube.IsUnserved(err) && k.note(kind):
+		k.queue.after(askSoon, request{})
 	}
 	return namespaced, err
 }
 
-// stop ends the watch of a kind and reports whether there was one.
-func (k *kinds) stop(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
-	k.forget(kind)
-	return k.Stop(ctx, kind)
-}
-
-// askAgain returns when to ask again for a kind that is not served.
-func (k *kinds) askAgain(kind schema.GroupVersionKind) time.Duration {
+// note notes that a kind is not served, and says whether that is new.
+func (k *kinds) note(kind schema.GroupVersionKind) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n := k.asked[kind]
-	delay := min(firstAsk<<n, lastAsk)
-	if delay < lastAsk {
-		k.asked[kind] = n + 1
+	if k.unserved.Has(kind) {
+		return false
 	}
-	return delay
+	k.unserved.Insert(kind)
+	k.since = k.Clock.Now()
+	return true
+}
+
+// keep does so without a reason to look sooner.
+func (k *kinds) keep(kind schema.GroupVersionKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unserved.Insert(kind)
 }
 
 func (k *kinds) forget(kind schema.GroupVersionKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.asked, kind)
+	k.unserved.Delete(kind)
 }
 
-// template returns the metadata of a template, to be changed at will; nil if there is none.
-func (k *kinds) template(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing kube.Listing, err error) {
+// recheck returns the kinds that were not served and are by now, and when to look again if some are left. Those that nobody needs
+// any more are forgotten.
+func (k *kinds) recheck(
+	ctx context.Context, needed func(context.Context, schema.GroupVersionKind) (bool, error),
+) (served []schema.GroupVersionKind, again time.Duration, err error) {
+	k.mu.Lock()
+	unserved, waited := k.unserved.UnsortedList(), k.Clock.Since(k.since)
+	k.mu.Unlock()
+	for _, kind := range unserved {
+		k.forget(kind) // first, so that whoever begins to need it meanwhile notes it anew
+		wanted, err := needed(ctx, kind)
+		switch {
+		case err != nil:
+			k.keep(kind)
+			return served, again, err
+		case !wanted:
+		case k.Served.Check(ctx, kind) == nil:
+			served = append(served, kind)
+		default: // what the API does not say now it says later
+			k.keep(kind)
+			again = max(askSoon, kube.LookAgain(waited))
+		}
+	}
+	return served, again, nil
+}
+
+// read returns the metadata of a template as the watch of one version shows it, or as we wrote it, to be changed at will; nil if
+// there is none.
+func (k *kinds) read(ctx context.Context, req request) (t *metav1.PartialObjectMetadata, listing kube.Listing, err error) {
 	listing, err = k.Read(req.Kind, func(from client.Reader, namespaced bool) error {
 		if !namespaced && req.Namespace != "" {
 			return nil

@@ -1,6 +1,7 @@
 package detector
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -57,6 +58,33 @@ func TestAKindThatIsMisspeltIsNotPropagated(t *testing.T) {
 	s.settle(t)
 	_, err := s.binding(t.Context(), "web-deployment")
 	g.Expect(err).To(HaveOccurred(), "it would have no replicas")
+}
+
+// TestUnknownKindsAreNotAskedForEach holds that who names thousands of kinds that the hub does not have delays nobody.
+func TestUnknownKindsAreNotAskedForEach(t *testing.T) {
+	s := start(t)
+	g := NewWithT(t)
+	const policies, kinds = 5, 1000
+	group := "." + s.namespace + ".example.com"
+	s.create(t, s.configMap("a"))
+	for i := range policies {
+		p := s.policy(fmt.Sprintf("unknown-%d", i))
+		for j := range kinds {
+			p.Spec.ResourceSelectors = append(p.Spec.ResourceSelectors, named(fmt.Sprintf("g%d-%d%s/v1", i, j, group), "Unknown", ""))
+		}
+		s.create(t, p)
+	}
+	more := s.policy("more")
+	for i := range kinds + 1 {
+		more.Spec.ResourceSelectors = append(more.Spec.ResourceSelectors, named("v1", "ConfigMap", fmt.Sprint(i)))
+	}
+	g.Expect(apierrors.IsInvalid(s.client.Create(t.Context(), more))).To(BeTrue(), "one policy has no more")
+
+	s.create(t, s.policy("web", named("v1", "ConfigMap", "a")))
+	s.eventually(t, "a-configmap", claimedBy("web"))
+	g.Eventually(func() int { return len(s.writes.notes(reasonKindNotServed)) }, "1m", "50ms").Should(Equal(policies*kinds), "all were looked for")
+	g.Expect(s.writes.read(func(path string) bool { return strings.Contains(path, group) })).To(BeZero())
+	g.Expect(s.writes.read(func(path string) bool { return path == "/apis" })).To(BeNumerically("<", 100), "at most one a second")
 }
 
 func TestAKindIsWatchedOnlyWhileItIsNeeded(t *testing.T) {

@@ -67,8 +67,11 @@ func (r *Reconciler) watchFor(ctx context.Context, kind schema.GroupVersionKind,
 	namespaced, err := r.kinds.ensure(ctx, kind)
 	switch {
 	case kube.IsUnserved(err):
-		r.reportKind(p, reasonKindNotServed, kind, err)
-		r.queue.after(r.kinds.askAgain(kind), request{Kind: kind})
+		served, why := r.kinds.servedInstead(ctx, kind)
+		if why != nil {
+			return why
+		}
+		r.reportKind(p, reasonKindNotServed, kind, err, served...)
 		return nil
 	case err != nil:
 		return err
@@ -158,35 +161,45 @@ func (r *Reconciler) reconcileKind(ctx context.Context, kind schema.GroupVersion
 		return reconcile.Result{}, err
 	}
 	if !needed {
-		stopped, err := r.kinds.stop(ctx, kind)
+		stopped, err := r.kinds.Stop(ctx, kind)
 		if stopped {
 			ctrl.LoggerFrom(ctx).Info("Stopped watching kind, nothing names it any more")
 		}
 		return reconcile.Result{}, err
 	}
 	_, err = r.kinds.ensure(ctx, kind)
-	if kube.IsUnserved(err) {
-		if err := r.abandon(ctx, kind); err != nil {
+	if !kube.IsUnserved(err) {
+		return reconcile.Result{}, err
+	}
+	if r.kinds.takeLost(kind) {
+		if err := r.askForNaming(ctx, kind); err != nil {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{RequeueAfter: r.kinds.askAgain(kind)}, nil
 	}
-	return reconcile.Result{}, err
+	return reconcile.Result{}, r.abandon(ctx, kind)
 }
 
-// needed says whether a policy names a kind or a template of it is claimed.
+// needed says whether a policy names a kind or a template of it is claimed. Claimed templates are looked after in any version
+// that a policy names.
 func (r *Reconciler) needed(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
 	if r.exclusions.ExcludesKind(kind) {
 		return false, nil
 	}
-	for _, clusterWide := range []bool{false, true} {
-		policies, err := r.listPolicies(ctx, clusterWide, client.MatchingFields{selectsIndex: selectsKind(kind)}, client.Limit(1))
-		if err != nil || len(policies) > 0 {
-			return len(policies) > 0, err
-		}
+	if named, err := r.isNamed(ctx, kind); named || err != nil {
+		return named, err
 	}
 	if r.kinds.anyClaimed(kind) {
-		return true, nil
+		elsewhere := false
+		for _, apiVersion := range r.kinds.otherVersions(kind) {
+			named, err := r.isNamed(ctx, schema.FromAPIVersionAndKind(apiVersion, kind.Kind))
+			if err != nil {
+				return false, err
+			}
+			elsewhere = elsewhere || named
+		}
+		if !elsewhere {
+			return true, nil
+		}
 	}
 	for _, bindings := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		found, err := bindings.List(ctx, r.hubClient, client.MatchingFields{kindIndex: selectsKind(kind)}, client.Limit(1))
@@ -197,31 +210,20 @@ func (r *Reconciler) needed(ctx context.Context, kind schema.GroupVersionKind) (
 	return false, nil
 }
 
-// abandon takes the claims of policies that are gone from bindings of a kind that the
-// API does not serve: there is no template that could be asked.
-func (r *Reconciler) abandon(ctx context.Context, kind schema.GroupVersionKind) error {
-	for _, bindings := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
-		found, err := bindings.List(ctx, r.hubClient, client.MatchingFields{kindIndex: selectsKind(kind)})
-		if err != nil {
-			return err
-		}
-		for _, b := range found {
-			c, _ := claim.On(b)
-			p, err := r.policy(ctx, c.Namespace, c.Name)
-			if err != nil {
-				return err
-			}
-			copied, ok := b.DeepCopyObject().(kube.Binding)
-			if !ok || p != nil && p.GetDeletionTimestamp() == nil {
-				continue
-			}
-			_, err = r.writeBinding(ctx, copied, func(b kube.Binding) { claim.Clear(b) })
-			if client.IgnoreNotFound(err) != nil {
-				return err
-			}
+// isNamed says whether a policy names a kind.
+func (r *Reconciler) isNamed(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
+	for _, clusterWide := range []bool{false, true} {
+		policies, err := r.naming(ctx, kind, clusterWide, client.Limit(1))
+		if err != nil || len(policies) > 0 {
+			return len(policies) > 0, err
 		}
 	}
-	return nil
+	return false, nil
+}
+
+// naming returns the policies that name a kind, not to be changed.
+func (r *Reconciler) naming(ctx context.Context, kind schema.GroupVersionKind, clusterWide bool, opts ...client.ListOption) ([]policyv1alpha1.Policy, error) {
+	return r.listPolicies(ctx, clusterWide, append(opts, client.MatchingFields{selectsIndex: selectsKind(kind)})...)
 }
 
 // kindsOf returns the kinds that a policy names, each once, in order.

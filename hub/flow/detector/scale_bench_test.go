@@ -1,6 +1,7 @@
 package detector
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -61,6 +62,9 @@ func fullOf(tb testing.TB, objects ...client.Object) (*Reconciler, *counted) {
 	asked, shown := &counted{}, &unheard{}
 	r := &Reconciler{hubClient: hub.Client, liveReader: hub.Client, queue: &queue{requests: asked}, clock: clock.RealClock{}, kinds: newKinds(kube.WatchSetDeps{
 		Informers: kube.NewMetadataInformers(hub.Cache), Cache: hub.Cache, Live: hub.Client, Mapper: hub.Mapper, Clock: clock.RealClock{},
+		Served: kube.NewServedKinds(func(context.Context) ([]*metav1.APIResourceList, error) {
+			return []*metav1.APIResourceList{{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}, nil
+		}, clock.RealClock{}),
 	}, &queue{requests: shown})}
 	if _, err := r.kinds.ensure(tb.Context(), deployments()); err != nil {
 		tb.Fatal(err)

@@ -74,6 +74,8 @@ type asked struct {
 	namespace string
 	mu        sync.Mutex
 	templates int
+	// later is how many of them are asked for when some time has passed.
+	later int
 }
 
 func (a *asked) Add(req request) {
@@ -84,7 +86,13 @@ func (a *asked) Add(req request) {
 	}
 }
 
-func (*asked) AddAfter(request, time.Duration) {}
+func (a *asked) AddAfter(req request, _ time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if req.Namespace == a.namespace && req.Name != "" {
+		a.later++
+	}
+}
 
 func (a *asked) count() int {
 	a.mu.Lock()

@@ -130,8 +130,10 @@ func bindingSource[B kube.Binding](c cache.Cache, r *Reconciler, binding B) sour
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[B], q requests) {
 			r.bindings.Seen(client.ObjectKeyFromObject(e.ObjectNew), e.ObjectNew)
 			template := templateOf(e.ObjectNew)
-			if claimed(e.ObjectOld) != claimed(e.ObjectNew) {
+			if before := templateOf(e.ObjectOld); claimed(e.ObjectOld) != claimed(e.ObjectNew) || before.Kind != template.Kind {
 				q.Add(request{Kind: template.Kind})
+				q.Add(request{Kind: before.Kind})
+				r.warned.Resolved(before, reasonVersionNotServed)
 			}
 			if drifted(e.ObjectOld, e.ObjectNew) {
 				q.Add(template)

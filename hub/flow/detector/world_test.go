@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,8 @@ type recorder struct {
 	mu      sync.Mutex
 	writes  []string
 	watches []string
+	// reads are the paths of all other requests.
+	reads []string
 	// conflicts is how many of the next changes of bindings are refused with a conflict.
 	conflicts int
 	events    stagetest.Events
@@ -89,6 +92,13 @@ func (r *recorder) watched(suffix string) int {
 		}
 	}
 	return n
+}
+
+// read says how many reads were of paths of which something holds.
+func (r *recorder) read(holds func(path string) bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(slices.DeleteFunc(slices.Clone(r.reads), func(path string) bool { return !holds(path) }))
 }
 
 func (r *recorder) emit(e kube.Event) {
@@ -125,6 +135,8 @@ func (r *recorder) note(req *http.Request) (*http.Response, error) {
 		r.writes = append(r.writes, req.Method+" "+req.URL.Path)
 	case req.URL.Query().Get("watch") != "":
 		r.watches = append(r.watches, req.URL.Path)
+	default:
+		r.reads = append(r.reads, req.URL.Path)
 	}
 	return nil, nil
 }
@@ -166,11 +178,17 @@ func start(t *testing.T) *stage {
 // run starts a manager and returns what stops it.
 func (s *stage) run(t *testing.T, g *WithT, to *rest.Config) (stop func()) {
 	t.Helper()
-	mgr := stagetest.Manager(t, stagetest.Intercept(to, s.writes.note), func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
+	watches := &kube.WatchErrors{}
+	mgr := stagetest.Manager(t, stagetest.Intercept(to, s.writes.note), func(o *manager.Options) {
+		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
+		o.Cache.DefaultWatchErrorHandler = watches.Handle
+	})
+	informers := kube.NewMetadataInformers(mgr.GetCache())
+	watches.OnRemoved(func(ctx context.Context) { go func() { _ = informers.DropUnserved(ctx, mgr.GetAPIReader()) }() })
 	g.Expect(Register(mgr, Deps{
 		Exclusions:  selector.NewExclusions(contract.DefaultExecutionNamespacePrefix, []*regexp.Regexp{regexp.MustCompile("kube-.*")}, selector.SkippedKinds{}),
 		Interpreter: failingReplicas{native.New()},
-		Informers:   kube.NewMetadataInformers(mgr.GetCache()),
+		Informers:   informers,
 		Events:      s.writes.emit,
 		Clock:       clock.RealClock{},
 	})).To(Succeed())

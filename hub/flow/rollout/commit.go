@@ -2,10 +2,13 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/common/contract"
@@ -48,6 +51,7 @@ func (r *reconciler) commit(ctx context.Context, s *scope, d *admit.Decision) (o
 		_, err = edit.Commit(ctx, r.hubClient, contract.FieldManagerRollout)
 	}
 	if err != nil {
+		r.followAnew(s, err)
 		r.slots.settle(key, was, was)
 		return out, err
 	}
@@ -63,4 +67,17 @@ func (r *reconciler) commit(ctx context.Context, s *scope, d *admit.Decision) (o
 	out.written, out.status = true, s.rollout.RolloutStatus()
 	r.metrics.written(r.rollouts.Kind, s.key(), before, out.status, d.OldestSetAside, s.in.Now)
 	return out, nil
+}
+
+// followAnew has soaks begin anew after a write that failed and of which nobody says why: what the caches show may be old. If nobody
+// answered, that is so for every rollout. An answer without a reason is about this rollout only: so is refused what is too large to be
+// stored, time and again, and a person can make it so large. Others go on.
+func (r *reconciler) followAnew(s *scope, err error) {
+	var answer apierrors.APIStatus
+	switch {
+	case !errors.As(err, &answer):
+		r.watch.Anew(r.clock.Now())
+	case answer.Status().Reason == metav1.StatusReasonUnknown:
+		s.memory.began = r.clock.Now()
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
@@ -52,7 +53,7 @@ type Deps struct {
 	// Events receives what there is to tell people.
 	Events kube.EventSink
 	// Clock is the hub's time.
-	Clock clock.PassiveClock
+	Clock clock.WithTicker
 	// Registry gets the metrics.
 	Registry prometheus.Registerer
 	// Silence is after how much of it the hub gives up members that have nothing but their lease; 0 is the default.
@@ -95,6 +96,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
 			Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride()).
 			WatchesRawSource(kube.RulesChanged(r.interpreter, r.rulesChanged)).
+			WatchesRawSource(source.Func(r.tick)).
 			WatchesRawSource(r.slots.freed(r.kind))
 		if namespaced {
 			b = b.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
@@ -116,7 +118,7 @@ type reconciler struct {
 	interpreter interpreter.Interpreter
 	renderer    Renderer
 	events      kube.EventSink
-	clock       clock.PassiveClock
+	clock       clock.WithTicker
 	silence     time.Duration
 	watch       disruption.Watch
 	metrics     *metrics

@@ -47,9 +47,13 @@ func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, erro
 	s.in.Status = admit.Begin(s.in.Status, made)
 	s.in.Frozen, s.in.Memory, s.in.Hold = frozen, d.Memory, nil
 	s.remember(frozen, revision.ID{Number: made.Number, Hash: made.Hash})
+	s.memory.needs[made.Hash] = refsOf(content)
+	if err := r.readParts(ctx, s); err != nil {
+		return admit.Decision{}, err
+	}
 	for i := range s.in.Clusters { // what is unchanged is so since a revision that has a time by now
 		c := &s.in.Clusters[i]
-		c.Work = workOf(s.works[c.Cluster.Name], s.in.Status.Revisions)
+		c.Work = s.workIn(c.Cluster.Name)
 	}
 	if err := r.adopt(ctx, s, &content); err != nil {
 		return admit.Decision{}, err

@@ -3,7 +3,8 @@
 //
 //   - Reads: bindings with a strategy, and those of what they need; RolloutStrategies; the templates
 //     (live, whole, once for each version), override policies, Clusters, Works without their
-//     manifests, the spec of StagedRollouts.
+//     manifests, also those of what is needed, the spec of StagedRollouts, and the status of others whose
+//     applications need the same, with their Works.
 //   - Writes: StagedRollouts and ClusterStagedRollouts, which it makes and of which it writes the
 //     status; condition RollingOut of bindings. Events on the rollout and the template.
 //   - Owns: the status of these, and the Secrets in which revisions are kept.

@@ -37,6 +37,8 @@ type scope struct {
 	targets []*clusterv1alpha1.Cluster
 	// works are those of the binding, by cluster.
 	works map[string]*workv1alpha1.Work
+	// parts are what it needs by the revisions by which clusters are judged.
+	parts []part
 	in    admit.Input
 	// made says that a revision was made just now.
 	made bool
@@ -50,7 +52,7 @@ func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s
 
 // gather reads all that is known of a rollout, and makes it if there is none yet.
 func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error) {
-	s := &scope{binding: b, memory: r.states.of(client.ObjectKeyFromObject(b)), works: map[string]*workv1alpha1.Work{}}
+	s := &scope{binding: b, memory: r.states.of(client.ObjectKeyFromObject(b))}
 	var err error
 	if s.rollout, err = r.ensure(ctx, b); err != nil {
 		return nil, err
@@ -68,7 +70,10 @@ func (r *reconciler) gather(ctx context.Context, b kube.Binding) (*scope, error)
 	if err := r.readFrozen(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := r.readWorks(ctx, s); err != nil {
+	if s.works, err = r.worksOf(ctx, b); err != nil {
+		return nil, err
+	}
+	if err := r.readParts(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := r.readClusters(ctx, s); err != nil {
@@ -133,18 +138,19 @@ func (r *reconciler) readStrategy(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// readWorks reads the Works of the binding.
-func (r *reconciler) readWorks(ctx context.Context, s *scope) error {
-	works, err := kube.WorksOf(ctx, r.hubClient, s.binding)
+// worksOf reads the Works of a binding, by cluster.
+func (r *reconciler) worksOf(ctx context.Context, b kube.Binding) (map[string]*workv1alpha1.Work, error) {
+	works, err := kube.WorksOf(ctx, r.hubClient, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	out := make(map[string]*workv1alpha1.Work, len(works))
 	for _, work := range works {
 		if cluster, ok := contract.ClusterOf(r.prefix, work.Namespace); ok && work.DeletionTimestamp.IsZero() {
-			s.works[cluster] = work
+			out[cluster] = work
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // readClusters puts together what is known of each cluster that has to do with the rollout.
@@ -157,6 +163,11 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 	for _, c := range clusters {
 		byName[c.Name] = c
 	}
+	s.in.Began = r.watch.Began(s.in.Now)
+	if began := s.memory.began; began.After(s.in.Began) && !began.After(s.in.Now) { // no clock was ahead that was put back since
+		s.in.Began = began
+	}
+	s.in.Heard = s.in.Began.Add(disruption.AfterStart(r.silence) + disruption.Wait) // the stage that tells who is silent takes its time, too
 	disrupted := disruption.Decide(clusters, s.in.Now)
 	s.in.HubSuspect = disrupted.Silent.Len() > 0
 	names := map[string]bool{}
@@ -182,7 +193,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		if gone {
 			cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}
-		early := disruption.Counts(cluster, r.silence, r.watch.Began(s.in.Now)).Sub(s.in.Now)
+		early := disruption.Counts(cluster, r.silence, s.in.Began).Sub(s.in.Now)
 		if early > 0 {
 			s.again = sooner(s.again, early)
 		}
@@ -192,7 +203,7 @@ func (r *reconciler) readClusters(ctx context.Context, s *scope) error {
 		s.in.Clusters = append(s.in.Clusters, admit.Cluster{
 			Cluster: cluster, Gone: gone, Target: names[name], SilentSince: disruption.SilentSince(cluster), HeardSince: r.heardSince(cluster),
 			Unconfirmed: disrupted.Suspended(name) || early > 0, Early: early > 0, Suspended: bindings.Suspended(s.binding.BindingSpec().Suspension, name),
-			Work: workOf(s.works[name], s.in.Status.Revisions),
+			Work: s.workIn(name),
 		})
 	}
 	return nil

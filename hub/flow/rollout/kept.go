@@ -131,6 +131,7 @@ func (r *reconciler) readFrozen(ctx context.Context, s *scope) error {
 			return err
 		}
 		s.remember(&admit.Frozen{Strategy: kept.StrategySpec, Waves: kept.Waves}, id)
+		s.memory.needs = map[string][]revision.Ref{id.Hash: refsOf(kept.Content)}
 	}
 	s.in.Frozen = s.memory.frozen
 	return nil

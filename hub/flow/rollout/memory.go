@@ -20,10 +20,15 @@ type memory struct {
 	// frozen is what was kept with the newest revision, and of which that was.
 	frozen   *admit.Frozen
 	frozenOf revision.ID
+	// needs are the objects that the newest and the stable revision need, by the hash of their content.
+	needs map[string][]revision.Ref
 	// adopts says of Works without a revision whether they are what a revision renders.
 	adopts map[adoption]bool
 	// tooLarge is the hash of a content that does not fit.
 	tooLarge string
+	// began is since when this rollout is followed, if that is not since the process follows the clusters: its status was refused without a
+	// reason then.
+	began time.Time
 	// wroteAt is when the status was written last.
 	wroteAt time.Time
 	// forget are revisions of which the status does not tell any more, and whose Secrets are to go.

@@ -6,10 +6,47 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/hub/flow/rollout/judge"
 )
+
+func TestAClaimThatNobodyMountsSaysNothingOfThoseThatNeedIt(t *testing.T) {
+	t.Parallel()
+	claim := func(phase string) workv1alpha1.ManifestStatus {
+		out := workv1alpha1.ManifestStatus{Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "PersistentVolumeClaim"}, Health: workv1alpha1.Unhealthy}
+		if phase != "" {
+			out.Status = &runtime.RawExtension{Raw: []byte(`{"phase":"` + phase + `"}`)}
+		}
+		return out
+	}
+	of := func(health workv1alpha1.ResourceHealth) workv1alpha1.ManifestStatus {
+		out := claim("Pending")
+		out.Identifier.Kind, out.Health = "Other", health
+		return out
+	}
+	for name, c := range map[string]struct {
+		manifests []workv1alpha1.ManifestStatus
+		want      judge.Health
+	}{
+		"nothing is seen yet":         {nil, judge.Unknown},
+		"pending":                     {[]workv1alpha1.ManifestStatus{claim("Pending")}, judge.Healthy},
+		"not reported":                {[]workv1alpha1.ManifestStatus{claim("")}, judge.Unhealthy},
+		"lost":                        {[]workv1alpha1.ManifestStatus{claim("Lost")}, judge.Unhealthy},
+		"beside what is well":         {[]workv1alpha1.ManifestStatus{claim("Pending"), of(workv1alpha1.Healthy)}, judge.Healthy},
+		"beside what is not":          {[]workv1alpha1.ManifestStatus{claim("Pending"), of(workv1alpha1.Unhealthy)}, judge.Unhealthy},
+		"beside what is not seen yet": {[]workv1alpha1.ManifestStatus{claim("Pending"), of(workv1alpha1.Unknown)}, judge.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			work := &workv1alpha1.Work{}
+			work.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue}}
+			work.Status.ManifestStatuses = c.manifests
+			NewWithT(t).Expect(partReportOf(work).Health).To(Equal(c.want))
+		})
+	}
+}
 
 func TestWhatAReportSays(t *testing.T) {
 	t.Parallel()

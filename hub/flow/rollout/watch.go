@@ -51,14 +51,8 @@ func bindingChanged() predicate.Predicate {
 // onDependent asks for the bindings that need one that changed.
 func (r *reconciler) onDependent() handler.EventHandler {
 	ask := func(ctx context.Context, obj client.Object, q queue) {
-		b, ok := obj.(kube.Binding)
-		if !ok {
-			return
-		}
-		for _, by := range bindings.Requirers(b) {
-			if (by.Namespace != "") == (r.kind.Kind == kube.ResourceBindings().Kind) {
-				r.askFor(ctx, by, q, 0)
-			}
+		if b, ok := obj.(kube.Binding); ok {
+			r.askForRequirers(ctx, b, q, 0)
 		}
 	}
 	return handler.Funcs{
@@ -77,10 +71,19 @@ func (r *reconciler) onDependent() handler.EventHandler {
 	}
 }
 
-// askFor asks for a binding if it has a strategy.
-func (r *reconciler) askFor(ctx context.Context, key client.ObjectKey, q queue, after time.Duration) {
-	b := r.kind.New()
-	if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err == nil && bindings.IsStaged(b) {
+// askForRequirers asks for the bindings that need one, if they have a strategy.
+func (r *reconciler) askForRequirers(ctx context.Context, needed kube.Binding, q queue, after time.Duration) {
+	for _, by := range bindings.Requirers(needed) {
+		b := kube.BindingsIn(by.Namespace).New()
+		if err := r.hubClient.Get(ctx, by, b, client.UnsafeDisableDeepCopy); err == nil && bindings.IsStaged(b) {
+			r.ask(q, by, after)
+		}
+	}
+}
+
+// ask asks for a binding, if it is of the kind.
+func (r *reconciler) ask(q queue, key client.ObjectKey, after time.Duration) {
+	if kube.BindingsIn(key.Namespace).Kind == r.kind.Kind {
 		q.AddAfter(reconcile.Request{NamespacedName: key}, after)
 	}
 }
@@ -143,9 +146,19 @@ func onEdit(ask func(context.Context, client.Object, queue)) handler.EventHandle
 // onWork asks for the binding of a Work that came, went, or was reported on.
 func (r *reconciler) onWork() handler.EventHandler {
 	ask := func(ctx context.Context, obj client.Object, q queue) {
-		if key, ok := bindings.KeyOf(obj); ok && (key.Namespace != "") == (r.kind.Kind == kube.ResourceBindings().Kind) {
-			r.askFor(ctx, key, q, batchDelay)
+		key, ok := bindings.KeyOf(obj)
+		if !ok {
+			return
 		}
+		b := kube.BindingsIn(key.Namespace).New()
+		if err := r.hubClient.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil {
+			return // it goes, or the cache is stopping
+		}
+		if bindings.IsStaged(b) {
+			r.ask(q, key, batchDelay)
+			return
+		}
+		r.askForRequirers(ctx, b, q, batchDelay)
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -156,7 +169,8 @@ func (r *reconciler) onWork() handler.EventHandler {
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*workv1alpha1.Work)
 			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
-			if ok && ok2 && (before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) || reportOf(before) != reportOf(after)) {
+			if ok && ok2 && (before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) ||
+				reportOf(before) != reportOf(after) || partReportOf(before) != partReportOf(after)) {
 				ask(ctx, after, q)
 			}
 		},
@@ -201,6 +215,24 @@ func (r *reconciler) onCluster() handler.EventHandler {
 			ask(ctx, e.Object.GetName(), q)
 		},
 	}
+}
+
+// tick has the stage see when its process was stopped, until the context ends. It implements source.Func, and queues nothing.
+func (r *reconciler) tick(ctx context.Context, _ queue) error {
+	r.watch.Tick(r.clock.Now())
+	ticker := r.clock.NewTicker(disruption.TickInterval)
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C():
+				r.watch.Tick(r.clock.Now())
+			}
+		}
+	}()
+	return nil
 }
 
 func clusterDiffers(before, after *clusterv1alpha1.Cluster) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
@@ -58,13 +60,15 @@ type world struct {
 	strategy  string
 	clusters  []string
 	template  *unstructured.Unstructured
-	events    *stagetest.Events
-	writes    *counter
-	stopHub   func()
-	cfg       *rest.Config
+	// config is what the template needs; nil if it needs nothing. Then a revision changes nothing in the Works of the template itself.
+	config  *corev1.ConfigMap
+	events  *stagetest.Events
+	writes  *counter
+	stopHub func()
+	cfg     *rest.Config
 
 	mu sync.Mutex
-	// fares says how a revision fares in a cluster; healthy if it says nothing.
+	// fares says how a revision fares in a cluster, or what it needs does there; healthy if it says nothing.
 	fares map[string]string
 	// offline are the clusters whose agents do nothing.
 	offline map[string]bool
@@ -80,6 +84,38 @@ type counter struct {
 
 	mu    sync.Mutex
 	asked []string
+	// refuses is the rollout whose status is refused without a reason, and refused how often it was.
+	refuses string
+	refused int
+}
+
+// refuse has the status of a rollout be refused from now on, as when it is larger than what the database takes.
+func (c *counter) refuse(rollout string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuses = rollout
+}
+
+// refusals is how often it was.
+func (c *counter) refusals() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
+}
+
+// answer is what is answered to the write of a status that is refused; nil if it is not.
+func (c *counter) answer(req *http.Request) *http.Response {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refuses == "" || !strings.HasSuffix(req.URL.Path, "/stagedrollouts/"+c.refuses+"/status") {
+		return nil
+	}
+	c.refused++
+	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"etcdserver: request is too large","code":500}`
+	return &http.Response{
+		Status: "500 Internal Server Error", StatusCode: http.StatusInternalServerError, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: req,
+	}
 }
 
 // requests are those about its application that are no informer's, by method and path.
@@ -101,6 +137,7 @@ func (c *counter) note(req *http.Request) (*http.Response, error) {
 	}
 	if req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "stagedrollouts/") && strings.HasSuffix(req.URL.Path, "/status") {
 		c.statuses.Add(1)
+		return c.answer(req), nil
 	}
 	return nil, nil
 }
@@ -190,8 +227,75 @@ func (w *world) bind() {
 	for _, name := range w.clusters {
 		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: name, Replicas: 1})
 	}
+	if w.config != nil {
+		b.Spec.PropagateDeps = true
+		b.Annotations[contract.DependenciesAnnotation] = fmt.Sprintf(`[{"apiVersion":"v1","kind":"ConfigMap","namespace":%q,"name":%q}]`, w.namespace, w.config.Name)
+	}
 	NewWithT(w.t).Expect(w.client.Create(w.t.Context(), b)).To(Succeed())
 	go w.deliver()
+}
+
+// needsConfig has the template need a ConfigMap, whose binding is attached to its own. It is to be called before bind.
+func (w *world) needsConfig() {
+	w.t.Helper()
+	g := NewWithT(w.t)
+	w.config = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "config"}, Data: map[string]string{"key": "1"}}
+	g.Expect(w.client.Create(w.t.Context(), w.config)).To(Succeed())
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: "config-configmap", Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: rand.String(12)},
+	}}
+	b.Spec.Resource = w.configRef()
+	by := workv1alpha2.BindingSnapshot{Namespace: w.namespace, Name: w.key().Name}
+	for _, name := range w.clusters {
+		by.Clusters = append(by.Clusters, workv1alpha2.TargetCluster{Name: name})
+	}
+	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{by}
+	g.Expect(w.client.Create(w.t.Context(), b)).To(Succeed())
+}
+
+func (w *world) configRef() workv1alpha2.ObjectReference {
+	return workv1alpha2.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "config", UID: w.config.UID, ResourceVersion: w.config.ResourceVersion,
+	}
+}
+
+// editConfig changes what the template needs, and has its binding know it.
+func (w *world) editConfig(value string) {
+	w.t.Helper()
+	w.config.Data["key"] = value
+	NewWithT(w.t).Expect(w.client.Update(w.t.Context(), w.config)).To(Succeed())
+	w.changeConfigBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource = w.configRef() })
+}
+
+// changeConfigBinding changes the binding of what the template needs.
+func (w *world) changeConfigBinding(f func(*workv1alpha2.ResourceBinding)) {
+	w.t.Helper()
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "config-configmap"}}
+	stagetest.Change(w.t, w.client, b, func() { f(b) })
+}
+
+// bindOther makes another binding of the template, which goes by a strategy, to the same clusters. Nobody delivers to it.
+func (w *world) bindOther(called, strategy string) *workv1alpha2.ResourceBinding {
+	w.t.Helper()
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: called, Labels: map[string]string{contract.ResourceBindingPermanentIDLabel: rand.String(12)},
+		Annotations: map[string]string{contract.RolloutStrategyAnnotation: strategy},
+	}}
+	b.Spec.Resource = w.ref()
+	b.Spec.Replicas = 1
+	for _, name := range w.clusters {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: name, Replicas: 1})
+	}
+	NewWithT(w.t).Expect(w.client.Create(w.t.Context(), b)).To(Succeed())
+	return b
+}
+
+// setConfig says how what revision 2 needs fares in the first cluster, likewise; withheld if no Work is written, unmounted if it is a claim
+// without a volume.
+func (w *world) setConfig(how string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fares["config "+w.clusters[0]+" 2"] = how
 }
 
 func (w *world) ref() workv1alpha2.ObjectReference {
@@ -378,28 +482,52 @@ func (w *world) deliver() {
 }
 
 func (w *world) deliverTo(ctx context.Context, name string) error {
-	b := &workv1alpha2.ResourceBinding{}
-	if err := w.client.Get(ctx, w.key(), b); err != nil {
-		return err
-	}
 	r := &fairleadv1alpha1.StagedRollout{}
 	if err := w.client.Get(ctx, w.key(), r); err != nil {
 		return err
 	}
+	err := w.deliverWork(ctx, name, r, w.key(), w.workName())
+	if w.config != nil {
+		key := types.NamespacedName{Namespace: w.namespace, Name: "config-configmap"}
+		err = errors.Join(err, w.deliverWork(ctx, name, r, key, contract.WorkName("ConfigMap", w.namespace, "config")))
+	}
+	return err
+}
+
+// deliverWork writes the Work of a binding, that of the application or of what it needs, and reports on it.
+func (w *world) deliverWork(ctx context.Context, name string, r *fairleadv1alpha1.StagedRollout, key types.NamespacedName, workName string) error {
+	b := &workv1alpha2.ResourceBinding{}
+	if err := w.client.Get(ctx, key, b); err != nil {
+		return err
+	}
+	fares, content := "", "the same"
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
-		Namespace: executionNamespace(name), Name: w.workName(), Labels: maps.Clone(b.Labels),
+		Namespace: executionNamespace(name), Name: workName, Labels: maps.Clone(b.Labels),
 		Annotations: map[string]string{contract.ResourceBindingNamespaceAnnotation: b.Namespace, contract.ResourceBindingNameAnnotation: b.Name},
 	}}
+	if key != w.key() {
+		fares = "config "
+		work.Annotations[contract.RevisionOfAnnotation] = w.key().String()
+	}
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(work), work)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	have := revision.Parse(work.Annotations[contract.RevisionAnnotation])
 	if want := revision.NewPlan(&r.Status).Wanted(name, have); want.Hash != have.Hash {
+		if w.config == nil || key != w.key() {
+			content = want.String()
+		}
+		w.mu.Lock()
+		withheld := w.fares[fmt.Sprintf("%s%s %d", fares, name, want.Number)] == "withheld"
+		w.mu.Unlock()
+		if withheld {
+			return errWithheld
+		}
 		work.Annotations[contract.RevisionAnnotation] = want.String()
 		work.Annotations[contract.RevisionSinceAnnotation] = time.Now().UTC().Format(time.RFC3339)
 		work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{}}
-		work.Spec.Workload.Manifests[0].Raw = []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"revision":%q}}`, want.String()))
+		work.Spec.Workload.Manifests[0].Raw = []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"revision":%q}}`, content))
 		have = want
 		if err != nil {
 			if err := w.make(ctx, work); err != nil {
@@ -412,15 +540,19 @@ func (w *world) deliverTo(ctx context.Context, name string) error {
 		return nil //nolint:nilerr // There is no Work, and is to be none.
 	}
 	w.mu.Lock()
-	how, off := w.fares[fmt.Sprintf("%s %d", name, have.Number)], w.offline[name]
+	how, off := w.fares[fmt.Sprintf("%s%s %d", fares, name, have.Number)], w.offline[name]
 	w.mu.Unlock()
 	if off {
 		return nil
 	}
 	health, applied, message := workv1alpha1.Healthy, metav1.ConditionTrue, "Manifest has been successfully applied"
+	manifest := workv1alpha1.ManifestStatus{Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Name: "web"}}
 	switch how {
 	case "unhealthy":
 		health = workv1alpha1.Unhealthy
+	case "unmounted":
+		health, manifest.Identifier.Kind = workv1alpha1.Unhealthy, "PersistentVolumeClaim"
+		manifest.Status = &runtime.RawExtension{Raw: []byte(`{"phase":"Pending"}`)}
 	case "refused":
 		applied, message = metav1.ConditionFalse, `Failed to apply all manifests (0/1): Deployment "web": the member refuses it: Deployment.apps "web" is invalid: spec: no`
 	}
@@ -433,6 +565,7 @@ func (w *world) deliverTo(ctx context.Context, name string) error {
 	work.Status.Conditions = []metav1.Condition{{
 		Type: workv1alpha1.WorkApplied, Status: applied, Reason: "Applied", Message: message, ObservedGeneration: work.Generation, LastTransitionTime: metav1.Now(),
 	}}
-	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Name: "web"}, Health: health}}
+	manifest.Health = health
+	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{manifest}
 	return w.client.Status().Patch(ctx, work, client.MergeFrom(before))
 }

@@ -11,11 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/test/stagetest"
 )
 
@@ -70,10 +72,49 @@ func TestWhatIsReservedOutlivesARestartAndNotItsOwner(t *testing.T) {
 	g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("small-1 Success"))
 }
 
+// ofComponents returns a binding of two components with one CPU each, both of which go to one cluster.
+func (w *world) ofComponents(name, site string) *workv1alpha2.ResourceBinding {
+	b := w.binding(name, site)
+	needs := &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
+	b.Spec.Replicas, b.Spec.Components = 0, []workv1alpha2.Component{{Name: "head", Replicas: 1, ReplicaRequirements: needs}, {Name: "worker", Replicas: 1, ReplicaRequirements: needs}}
+	b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByCluster, MinGroups: 1, MaxGroups: 1}}
+	return b
+}
+
+// TestWhatIsReservedOutlivesAKillBeforeTheStatusIsWritten places something whose status waits for others, and then another.
+func TestWhatIsReservedOutlivesAKillBeforeTheStatusIsWritten(t *testing.T) {
+	g, w := NewWithT(t), deferring(t, time.Hour)
+	c := w.join(t, "killed-1", "killed")
+	t.Cleanup(func() { g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed()) })
+	w.reports(t, c, "3")
+	first, second := w.byRoom("first", "killed"), w.byRoom("second", "killed")
+	g.Expect(w.hub.Create(t.Context(), first)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, first)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("killed-1 untouched"))
+
+	w.stop()
+	w.deferred = kube.NewDeferredStatus(clock.RealClock{})
+	w.stop = w.run(t)
+	g.Expect(w.hub.Create(t.Context(), second)).To(Succeed())
+	g.Eventually(func() string { return summary(read(t, w, second)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("Unschedulable"))
+}
+
 func TestABurstDoesNotOvercommit(t *testing.T) {
 	w := start(t)
+	for name, tt := range map[string]struct {
+		site string
+		make func(name, site string) *workv1alpha2.ResourceBinding
+	}{
+		"of replicas":   {"burst", w.byRoom},
+		"of components": {"parts", w.ofComponents},
+	} {
+		t.Run(name, func(t *testing.T) { w.burst(t, tt.site, tt.make) })
+	}
+}
+
+func (w *world) burst(t *testing.T, site string, build func(name, site string) *workv1alpha2.ResourceBinding) {
+	t.Helper()
 	g := NewWithT(t)
-	one, two := w.join(t, "burst-1", "burst"), w.join(t, "burst-2", "burst")
+	one, two := w.join(t, site+"-1", site), w.join(t, site+"-2", site)
 	t.Cleanup(func() {
 		for _, c := range []*clusterv1alpha1.Cluster{one, two} {
 			g.Expect(w.hub.Delete(context.Background(), c)).To(Succeed())
@@ -84,7 +125,7 @@ func TestABurstDoesNotOvercommit(t *testing.T) {
 
 	bindings := make([]*workv1alpha2.ResourceBinding, 6)
 	for i := range bindings {
-		b := w.byRoom(fmt.Sprintf("burst-%d", i), "burst")
+		b := build(fmt.Sprintf("%s-%d", site, i), site)
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 		bindings[i] = b
 	}
@@ -102,13 +143,13 @@ func TestABurstDoesNotOvercommit(t *testing.T) {
 					n++
 				}
 				for _, c := range b.Spec.Clusters {
-					load[c.Name] += c.Replicas
+					load[c.Name] += c.Replicas + int32(len(c.Components))
 				}
 			}
 			g.Expect([]int{p, n}).To(Equal([]int{placed, waiting}))
-			g.Expect(load["burst-1"] + load["burst-2"]).To(BeEquivalentTo(2 * placed))
-			g.Expect(load["burst-1"]).To(BeNumerically("<=", room))
-			g.Expect(load["burst-2"]).To(BeNumerically("<=", 4))
+			g.Expect(load[one.Name] + load[two.Name]).To(BeEquivalentTo(2 * placed))
+			g.Expect(load[one.Name]).To(BeNumerically("<=", room))
+			g.Expect(load[two.Name]).To(BeNumerically("<=", 4))
 		}
 	}
 	g.Eventually(settled(4, 2, 4), stagetest.Timeout, stagetest.Poll).Should(Succeed())

@@ -14,7 +14,8 @@ import (
 )
 
 // A cluster that gets the API from this hub is not refused for want of it. If it was counted nevertheless as one that lost it, a
-// decision that drops it for another reason would wait for ever for a cache that is not behind.
+// decision that drops it for another reason would wait for ever for a cache that is not behind. The same is so of one that has the
+// application and serves the kind in another version.
 func TestAClusterThatGetsTheAPIHasNotLostIt(t *testing.T) {
 	t.Parallel()
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
@@ -22,6 +23,10 @@ func TestAClusterThatGetsTheAPIHasNotLostIt(t *testing.T) {
 		Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue, Reason: "Complete",
 	})
 	clusters := []*clusterv1alpha1.Cluster{cluster}
+	upgraded := cluster.DeepCopy()
+	upgraded.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{
+		GroupVersion: "shop.example.com/v2", Resources: []clusterv1alpha1.APIResource{{Kind: "Till"}},
+	}}
 	for name, tt := range map[string]struct {
 		by   basis
 		want int
@@ -30,11 +35,13 @@ func TestAClusterThatGetsTheAPIHasNotLostIt(t *testing.T) {
 		"it gets the kind from this hub":   {basis{clusters: clusters, byAPI: true, pending: sets.New("edge-1")}, 0},
 		"another one does":                 {basis{clusters: clusters, byAPI: true, pending: sets.New("edge-2")}, 1},
 		"nobody asked what it serves":      {basis{clusters: clusters}, 0},
+		"it serves another version of it":  {basis{clusters: []*clusterv1alpha1.Cluster{upgraded}, byAPI: true}, 0},
 		"the decision saw no such cluster": {basis{byAPI: true}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			spec := &workv1alpha2.ResourceBindingSpec{}
+			spec.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1"}}
 			spec.Resource.APIVersion, spec.Resource.Kind = "shop.example.com/v1", "Till"
 			NewWithT(t).Expect(lostAPI(spec, sets.New("edge-1"), &tt.by)).To(HaveLen(tt.want))
 		})

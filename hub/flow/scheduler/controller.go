@@ -153,7 +153,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("gathering what decides on %q: %w", binding.GetName(), err)
 	}
 	if err := r.confirm(ctx, binding, dropped(binding.BindingSpec(), decision), by); err != nil {
-		r.undo(ctx, req.NamespacedName, before, decision)
+		r.undo(ctx, binding, before, decision)
 		return reconcile.Result{}, err
 	}
 	edit, err := kube.Begin(binding)
@@ -171,7 +171,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	wrote, later, err := r.commit(ctx, edit, binding, was, change)
 	if err != nil {
 		if binding.GetGeneration() == generation { // else the targets were written, and only the status was not
-			r.undo(ctx, req.NamespacedName, before, decision)
+			r.undo(ctx, binding, before, decision)
 		} else if change.targets {
 			r.report(ctx, binding, decision, change, wrote) // the next try finds the targets there
 		}

@@ -30,7 +30,7 @@ import (
 )
 
 // settle is for how long there must have been a better place.
-const settle = 500 * time.Millisecond
+const settle = 2 * time.Second
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 

@@ -61,7 +61,7 @@ func TestWhatOverflowedComesBackGracefully(t *testing.T) {
 	w.roomFor(t, "home-1", 4, 4)
 
 	w.roomFor(t, "home-1", 9, 4)
-	g.Consistently(where, 2*settle, stagetest.Poll).Should(Equal(shared), "the policy says that it stays")
+	g.Consistently(where, settle+settle/2, stagetest.Poll).Should(Equal(shared), "the policy says that it stays")
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { delete(b.Annotations, contract.ReturnToPreferredAnnotation) })
 	g.Consistently(where, settle/2, stagetest.Poll).Should(Equal(shared), "the room may be gone again in a moment")
 	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]int32{"home-1": 6}))

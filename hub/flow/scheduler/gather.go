@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/decide"
+	"fairlead.dev/hub/flow/scheduler/reserve"
 )
 
 // placement is what was decided on a binding of a generation.
@@ -44,7 +45,7 @@ func (r *reconciler) decide(ctx context.Context, b kube.Binding) (decide.Decisio
 		in.FailbackDue = true
 		d = decide.Decide(in)
 	}
-	r.ledger.Assign(key, in.Spec.Clusters, d.Targets, requestOf(in.Spec), now)
+	r.reserve(key, in.Spec, in.Spec.Clusters, d.Targets, now)
 	if moves(in.Spec, d) || d.AdmittedRequests != in.AdmittedRequests {
 		r.assumed[key] = placement{generation: b.GetGeneration(), targets: d.Targets, admitted: d.AdmittedRequests}
 	}
@@ -85,11 +86,19 @@ func (r *reconciler) arrived(key types.NamespacedName) {
 	delete(r.failbackSince, key)
 }
 
+// reserve reserves what targets of a binding gain, and lets go of what they lose.
+func (r *reconciler) reserve(key types.NamespacedName, spec *workv1alpha2.ResourceBindingSpec, before, after []workv1alpha2.TargetCluster, now time.Time) {
+	for _, p := range reserve.Parts(spec, before, after) {
+		r.ledger.Assign(key, p.Before, p.After, p.Request, now)
+	}
+}
+
 // undo takes back what a decision reserved that was not written.
-func (r *reconciler) undo(ctx context.Context, key types.NamespacedName, before []workv1alpha2.TargetCluster, d decide.Decision) {
+func (r *reconciler) undo(ctx context.Context, b kube.Binding, before []workv1alpha2.TargetCluster, d decide.Decision) {
+	key := client.ObjectKeyFromObject(b)
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
-	r.ledger.Assign(key, d.Targets, before, nil, r.clock.Now())
+	r.reserve(key, b.BindingSpec(), d.Targets, before, r.clock.Now())
 	delete(r.assumed, key)
 	r.countAgain(ctx, key)
 	delete(r.waiting, key) // it is looked at again
@@ -137,14 +146,6 @@ func (r *reconciler) latest(b workv1alpha2.Binding) (targets []workv1alpha2.Targ
 		return last.targets, last.admitted
 	}
 	return b.BindingSpec().Clusters, b.GetAnnotations()[contract.AdmittedRequestsAnnotation]
-}
-
-// requestOf returns what a replica requests.
-func requestOf(spec *workv1alpha2.ResourceBindingSpec) corev1.ResourceList {
-	if spec.ReplicaRequirements == nil {
-		return nil
-	}
-	return spec.ReplicaRequirements.ResourceRequest
 }
 
 // targetNames lists targets for the log.

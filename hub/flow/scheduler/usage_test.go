@@ -81,7 +81,7 @@ func TestWhatANamespaceUsesIsThatOfItsBindings(t *testing.T) {
 		case b == nil:
 			b = using(name, []string{"1", "250m"}[random.IntN(2)], int32(random.IntN(3)))
 			cached[name] = b
-			r.seen(b)
+			r.seen(b, b.Spec.Clusters)
 		case choice == 0:
 			delete(cached, name)
 			r.forget(client.ObjectKeyFromObject(b))
@@ -104,10 +104,10 @@ func TestWhatANamespaceUsesIsThatOfItsBindings(t *testing.T) {
 			next.Generation++
 			next.Spec.ReplicaRequirements.ResourceRequest[corev1.ResourceCPU] = resource.MustParse("2")
 			cached[name] = next
-			r.seen(next)
+			r.seen(next, next.Spec.Clusters)
 		case len(written) > 0:
 			cached[written[0].Name] = written[0]
-			r.seen(written[0])
+			r.seen(written[0], written[0].Spec.Clusters)
 			written = written[1:]
 		}
 		world := decide.World{Latest: r.latest}
@@ -147,7 +147,7 @@ func TestANamespaceIsAddedUpOnce(t *testing.T) {
 	r.count(using("app-1", "1", 1))
 	used := r.accounts["shop"].Others("app-0")[corev1.ResourceCPU]
 	g.Expect(used.Value()).To(BeEquivalentTo(57))
-	r.undo(t.Context(), key, nil, decide.Decision{})
+	r.undo(t.Context(), using("app-1", "1", 1), nil, decide.Decision{})
 	used = r.accounts["shop"].Others("app-0")[corev1.ResourceCPU]
 	g.Expect(used.Value()).To(BeEquivalentTo(49))
 	g.Expect(r.lists).To(Equal(1))

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/scheduler/fit"
@@ -47,7 +48,7 @@ func (r *reconciler) bindings() handler.EventHandler {
 			if b, ok := e.Object.(kube.Binding); ok && e.IsInInitialList {
 				r.resume(b)
 			} else if ok {
-				r.seen(b)
+				r.seen(b, b.BindingSpec().Clusters)
 			}
 			enqueue(q, e.IsInInitialList, e.Object)
 		},
@@ -58,7 +59,7 @@ func (r *reconciler) bindings() handler.EventHandler {
 			if !ok || !ok2 {
 				return
 			}
-			r.seen(after)
+			r.seen(after, before.BindingSpec().Clusters)
 			was, is := before.BindingSpec(), after.BindingSpec()
 			left := !equality.Semantic.DeepEqual(was.WorkloadAffinityGroups, is.WorkloadAffinityGroups)
 			if left {
@@ -114,25 +115,35 @@ func (r *reconciler) forget(key types.NamespacedName) bool {
 	return r.ledger.Forget(key)
 }
 
-// seen drops the targets of a decision that the cache shows, or that is outdated, and takes over what the binding uses.
-func (r *reconciler) seen(b kube.Binding) {
+// seen drops the targets of a decision that the cache shows, or that is outdated, and takes over what the binding uses. What its
+// targets have more than before, and not by such a decision, is reserved: somebody else assigned it, as the scheduler that works
+// does while this one waits for its turn.
+func (r *reconciler) seen(b kube.Binding, before []workv1alpha2.TargetCluster) {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	key := client.ObjectKeyFromObject(b)
 	if p, ok := r.assumed[key]; ok && p.generation < b.GetGeneration() {
 		delete(r.assumed, key)
+		before = p.targets
+	}
+	if b.GetDeletionTimestamp().IsZero() {
+		r.reserve(key, b.BindingSpec(), nil, r.ledger.Gained(b, before), r.clock.Now())
 	}
 	r.count(b)
 }
 
 // resume reserves again what the scheduler that ran before us had assigned and clusters
-// have not reported yet.
+// have not reported yet. Of what was assigned a moment ago the status does not tell since when:
+// that waits for others to write it.
 func (r *reconciler) resume(b kube.Binding) {
-	last := b.BindingStatus().LastScheduledTime
-	if last == nil || r.clock.Since(last.Time) >= reserve.Lifetime || !b.GetDeletionTimestamp().IsZero() {
+	at := r.clock.Now()
+	if last := b.BindingStatus().LastScheduledTime; last != nil {
+		at = last.Time
+	}
+	if r.clock.Since(at) >= reserve.Lifetime || !b.GetDeletionTimestamp().IsZero() {
 		return
 	}
-	r.ledger.Assign(client.ObjectKeyFromObject(b), nil, reserve.Missing(b), requestOf(b.BindingSpec()), last.Time)
+	r.reserve(client.ObjectKeyFromObject(b), b.BindingSpec(), nil, reserve.Missing(b), at)
 }
 
 // clusters keeps the snapshot, and has the bindings looked at again that news of a

@@ -141,7 +141,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if wait := r.partial.wait(req.NamespacedName, out.Partial, r.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if !out.Changed && r.pending.has(req.NamespacedName) && r.isWritten(b) {
+	if out.Unshown != "" && !r.isWritten(b, out.Unshown) {
+		out.Changed = true // what the binding has no room for may have changed: the template's status tells
+	}
+	if !out.Changed && r.pending.has(req.NamespacedName) && r.isWritten(b, out.Unshown) {
 		r.pending.settle(req.NamespacedName)
 	}
 	if !out.Changed && !r.pending.has(req.NamespacedName) {
@@ -155,17 +158,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if apierrors.IsConflict(templateErr) {
 		return reconcile.Result{}, templateErr
 	}
-	if err := r.markWorks(ctx, b, reports, out.Items); err != nil {
-		return reconcile.Result{}, err
-	}
+	// A Work that cannot be marked, of which much is its agent's, keeps nothing of the other clusters from the binding.
+	marksErr := r.markWorks(ctx, b, reports, out.Items)
 	if err := r.updateBinding(ctx, req.NamespacedName, b, out, of); err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, errors.Join(err, marksErr)
 	}
 	r.settle(req.NamespacedName, b, templateErr)
 	if templateErr == nil {
 		r.awaited.end(req.NamespacedName, r.clock.Now())
 	}
-	return reconcile.Result{RequeueAfter: unrendered}, templateErr
+	return reconcile.Result{RequeueAfter: unrendered}, errors.Join(templateErr, marksErr)
 }
 
 // updateBinding writes what was decided and what the template's status was made of, and tells of it.

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,7 @@ func (r *Reconciler) markWorks(ctx context.Context, b kube.Binding, reports []ag
 			why[items[i].ClusterName] = items[i].AppliedMessage
 		}
 	}
+	var failed []error
 	for _, report := range reports {
 		before := meta.FindStatusCondition(report.Work.Status.Conditions, workv1alpha1.WorkStatusLeftOut)
 		message := why[report.Cluster]
@@ -45,8 +47,8 @@ func (r *Reconciler) markWorks(ctx context.Context, b kube.Binding, reports []ag
 			})
 		}
 		if _, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerStatus); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("saying on the Work of %q in cluster %q that its status is left out: %w", b.GetName(), report.Cluster, err)
+			failed = append(failed, fmt.Errorf("saying on the Work of %q in cluster %q that its status is left out: %w", b.GetName(), report.Cluster, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }

@@ -71,15 +71,15 @@ func TestAStatusThatIsNotThatOfAllItemsIsMadeAgain(t *testing.T) {
 	g := NewWithT(t)
 	r := &Reconciler{program: "v1"}
 	ref := workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", UID: "u"}
-	made := r.madeOf(ref, "fingerprint")
+	made := r.madeOf(ref, "fingerprint", "")
 	b := &workv1alpha2.ResourceBinding{}
 	b.Annotations = map[string]string{contract.TemplateFingerprintAnnotation: "fingerprint"}
 	b.Spec.Resource = ref
-	g.Expect(r.isWritten(b)).To(BeFalse(), "nothing is said of it")
+	g.Expect(r.isWritten(b, "")).To(BeFalse(), "nothing is said of it")
 	b.Status.TemplateStatusOf = made
-	g.Expect(r.isWritten(b)).To(BeTrue())
+	g.Expect(r.isWritten(b, "")).To(BeTrue())
 	b.Spec.Resource.UID = "v"
-	g.Expect(r.isWritten(b)).To(BeFalse(), "it is another template")
+	g.Expect(r.isWritten(b, "")).To(BeFalse(), "it is another template")
 	b.Spec.Resource.UID, b.Annotations = "u", nil
-	g.Expect(r.isWritten(b)).To(BeFalse(), "the detector has not seen to it")
+	g.Expect(r.isWritten(b, "")).To(BeFalse(), "the detector has not seen to it")
 }

@@ -38,12 +38,17 @@ func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, out *ag
 		return "", err
 	}
 	left := false
-	written, wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Items)
-	if errors.As(err, new(unacceptableError)) {
+	written, wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Reported)
+	if isUnacceptable(err) {
 		if left = r.leaveOut(ctx, template, out); left {
 			out.Changed, out.Refused = true, aggregate.Refused(b.BindingStatus().AggregatedStatus, out.Items)
-			written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Items)
+			written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Reported)
 		}
+	}
+	if err != nil && out.Unshown != "" && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !interpreter.IsUnanswered(err) {
+		// All that is reported is too much for the rules of the kind, or for the API: what the binding shows may do.
+		left = true
+		written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Items)
 	}
 	if err != nil {
 		return "", client.IgnoreNotFound(err) // it is gone, or has no status to write
@@ -55,24 +60,28 @@ func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, out *ag
 	if left {
 		return "", nil
 	}
-	return r.madeOf(ref, bindings.MadeOf(written, interpreter.Version(r.interpreter, kindOf(ref)))), nil
+	return r.madeOf(ref, bindings.MadeOf(written, interpreter.Version(r.interpreter, kindOf(ref))), out.Unshown), nil
 }
 
 // madeOf returns a hash of what the status of a template is made of beside the items, given what its binding says that it
-// is made of; empty if nothing tells whether that is all.
-func (r *Reconciler) madeOf(ref workv1alpha2.ObjectReference, template string) string {
+// is made of, and which statuses have no room in the items; empty if nothing tells whether that is all.
+func (r *Reconciler) madeOf(ref workv1alpha2.ObjectReference, template, unshown string) string {
 	kind := kindOf(ref)
 	if r.program == "" || template == "" || interpreter.AsksOthers(r.interpreter, kind, interpreter.AggregateStatus) {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{r.program, template, interpreter.Version(r.interpreter, kind), string(ref.UID)}))
+	of := []string{r.program, template, interpreter.Version(r.interpreter, kind), string(ref.UID)}
+	if unshown != "" {
+		of = append(of, unshown)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", of))
 	return hex.EncodeToString(sum[:10])
 }
 
-// isWritten says whether the status of a template was made of the items that its binding has, of the template as it is
-// and as we would: whoever wrote the binding wrote the template before, or said nothing of it.
-func (r *Reconciler) isWritten(b kube.Binding) bool {
-	of := r.madeOf(b.BindingSpec().Resource, b.GetAnnotations()[contract.TemplateFingerprintAnnotation])
+// isWritten says whether the status of a template was made of the items that its binding has, of the statuses that have no room in it,
+// of the template as it is and as we would: whoever wrote the binding wrote the template before, or said nothing of it.
+func (r *Reconciler) isWritten(b kube.Binding, unshown string) bool {
+	of := r.madeOf(b.BindingSpec().Resource, b.GetAnnotations()[contract.TemplateFingerprintAnnotation], unshown)
 	return of != "" && of == b.BindingStatus().TemplateStatusOf
 }
 
@@ -89,7 +98,11 @@ func (r *Reconciler) writeTemplate(
 	template = template.DeepCopy()
 	result, err := r.interpreter.AggregateStatus(ctx, template, items)
 	if err != nil {
-		return nil, false, unacceptableError{fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)}
+		err = fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
+		if interpreter.IsUnanswered(err) {
+			return nil, false, err // which says nothing of the items
+		}
+		return nil, false, unacceptableError{err}
 	}
 	edit, err := kube.Begin(template)
 	if err != nil {
@@ -124,37 +137,4 @@ func fieldsOf(err error) string {
 	fields = slices.Compact(fields)
 	const most = 10
 	return strings.Join(fields[:min(len(fields), most)], ", ")
-}
-
-// leaveOut finds the items without which the others add up to a status, by halves, and takes
-// them out. It finds none if there is no status even without any: then it is the template, or
-// the rules of its kind, that is at fault.
-func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision) bool {
-	dry := client.NewDryRunClient(r.hubClient)
-	try := func(items []workv1alpha2.AggregatedStatusItem) error {
-		_, _, err := r.writeTemplate(ctx, dry, template, items)
-		return err
-	}
-	if try(nil) != nil {
-		return false
-	}
-	found := false
-	var search func(from, to int)
-	search = func(from, to int) {
-		err := try(out.Items[from:to])
-		switch {
-		case err == nil:
-		case !errors.As(err, new(unacceptableError)):
-			// It could not be asked: the next try will.
-		case to-from == 1:
-			found = true
-			aggregate.LeaveOut(&out.Items[from], err.Error()+".")
-		default:
-			middle := (from + to) / 2
-			search(from, middle)
-			search(middle, to)
-		}
-	}
-	search(0, len(out.Items))
-	return found
 }

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -80,6 +81,7 @@ func TestWhatOtherKindsMaySay(t *testing.T) {
 		"a rule without replicas":             {scaling, scaler, cronRules("{name: a, schedule: '@daily', targetMinReplicas: 1}"), "spec.rules.targetReplicas: must say how many replicas, 0 or more; rule a does not"},
 		"a rule of less than no replicas":     {scaling, scaler, cronRules("{name: a, schedule: '@daily', targetReplicas: -1}"), "spec.rules.targetReplicas"},
 		"a rule that keeps no history":        {scaling, scaler, cronRules("{name: a, schedule: '@daily', targetReplicas: 1, successfulHistoryLimit: 0}"), "spec.rules[0].successfulHistoryLimit"},
+		"a hundred rules and one":             {scaling, scaler, cronRules(manyRules(101)...), "spec.rules: Too many: 101: must have at most 100 items"},
 		"a rule that keeps all history":       {scaling, scaler, cronRules("{name: a, schedule: '@daily', targetReplicas: 1, failedHistoryLimit: 33}"), "spec.rules[0].failedHistoryLimit"},
 		"rules that scale nothing":            {scaling, scaler, "rules: []\n", "spec.scaleTargetRef"},
 		"rules that scale no kind":            {scaling, scaler, "scaleTargetRef: {kind: Deployment, name: web}\nrules: []\n", "spec.scaleTargetRef: apiVersion, kind and name must say what is scaled"},
@@ -102,6 +104,14 @@ func TestWhatOtherKindsMaySay(t *testing.T) {
 			}
 		})
 	}
+}
+
+func manyRules(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("{name: r%d, schedule: '@daily', targetReplicas: 1}", i)
+	}
+	return out
 }
 
 // cronRules is the spec of a CronFederatedHPA that scales a Deployment.

@@ -120,6 +120,10 @@ suspension: {dispatchingOnClusters: {clusterNames: [a]}}
 		"grace without gracefulness":         {selects + "propagateDeps: true\nfailover: {application: {decisionConditions: {}, purgeMode: Never, gracePeriodSeconds: 5}}\n", "gracePeriodSeconds: must be above 0, and goes with purgeMode Gracefully only"},
 		"no grace at all":                    {selects + "propagateDeps: true\nfailover: {application: {decisionConditions: {}, gracePeriodSeconds: 0}}\n", "gracePeriodSeconds: must be above 0"},
 		"state under no label":               {selects + "failover: {cluster: {statePreservation: {rules: [{aliasLabelName: \"a b\", jsonPath: x}]}}}\n", "aliasLabelName of a statePreservation rule must be a valid label key"},
+		"state by every path that there is": {selects + "failover: {cluster: {statePreservation: {rules: [" +
+			`{aliasLabelName: a, jsonPath: "{ .jobStatus.jobID }"}, {aliasLabelName: b, jsonPath: "{$.a[0]['b'].c\\.d[-1]}"}, {aliasLabelName: c, jsonPath: "{.conditions[?(@.type=='Ready')].status}"}` + "]}}}\n", ""},
+		"state by a path that doubles":       {selects + "failover: {cluster: {statePreservation: {rules: [{aliasLabelName: a, jsonPath: \"{" + strings.Repeat("['.','.']", 28) + "}\"}]}}}\n", "spec.failover: the jsonPath of a statePreservation rule leads to one value by fields and indexes"},
+		"state by a path that is long":       {selects + "failover: {cluster: {statePreservation: {rules: [{aliasLabelName: a, jsonPath: \"{" + strings.Repeat(".a", 128) + "}\"}]}}}\n", "spec.failover.cluster.statePreservation.rules[0].jsonPath: Too long"},
 		"an unknown purge mode":              {selects + "failover: {cluster: {purgeMode: Never}}\n", "spec.failover.cluster.purgeMode"},
 		"suspended everywhere and somewhere": {selects + "suspension: {dispatching: true, dispatchingOnClusters: {clusterNames: [a]}}\n", "spec.suspension: dispatching true suspends every cluster"},
 	}
@@ -230,7 +234,7 @@ func TestOnlyOperatorsOverrideWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	a := startAdmission(t)
 	g := NewWithT(t)
-	for _, path := range []string{"/subjects", "/subjects/0/name", "/roleRef/name"} {
+	for _, path := range []string{"/subjects", "/subjects/0/name", "/roleRef/name", "/rules", "/rules/0/verbs/-", "/aggregationRule"} {
 		spec := "overrideRules:\n- overriders: {plaintext: [{path: " + path + ", operator: replace, value: x}]}\n"
 		g.Expect(a.create(t, "OverridePolicy", spec)).To(MatchError(ContainSubstring("an OverridePolicy cannot change who may do what, as " + path + " says")))
 		g.Expect(a.create(t, "ClusterOverridePolicy", spec)).To(Succeed())

@@ -5,7 +5,8 @@
 //
 // Writes: what package manifests holds (CRDs, RBAC, admission policies), namespace
 // karmada-cluster, ConfigMap kube-public/cluster-info; by server-side apply with field
-// manager contract.FieldManagerInstall.
+// manager contract.FieldManagerInstall. A version that is told to go back from a newer one removes
+// the rights and policies that only that one installed.
 //
 // Owns: the child process of the embedded API and its directory.
 //

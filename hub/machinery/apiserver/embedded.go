@@ -43,7 +43,7 @@ type Embedded struct {
 	HeapRoom int64
 	// Profiling lets administrators ask it for its profiles.
 	Profiling bool
-	// WaitForHub lets nobody but the hub in until Open.
+	// WaitForHub lets nobody but the hub in until Open, unless the database is full, in which people have to make room first.
 	WaitForHub bool
 	// Flags are further ones, of those that PassedFlags names.
 	Flags []string

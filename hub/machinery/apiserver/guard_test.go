@@ -23,8 +23,12 @@ func TestWhatTheHubDependsOnIsDeletedOnPurposeOnly(t *testing.T) {
 	a := startAdmission(t)
 	g := NewWithT(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-guarded"}}
+	prefixed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "acme-guarded-2", Labels: map[string]string{contract.ExecutionNamespaceOfLabel: "guarded-2"}, // hub serve --execution-namespace-prefix acme-
+	}}
 	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-escape"}}
 	g.Expect(a.client.Create(t.Context(), namespace)).To(Succeed())
+	g.Expect(a.client.Create(t.Context(), prefixed)).To(Succeed())
 	g.Expect(a.client.Create(t.Context(), other)).To(Succeed())
 	for _, tt := range []struct {
 		obj  client.Object
@@ -32,6 +36,8 @@ func TestWhatTheHubDependsOnIsDeletedOnPurposeOnly(t *testing.T) {
 	}{
 		{namespace, "remove that cluster with `hub forget guarded` instead. If you mean it, first run `kubectl annotate namespace karmada-es-guarded " +
 			contract.DeletionAllowedAnnotation + "=true`"},
+		{prefixed, "everything that the hub sends to cluster guarded-2 is in it; remove that cluster with `hub forget guarded-2` instead. If you mean it, " +
+			"first run `kubectl annotate namespace acme-guarded-2 "},
 		{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}, "the leases and rights of all agents are in it"},
 		{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "works.work.karmada.io"}}, "all objects of its kind on the hub go with it"},
 		{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "stagedrollouts.fairlead.dev"}}, "all objects of its kind on the hub go with it"},

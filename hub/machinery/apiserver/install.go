@@ -39,7 +39,7 @@ type Options struct {
 	AllowDowngrade bool
 }
 
-// How long an API server that has just started may take: minutes where thousands of agents come back at once.
+// How long an API server that has just started and whose database is not full may take: minutes where thousands of agents come back at once.
 const (
 	installTimeout  = 10 * time.Minute
 	installPoll     = 25 * time.Millisecond
@@ -51,31 +51,56 @@ const (
 // It may be called on every start, by several hubs at once: what is as it should be is
 // not written.
 func Install(ctx context.Context, cfg *rest.Config, o Options) error {
-	ctx, cancel := context.WithTimeout(ctx, installTimeout)
-	defer cancel()
-	scheme, err := kube.NewScheme()
+	i, err := newInstaller(cfg)
 	if err != nil {
 		return err
+	}
+	return i.install(ctx, cfg, o)
+}
+
+func newInstaller(cfg *rest.Config) (*installer, error) {
+	scheme, err := kube.NewScheme()
+	if err != nil {
+		return nil, err
 	}
 	hubClient, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("connecting to the hub's API server: %w", err)
+		return nil, fmt.Errorf("connecting to the hub's API server: %w", err)
 	}
-	i := &installer{hubClient: hubClient, mutates: true}
+	return &installer{hubClient: hubClient, mutates: true, timeout: installTimeout, every: installProgress}, nil
+}
+
+// install does what Install does. An installation that takes too long is given up, unless the database was full: it begins again for as
+// long as people take to make room, who use the API of this hub for it.
+func (i *installer) install(ctx context.Context, cfg *rest.Config, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	go i.progress(ctx)
+	for {
+		trying, end := context.WithTimeout(ctx, i.timeout)
+		err := i.try(trying, cfg, o)
+		inTime := trying.Err() == nil
+		end()
+		if err == nil || inTime || ctx.Err() != nil || !i.failed.wasFull.Swap(false) {
+			return err
+		}
+		ctrl.LoggerFrom(ctx).Info("Installing again what the hub needs: the database of the API was full", "cause", err.Error())
+	}
+}
+
+// try installs once.
+func (i *installer) try(ctx context.Context, cfg *rest.Config, o Options) error {
 	install := i.all
 	if o.Version != "" {
 		install = func(ctx context.Context) error {
-			return exclusively(ctx, cfg, func(ctx context.Context) error { return i.versioned(ctx, o, i.all) })
+			return i.exclusively(ctx, cfg, func(ctx context.Context) error { return i.versioned(ctx, o, i.all) })
 		}
 	}
-	if err := install(ctx); err != nil {
-		return err
+	err := install(ctx)
+	if err == nil && o.ClusterInfo != nil {
+		err = i.retry(ctx, func(ctx context.Context) error { return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo) })
 	}
-	if o.ClusterInfo == nil {
-		return nil
-	}
-	return retry(ctx, func(ctx context.Context) error { return i.clusterInfo(ctx, *o.ClusterInfo, o.AdoptClusterInfo) })
+	return err
 }
 
 // all installs everything but what agents are told.
@@ -95,16 +120,28 @@ type installer struct {
 	mutates bool
 	// last is the kind and the name of the object that was begun last.
 	last atomic.Pointer[string]
+	// timeout is how long a try may take, and every how often it is told how far it is.
+	timeout, every time.Duration
+	// failed is why the last request was refused.
+	failed failure
 }
 
 // progress says every now and then how far an installation is that takes long.
 func (i *installer) progress(ctx context.Context) {
-	_ = wait.PollUntilContextCancel(ctx, installProgress, false, func(ctx context.Context) (bool, error) { // it ends with the installation
+	_ = wait.PollUntilContextCancel(ctx, i.every, false, func(ctx context.Context) (bool, error) { // it ends with the installation
 		at := "its turn among the hubs of this API"
 		if last := i.last.Load(); last != nil {
 			at = *last
 		}
-		ctrl.LoggerFrom(ctx).Info("Still installing what the hub needs: the API server takes long to answer", "at", at)
+		log := ctrl.LoggerFrom(ctx).WithValues("at", at)
+		switch failed := i.failed.last.Load(); {
+		case failed == nil:
+			log.Info("Still installing what the hub needs: the API server takes long to answer")
+		case isFull(*failed):
+			log.Info("Still installing what the hub needs: "+makeRoom+"; the hub goes on when there is room", "cause", (*failed).Error())
+		default:
+			log.Info("Still installing what the hub needs: the API server does not do what it is asked", "cause", (*failed).Error())
+		}
 		return false, nil
 	})
 }
@@ -212,7 +249,7 @@ func (i *installer) applyAll(ctx context.Context, objects []*unstructured.Unstru
 func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	kind, name := obj.GetKind(), obj.GetName()
 	i.last.Store(new(kind + " " + name))
-	err := retry(ctx, func(ctx context.Context) error {
+	err := i.retry(ctx, func(ctx context.Context) error {
 		desired := obj.DeepCopy() // the client writes the answer into what it is given
 		return i.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 			client.FieldOwner(contract.FieldManagerInstall), client.ForceOwnership)
@@ -222,6 +259,15 @@ func (i *installer) apply(ctx context.Context, obj *unstructured.Unstructured) e
 	}
 	ctrl.LoggerFrom(ctx).V(1).Info("Installed", "kind", kind, "name", name)
 	return nil
+}
+
+// retry tries until it succeeds, as the function retry does, and keeps why the last try failed.
+func (i *installer) retry(ctx context.Context, try func(context.Context) error) error {
+	return retry(ctx, func(ctx context.Context) error {
+		err := try(ctx)
+		i.failed.keep(err)
+		return err
+	})
 }
 
 // retry tries again and again until it succeeds, or fails in a way that waiting does not mend.
@@ -247,7 +293,7 @@ func permanent(err error) error {
 		utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err),
 		utilnet.IsTimeout(err), utilnet.IsHTTP2ConnectionLost(err):
 		return nil
-	case meta.IsNoMatchError(err) && !isBuiltIn(err), isDiscovery(err):
+	case meta.IsNoMatchError(err) && !isBuiltIn(err), isDiscovery(err), isFull(err):
 		return nil
 	default:
 		return err

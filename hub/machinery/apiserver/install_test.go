@@ -144,6 +144,7 @@ func TestInstallMakesAFreshAPIThatOfAHub(t *testing.T) {
 
 	t.Run("an older hub leaves what a newer one installed", func(t *testing.T) { anOlderHubLeavesWhatANewerOneInstalled(t, hub) })
 	t.Run("an installation outlives an API server that is silent in the middle", func(t *testing.T) { anInstallationOutlivesASilence(t, hub) })
+	t.Run("an installation waits for room in the database", func(t *testing.T) { anInstallationWaitsForRoom(t, hub) })
 }
 
 func schemaKind() schema.GroupVersionKind {

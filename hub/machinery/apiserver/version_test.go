@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/pem"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,6 +19,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/contract"
 	"fairlead.dev/test/cluster"
 )
 
@@ -55,8 +57,9 @@ func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) 
 	}
 	g.Expect(all.Wait()).To(Succeed())
 	installed := func() string {
-		version, err := (&installer{hubClient: hubClient}).installed(t.Context())
+		version, newer, err := (&installer{hubClient: hubClient}).installed(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(newer).To(BeEmpty(), "nothing is left to be removed")
 		return version
 	}
 	g.Expect(installed()).To(Equal("v1.3.0"))
@@ -91,17 +94,72 @@ func anOlderHubLeavesWhatANewerOneInstalled(t *testing.T, hub *cluster.Cluster) 
 	g.Expect(message()).NotTo(Equal(newer), "a newer one that starts beside it installs its own, whoever works")
 	g.Expect(installed()).To(Equal("v1.4.0"))
 	differs()
+	only := onlyInNewer(t, hubClient)
+	install("v1.2.0", false)
+	g.Expect(only()).To(Equal([]string{"rights", "binding", "policy", "of another"}), "they are in force, and the newer one is there yet")
 	install("v1.2.0", true)
 	g.Expect(message()).NotTo(Equal(newer), "an older one goes back if it is told to")
 	g.Expect(installed()).To(Equal("v1.2.0"))
+	g.Expect(only()).To(Equal([]string{"of another"}), "nothing stays in force that this one does not know of")
+
+	// One that goes back may be killed before that is removed. Then its next start does it, told or not.
+	only = onlyInNewer(t, hubClient)
+	g.Expect((&installer{hubClient: hubClient}).note(t.Context(), "v1.2.0", "v1.4.0")).To(Succeed())
+	install("v1.2.0", false)
+	g.Expect(only()).To(Equal([]string{"of another"}))
+	g.Expect(installed()).To(Equal("v1.2.0"))
 
 	// A newer one that was killed on the way has said so: it goes on, and an older one does not go back.
-	g.Expect((&installer{hubClient: hubClient}).note(t.Context(), "v1.5.0")).To(Succeed())
+	g.Expect((&installer{hubClient: hubClient}).note(t.Context(), "v1.5.0", "")).To(Succeed())
 	differs()
 	install("v1.4.0", false)
 	g.Expect(message()).To(Equal(newer))
 	install("v1.5.0", false)
 	g.Expect(message()).NotTo(Equal(newer))
+}
+
+// onlyInNewer installs what no version of today has, and returns what says what is left of it. Of what somebody else made nothing goes.
+func onlyInNewer(t *testing.T, hubClient client.Client) func() []string {
+	t.Helper()
+	g := NewWithT(t)
+	admission, rights := "admissionregistration.k8s.io/v1", "rbac.authorization.k8s.io/v1"
+	policy := map[string]any{
+		"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{"apiGroups": []any{"newer.fairlead.dev"}, "apiVersions": []any{"*"}, "operations": []any{"CREATE"}, "resources": []any{"*"}}}},
+		"validations":      []any{map[string]any{"expression": "false"}},
+	}
+	made := []struct {
+		what, manager, apiVersion, kind, name string
+		content                               map[string]any
+	}{
+		{"rights", contract.FieldManagerInstall, rights, "ClusterRole", "newer.fairlead.dev", map[string]any{"rules": []any{}}},
+		{"binding", contract.FieldManagerInstall, admission, "ValidatingAdmissionPolicyBinding", "newer.fairlead.dev", map[string]any{"spec": map[string]any{"policyName": "newer.fairlead.dev", "validationActions": []any{"Deny"}}}},
+		{"policy", contract.FieldManagerInstall, admission, "ValidatingAdmissionPolicy", "newer.fairlead.dev", map[string]any{"spec": policy}},
+		{"of another", "another", admission, "ValidatingAdmissionPolicy", "another.fairlead.dev", map[string]any{"spec": policy}},
+	}
+	object := func(n int) *unstructured.Unstructured {
+		obj := &unstructured.Unstructured{Object: map[string]any{}}
+		obj.SetAPIVersion(made[n].apiVersion)
+		obj.SetKind(made[n].kind)
+		obj.SetName(made[n].name)
+		return obj
+	}
+	for n := range made {
+		obj := object(n)
+		maps.Copy(obj.Object, made[n].content)
+		obj.SetLabels(map[string]string{contract.SystemLabel: contract.LabelTrue})
+		g.Expect(hubClient.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(made[n].manager))).To(Succeed())
+	}
+	return func() []string {
+		var out []string
+		for n := range made {
+			err := hubClient.Get(t.Context(), client.ObjectKey{Name: made[n].name}, object(n))
+			g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+			if err == nil {
+				out = append(out, made[n].what)
+			}
+		}
+		return out
+	}
 }
 
 // silentInTheMiddle answers no request from the first one that installs a policy until whoever installs has given that one up.
@@ -128,30 +186,37 @@ func (s *silentInTheMiddle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.api.ServeHTTP(w, r)
 }
 
-// anInstallationOutlivesASilence has the API server fall silent for longer than a hub holds the installation for its own.
-func anInstallationOutlivesASilence(t *testing.T, hub *cluster.Cluster) {
+// inFrontOf is what connects to something that stands in front of an API server.
+func inFrontOf(t *testing.T, hub *cluster.Cluster, front func(api http.Handler) http.Handler) *rest.Config {
 	t.Helper()
 	g := NewWithT(t)
 	api, err := url.Parse(hub.Config.Host)
 	g.Expect(err).NotTo(HaveOccurred())
 	transport, err := rest.TransportFor(hub.Config)
 	g.Expect(err).NotTo(HaveOccurred())
-	silence := &silentInTheMiddle{
-		api:  &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(api) }},
-		over: make(chan struct{}),
-	}
-	front := httptest.NewUnstartedServer(silence)
-	front.EnableHTTP2 = true
-	front.StartTLS()
-	t.Cleanup(front.Close)
-	cfg := &rest.Config{Host: front.URL, TLSClientConfig: rest.TLSClientConfig{
-		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
+	server := httptest.NewUnstartedServer(front(&httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(api) }}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{
+		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 	}}
+}
+
+// anInstallationOutlivesASilence has the API server fall silent for longer than a hub holds the installation for its own.
+func anInstallationOutlivesASilence(t *testing.T, hub *cluster.Cluster) {
+	t.Helper()
+	g := NewWithT(t)
+	silence := &silentInTheMiddle{over: make(chan struct{})}
+	cfg := inFrontOf(t, hub, func(api http.Handler) http.Handler {
+		silence.api = api
+		return silence
+	})
 
 	g.Expect(Install(t.Context(), cfg, Options{Version: "v1.6.0"})).To(Succeed())
 
 	g.Expect(silence.over).To(BeClosed(), "it was given up once")
-	version, err := (&installer{hubClient: hub.Client(t)}).installed(t.Context())
+	version, _, err := (&installer{hubClient: hub.Client(t)}).installed(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(version).To(Equal("v1.6.0"))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"fairlead.dev/hub/machinery/backup/retention"
@@ -64,4 +66,41 @@ func (d directory) prune(rules retention.Rules, now time.Time) ([]string, error)
 		deleted = append(deleted, f.Name)
 	}
 	return deleted, err
+}
+
+// NewestFile returns the newest backup that hubs have made by a schedule in a directory; which hub's, need be said only if there are those of
+// several. What is from the future is left out, however new its name is, and returned as well: the clock that made it was ahead, or the one
+// that says now is behind.
+func NewestFile(path, hub string, now time.Time) (newest string, ahead []retention.File, err error) {
+	var hubs []string
+	err = directory{path: path}.each(func(entry os.DirEntry) error {
+		if of, ok := retention.Hub(entry.Name()); ok && !slices.Contains(hubs, of) {
+			hubs = append(hubs, of)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return "", nil, err
+	case hub == "" && len(hubs) > 1:
+		slices.Sort(hubs)
+		return "", nil, fmt.Errorf("%q holds backups of several hubs: name one of %s with --hub", path, strings.Join(hubs, ", "))
+	case hub == "" && len(hubs) == 1:
+		hub = hubs[0]
+	}
+	files, err := directory{path: path, hub: hub}.backups()
+	if err != nil {
+		return "", nil, err
+	}
+	found, ok := retention.Newest(files, now)
+	switch {
+	case ok:
+		return filepath.Join(path, found.Name), retention.Ahead(files, now), nil
+	case len(files) > 0:
+		return "", nil, fmt.Errorf("all backups in %q are from the future: set the clock of this machine, or, if it is right, name the one to take yourself", path)
+	case hub == "":
+		return "", nil, fmt.Errorf("%q holds no backup that a hub has made by a schedule", path)
+	default:
+		return "", nil, fmt.Errorf("%q holds no backup of hub %s that it has made by a schedule", path, hub)
+	}
 }

@@ -3,12 +3,14 @@ package auth
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Access is something that a user may or may not do.
@@ -144,4 +146,9 @@ type DeniedError struct {
 
 func (e DeniedError) Error() string {
 	return e.User + " may not " + e.Access.String() + " on this hub."
+}
+
+// Status implements apierrors.APIStatus: it is as if the API server had refused it.
+func (e DeniedError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: e.Error()}
 }

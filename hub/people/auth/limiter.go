@@ -1,14 +1,16 @@
 package auth
 
 import (
-	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"k8s.io/utils/clock"
+
+	"fairlead.dev/common/connlimit"
 )
 
 // How often one address, and all together, may try to sign in. Each try costs the API server
@@ -78,14 +80,9 @@ func (l *limiter) forget(now time.Time) {
 // addressOf returns from where a request comes; of IPv6 the network that one customer has.
 // What proxies say is not believed: whoever wants to can say it.
 func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
-	ip := net.ParseIP(host)
-	if ip == nil || ip.To4() != nil {
-		return host
-	}
-	const bits, all = 64, 128
-	return ip.Mask(net.CIDRMask(bits, all)).String()
+	return connlimit.Network(at.Addr()).Addr().String()
 }

@@ -58,7 +58,7 @@ func (s *Sessions) Open(u *User) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	s.evict(now, u.Name)
+	s.evict(now, u)
 	one := &Session{User: u, CSRF: newSecret(), used: now, ends: now.Add(sessionLife), notes: map[string]note{}}
 	if !u.until.IsZero() && u.until.Before(one.ends) {
 		one.ends = u.until
@@ -68,7 +68,7 @@ func (s *Sessions) Open(u *User) string {
 	return secret
 }
 
-// Get returns the session of a secret, nil if there is none.
+// Get returns the session of a secret, nil if there is none. It does not use it: a page that is open asks by itself.
 func (s *Sessions) Get(secret string) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,12 +77,10 @@ func (s *Sessions) Get(secret string) *Session {
 	if one == nil {
 		return nil
 	}
-	now := s.clock.Now()
-	if one.over(now) {
+	if one.over(s.clock.Now()) {
 		delete(s.by, key)
 		return nil
 	}
-	one.used = now
 	return one
 }
 
@@ -93,8 +91,8 @@ func (s *Sessions) Alive(one *Session) bool {
 	return !one.over(s.clock.Now())
 }
 
-// Use says that somebody uses a session otherwise than by requests, as one does who types into a terminal. It brings no
-// session back that has ended.
+// Use says that somebody uses a session: that they load a page, or type into a terminal. It brings no session back that has
+// ended.
 func (s *Sessions) Use(one *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,22 +116,33 @@ func (s *Sessions) End(secret string) {
 func (o *Session) Gave(csrf string) bool { return sameSecret(csrf, o.CSRF) }
 
 func (o *Session) over(now time.Time) bool {
-	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.idTokenValid()
+	return !now.Before(o.ends) || now.Sub(o.used) > sessionIdle || !o.User.counts()
 }
 
-// evict makes room for one more: it drops those that ended, then the least used of the same
-// person, then the least used of all.
-func (s *Sessions) evict(now time.Time, name string) {
-	of := 0
+// evict makes room for one more: it drops those that ended, then the least used of the same person, then of the service accounts of
+// the same namespace, then the least used of all.
+func (s *Sessions) evict(now time.Time, u *User) {
+	namespace := u.namespace()
+	own := func(o *Session) bool { return o.User.Name == u.Name }
+	beside := func(o *Session) bool { return namespace != "" && o.User.namespace() == namespace }
+	ofOne, ofNamespace := 0, 0
 	for key, one := range s.by {
 		if one.over(now) {
 			delete(s.by, key)
-		} else if one.User.Name == name {
-			of++
+			continue
+		}
+		if own(one) {
+			ofOne++
+		}
+		if beside(one) {
+			ofNamespace++
 		}
 	}
-	if of >= maxSessionsOfOne {
-		s.dropOldest(func(o *Session) bool { return o.User.Name == name })
+	switch {
+	case ofOne >= maxSessionsOfOne:
+		s.dropOldest(own)
+	case ofNamespace >= maxSessions/partOfNamespace:
+		s.dropOldest(beside)
 	}
 	if len(s.by) >= maxSessions {
 		s.dropOldest(func(*Session) bool { return true })

@@ -19,9 +19,14 @@ func TestSessionsEnd(t *testing.T) {
 	idle, used, brief := s.Open(&User{Name: "a"}), s.Open(&User{Name: "a"}), s.Open(&User{Name: "a", until: clock.Now().Add(time.Hour)})
 	g.Expect(s.Get("a guess")).To(BeNil())
 	g.Expect(s.Get(brief)).NotTo(BeNil())
-	for range 11 {
+	for began := clock.Now(); clock.Now().Before(began.Add(11 * time.Hour)); {
 		clock.Step(time.Hour)
-		g.Expect(s.Get(used)).NotTo(BeNil())
+		one := s.Get(used)
+		g.Expect(one).NotTo(BeNil())
+		s.Use(one)
+		if clock.Now().Sub(began) <= sessionIdle {
+			g.Expect(s.Get(idle)).NotTo(BeNil(), "it was not idle for long enough")
+		}
 	}
 	g.Expect(s.Get(idle)).To(BeNil(), "nobody used it")
 	g.Expect(s.Get(brief)).To(BeNil(), "its credential ended")
@@ -50,6 +55,15 @@ func TestSessionsAreBounded(t *testing.T) {
 		s.Open(&User{Name: fmt.Sprint(i)})
 	}
 	g.Expect(len(s.by)).To(BeNumerically("<=", maxSessions))
+
+	s = NewSessions(clock)
+	other = s.Open(&User{Name: "other"})
+	for i := range 2 * maxSessions {
+		clock.Step(time.Second)
+		s.Open(&User{Name: fmt.Sprintf("system:serviceaccount:shop:made-up-%d", i)})
+	}
+	g.Expect(s.by).To(HaveLen(maxSessions/partOfNamespace + 1))
+	g.Expect(s.Get(other)).NotTo(BeNil(), "neither does whoever may make service accounts")
 }
 
 func TestNotesAreForASession(t *testing.T) {

@@ -100,7 +100,7 @@ func (s *SignIn) Routes(mux *http.ServeMux) {
 	}
 }
 
-// Session returns the session that a request is of, nil if it is of none.
+// Session returns the session that a request is of, nil if it is of none. Whether it is used by that, the caller says.
 func (s *SignIn) Session(r *http.Request) *Session {
 	one := s.Sessions.Get(s.secretOf(r))
 	if one == nil || !one.User.shows(r) {

@@ -30,6 +30,8 @@ type User struct {
 	certificate [sha256.Size]byte
 	// idToken is that of somebody who signed in at the issuer; nil for others.
 	idToken *idToken
+	// credential is what the API said of it since.
+	credential credential
 
 	clock  clock.PassiveClock
 	mu     sync.Mutex
@@ -40,9 +42,6 @@ type User struct {
 func NewUser(name string, hub client.Client, c clock.PassiveClock) *User {
 	return &User{Name: name, Hub: hub, clock: c, rights: map[Access]granted{}}
 }
-
-// idTokenValid says whether the issuer, if the user signed in there, still goes on.
-func (u *User) idTokenValid() bool { return u.idToken == nil || !u.idToken.over() }
 
 // shows says whether the browser still shows the certificate that the user signed in with.
 func (u *User) shows(r *http.Request) bool {

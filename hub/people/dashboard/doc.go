@@ -20,7 +20,8 @@
 // kept in memory while the session lasts and is never written or sent elsewhere.
 //
 // A terminal in a pod (people/terminal) is opened by a ticket, which is good once and soon, for the session that asked for it
-// by a form, and for pages of this origin only. Logs and terminals end with the session.
+// by a form, and for pages of this origin only. Logs and terminals end with the session, and the session with the credential, about
+// which the API is asked every minute while any of them is open.
 //
 // Lists come from the index, which all share: ten thousand bindings cannot be listed anew for
 // every page. A row is shown only to whom the API server grants `list` on its kind in its

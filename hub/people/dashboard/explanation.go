@@ -36,7 +36,7 @@ func (s *Server) explanation(ctx context.Context, v *visit, a *applications.Appl
 	if v.text("why") == "" && a.State != applications.Unscheduled {
 		return explanation{To: v.with("why", "yes")}
 	}
-	reader, err := view.New(v.user.Hub, s.Mapper, s.clock)
+	reader, err := view.New(v.user.Hub, s.Mapper, s.served, s.clock)
 	if err != nil {
 		return explanation{Problem: err.Error()}
 	}

@@ -13,7 +13,7 @@ const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; 
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // guarded is around everything that is served: it says to browsers what they may do with an
-// answer, refuses requests that other sites made, bounds bodies, and outlives mistakes.
+// answer, refuses requests that other sites made, bounds bodies and how long an answer takes, and outlives mistakes.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	own := http.NewCrossOriginProtection()
 	own.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -37,6 +37,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			http.Error(w, "This name is not one of this page's.", http.StatusMisdirectedRequest)
 			return
 		}
+		// Whoever takes nothing keeps what is made for them in memory. Streams bound each of their writes instead.
+		_ = http.NewResponseController(w).SetWriteDeadline(s.clock.Now().Add(answerTimeout)) // what serves here can
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		defer s.recovered(w, r)
 		next.ServeHTTP(w, r)

@@ -298,6 +298,7 @@ func TestHTTP(t *testing.T) {
 	})
 	t.Run("rollouts are seen as far as people may", func(t *testing.T) { rolloutsAreSeen(t, known, show, admin) })
 	t.Run("rollouts are steered with the rights of the person", func(t *testing.T) { rolloutsAreSteered(t, known, show, admin) })
+	t.Run("the request to join that was looked at is accepted, and no other", func(t *testing.T) { theRequestThatWasLookedAtIsAccepted(t, known, show, admin) })
 	t.Run("a certificate signs in its holder, and is to be shown all the time", func(t *testing.T) {
 		g := NewWithT(t)
 		v := &visitor{t: t, show: show, http: show.HTTP(one, certificate(t, show))}

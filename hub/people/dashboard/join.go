@@ -15,6 +15,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -215,8 +216,7 @@ func (s *Server) steps(ctx context.Context, v *visit, name string) (joinsteps.Pr
 
 func (s *Server) askApprove(ctx context.Context, v *visit) (*question, error) {
 	name := v.request.PathValue("cluster")
-	member := v.text("member")
-	request, err := operate.WaitingFor(ctx, v.user.Hub, name, member)
+	request, err := operate.WaitingFor(ctx, v.user.Hub, name, operate.Which{UID: types.UID(v.text("request"))})
 	if err != nil {
 		return nil, waitingError(err)
 	}
@@ -224,12 +224,14 @@ func (s *Server) askApprove(ctx context.Context, v *visit) (*question, error) {
 		Title: "Accept cluster " + name + "?", Button: "Accept", Back: joinPath(name),
 		Text: "Its agent gets a certificate of this name, and is sent what the policies say.",
 		Points: []string{
+			"Request: " + request.CSR.Name + ", made with token " + cmp.Or(request.Token(), "unknown") + ". Its agent printed that name.",
 			"Member: " + cmp.Or(request.Member(), "it tells no id"),
 			"It asked at " + request.CSR.CreationTimestamp.UTC().Format(time.RFC1123) + ".",
 			"The hub says: " + request.CSR.Annotations[contract.PendingAnnotation],
 		},
-		Warning: "Compare the id with `kubectl get namespace kube-system -o jsonpath={.metadata.uid}` in the member: whoever has the token can ask.",
-		Fields:  map[string]string{"member": request.Member()},
+		Warning: "Compare the name of the request with what the agent printed, and the id with `kubectl get namespace kube-system -o jsonpath={.metadata.uid}` " +
+			"in the member: whoever has the token can ask, and say any id.",
+		Fields: map[string]string{"request": string(request.CSR.UID)},
 	}, nil
 }
 
@@ -243,7 +245,7 @@ func waitingError(err error) error {
 
 func (s *Server) doApprove(ctx context.Context, v *visit) (string, string, error) {
 	name := v.request.PathValue("cluster")
-	request, err := operate.WaitingFor(ctx, v.user.Hub, name, v.request.PostForm.Get("member"))
+	request, err := operate.WaitingFor(ctx, v.user.Hub, name, operate.Which{UID: types.UID(v.request.PostForm.Get("request"))})
 	if err != nil {
 		return "", "", waitingError(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"fairlead.dev/common/logging"
+	"fairlead.dev/hub/people/auth"
 )
 
 // TLS is how the dashboard shows who it is, and whom it believes.
@@ -84,7 +85,34 @@ const (
 	idleTimeout    = 2 * time.Minute
 	maxHeaders     = 32 << 10
 	shutdownGrace  = 3 * time.Second
+	// answerTimeout is how long an answer may take, streams aside: members are waited for within it (reachTimeout). A browser
+	// that takes nothing of it is not waited for longer.
+	answerTimeout = 90 * time.Second
+	// pingAfter is how long a connection of HTTP/2 may be silent until it has to show that somebody is there, and silentTimeout
+	// how long it may take nothing, not even that.
+	pingAfter     = 30 * time.Second
+	silentTimeout = 30 * time.Second
+	// maxRequestsOfConn is how much may be asked for at once on a connection of HTTP/2: the streams of one person, and some pages.
+	maxRequestsOfConn = 50
+	// maxConns bounds connections over which nobody has shown a session, and maxConnsOfOne those of them from one address, which
+	// may be that of a proxy. Terminals do not count.
+	maxConns      = 600
+	maxConnsOfOne = 200
+	// maxHeldConns bounds connections over which somebody has shown a session, and maxHeldConnsOfOne those of one person. They are
+	// ended for no other; what a person has more counts as that of a stranger.
+	maxHeldConns      = 800
+	maxHeldConnsOfOne = 40
 )
+
+// connKey is the key of a request's context under which its connection is.
+type connKey struct{}
+
+// hold keeps the connection of a request from being ended for those of strangers, since a person has shown a session over it.
+func (s *Server) hold(r *http.Request, u *auth.User) {
+	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+		s.conns.Exempt(conn, func() (leave func(), ok bool) { return s.held.Enter(u) })
+	}
+}
 
 // Serve serves on a listener until the context ends; t is nil for Plain.
 func (s *Server) Serve(ctx context.Context, l net.Listener, t *TLS) error {
@@ -103,8 +131,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t *TLS) error {
 		ReadTimeout:       requestTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaders,
-		BaseContext:       func(net.Listener) context.Context { return streams },
-		ErrorLog:          logging.Standard(s.log.V(1)),
+		ConnState:         s.conns.Follow,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxRequestsOfConn, SendPingTimeout: pingAfter, PingTimeout: silentTimeout, WriteByteTimeout: silentTimeout,
+		},
+		BaseContext: func(net.Listener) context.Context { return streams },
+		ErrorLog:    logging.Standard(s.log.V(1)),
 	}
 	served := make(chan error, 1)
 	go func() {

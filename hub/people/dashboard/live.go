@@ -7,9 +7,21 @@ import (
 	"fairlead.dev/hub/people/live"
 )
 
+// Bounds of how many streams of pages are open.
+const (
+	maxStreams      = 500
+	maxStreamsOfOne = 24
+)
+
 // live serves the stream of a page.
 func (s *Server) live(of pageFunc) visitFunc {
 	return func(w http.ResponseWriter, r *http.Request, v *visit) {
+		leave, ok := s.streams.Enter(v.user)
+		if !ok {
+			http.Error(w, "Too many pages are open.", http.StatusTooManyRequests)
+			return
+		}
+		defer leave()
 		err := s.topics.Serve(w, r, live.Page{
 			Make: func(ctx context.Context) (live.Content, error) {
 				v.now = s.clock.Now()
@@ -24,8 +36,7 @@ func (s *Server) live(of pageFunc) visitFunc {
 				f := s.explain(err, v.user)
 				return f.Title + ": " + f.Text
 			},
-			Reader: v.session,
-			Alive:  func() bool { return s.signIn.Sessions.Alive(v.session) },
+			Alive: func() bool { return s.signIn.Alive(r.Context(), v.session) },
 		})
 		if err != nil {
 			s.log.V(1).Info("A live page ended", "path", r.URL.Path, "reason", err.Error())

@@ -92,7 +92,7 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 		s.fail(w, r, v, err)
 		return
 	}
-	leave, ok := s.reaches.enter(v.session)
+	leave, ok := s.reaches.Enter(v.user)
 	if !ok {
 		http.Error(w, "Too many logs and terminals are open.", http.StatusTooManyRequests)
 		return
@@ -117,7 +117,7 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request, v *visit) {
 		defer close(done)
 		_, _ = logs.Run(ctx, clusters) // what failed was said
 	}()
-	out.run(ctx, lines, done, func() bool { return s.signIn.Sessions.Alive(v.session) })
+	out.run(ctx, lines, done, func() bool { return s.signIn.Alive(r.Context(), v.session) })
 	cancel()
 	<-done
 }

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"sigs.k8s.io/yaml"
+	"fairlead.dev/hub/people/view/diff"
 )
 
 // yamlView is a text in YAML.
@@ -26,14 +26,11 @@ func (s *Server) manifestOf(obj any) (string, error) {
 		return "", err
 	}
 	dropUnwritten(content)
-	out, err := yaml.Marshal(s.mask.Object(content))
+	out, err := diff.YAML(s.mask.Object(content), maxManifest)
 	if err != nil {
 		return "", fmt.Errorf("encoding an object: %w", err)
 	}
-	if len(out) > maxManifest {
-		return strings.ToValidUTF8(string(out[:maxManifest]), "") + "\n# … it is longer than this page shows\n", nil
-	}
-	return string(out), nil
+	return out, nil
 }
 
 func contentOf(obj any) (map[string]any, error) {

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -33,4 +35,20 @@ func TestSecretsAreNotShown(t *testing.T) {
 	lines, err := diff.Lines(shown(one), shown(other), 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(lines).To(HaveLen(4), "that they differ is seen, be they as long: a line away, a line there, and a gap on each side")
+}
+
+// TestAManifestTakesLittleMemory has somebody write an object that is hundreds of megabytes in YAML. It is not parallel: what others
+// allocate would be counted.
+func TestAManifestTakesLittleMemory(t *testing.T) {
+	g := NewWithT(t)
+	s := &Server{mask: diff.NewMask([]byte("key"))}
+	const levels = 250
+	object := []byte(`{"kind":"A","spec":` + strings.Repeat("[", levels) + strings.Repeat("0,", 300_000) + "0" + strings.Repeat("]", levels) + "}")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	text, err := s.manifestOf(object)
+	runtime.ReadMemStats(&after)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(after.TotalAlloc - before.TotalAlloc).To(BeNumerically("<", 64<<20))
+	g.Expect(text).To(And(HavePrefix(`{"kind":"A","spec":[[`), ContainSubstring("shown as JSON"), ContainSubstring("longer than is shown here")))
 }

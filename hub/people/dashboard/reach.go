@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,6 +67,18 @@ func placesOf(a *applications.Application, cluster string) ([]string, error) {
 		return nil, notFoundError{a.String() + " is not in this cluster."}
 	}
 	return []string{cluster}, nil
+}
+
+// asking makes a page that waits for members, of which there are only so many at once.
+func (s *Server) asking(of pageFunc) pageFunc {
+	return func(ctx context.Context, v *visit) (*page, error) {
+		leave, ok := s.asks.Enter(v.user)
+		if !ok {
+			return nil, errTooManyAsks
+		}
+		defer leave()
+		return of(ctx, v)
+	}
 }
 
 // podsPage shows the pods of an application. The members are asked for them when somebody loads it, and not again.
@@ -146,37 +157,10 @@ func reachPath(a *applications.Application, part, cluster, pod, container string
 	return path + "?" + query.Encode()
 }
 
-// Bounds of how many logs and terminals are open.
+// Bounds of how many logs and terminals are open, and of how many requests wait for what members answer.
 const (
 	maxReaches      = 200
 	maxReachesOfOne = 8
+	maxAsks         = 64
+	maxAsksOfOne    = 8
 )
-
-// reaches counts logs and terminals that are open, by session.
-type reaches struct {
-	mu   sync.Mutex
-	open map[any]int
-	all  int
-}
-
-// enter counts one more, and says whether there is room for it; then leave is called when it is over.
-func (r *reaches) enter(of any) (leave func(), ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all >= maxReaches || r.open[of] >= maxReachesOfOne {
-		return nil, false
-	}
-	if r.open == nil {
-		r.open = map[any]int{}
-	}
-	r.all++
-	r.open[of]++
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.all--
-		if r.open[of]--; r.open[of] == 0 {
-			delete(r.open, of)
-		}
-	}, true
-}

@@ -229,7 +229,7 @@ func (s *Server) contentOfRevision(ctx context.Context, v *visit, one index.Roll
 	if err != nil {
 		return "", fmt.Errorf("%q is no revision", number)
 	}
-	reader, err := view.New(v.user.Hub, s.Mapper, s.clock)
+	reader, err := view.New(v.user.Hub, s.Mapper, s.served, s.clock)
 	if err != nil {
 		return "", err
 	}

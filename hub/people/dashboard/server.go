@@ -15,12 +15,15 @@ import (
 	"github.com/go-logr/logr"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/connlimit"
+	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/people/auth"
 	"fairlead.dev/hub/people/dashboard/chart"
 	"fairlead.dev/hub/people/dashboard/index"
@@ -68,6 +71,7 @@ type Deps struct {
 type Server struct {
 	Deps
 	clock   clock.WithTicker
+	served  *kube.ServedKinds
 	log     logr.Logger
 	hosts   []string
 	signIn  *auth.SignIn
@@ -78,7 +82,11 @@ type Server struct {
 	layout  *template.Template
 	assets  map[string]asset
 	handler http.Handler
-	reaches reaches
+	// streams are the pages that are open, reaches the logs and terminals, asks what waits for members.
+	streams, reaches, asks *auth.Places
+	// conns are the connections, held those of them over which somebody has shown a session.
+	conns connlimit.LRU
+	held  *auth.Places
 	// tls is how it shows who it is, once it is served.
 	tls atomic.Pointer[TLS]
 	// filled is closed once the index knows what the cache knew.
@@ -100,9 +108,16 @@ func New(d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(d.Config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client that asks which kinds are served: %w", err)
+	}
 	s := &Server{
-		Deps: d, clock: d.Clock, log: d.Log, hosts: d.Hosts,
+		Deps: d, clock: d.Clock, served: kube.ServedThrough(kinds, d.Clock), log: d.Log, hosts: d.Hosts,
 		index: index.New(), history: chart.New(), topics: live.NewTopics(d.Clock), filled: make(chan struct{}),
+		streams: auth.NewPlaces(maxStreams, maxStreamsOfOne), reaches: auth.NewPlaces(maxReaches, maxReachesOfOne),
+		asks:  auth.NewPlaces(maxAsks, maxAsksOfOne),
+		conns: connlimit.LRU{All: maxConns, OfOne: maxConnsOfOne}, held: auth.NewPlaces(maxHeldConns, maxHeldConnsOfOne),
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails: the program would have ended
@@ -146,7 +161,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.Handle("POST /join", s.signedIn(s.makeJoin))
 	// What goes into members is asked for when somebody looks, and is no stream of fragments.
 	const app = "/applications/{namespace}/{name}"
-	mux.Handle("GET "+app+"/pods", s.signedIn(s.show(s.podsPage)))
+	mux.Handle("GET "+app+"/pods", s.signedIn(s.show(s.asking(s.podsPage))))
 	mux.Handle("GET "+app+"/logs", s.signedIn(s.show(s.logsPage)))
 	mux.Handle("GET "+app+"/logs/stream", s.signedIn(s.streamLogs))
 	mux.Handle("GET "+app+"/terminal", s.signedIn(s.show(s.terminalPage)))

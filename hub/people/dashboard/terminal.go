@@ -107,6 +107,11 @@ func (s *Server) ticketFor(ctx context.Context, v *visit) (ticket, error) {
 	if err != nil {
 		return ticket{}, err
 	}
+	leave, ok := s.asks.Enter(v.user)
+	if !ok {
+		return ticket{}, errTooManyAsks
+	}
+	defer leave()
 	found := members.FindIn(ctx, app, cluster)
 	if found.Err() != nil {
 		return ticket{}, found.Err()
@@ -139,7 +144,7 @@ func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) 
 		http.Error(w, "This terminal was opened already, or too late: begin again.", http.StatusForbidden)
 		return
 	}
-	leave, ok := s.reaches.enter(v.session)
+	leave, ok := s.reaches.Enter(v.user)
 	if !ok {
 		http.Error(w, "Too many logs and terminals are open.", http.StatusTooManyRequests)
 		return
@@ -152,7 +157,7 @@ func (s *Server) openTerminal(w http.ResponseWriter, r *http.Request, v *visit) 
 	}
 	terminal.Serve(w, r, terminal.Options{
 		Secure: !s.Plain, Clock: s.clock,
-		Alive: func() bool { return s.signIn.Sessions.Alive(v.session) },
+		Alive: func() bool { return s.signIn.Alive(r.Context(), v.session) },
 		Used:  func() { s.signIn.Sessions.Use(v.session) },
 		Run: func(ctx context.Context, e terminal.Ends) string {
 			err := members.Exec(ctx, pods.Command{

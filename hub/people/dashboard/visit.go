@@ -34,6 +34,10 @@ func (s *Server) signedIn(next visitFunc) http.Handler {
 			http.Redirect(w, r, to, http.StatusSeeOther)
 			return
 		}
+		s.hold(r, one.User)
+		if !strings.HasPrefix(r.URL.Path, "/live/") {
+			s.signIn.Sessions.Use(one) // an open page asks for what changes on it whether somebody is there or not
+		}
 		v := &visit{request: r, session: one, user: one.User, now: s.clock.Now(), query: r.URL.Query()}
 		if path, ok := strings.CutPrefix(r.URL.Path, "/live"); ok {
 			// Links on a page that is sent again lead to where those of the page lead.
@@ -105,6 +109,9 @@ type failure struct {
 	Title, Text, Next string
 }
 
+// errTooManyAsks says that a person, or all of them, wait for members at too many places at once.
+var errTooManyAsks = errors.New("too much is asked of clusters at once")
+
 // explain turns an error into what a person is told.
 func (s *Server) explain(err error, u *auth.User) failure {
 	var asked askedError
@@ -133,6 +140,8 @@ func (s *Server) explain(err error, u *auth.User) failure {
 		return failure{http.StatusBadRequest, "The hub refuses this", err.Error(), "Go back, correct it and try again."}
 	case apierrors.IsConflict(err):
 		return failure{http.StatusConflict, "Somebody else was faster", err.Error(), "Look at what it is now, and do it again if that is still right."}
+	case errors.Is(err, errTooManyAsks):
+		return failure{http.StatusTooManyRequests, "Too much is asked at once", "Too many pages wait for what clusters answer, yours or those of all.", "Load this page again when others have loaded."}
 	case errors.Is(err, errFilling):
 		return failure{http.StatusServiceUnavailable, "The hub is just starting", "It is still reading what there is.", "Load this page again in a moment."}
 	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsTooManyRequests(err):

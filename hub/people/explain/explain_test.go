@@ -61,6 +61,30 @@ func TestPolicies(t *testing.T) {
 	g.Expect(explain.Policies([]policyv1alpha1.Policy{has, policy("shop", "z", 1, "web")}, has, false, web())[1].Why).To(Equal("the name of the other comes first"))
 }
 
+// A policy may have the template in another version than that in which somebody looks at it.
+func TestPoliciesOfOtherVersions(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := func(p policyv1alpha1.Policy, apiVersion string) policyv1alpha1.Policy {
+		p.PropagationSpec().ResourceSelectors[0].APIVersion = apiVersion
+		return p
+	}
+	has, vague := in(policy("shop", "has", 0, "web"), "apps/v1beta1"), policy("shop", "vague", 0, "")
+	unserved, foreign := in(policy("shop", "unserved", 0, "web"), "apps/v2"), in(policy("shop", "foreign", 0, "web"), "extensions/v1")
+	got := explain.Policies([]policyv1alpha1.Policy{vague, unserved, foreign, has}, has, true, web(), "apps/v1beta1")
+	g.Expect(got).To(HaveLen(2), "nobody selects it by others")
+	g.Expect(got[0].Has).To(BeTrue())
+	g.Expect(got[0].Selects).To(Equal("by name as apps/v1beta1"))
+	g.Expect(got[0].Why).To(HavePrefix("it has the template"))
+	g.Expect(got[1].Why).To(Equal("it selects every one of the kind, the other by name as apps/v1beta1"))
+
+	// Once its version is served no more, it has the template nevertheless.
+	got = explain.Policies([]policyv1alpha1.Policy{vague, has}, has, true, web())
+	g.Expect(got).To(HaveLen(2))
+	g.Expect(got[0].Name).To(Equal("has"))
+	g.Expect(got[0].Why).To(ContainSubstring("does not serve the object in that version, and it stays as it is: name apps/v1"))
+}
+
 func TestNow(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -14,22 +14,25 @@ import (
 
 // Policies lists the policies that select a template, the one that has it first, and why
 // each of the others has not. The winner is nil if none has it, and claimed says whether
-// it has it already, or is to get it.
-func Policies(all []policyv1alpha1.Policy, winner policyv1alpha1.Policy, claimed bool, t selector.Target) []Policy {
+// it has it already, or is to get it. Others are the other apiVersions in which the hub
+// serves the template, and in which policies may select it as well; the winner may do so in one
+// that is served no more.
+func Policies(all []policyv1alpha1.Policy, winner policyv1alpha1.Policy, claimed bool, t selector.Target, others ...string) []Policy {
 	out := []Policy{}
 	for _, p := range all {
-		if p.GetNamespace() != "" && p.GetNamespace() != t.Namespace {
-			continue
-		}
-		precision := selector.Resource(p.PropagationSpec().ResourceSelectors, t)
-		if precision == selector.NoMatch {
-			continue
-		}
 		has := winner != nil && same(p, winner)
-		out = append(out, Policy{
-			Kind: kindOf(p), Namespace: p.GetNamespace(), Name: p.GetName(), Priority: priority(p), Selects: selects(precision),
-			Has: has, Why: why(p, winner, claimed, t),
-		})
+		how, served := selectsIn(p, t, others)
+		if how == "" || !served && !has {
+			continue
+		}
+		entry := Policy{
+			Kind: kindOf(p), Namespace: p.GetNamespace(), Name: p.GetName(), Priority: priority(p), Selects: how,
+			Has: has, Why: why(p, winner, claimed, t, others),
+		}
+		if !served {
+			entry.Why += fmt.Sprintf("; but the hub does not serve the object in that version, and it stays as it is: name %s in its resourceSelectors", t.APIVersion)
+		}
+		out = append(out, entry)
 	}
 	slices.SortStableFunc(out, func(a, b Policy) int {
 		return cmp.Or(-compare(a.Has, b.Has), -cmp.Compare(a.Kind, b.Kind), -cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Name, b.Name))
@@ -61,6 +64,22 @@ func kindOf(p policyv1alpha1.Policy) string {
 
 func priority(p policyv1alpha1.Policy) int32 { return ptr.Deref(p.PropagationSpec().Priority, 0) }
 
+// selectsIn says how a policy selects a template, and in which version if that is another one, and whether that is served; empty if
+// it does not.
+func selectsIn(p policyv1alpha1.Policy, t selector.Target, others []string) (how string, served bool) {
+	versions := match.Versions(p, t)
+	if len(versions) == 0 {
+		return "", false
+	}
+	as := t
+	as.APIVersion = match.Version(p, t, t.APIVersion, others...)
+	how = selects(selector.Resource(p.PropagationSpec().ResourceSelectors, as))
+	if as.APIVersion == t.APIVersion {
+		return how, true
+	}
+	return how + " as " + as.APIVersion, slices.Contains(others, as.APIVersion)
+}
+
 func selects(precision selector.Priority) string {
 	switch precision {
 	case selector.MatchName:
@@ -73,7 +92,7 @@ func selects(precision selector.Priority) string {
 }
 
 // why says why a policy has a template or has not.
-func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target) string {
+func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target, others []string) string {
 	if p.GetDeletionTimestamp() != nil {
 		return "it is being deleted"
 	}
@@ -86,7 +105,7 @@ func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target) strin
 		}
 		return "it is the best that selects the template"
 	}
-	switch match.WhyNot(p, winner, claimed, t) {
+	switch match.WhyNot(p, winner, claimed, t, others...) {
 	case match.WiderScope:
 		return "a PropagationPolicy of the namespace comes before any ClusterPropagationPolicy"
 	case match.LowerPriority:
@@ -94,8 +113,9 @@ func why(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target) strin
 	case match.NoPreemption:
 		return "the other had the template first; with preemption: Always it would take it"
 	case match.LessPrecise:
-		mine, theirs := selector.Resource(p.PropagationSpec().ResourceSelectors, t), selector.Resource(winner.PropagationSpec().ResourceSelectors, t)
-		return fmt.Sprintf("it selects %s, the other %s", selects(mine), selects(theirs))
+		mine, _ := selectsIn(p, t, others)
+		theirs, _ := selectsIn(winner, t, others)
+		return fmt.Sprintf("it selects %s, the other %s", mine, theirs)
 	case match.ClaimedBefore:
 		return "the other had the template first"
 	default:

@@ -55,10 +55,8 @@ type Page struct {
 	// Make makes it. Explain says to its reader why that failed.
 	Make    func(ctx context.Context) (Content, error)
 	Explain func(error) string
-	// Reader is whose it is; nobody has too many. Alive says whether their session has not
-	// ended.
-	Reader any
-	Alive  func() bool
+	// Alive says whether the session of its reader has not ended.
+	Alive func() bool
 }
 
 // errStreamOver says that a stream came to its end by itself.
@@ -68,11 +66,6 @@ var errStreamOver = errors.New("the stream is over")
 // browser has, as often as something changes, until the browser goes away. It returns why it
 // ended if that was not by itself.
 func (t *Topics) Serve(w http.ResponseWriter, r *http.Request, p Page) error {
-	if !t.enter(p.Reader) {
-		http.Error(w, "Too many pages are open.", http.StatusTooManyRequests)
-		return nil
-	}
-	defer t.leave(p.Reader)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // proxies must pass each event on at once
@@ -100,7 +93,10 @@ type stream struct {
 func (st *stream) run(ctx context.Context) error {
 	// The browser says that it is connected when it has the header, and of a page that stands
 	// still no event may come for long.
-	if err := st.control.Flush(); err != nil {
+	if err := st.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("opening a stream: %w", err) // it lasts longer than a request; nothing more is read
+	}
+	if err := st.bounded(st.control.Flush); err != nil {
 		return fmt.Errorf("opening a stream: %w", err)
 	}
 	clock := st.topics.clock
@@ -176,14 +172,33 @@ func (st *stream) update(ctx context.Context) (Content, error) {
 
 // send sends one event.
 func (st *stream) send(event, data string) error {
-	if err := st.control.SetWriteDeadline(st.topics.clock.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	err := st.bounded(func() error {
+		if _, err := fmt.Fprintf(st.w, "event: %s\ndata: %s\n\n", event, data); err != nil {
+			return err
+		}
+		return st.control.Flush()
+	})
+	if err != nil {
+		return fmt.Errorf("sending an event: %w", err)
+	}
+	return nil
+}
+
+// bounded sends something in bounded time. Between two events there is no bound: over HTTP/2 a deadline that passes ends a stream even
+// if nothing is being sent.
+func (st *stream) bounded(send func() error) error {
+	err := st.control.SetWriteDeadline(st.topics.clock.Now().Add(writeTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("bounding a write: %w", err)
 	}
-	if _, err := fmt.Fprintf(st.w, "event: %s\ndata: %s\n\n", event, data); err != nil {
-		return fmt.Errorf("sending an event: %w", err)
+	if err := send(); err != nil {
+		return err
 	}
-	if err := st.control.Flush(); err != nil {
-		return fmt.Errorf("sending an event: %w", err)
+	if err == nil {
+		err = st.control.SetWriteDeadline(time.Time{})
+	}
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("ending the bound of a write: %w", err)
 	}
 	return nil
 }

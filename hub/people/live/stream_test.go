@@ -3,6 +3,7 @@ package live
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 )
 
@@ -18,10 +20,16 @@ const waitTimeout = time.Minute
 // open serves one page on a clock that stands still, and opens its stream with what the browser has.
 func open(t *testing.T, topics *Topics, p Page, have string) (http.Header, *bufio.Scanner) {
 	t.Helper()
+	return openAt(t, httptest.NewServer, topics, p, have)
+}
+
+// openAt does so at a server that is started in a certain way.
+func openAt(t *testing.T, start func(http.Handler) *httptest.Server, topics *Topics, p Page, have string) (http.Header, *bufio.Scanner) {
+	t.Helper()
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	t.Cleanup(cancel)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = topics.Serve(w, r, p) // the end of the test is no news
 	}))
 	t.Cleanup(server.Close)
@@ -36,22 +44,22 @@ func open(t *testing.T, topics *Topics, p Page, have string) (http.Header, *bufi
 
 func still(p ...Fragment) Page {
 	return Page{
-		Reader: "somebody", Alive: func() bool { return true }, Explain: error.Error,
+		Alive: func() bool { return true }, Explain: error.Error,
 		Make: func(context.Context) (Content, error) { return Content{Fragments: p}, nil },
 	}
 }
 
 func TestAStreamIsOpenBeforeAnythingHappens(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now()) // it stands still; writes are bounded by it
-	header, _ := open(t, NewTopics(clock), still(Fragment{ID: "facts", Tag: "1", HTML: "<p>"}), "facts-1")
+	standing := testclock.NewFakeClock(time.Now()) // it stands still; writes are bounded by it
+	header, _ := open(t, NewTopics(standing), still(Fragment{ID: "facts", Tag: "1", HTML: "<p>"}), "facts-1")
 	NewWithT(t).Expect(header.Get("Content-Type")).To(Equal("text/event-stream"))
 }
 
 func TestWhatTheBrowserDoesNotHaveIsSentAtOnce(t *testing.T) {
 	t.Parallel()
-	clock := testclock.NewFakeClock(time.Now()) // it stands still; writes are bounded by it
-	_, lines := open(t, NewTopics(clock), still(
+	standing := testclock.NewFakeClock(time.Now()) // it stands still; writes are bounded by it
+	_, lines := open(t, NewTopics(standing), still(
 		Fragment{ID: "facts", Tag: "1", HTML: "<p>"}, Fragment{ID: "form", Tag: "2", Still: true}, Fragment{ID: "new", Tag: "3", HTML: "<b>"},
 	), "facts-1")
 	g := NewWithT(t)
@@ -59,4 +67,35 @@ func TestWhatTheBrowserDoesNotHaveIsSentAtOnce(t *testing.T) {
 	g.Expect(lines.Text()).To(Equal("event: fragment"))
 	g.Expect(lines.Scan()).To(BeTrue())
 	g.Expect(lines.Text()).To(Equal(`data: {"html":"\u003cb\u003e","id":"new","tag":"3"}`))
+}
+
+// late is a clock on which the bound of a write is over soon after it was set.
+type late struct{ clock.RealClock }
+
+// Now implements clock.PassiveClock.
+func (l late) Now() time.Time { return l.RealClock.Now().Add(-writeTimeout + changesEvery/4) }
+
+// TestAQuietStreamIsNotCut: between two events there is more time than one may take to be sent.
+func TestAQuietStreamIsNotCut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	overTLS := func(h http.Handler) *httptest.Server {
+		server := httptest.NewUnstartedServer(h)
+		server.EnableHTTP2 = true
+		server.StartTLS()
+		return server
+	}
+	made := 0
+	page := still()
+	page.Make = func(context.Context) (Content, error) {
+		made++
+		return Content{Fragments: []Fragment{{ID: "facts", Tag: fmt.Sprint(made)}}, Every: changesEvery}, nil
+	}
+	_, lines := openAt(t, overTLS, NewTopics(late{}), page, "")
+	for events := 0; events < 3; {
+		g.Expect(lines.Scan()).To(BeTrue(), "the stream ended after %d events: %v", events, lines.Err())
+		if lines.Text() == "event: fragment" {
+			events++
+		}
+	}
 }

@@ -21,47 +21,16 @@ const (
 	Rollout     = "rollout"
 )
 
-// Bounds of how many streams are open.
-const (
-	maxStreams = 500
-	// maxStreamsOfOne bounds those of one reader.
-	maxStreamsOfOne = 24
-)
-
 // Topics tells the streams what changed. It never blocks.
 type Topics struct {
 	clock clock.WithTicker
 	mu    sync.Mutex
 	subs  map[*subscription]bool
-	// open counts the streams of each reader, all those of all.
-	open map[any]int
-	all  int
 }
 
 // NewTopics returns one that nobody reads yet.
 func NewTopics(c clock.WithTicker) *Topics {
-	return &Topics{clock: c, subs: map[*subscription]bool{}, open: map[any]int{}}
-}
-
-// enter counts a stream of a reader, and says whether there is room for it.
-func (t *Topics) enter(reader any) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all >= maxStreams || t.open[reader] >= maxStreamsOfOne {
-		return false
-	}
-	t.all++
-	t.open[reader]++
-	return true
-}
-
-func (t *Topics) leave(reader any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all--
-	if t.open[reader]--; t.open[reader] == 0 {
-		delete(t.open, reader)
-	}
+	return &Topics{clock: c, subs: map[*subscription]bool{}}
 }
 
 func (t *Topics) subscribe() *subscription {

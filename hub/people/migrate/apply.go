@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -58,15 +59,20 @@ type Step struct {
 // where, since all else is the hub's.
 //
 // A binding that names a cluster that is not on the hub is refused, too: the hub would place the
-// object anew.
+// object anew. Where no bindings come along, so is a policy that divides replicas among clusters of which one is not there or
+// not Ready, be it named or matched: the others would get its share, while it goes on running what it has.
 func Apply(ctx context.Context, hubClient client.Client, objects []*unstructured.Unstructured, report func(Step)) (bool, error) {
-	a := applier{hubClient: hubClient, defined: defined(objects)}
+	a := applier{hubClient: hubClient, defined: defined(objects), placed: slices.ContainsFunc(objects, isBinding)}
 	var clusters clusterv1alpha1.ClusterList
 	if err := hubClient.List(ctx, &clusters); err != nil {
 		return false, fmt.Errorf("reading which clusters have joined: %w", err)
 	}
 	for i := range clusters.Items {
-		a.clusters = append(a.clusters, clusters.Items[i].Name)
+		c := &clusters.Items[i]
+		a.clusters = append(a.clusters, c.Name)
+		if unready(c) {
+			a.unready = append(a.unready, c)
+		}
 	}
 	objects = ordered(objects)
 	steps := make([]Step, len(objects))
@@ -108,6 +114,10 @@ type applier struct {
 	// defined are kinds that the hub may come to know on the way, and clusters those that it has.
 	defined  map[schema.GroupKind]bool
 	clusters []string
+	// unready are those of the clusters that get no replicas now.
+	unready []*clusterv1alpha1.Cluster
+	// placed says that bindings come along, which say where everything is.
+	placed bool
 }
 
 // look finds out whether an object is there, and the same. Without an outcome it is not there.
@@ -118,7 +128,7 @@ func (a *applier) look(ctx context.Context, obj *unstructured.Unstructured) (Ste
 	err := a.hubClient.Get(ctx, client.ObjectKeyFromObject(obj), live)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err) && a.defined[obj.GroupVersionKind().GroupKind()]:
-		if step.Why = a.absent(obj); step.Why != "" {
+		if step.Why = cmp.Or(a.absent(obj), a.misdivided(obj)); step.Why != "" {
 			step.Outcome = Refused
 		}
 		return step, nil

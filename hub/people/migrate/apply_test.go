@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/hub/people/migrate/conversion"
 	"fairlead.dev/test/builder"
 )
@@ -224,6 +227,72 @@ func TestApplyPlacesNothingWhereNobodyJoined(t *testing.T) {
 	g.Expect(all).To(BeFalse())
 	g.Expect(lines).To(Equal([]string{"ResourceBinding shop/web-deployment: refused: spec.clusters: without edge-2, which did not join yet, the hub would place the object anew"}))
 	g.Expect(h.created).To(BeEmpty())
+}
+
+// TestApplyDividesNothingWhileAClusterIsAway holds that no cluster gets the share of another one that is not there, or not heard, and goes on
+// running it.
+func TestApplyDividesNothingWhileAClusterIsAway(t *testing.T) {
+	t.Parallel()
+	const (
+		policy  = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web, namespace: shop}, spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}], placement: {%s}}}`
+		copied  = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: settings, namespace: shop}, spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: settings}], placement: {clusterAffinity: {clusterNames: [edge-3]}}}}`
+		refusal = "PropagationPolicy shop/web: refused: spec.placement: %s, so the hub would give its replicas to the other clusters, while it runs those that it has; apply when all are there"
+		absent  = "edge-3 did not join yet"
+		silent  = "edge-3 is not Ready"
+
+		divided   = `replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {staticWeightList: [%s]}}`
+		named     = `clusterAffinity: {clusterNames: [edge-1, edge-2, edge-3]}, ` + divided
+		third     = `{targetCluster: {clusterNames: [edge-3]}, weight: 3}`
+		first     = `{targetCluster: {clusterNames: [edge-1]}, weight: 2}`
+		allOthers = first + `, {targetCluster: {excludeClusters: [edge-1]}, weight: 1}` // the * of KubeFed
+		labelled  = `clusterAffinity: {labelSelector: {matchLabels: {tier: shop}}}, ` + divided
+		byLabel   = `{targetCluster: {labelSelector: {matchLabels: {tier: shop}}}, weight: 1}`
+	)
+	makeThird := func() *builder.Cluster { return builder.MakeCluster("edge-3").Label("tier", "shop") }
+	notReady := makeThird().Taint(contract.TaintClusterNotReady, "NoSchedule").Obj()
+	unheard := makeThird().Obj()
+	unheard.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterReady, Status: metav1.ConditionUnknown}}
+	for name, c := range map[string]struct {
+		third     *clusterv1alpha1.Cluster
+		placement string
+		why       string
+	}{
+		"absent":      {placement: fmt.Sprintf(named, third), why: absent},
+		"not ready":   {third: notReady, placement: fmt.Sprintf(named, third), why: silent},
+		"unreachable": {third: makeThird().Taint(contract.TaintClusterUnreachable, "NoSchedule").Obj(), placement: fmt.Sprintf(named, third), why: silent},
+		"not heard":   {third: unheard, placement: fmt.Sprintf(named, third), why: silent},
+		"there":       {third: makeThird().Obj(), placement: fmt.Sprintf(named, third)},
+
+		"named by the weights, absent":                {placement: fmt.Sprintf(divided, third), why: absent},
+		"named by the weights, not ready":             {third: notReady, placement: fmt.Sprintf(divided, third), why: silent},
+		"one of all others, not ready":                {third: notReady, placement: fmt.Sprintf(divided, allOthers), why: silent},
+		"one of all others, there":                    {third: makeThird().Obj(), placement: fmt.Sprintf(divided, allOthers)},
+		"one of all others, absent: nobody can know":  {placement: fmt.Sprintf(divided, allOthers)},
+		"matched by a label, not ready":               {third: notReady, placement: fmt.Sprintf(labelled, allOthers), why: silent},
+		"not matched by the label, not ready":         {third: builder.MakeCluster("edge-3").Taint(contract.TaintClusterNotReady, "NoSchedule").Obj(), placement: fmt.Sprintf(labelled, allOthers)},
+		"matched by a label of a weight, not ready":   {third: notReady, placement: fmt.Sprintf(divided, byLabel), why: silent},
+		"of no weight, not ready":                     {third: notReady, placement: fmt.Sprintf(divided, first)},
+		"without weights, not ready":                  {third: notReady, placement: `replicaScheduling: {replicaSchedulingType: Divided}`, why: silent},
+		"in the first of two groups, not ready":       {third: notReady, placement: `clusterAffinities: [{affinityName: a, clusterNames: [edge-1, edge-3]}, {affinityName: b, clusterNames: [edge-2]}], replicaScheduling: {replicaSchedulingType: Divided}`, why: silent},
+		"in groups, one of which is not meant":        {third: notReady, placement: `clusterAffinities: [{affinityName: a, clusterNames: [edge-1]}, {affinityName: b, clusterNames: [edge-2]}], replicaScheduling: {replicaSchedulingType: Divided}`},
+		"weights that what fits overrules, not ready": {third: notReady, placement: `replicaScheduling: {replicaSchedulingType: Divided, weightPreference: {dynamicWeight: AvailableReplicas, staticWeightList: [` + first + `]}}`, why: silent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			h := newGiven(t)
+			if c.third != nil {
+				g.Expect(h.Create(t.Context(), c.third.DeepCopy())).To(Succeed())
+			}
+			lines, all, err := h.apply(t, parsed(t, fmt.Sprintf(policy, c.placement), copied))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(all).To(Equal(c.why == ""), "%v", lines)
+			if c.why != "" {
+				g.Expect(lines).To(Equal([]string{fmt.Sprintf(refusal, c.why)}), "copies take nothing from anybody")
+				g.Expect(h.created).To(BeEmpty())
+			}
+		})
+	}
 }
 
 // TestApplyLooksAgain holds that an object which somebody else creates in between is compared like

@@ -85,8 +85,7 @@ func (m *Monitor) addApplications(t *metricSet, state *snapshot, now time.Time) 
 				reasons[series.ReasonOf(p.Why)]++
 			}
 		}
-		since := m.changes.Since(types.NamespacedName{Namespace: state.namespaces[i], Name: a.Binding})
-		if waits := a.State == applications.Waiting || a.State == applications.Moving || a.State == applications.Unhealthy || a.State == applications.Healthy; waits && !since.IsZero() {
+		if since := m.pendingSince(types.NamespacedName{Namespace: state.namespaces[i], Name: a.Binding}, a, state, now); !since.IsZero() {
 			pending++
 			oldest = max(oldest, now.Sub(since))
 		}

@@ -81,7 +81,7 @@ func TestWhatIsTold(t *testing.T) {
 	tell := func(state applications.State) map[string]float64 {
 		set := &metricSet{}
 		web := &applications.Application{Binding: "web-deployment", State: state, Places: []applications.Place{
-			{State: applications.Failing, Why: "the member refuses it: admission webhook denied the request"}, {State: applications.Healthy},
+			{State: applications.Failing, Why: "the member refuses it: admission webhook denied the request"}, {State: state, Applied: state != applications.Waiting},
 		}}
 		m.addApplications(set, &snapshot{apps: []*applications.Application{web, {State: applications.Healthy}}, namespaces: []string{"shop", "shop"}, idle: 3}, clk.Now())
 		m.addClusters(set, &snapshot{clusters: []clusters.Cluster{
@@ -112,7 +112,7 @@ func TestWhatIsTold(t *testing.T) {
 	g.Expect(out).NotTo(HaveKey("certificate edge-2"), "nobody renews what was forgotten")
 	g.Expect(out).NotTo(HaveKey("drift edge-2"), "it was forgotten")
 	g.Expect(out).NotTo(HaveKey("drift edge-4"), "its agent is of a version that counts nothing")
-	g.Expect(tell(applications.Stale)).To(HaveKeyWithValue("pending", 0.0), "it waits for a cluster that is silent, of which another metric tells")
+	g.Expect(tell(applications.Healthy)).To(HaveKeyWithValue("pending", 0.0), "only the cluster that refuses it has yet to apply it, of which another metric tells")
 
 	m.see(binding(2, true), false)
 	g.Expect(tell(applications.Healthy)).To(And(HaveKeyWithValue("pending", 0.0), HaveKeyWithValue("oldest", 0.0)))

@@ -19,6 +19,7 @@ type snapshot struct {
 	// namespaces are those of their bindings, in the same order.
 	namespaces []string
 	clusters   []clusters.Cluster
+	behind     behind
 	// idle is how many policies have nothing.
 	idle int
 }
@@ -33,11 +34,16 @@ func (m *Monitor) gather(ctx context.Context) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	of := make(map[string]string, len(fleet)) // the cluster of an execution namespace
+	for _, c := range fleet {
+		of[view.ExecutionNamespace(c)] = c.Name
+	}
+	out := &snapshot{behind: behind{}}
 	tally := clusters.Tally{}
 	for _, work := range works {
 		tally.Add(work)
+		out.behind.add(of[work.Namespace], work)
 	}
-	out := &snapshot{}
 	now := m.clock.Now()
 	known := make(applications.Clusters, len(fleet))
 	for _, c := range fleet {

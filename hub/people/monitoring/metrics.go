@@ -60,9 +60,9 @@ func describe() descriptions {
 		refused:   desc("refused_objects", "Objects that a cluster says it cannot apply, by why, over all clusters.", "reason"),
 		unclaimed: desc("unclaimed_objects", "Objects in clusters that name a Work which the hub does not have, over all clusters."),
 		pending: desc("propagation_pending",
-			"Applications with a change that some cluster has yet to apply, those left out that refuse it, are suspended or wait for a silent cluster."),
+			"Applications with a change that some cluster has yet to apply; clusters that are silent, refuse it or are suspended do not count."),
 		oldest: desc("propagation_oldest_seconds",
-			"How long ago the oldest change among fairlead_hub_propagation_pending was seen; 0 if there is none."),
+			"How long ago the oldest change was seen that fairlead_hub_propagation_pending counts; 0 if there is none."),
 	}
 }
 

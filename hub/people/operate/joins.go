@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +32,17 @@ type Request struct {
 
 // Member is the id of the member that asks, as it says itself.
 func (r Request) Member() string { return r.CSR.Annotations[contract.MemberIDAnnotation] }
+
+// Token is the id of the token with which it was made; empty if it was made with none.
+func (r Request) Token() string {
+	id, _ := bootstrap.IDOfUser(r.CSR.Spec.Username)
+	return id
+}
+
+// String is its name, and what tells it apart that whoever asks cannot choose.
+func (r Request) String() string {
+	return fmt.Sprintf("%s (made with token %s at %s)", r.CSR.Name, cmp.Or(r.Token(), "unknown"), r.CSR.CreationTimestamp.UTC().Format(time.RFC3339))
+}
 
 // Waiting returns the joins that operators are to accept, the oldest first.
 func Waiting(ctx context.Context, hubClient client.Client) ([]Request, error) {
@@ -51,27 +64,46 @@ func Waiting(ctx context.Context, hubClient client.Client) ([]Request, error) {
 	return out, nil
 }
 
-// WaitingFor returns the join of one cluster that is to be accepted. The id of a member is
-// needed when several ask for the name; empty means the only one.
-func WaitingFor(ctx context.Context, hubClient client.Client, name, member string) (Request, error) {
+// Which narrows down the requests for a name; what is empty does not.
+type Which struct {
+	// Request and UID are the name and the UID of the request.
+	Request string
+	UID     types.UID
+	// Member is the id of the member. Whoever asks says what it likes.
+	Member string
+}
+
+// WaitingFor returns the join of one cluster that is to be accepted.
+func WaitingFor(ctx context.Context, hubClient client.Client, name string, which Which) (Request, error) {
 	waiting, err := Waiting(ctx, hubClient)
 	if err != nil {
 		return Request{}, err
 	}
-	waiting = slices.DeleteFunc(waiting, func(r Request) bool {
-		return r.Cluster != name || member != "" && r.Member() != member
+	return choose(waiting, name, which)
+}
+
+// choose returns the only request that is meant. Whoever has a token that admits the name may ask for it, and say the id of another member:
+// which of several requests is that of the member, only a person can tell.
+func choose(waiting []Request, name string, which Which) (Request, error) {
+	waiting = slices.DeleteFunc(slices.Clone(waiting), func(r Request) bool {
+		return r.Cluster != name || which.Request != "" && r.CSR.Name != which.Request || which.UID != "" && r.CSR.UID != which.UID ||
+			which.Member != "" && r.Member() != which.Member
 	})
-	if len(waiting) == 0 {
-		return Request{}, fmt.Errorf("nobody waits to join as cluster %s; `hub clusters` shows who does", name)
-	}
-	last := waiting[len(waiting)-1]
-	for _, other := range waiting {
-		if other.Member() != last.Member() {
-			return Request{}, fmt.Errorf("several members ask to join as cluster %s: name the one that you mean with --member, one of %s and %s",
-				name, other.Member(), last.Member())
+	switch {
+	case len(waiting) == 1:
+		return waiting[0], nil
+	case len(waiting) > 1:
+		each := make([]string, 0, len(waiting))
+		for _, r := range waiting {
+			each = append(each, r.String())
 		}
+		return Request{}, fmt.Errorf("%d requests to join as cluster %s wait: give --request with the name of the one that its agent printed, of %s",
+			len(waiting), name, strings.Join(each, ", "))
+	case which == Which{}:
+		return Request{}, fmt.Errorf("nobody waits to join as cluster %s; `hub clusters` shows who does", name)
+	default:
+		return Request{}, fmt.Errorf("the request to join as cluster %s that you mean does not wait, or no longer; `hub clusters` shows those that do", name)
 	}
-	return last, nil
 }
 
 // Accept writes onto the token of a request that it is accepted, which only operators can,

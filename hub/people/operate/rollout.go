@@ -176,7 +176,11 @@ func retryIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.
 	if len(clusters) == 0 {
 		switch clusters = failed; {
 		case len(clusters) == 0 && rollouts.FailedNoMore(status) && anyOf(status) != "":
-			// Any retry lifts the halt: that of one that is well asks nothing of it.
+			// Any retry lifts the halt: that of one that is well asks nothing of it. One that lifted the halt before is no longer of use, and a
+			// hub of before would take it for another one.
+			spec.Retry = slices.DeleteFunc(spec.Retry, func(c fairleadv1alpha1.ClusterAtRevision) bool {
+				return c.Revision < status.Revision || c.Cluster == anyOf(status)
+			})
 			spec.Retry = append(spec.Retry, again(anyOf(status)))
 			return nil, nil
 		case len(clusters) == 0:

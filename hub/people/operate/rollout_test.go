@@ -109,7 +109,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	status.Conditions = []metav1.Condition{{
 		Type: fairleadv1alpha1.RolloutConditionHalted, Status: metav1.ConditionTrue, Reason: fairleadv1alpha1.ReasonRolloutTooManyFailed,
 	}}
-	spec.Retry = nil
+	spec.Retry = []fairleadv1alpha1.ClusterAtRevision{{Revision: 2, Cluster: "a", Attempt: "of before"}}
 	g.Expect(retryIn(spec, status, nil, now)).To(BeEmpty())
 	g.Expect(spec.Retry).To(Equal([]fairleadv1alpha1.ClusterAtRevision{again("a")}))
 }

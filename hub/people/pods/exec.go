@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
 	"k8s.io/streaming/pkg/httpstream"
 
@@ -39,16 +39,11 @@ func (m *Members) Exec(ctx context.Context, c Command) error {
 		"stdin": {strconv.FormatBool(c.In != nil)}, "stderr": {strconv.FormatBool(!c.TTY)}, "tty": {strconv.FormatBool(c.TTY)},
 	}
 	at := member{m, c.Cluster}.url("/api/v1/namespaces/"+c.Namespace+"/pods/"+c.Pod+"/exec", query)
-	cfg := rest.CopyConfig(m.config)
-	modern, err := remotecommand.NewWebSocketExecutor(cfg, http.MethodGet, at.String())
+	transport, upgrader, err := spdy.RoundTripperFor(m.config)
 	if err != nil {
 		return fmt.Errorf("preparing to run a command in %s: %w", c.Cluster, err)
 	}
-	old, err := remotecommand.NewSPDYExecutor(cfg, http.MethodPost, at)
-	if err != nil {
-		return fmt.Errorf("preparing to run a command in %s: %w", c.Cluster, err)
-	}
-	executor, err := remotecommand.NewFallbackExecutor(modern, old, speaksNoWebSocket)
+	old, err := remotecommand.NewSPDYExecutorForTransports(transport, boundedUpgrader{upgrader}, http.MethodPost, at)
 	if err != nil {
 		return fmt.Errorf("preparing to run a command in %s: %w", c.Cluster, err)
 	}
@@ -56,7 +51,10 @@ func (m *Members) Exec(ctx context.Context, c Command) error {
 	if !c.TTY {
 		o.Stderr = c.Err
 	}
-	err = executor.StreamWithContext(ctx, o)
+	err = webSocket{m.config, at.String()}.run(ctx, o)
+	if err != nil && speaksNoWebSocket(err) {
+		err = old.StreamWithContext(ctx, o)
+	}
 	var upgrade *httpstream.UpgradeFailureError
 	if errors.As(err, &upgrade) && apierrors.ReasonForError(upgrade.Cause) != "" {
 		return upgrade.Cause // the words of whoever refused, without what it was that failed

@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"fairlead.dev/hub/people/pods/owned"
 )
@@ -78,12 +80,15 @@ func (m *Members) FindIn(ctx context.Context, app Application, cluster string) F
 	s := search{member: member{m, cluster}, app: app}
 	out := Found{Cluster: cluster, Pods: []owned.Pod{}}
 	if err := s.run(ctx); err != nil {
+		if errors.Is(err, errLargeObject) {
+			err = fmt.Errorf("what %s answers is refused: %w", cluster, err)
+		}
 		out.err, out.Error, out.Reason = err, Sentence(err), apierrors.ReasonForError(err)
 		return out
 	}
 	for i := range s.pods {
 		if s.tree.Owns(&s.pods[i]) {
-			out.Pods = append(out.Pods, owned.Of(&s.pods[i]))
+			out.Pods = append(out.Pods, s.pods[i].Pod)
 		}
 	}
 	slices.SortFunc(out.Pods, func(a, b owned.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -110,7 +115,7 @@ type search struct {
 	app  Application
 	tree *owned.Tree
 	// pods are those that may be of the application.
-	pods     []corev1.Pod
+	pods     []owned.Candidate
 	selector string
 	version  string
 	more     bool
@@ -118,8 +123,10 @@ type search struct {
 
 // workload is what is read of an object of any kind.
 type workload struct {
-	Metadata metav1.ObjectMeta `json:"metadata"`
-	Spec     struct {
+	Metadata struct {
+		UID types.UID `json:"uid"`
+	} `json:"metadata"`
+	Spec struct {
 		Selector json.RawMessage `json:"selector"`
 	} `json:"spec"`
 }
@@ -145,12 +152,21 @@ func (s *search) run(ctx context.Context) error {
 
 // onePod is for an application that is a pod.
 func (s *search) onePod(ctx context.Context) error {
-	var pod corev1.Pod
+	var pod owned.Object
 	if err := s.get(ctx, s.url(s.listPath(podsResource)+"/"+s.app.Name, nil), asJSON, &pod); err != nil {
 		return err
 	}
-	s.tree, s.pods, s.version = owned.NewTree(pod.UID), []corev1.Pod{pod}, pod.ResourceVersion
+	s.tree, s.version = owned.NewTree(pod.UID), pod.ResourceVersion
+	s.add(&pod)
 	return nil
+}
+
+// add takes over a pod that may be of the application. What a member tells becomes part of paths that are asked for with the rights of
+// whoever looks: a pod of another namespace, or with a name that no pod has, is left out.
+func (s *search) add(pod *owned.Object) {
+	if pod.Namespace == s.app.Namespace && len(validation.IsDNS1123Subdomain(pod.Name)) == 0 {
+		s.pods = append(s.pods, owned.CandidateOf(pod))
+	}
 }
 
 // podsResource are the pods of a member.
@@ -187,21 +203,30 @@ func (s *search) listPods(ctx context.Context) error {
 	if s.selector != "" {
 		query.Set("labelSelector", s.selector)
 	}
-	left := s.most
+	left, items := s.allowance(), 0
+	take := func(raw json.RawMessage) error {
+		items++
+		var pod owned.Object
+		if err := json.Unmarshal(raw, &pod); err != nil {
+			return err
+		}
+		s.add(&pod)
+		return nil
+	}
 	for range maxPages {
-		var list corev1.PodList
-		err := s.getWithin(ctx, s.url(s.listPath(podsResource), query), asJSON, &list, &left)
-		if errors.Is(err, errTooLarge) && len(s.pods) > 0 {
+		items = 0
+		list, more, err := s.list(ctx, s.url(s.listPath(podsResource), query), asJSON, pageSize, left, take)
+		if isTooMuch(err) && len(s.pods) > 0 {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		s.pods, s.version = append(s.pods, list.Items...), list.ResourceVersion
-		if list.Continue == "" {
+		s.version = list.ResourceVersion
+		if list.Continue == "" && !more {
 			return nil
 		}
-		if len(s.pods) >= maxPods || len(list.Items) == 0 {
+		if more || len(s.pods) >= maxPods || items == 0 {
 			break
 		}
 		query.Set("continue", list.Continue)
@@ -222,7 +247,7 @@ var between = map[schema.GroupKind]schema.GroupVersionResource{ //nolint:gocheck
 
 // readOwners reads what is between the pods and the application.
 func (s *search) readOwners(ctx context.Context) error {
-	left := s.most
+	left := s.allowance()
 	asked := map[schema.GroupKind]bool{}
 	for {
 		found := false
@@ -232,7 +257,7 @@ func (s *search) readOwners(ctx context.Context) error {
 				continue
 			}
 			asked[kind], found = true, true
-			if err := s.addAll(ctx, resource, &left); err != nil {
+			if err := s.addAll(ctx, resource, left); err != nil {
 				return err
 			}
 		}
@@ -242,26 +267,31 @@ func (s *search) readOwners(ctx context.Context) error {
 	}
 }
 
-// addAll reads what controls the objects of a kind, as far as bytes are left for that. Those of a Deployment have the labels that it
+// addAll reads what controls the objects of a kind, as far as something is left for that. Those of a Deployment have the labels that it
 // selects by.
-func (s *search) addAll(ctx context.Context, resource schema.GroupVersionResource, left *int64) error {
+func (s *search) addAll(ctx context.Context, resource schema.GroupVersionResource, left *allowance) error {
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	if s.app.Kind == "Deployment" && s.selector != "" {
 		query.Set("labelSelector", s.selector)
 	}
 	for range maxPages {
-		var list metav1.PartialObjectMetadataList
-		err := s.getWithin(ctx, s.url(s.listPath(resource), query), asMetadata, &list, left)
-		if errors.Is(err, errTooLarge) {
+		items := 0
+		list, more, err := s.list(ctx, s.url(s.listPath(resource), query), asMetadata, pageSize, left, func(raw json.RawMessage) error {
+			var of metav1.PartialObjectMetadata
+			if err := json.Unmarshal(raw, &of); err != nil {
+				return err
+			}
+			s.tree.Add(&of)
+			items++
+			return nil
+		})
+		if isTooMuch(err) || err == nil && more {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		for i := range list.Items {
-			s.tree.Add(&list.Items[i])
-		}
-		if list.Continue == "" || len(list.Items) == 0 {
+		if list.Continue == "" || items == 0 {
 			return nil
 		}
 		query.Set("continue", list.Continue)

@@ -23,6 +23,9 @@ const (
 	longestPause = 30 * time.Second
 	// lookEvery is how often they are looked at even if nobody says that they changed.
 	lookEvery = time.Minute
+	// maxRefusals is how often in a row somebody is refused until they are not followed any more: an API server that has just started
+	// may refuse at first what it allows.
+	maxRefusals = 3
 )
 
 // follower follows the logs of one cluster.
@@ -36,6 +39,8 @@ type follower struct {
 	// first says that no pods were seen yet, late that the application came to the cluster while others were followed: all of
 	// its logs are read. Down says that the cluster did not answer when it was asked last.
 	first, late, down bool
+	// refusals is how often in a row the pods were refused.
+	refusals int
 	// crowded says that it was told that there are too many.
 	crowded bool
 	group   sync.WaitGroup
@@ -58,9 +63,12 @@ type followed struct {
 	failed int
 	said   string
 	again  time.Time
+	// refusals is how often in a row it was refused, by the last of which.
+	refusals int
+	refusal  error
 }
 
-// follow follows the logs of one cluster until the context ends, or the application has left it.
+// follow follows the logs of one cluster until the context ends, the application has left it, or the hub or the owner refuse them.
 func (l *Logs) follow(ctx context.Context, cluster string, late bool) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	f := &follower{Logs: l, cluster: cluster, seen: map[instance]*followed{}, ended: make(chan struct{}, 1), first: true, late: late, stop: stop}
@@ -72,7 +80,7 @@ func (l *Logs) follow(ctx context.Context, cluster string, late bool) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if f.left(&found, err) {
+		if f.left(&found, err) || f.refused(err) {
 			return nil
 		}
 		if err != nil {
@@ -97,6 +105,41 @@ func (l *Logs) follow(ctx context.Context, cluster string, late bool) error {
 		return cause
 	}
 	return nil
+}
+
+// refused says whether somebody may not read the pods of a cluster, or the log of any of them, and tells people. Those who may not
+// keep nothing open: what they are given later they ask for again.
+func (f *follower) refused(err error) bool {
+	if !apierrors.IsForbidden(err) {
+		f.refusals = 0
+	} else if f.refusals++; f.refusals < maxRefusals {
+		return false
+	}
+	if f.refusals == 0 {
+		err = f.refusalOfLogs()
+	}
+	if err == nil {
+		return false
+	}
+	f.say(f.cluster, Sentence(err)+"; its logs are not followed any more")
+	f.places.refuse(f.cluster)
+	return true
+}
+
+// refusalOfLogs is why no log of a cluster may be read; nil if one is, or none was refused often enough.
+func (f *follower) refusalOfLogs() (refusal error) {
+	for _, one := range f.seen {
+		one.mu.Lock()
+		active, refusals, last := one.active, one.refusals, one.refusal
+		one.mu.Unlock()
+		if active {
+			return nil
+		}
+		if refusals >= maxRefusals {
+			refusal = last
+		}
+	}
+	return refusal
 }
 
 // lost says once that the cluster does not answer.
@@ -194,6 +237,11 @@ func (f *follower) run(ctx context.Context, one *followed) {
 		one.active, one.broken = false, err != nil
 		if err == nil || one.last.After(before) {
 			one.failed, one.said = 0, ""
+		}
+		if apierrors.IsForbidden(err) {
+			one.refusals, one.refusal = one.refusals+1, err
+		} else {
+			one.refusals = 0
 		}
 		rest := pause
 		if err != nil {

@@ -72,16 +72,16 @@ const (
 	readAtOnce = 4
 )
 
-// Run reads the logs in all these clusters, side by side. If it follows it returns when the context ends. It returns how
-// many clusters could not be asked, and an error only if a line could not be taken.
+// Run reads the logs in all these clusters, side by side. If it follows it returns when the context ends, or all of them refuse. It
+// returns how many clusters could not be asked, and an error only if a line could not be taken.
 func (l *Logs) Run(ctx context.Context, clusters []string) (failed int, err error) {
 	l.asking = make(chan struct{}, atOnce)
 	if l.Options.Follow {
-		err := l.followAll(ctx, clusters)
+		refused, err := l.followAll(ctx, clusters)
 		if ctx.Err() != nil {
 			err = nil // it was ended
 		}
-		return 0, err
+		return refused, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)

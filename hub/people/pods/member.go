@@ -3,9 +3,9 @@ package pods
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -46,13 +46,15 @@ func NewMembers(hub *rest.Config) (*Members, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the address of the hub: %w", err)
 	}
-	client, err := rest.HTTPClientFor(hub)
+	shared, err := rest.HTTPClientFor(hub)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub at %s: %w", hub.Host, err)
 	}
-	// A member that answers with an address elsewhere sends nobody there.
+	// A member that answers with an address elsewhere sends nobody there. What is changed is a copy: without TLS the client is that of
+	// the whole program.
+	client := *shared
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Members{config: hub, base: base, http: client, most: maxAnswer}, nil
+	return &Members{config: hub, base: base, http: &client, most: maxAnswer}, nil
 }
 
 // Server is the address of the API of a cluster, given that of its hub.
@@ -116,38 +118,6 @@ func refusal(answer *http.Response) error {
 // maxSaid is how much is told of an answer that is an error and no Status.
 const maxSaid = 300
 
-// errTooLarge says that an answer is larger than is read.
-var errTooLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
-
-// get reads one answer into a value.
-func (m *Members) get(ctx context.Context, at *url.URL, accept string, into any) error {
-	left := m.most
-	return m.getWithin(ctx, at, accept, into, &left)
-}
-
-// getWithin reads one answer of as many bytes as are left into a value, and takes those off.
-func (m *Members) getWithin(ctx context.Context, at *url.URL, accept string, into any, left *int64) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	body, err := m.open(ctx, at, accept)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = body.Close() }() // it was read
-	bound := &io.LimitedReader{R: body, N: *left}
-	err = json.NewDecoder(jsondepth.Limit(bound, jsondepth.MaxAnswer)).Decode(into)
-	*left = bound.N
-	switch {
-	case bound.N <= 0:
-		return errTooLarge
-	case errors.Is(err, context.DeadlineExceeded):
-		return err
-	case err != nil:
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	return nil
-}
-
 // Kinds of answers: whole objects, and what is said about objects without the objects.
 const (
 	asJSON     = "application/json"
@@ -189,18 +159,22 @@ func (m *Members) lines(ctx context.Context, query url.Values) (map[string]Line,
 	at := *m.base
 	at.Path = strings.TrimRight(at.Path, "/") + contract.ConnectAPIPath + "/" + contract.LinesResource
 	at.RawQuery = query.Encode()
-	var list struct {
-		Items []struct {
-			Metadata metav1.ObjectMeta `json:"metadata"`
-			Status   Line              `json:"status"`
-		} `json:"items"`
-	}
-	if err := m.get(ctx, &at, asJSON, &list); err != nil {
+	out := map[string]Line{}
+	_, _, err := m.list(ctx, &at, asJSON, math.MaxInt, m.allowance(), func(raw json.RawMessage) error {
+		var one struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+			Status Line `json:"status"`
+		}
+		if err := json.Unmarshal(raw, &one); err != nil {
+			return err
+		}
+		out[one.Metadata.Name] = one.Status
+		return nil
+	})
+	if err != nil {
 		return nil, err
-	}
-	out := make(map[string]Line, len(list.Items))
-	for i := range list.Items {
-		out[list.Items[i].Metadata.Name] = list.Items[i].Status
 	}
 	return out, nil
 }

@@ -30,6 +30,8 @@ type place struct {
 	there bool
 	// left gets something when it is not any more.
 	left chan struct{}
+	// refused says that it is not followed since that was refused.
+	refused bool
 }
 
 // add says that a cluster is to be followed, and whether it was not.
@@ -78,35 +80,78 @@ func (p *places) leave(cluster string) bool {
 	return true
 }
 
-// followAll follows the logs of these clusters, and of those to which the application comes later, until the context ends.
-func (l *Logs) followAll(ctx context.Context, clusters []string) error {
+// refuse says that a cluster is not followed any more since that was refused; it is not begun again.
+func (p *places) refuse(cluster string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.followed[cluster].refused = true
+}
+
+// refusals is how many clusters are not followed since that was refused, and whether there is no other.
+func (p *places) refusals() (refused int, all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.followed {
+		if one.refused {
+			refused++
+		}
+	}
+	return refused, refused > 0 && refused == len(p.followed)
+}
+
+// followAll follows the logs of these clusters, and of those to which the application comes later, until the context ends or all of
+// them refuse. It returns how many did.
+func (l *Logs) followAll(ctx context.Context, clusters []string) (refused int, err error) {
 	l.places = &places{followed: map[string]*place{}}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	g, gctx := errgroup.WithContext(ctx)
+	begin := func(name string, late bool) {
+		g.Go(func() error {
+			err := l.follow(gctx, name, late)
+			if _, all := l.places.refusals(); all {
+				stop()
+			}
+			return err
+		})
+	}
 	for _, name := range clusters {
 		l.places.add(name)
-		g.Go(func() error { return l.follow(gctx, name, false) })
+	}
+	for _, name := range clusters {
+		begin(name, false)
 	}
 	if l.Places != nil {
 		g.Go(func() error {
-			l.followPlaces(gctx, func(name string) {
-				g.Go(func() error { return l.follow(gctx, name, true) })
-			})
+			if err := l.followPlaces(gctx, func(name string) { begin(name, true) }); err != nil {
+				l.say(theHub, Sentence(err)+"; the logs are not followed any more")
+				stop()
+			}
 			return nil
 		})
 	}
-	return g.Wait()
+	err = g.Wait()
+	refused, _ = l.places.refusals()
+	return refused, err
 }
 
-// followPlaces begins to follow the clusters to which the application comes.
-func (l *Logs) followPlaces(ctx context.Context, begin func(cluster string)) {
-	unknown := false
+// followPlaces begins to follow the clusters to which the application comes, until the context ends, or the hub refuses to say them:
+// that it returns.
+func (l *Logs) followPlaces(ctx context.Context, begin func(cluster string)) error {
+	unknown, refusals := false, 0
 	for {
 		l.sleep(ctx, placesEvery)
 		now, err := l.Places(ctx)
 		if ctx.Err() != nil {
-			return
+			return nil //nolint:nilerr // The caller ended it.
 		}
 		if err != nil {
+			if refusals++; !apierrors.IsForbidden(err) {
+				refusals = 0
+			}
+			if refusals >= maxRefusals {
+				return err
+			}
 			if !unknown {
 				l.say(theHub, Sentence(err)+"; clusters to which the application comes are not followed until this is known again")
 			}
@@ -116,7 +161,7 @@ func (l *Logs) followPlaces(ctx context.Context, begin func(cluster string)) {
 		if unknown {
 			l.say(theHub, "it is known again in which clusters the application is")
 		}
-		unknown = false
+		unknown, refusals = false, 0
 		l.places.are(now)
 		for _, name := range now {
 			if l.places.add(name) {

@@ -24,6 +24,7 @@ import (
 	"fairlead.dev/common/override"
 	"fairlead.dev/common/selector"
 	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/flow/detector/match"
 	"fairlead.dev/hub/flow/scheduler/decide"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/hub/people/explain"
@@ -49,8 +50,12 @@ func (r *Reader) Explain(ctx context.Context, ref Ref) (*explain.Report, error) 
 		return nil, err
 	}
 	report.State = append(report.State, scalers...)
+	others, err := r.otherVersions(ctx, template)
+	if err != nil {
+		return nil, err
+	}
 	holder, claimed := holderOf(template, policies)
-	report.Policies = explain.Policies(policies, holder, claimed, selector.TargetOf(template))
+	report.Policies = explain.Policies(policies, holder, claimed, selector.TargetOf(template), others...)
 	b, err := r.Binding(ctx, RefOf(template))
 	if err != nil {
 		return nil, err
@@ -101,6 +106,13 @@ func (r *Reader) policies(ctx context.Context, template *unstructured.Unstructur
 		out = append(out, &list.Items[i])
 	}
 	return out, nil
+}
+
+// otherVersions returns the other apiVersions in which the hub serves an object.
+func (r *Reader) otherVersions(ctx context.Context, template *unstructured.Unstructured) ([]string, error) {
+	kind := template.GroupVersionKind()
+	versions, err := r.served.Versions(ctx, kind.GroupKind())
+	return match.Others(kind, versions), err
 }
 
 // holderOf returns the policy that has a template, and whether it does so already.

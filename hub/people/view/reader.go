@@ -9,6 +9,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"fairlead.dev/common/kube"
 )
 
 // Reader reads what is shown. It is safe for use by many goroutines if what it was made of
@@ -16,16 +18,18 @@ import (
 type Reader struct {
 	hub    client.Reader
 	mapper meta.RESTMapper
+	served *kube.ServedKinds
 	clock  clock.PassiveClock
 }
 
 // New returns a Reader of a hub: with the rights of whoever made the client.Reader, which
-// may read from a cache. The mapper knows the kinds of the hub.
-func New(hub client.Reader, mapper meta.RESTMapper, clk clock.PassiveClock) (*Reader, error) {
-	if hub == nil || mapper == nil || clk == nil {
-		return nil, errors.New("making a reader of the hub: it needs a client, a mapper of kinds and a clock")
+// may read from a cache. The mapper knows the kinds of the hub, and served in which versions it serves them now: a mapper that is
+// old still has versions that are served no more, and not those that came later.
+func New(hub client.Reader, mapper meta.RESTMapper, served *kube.ServedKinds, clk clock.PassiveClock) (*Reader, error) {
+	if hub == nil || mapper == nil || served == nil || clk == nil {
+		return nil, errors.New("making a reader of the hub: it needs a client, a mapper of kinds, those that are served, and a clock")
 	}
-	return &Reader{hub: hub, mapper: mapper, clock: clk}, nil
+	return &Reader{hub: hub, mapper: mapper, served: served, clock: clk}, nil
 }
 
 // page is how many objects are asked for at once: what is large is never held as a whole.

@@ -107,19 +107,23 @@ func (r *Reader) suppose(
 	if changed := named(policies, holder); changed != nil {
 		holder = changed
 	}
-	winner, _ := match.Policy(holder, all, target)
+	others, err := r.otherVersions(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	winner, _ := match.Policy(holder, all, target, others...)
 	claimed = claimed && winner != nil && winner == holder
 	report := reportOf(t)
 	report.State = append(report.State, "This is what would be; nothing was changed.")
 	if unread {
 		report.State = append(report.State, "You may not read all policies: whether another one would win is unknown.")
 	}
-	report.Policies = explain.Policies(all, winner, claimed, target)
+	report.Policies = explain.Policies(all, winner, claimed, target, others...)
 	if winner == nil {
 		report.Advice = explain.Advise(report)
 		return report, nil, nil
 	}
-	b, err := r.supposedBinding(ctx, t, winner)
+	b, err := r.supposedBinding(ctx, t, winner, others)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,11 +131,27 @@ func (r *Reader) suppose(
 }
 
 // supposedBinding returns the binding of a template as it would be if a policy had it: made of
-// the one that there is, or anew.
-func (r *Reader) supposedBinding(ctx context.Context, t *unstructured.Unstructured, winner policyv1alpha1.Policy) (kube.Binding, error) {
+// the one that there is, or anew. It is read in the version in which the policy selects it.
+func (r *Reader) supposedBinding(
+	ctx context.Context, t *unstructured.Unstructured, winner policyv1alpha1.Policy, others []string,
+) (kube.Binding, error) {
 	b, err := r.Binding(ctx, RefOf(t))
 	if err != nil {
 		return nil, err
+	}
+	var current string
+	if b != nil {
+		current = b.BindingSpec().Resource.APIVersion
+	}
+	kind := schema.FromAPIVersionAndKind(match.Version(winner, selector.TargetOf(t), current, others...), t.GetKind())
+	switch {
+	case kind == t.GroupVersionKind():
+	case slices.Contains(others, kind.GroupVersion().String()):
+		if t, err = r.Template(ctx, Ref{GroupVersionKind: kind, Namespace: t.GetNamespace(), Name: t.GetName()}); err != nil {
+			return nil, err
+		}
+	case b != nil:
+		return b, nil // it stays as it is until that version is served
 	}
 	demand := &plan.Demand{Meta: t}
 	var resource *workv1alpha2.ObjectReference
@@ -151,6 +171,7 @@ func (r *Reader) supposedBinding(ctx context.Context, t *unstructured.Unstructur
 		ReturnToPreferred: winner.GetAnnotations()[contract.ReturnToPreferredAnnotation],
 	}.Update(b)
 	if resource != nil {
+		resource.APIVersion = t.GetAPIVersion()
 		b.BindingSpec().Resource = *resource
 	}
 	return b, nil

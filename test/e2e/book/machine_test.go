@@ -94,7 +94,7 @@ func (m *machine) writeShims(bin string) {
 	NewWithT(m.t).Expect(err).NotTo(HaveOccurred())
 	defaults := func(program, flag, dir string) string {
 		return fmt.Sprintf(`for a in "$@"; do case "$a" in --%[2]s*|--scratch-dir*) exec %[1]s "$@";; esac; done
-case "$1 $2" in "backup keygen"|"backup verify"|"operators "*) exec %[1]s "$@";; esac
+case "$1 $2" in "backup keygen"|"backup verify"|"backup newest"|"operators "*) exec %[1]s "$@";; esac
 exec %[1]s "$@" --%[2]s %[3]s`, m.path("/usr/local/bin/"+program), flag, m.path(dir))
 	}
 	for name, text := range map[string]string{

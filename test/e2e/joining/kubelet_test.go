@@ -22,6 +22,12 @@ import (
 	"fairlead.dev/test/process"
 )
 
+// crashes is an image whose program ends crashAfter its start, whenever that is.
+const (
+	crashes    = "r.example/agent:crashes"
+	crashAfter = 2 * time.Second
+)
+
 // kubelet runs what the pods in karmada-system of the member would run: the program that an image
 // stands for, with the pod's arguments and environment, as its service account.
 type kubelet struct {
@@ -33,8 +39,9 @@ type kubelet struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*process.Process
-	// names are those of the pods.
-	names map[types.UID]string
+	// names are those of the pods, and started is since when their programs run.
+	names   map[types.UID]string
+	started map[types.UID]time.Time
 }
 
 func (w *world) startKubelet(images map[string][]string) *kubelet {
@@ -43,7 +50,7 @@ func (w *world) startKubelet(images map[string][]string) *kubelet {
 	w.G.Expect(err).NotTo(HaveOccurred())
 	clientset, err := kubernetes.NewForConfig(config)
 	w.G.Expect(err).NotTo(HaveOccurred())
-	k := &kubelet{w: w, client: clientset, dir: w.T.TempDir(), images: images, pods: map[types.UID]*process.Process{}, names: map[types.UID]string{}}
+	k := &kubelet{w: w, client: clientset, dir: w.T.TempDir(), images: images, pods: map[types.UID]*process.Process{}, names: map[types.UID]string{}, started: map[types.UID]time.Time{}}
 	ctx, cancel := context.WithCancel(w.T.Context())
 	done := make(chan struct{})
 	go func() {
@@ -104,11 +111,14 @@ func (k *kubelet) sync(ctx context.Context) error {
 			continue
 		}
 		there[pod.UID] = true
+		if p := k.pods[pod.UID]; p != nil && pod.Spec.Containers[0].Image == crashes && time.Since(k.started[pod.UID]) > crashAfter {
+			p.Kill()
+		}
 		if p := k.pods[pod.UID]; p == nil || p.Ended() {
 			if k.pods[pod.UID], err = k.start(ctx, pod, command); err != nil {
 				return err
 			}
-			k.names[pod.UID] = pod.Name
+			k.names[pod.UID], k.started[pod.UID] = pod.Name, time.Now()
 		}
 	}
 	for uid, p := range k.pods {

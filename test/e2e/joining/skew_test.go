@@ -63,7 +63,7 @@ func TestAHubWorksWithAnOlderAgent(t *testing.T) {
 	w.AwaitReady("skewed")
 	w.send("lasting", "skewed")
 	lasting := identity()
-	w.want("skewed", "r.example/agent:v9", "5m")
+	w.want("skewed", "r.example/agent:v9", "5m", 1)
 	w.G.Expect(w.Operate("clusters", "describe", "skewed")).To(ContainSubstring("was asked to become r.example/agent:v9, and has not answered"))
 
 	for _, age := range []string{"new", "old"} {

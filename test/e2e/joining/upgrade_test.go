@@ -4,22 +4,23 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	"fairlead.dev/test/fleet"
 )
 
-// want has the hub want an image of a cluster's agent.
-func (w *world) want(cluster, image, within string) {
+// want has the hub want an image of a cluster's agent. An attempt is the time at which somebody asked for it.
+func (w *world) want(cluster, image, within string, attempt int64) {
 	w.T.Helper()
 	w.MustKubectl(fleet.HubName, "patch", "cluster", cluster, "--type", "merge", "-p",
-		fmt.Sprintf(`{"spec":{"agent":{"image":%q,"reportWithin":%q,"attempt":0}}}`, image, within))
+		fmt.Sprintf(`{"spec":{"agent":{"image":%q,"reportWithin":%q,"attempt":%d}}}`, image, within, attempt))
 }
 
-// upgrade returns what the hub was told of the upgrade of a cluster's agent: wanted, phase, running, message.
-func (w *world) upgrade(g Gomega, cluster string) string {
-	out, err := w.Kubectl(w.T.Context(), fleet.HubName, "get", "cluster", cluster, "-o",
+// upgrade returns what the hub was told of the upgrade of the agent that is inside its member: wanted, phase, running, message.
+func (w *world) upgrade(g Gomega) string {
+	out, err := w.Kubectl(w.T.Context(), fleet.HubName, "get", "cluster", "inside", "-o",
 		"jsonpath={.status.agentUpgrade.image} {.status.agentUpgrade.phase} {.status.agentUpgrade.running} {.status.agentUpgrade.message}")
 	g.Expect(err).NotTo(HaveOccurred())
 	return out
@@ -34,22 +35,29 @@ func (w *world) runs(g Gomega) string {
 }
 
 // TestAnAgentIsUpgradedFromTheHub has an agent in its member upgraded, to images that work, that are
-// never pulled and that do not start, while it and its guard are killed.
+// never pulled, that do not start and that end soon after, while it and its guard are killed.
 func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	w := up(t)
 	program := w.Program("agent")
 	images := map[string][]string{
 		"r.example/agent:v1": {program}, "r.example/agent:v2": {program},
-		"r.example/agent:broken": {"/bin/sh", "-c", `exec "$0" "$@" --no-such-flag`, program},
+		"r.example/agent:broken": {"/bin/sh", "-c", `exec "$0" "$@" --no-such-flag`, program}, crashes: {program},
 	}
 	k := w.installInside(t, "inside", images, "--image", "r.example/agent:v1", "--namespaces", "default", "--kinds", "configmaps")
 	w.AwaitReady("inside")
 
-	w.Operate("upgrade", "agents", "inside", "--image", "r.example/agent:v2")
-	w.G.Expect(w.upgrade(w.G, "inside")).To(Equal("r.example/agent:v2 Upgraded r.example/agent:v2 upgraded from r.example/agent:v1"))
+	// All at once: there is no wave after this one for whose sake it would be looked at for a minute.
+	w.Operate("upgrade", "agents", "inside", "--image", "r.example/agent:v2", "--batch", "1", "--report-within", "20s")
+	w.G.Expect(w.upgrade(w.G)).To(Equal("r.example/agent:v2 Upgraded r.example/agent:v2 upgraded from r.example/agent:v1"))
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.runs(g)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "), "the guard has gone to sleep, and is as new as the agent")
 	})
+
+	w.want("inside", "r.example/agent:v1", "20s", time.Now().Add(-time.Hour).Unix())
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.upgrade(g)).To(HavePrefix("r.example/agent:v1 Refused r.example/agent:v2 the hub asks for what it wanted before the last upgrade here, to r.example/agent:v2"))
+	})
+	w.G.Expect(w.runs(w.G)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "), "a hub that was restored from a backup brings no older agent back")
 
 	out := w.Operate("upgrade", "agents", "inside", "--image", "evil.example/agent:v3")
 	w.G.Expect(out).To(ContainSubstring("the owner of the member allows images of r.example/agent only"))
@@ -60,8 +68,12 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	}
 
 	// Whatever is killed meanwhile, an agent that cannot be heard is gone back from.
-	for _, image := range []string{"r.example/agent:broken", "r.example/agent:absent"} {
-		w.want("inside", image, "4s")
+	for _, image := range []string{"r.example/agent:broken", crashes, "r.example/agent:absent"} {
+		within := "4s"
+		if image == crashes { // it is heard, and ends before it has run for half of this
+			within = "10s"
+		}
+		w.want("inside", image, within, time.Now().Unix())
 		w.Eventually(func(g Gomega) {
 			record, err := w.Kubectl(t.Context(), member, "get", "deployment", "-n", "karmada-system", "fairlead-agent", "-o", `jsonpath={.metadata.annotations.fairlead\.dev/agent-upgrade}`)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -69,20 +81,20 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 		})
 		k.kill("")
 		w.Eventually(func(g Gomega) {
-			g.Expect(w.upgrade(g, "inside")).To(HavePrefix(image + " RolledBack r.example/agent:v2 the hub did not hear it within 4s, so r.example/agent:v2 runs again"))
+			g.Expect(w.upgrade(g)).To(HavePrefix(image + " RolledBack r.example/agent:v2 the hub did not hear it within " + within + ", so r.example/agent:v2 runs again"))
 			g.Expect(w.runs(g)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "))
 		})
 	}
 	w.G.Expect(w.Operate("clusters", "describe", "inside")).To(ContainSubstring("Its agent went back from r.example/agent:absent"))
 
 	// It is tried again only if somebody says so, and succeeds once the image is there.
-	again := []string{"upgrade", "agents", "inside", "--image", "r.example/agent:absent", "--kubeconfig", w.Kubeconfig(fleet.HubName)}
+	again := []string{"upgrade", "agents", "inside", "--image", "r.example/agent:absent", "--batch", "1", "--report-within", "20s", "--kubeconfig", w.Kubeconfig(fleet.HubName)}
 	_, err := w.Run(t.Context(), "hub", again...)
-	w.G.Expect(err).To(MatchError(ContainSubstring("in wave canary the upgrade failed in inside, and 0 may")))
+	w.G.Expect(err).To(MatchError(ContainSubstring("in wave all the upgrade failed in inside, and 0 may")))
 	k.pull("r.example/agent:absent", program)
 	out, err = w.Run(t.Context(), "hub", append(again, "--retry")...)
 	w.G.Expect(err).NotTo(HaveOccurred(), out)
-	w.G.Expect(w.upgrade(w.G, "inside")).To(HavePrefix("r.example/agent:absent Upgraded "))
+	w.G.Expect(w.upgrade(w.G)).To(HavePrefix("r.example/agent:absent Upgraded "))
 }
 
 // TestAnAgentThatIsAProcessIsUpgradedByItsOwner has the hub say how.

@@ -9,7 +9,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,14 +29,18 @@ const installedName = "is-made-anew"
 // installs runs `agent join --install`, where no pod runs: it ends when the hub did not hear the agent in time.
 func (h *hub) installs(ctx context.Context, more ...string) {
 	h.t.Helper()
-	kubeconfig := testcluster.Shared(h.t, testcluster.Options{Profile: testcluster.Hub}).Kubeconfig
-	args := append([]string{
-		"join", h.address, "--install", "--cluster-name", installedName, "--discovery-token-ca-cert-hash", h.hashes[0], "--kubeconfig", kubeconfig,
-		"--ready-timeout", "100ms", "--image", "registry.example/agent:v1", "--state-volume", "none",
-	}, more...)
-	out, err := agent(ctx, args...)
+	out, err := agent(ctx, h.installing(more...)...)
 	h.t.Log(out)
 	h.g.Expect(err).To(MatchError(ContainSubstring("pod")), "nothing makes one here")
+}
+
+// installing are the arguments of installs.
+func (h *hub) installing(more ...string) []string {
+	return append([]string{
+		"join", h.address, "--install", "--cluster-name", installedName, "--discovery-token-ca-cert-hash", h.hashes[0],
+		"--kubeconfig", testcluster.Shared(h.t, testcluster.Options{Profile: testcluster.Hub}).Kubeconfig,
+		"--ready-timeout", "100ms", "--image", "registry.example/agent:v1", "--state-volume", "none",
+	}, more...)
 }
 
 // TestAnInstalledAgentIsMadeAnewToTakeOverALaterJoin runs alone, since there is one installed agent in a member.
@@ -100,6 +106,119 @@ func TestAnInstalledAgentIsMadeAnewToTakeOverALaterJoin(t *testing.T) {
 	h.g.Expect(store.Superseded(ctx, dir)).To(Succeed())
 
 	// Other tests join with the same member.
+	h.must(ctx, "forget", installedName, "--force")
+	h.g.Eventually(func() error {
+		return h.Get(ctx, client.ObjectKey{Name: installedName}, &clusterv1alpha1.Cluster{})
+	}).WithTimeout(time.Minute).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+}
+
+// TestAnInstalledAgentStaysConfinedWhenItJoinsAgain runs alone, as above. The command by which an agent joins again is the one that the hub
+// prints: it says nothing of what the owner of the member said.
+func TestAnInstalledAgentStaysConfinedWhenItJoinsAgain(t *testing.T) {
+	h, ctx := newHub(t), t.Context()
+	h.serve()
+	installer, err := install.New(h.config)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		h.g.Expect(installer.Remove(context.Background())).To(Succeed())
+	})
+	member, err := client.New(h.config, client.Options{Scheme: scheme.Scheme})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	tills := testcluster.Shared(h.t, testcluster.Options{Profile: testcluster.Hub}).Namespace(t)
+	type agentThere struct {
+		args       []string
+		env        []corev1.EnvVar
+		everywhere []rbacv1.PolicyRule
+		there      []rbacv1.PolicyRule
+		guarded    bool
+		operators  map[string]string
+		lastWord   string
+	}
+	look := func() agentThere {
+		var out agentThere
+		deployment, all, role := &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.Role{}
+		h.g.Expect(member.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, deployment)).To(Succeed())
+		h.g.Expect(member.Get(ctx, client.ObjectKey{Name: manifest.Name}, all)).To(Succeed())
+		h.g.Expect(client.IgnoreNotFound(member.Get(ctx, client.ObjectKey{Namespace: tills, Name: manifest.Name}, role))).To(Succeed())
+		err := member.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.GuardName}, &appsv1.Deployment{})
+		h.g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+		c := deployment.Spec.Template.Spec.Containers[0]
+		out.args, out.env, out.everywhere, out.there, out.guarded = c.Args, c.Env, all.Rules, role.Rules, err == nil
+		out.operators, err = installer.Operators(ctx)
+		h.g.Expect(err).NotTo(HaveOccurred())
+		out.lastWord, err = installer.OperatorsLastWord(ctx)
+		h.g.Expect(err).NotTo(HaveOccurred())
+		return out
+	}
+
+	token := h.created(ctx, "--cluster", installedName)
+	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128")
+	t.Setenv("NO_PROXY", "127.0.0.1,localhost")
+	h.installs(ctx, "--token", token, "--namespaces", tills, "--kinds", "configmaps,deployments.apps", "--as-service-account", "tenant", "--upgrade-images", "none",
+		"--operators", "group:ops", "--operators-in", tills)
+	before := look()
+	h.g.Expect(before.args).To(ContainElements("--namespaces", tills, "--as-service-account", "tenant"))
+	h.g.Expect(before.env).To(ContainElement(HaveField("Name", "HTTPS_PROXY")))
+	h.g.Expect(before.everywhere).NotTo(ContainElement(HaveField("Verbs", ContainElement("create"))))
+	h.g.Expect(before.there).NotTo(BeEmpty())
+	h.g.Expect(before.guarded).To(BeFalse())
+	h.g.Expect(before.operators).To(HaveKeyWithValue("operators", "group:ops"))
+	h.g.Expect(before.lastWord).To(Equal(contract.LastWordOf(before.operators)))
+
+	t.Setenv("HTTPS_PROXY", "")
+	t.Setenv("NO_PROXY", "")
+	h.installs(ctx, "--token", token)
+	h.g.Expect(look()).To(Equal(before))
+
+	// Who means it says it.
+	h.installs(ctx, "--token", token, "--namespaces", "", "--kinds", "", "--as-service-account", "", "--upgrade-images", "registry.example/agent", "--operators", "off")
+	after := look()
+	h.g.Expect(after.args).NotTo(Or(ContainElement("--namespaces"), ContainElement("--as-service-account")))
+	h.g.Expect(after.everywhere).To(ContainElement(HaveField("Verbs", ContainElement("create"))))
+	h.g.Expect(after.guarded).To(BeTrue())
+	h.g.Expect(after.operators).To(BeNil())
+	h.g.Expect(after.lastWord).To(Equal(contract.LastWordOf(nil)))
+
+	h.must(ctx, "forget", installedName, "--force")
+	h.g.Eventually(func() error {
+		return h.Get(ctx, client.ObjectKey{Name: installedName}, &clusterv1alpha1.Cluster{})
+	}).WithTimeout(time.Minute).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+}
+
+// TestAnAgentThatIsConfinedToKindsAloneGetsOthers runs alone, as above.
+func TestAnAgentThatIsConfinedToKindsAloneGetsOthers(t *testing.T) {
+	h, ctx := newHub(t), t.Context()
+	h.serve()
+	installer, err := install.New(h.config)
+	h.g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() {
+		h.g.Expect(installer.Remove(context.Background())).To(Succeed())
+	})
+	kinds := func() []string {
+		is, err := installer.Settings(ctx, true)
+		h.g.Expect(err).NotTo(HaveOccurred())
+		h.g.Expect(is.Other).To(BeEmpty())
+		return is.Kinds
+	}
+	token := h.created(ctx, "--cluster", installedName)
+	h.installs(ctx, "--token", token, "--kinds", "configmaps")
+	h.g.Expect(kinds()).To(Equal([]string{"configmaps"}))
+	h.installs(ctx, "--token", token, "--kinds", "configmaps,secrets")
+	h.g.Expect(kinds()).To(Equal([]string{"configmaps", "secrets"}))
+
+	// Its owner takes something away by hand, which no list of kinds says.
+	role := &rbacv1.ClusterRole{}
+	member, err := client.New(h.config, client.Options{Scheme: scheme.Scheme})
+	h.g.Expect(err).NotTo(HaveOccurred())
+	h.g.Expect(member.Get(ctx, client.ObjectKey{Name: manifest.Name}, role)).To(Succeed())
+	role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}}}
+	h.g.Expect(member.Update(ctx, role)).To(Succeed())
+	_, err = agent(ctx, h.installing("--token", token)...)
+	h.g.Expect(err).To(MatchError(And(ContainSubstring("changed by hand"), ContainSubstring("--kinds"))))
+
+	h.installs(ctx, "--token", token, "--kinds", "")
+	h.g.Expect(kinds()).To(BeEmpty())
+
 	h.must(ctx, "forget", installedName, "--force")
 	h.g.Eventually(func() error {
 		return h.Get(ctx, client.ObjectKey{Name: installedName}, &clusterv1alpha1.Cluster{})

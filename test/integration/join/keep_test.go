@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -205,8 +206,16 @@ func TestAnAgentWhoseCertificateEndedIsCalledBack(t *testing.T) {
 // long that the hub forgot the answer, and closed the token.
 func (h *hub) killedRejoining(ctx context.Context, name string) *joined {
 	h.t.Helper()
+	issuedTo := func() string {
+		cluster := &clusterv1alpha1.Cluster{}
+		h.g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, cluster)).To(Succeed())
+		return cluster.Annotations[contract.CertificateAnnotation]
+	}
 	stop := h.serve()
 	j := h.keeps(ctx, name, 400*day)
+	// The agent has its certificate before the hub has written that down: what is written next is not yet that of the second join.
+	h.g.Eventually(issuedTo).WithTimeout(time.Minute).ShouldNot(BeEmpty())
+	first := issuedTo()
 	stop()
 	o := h.options(name, h.created(ctx, "--rejoin", name))
 	o.StateDir, o.Member, o.Clock, o.Deadline = j.dir, members(h.t)(name), ahead{by: 400 * day}, time.Second
@@ -214,18 +223,16 @@ func (h *hub) killedRejoining(ctx context.Context, name string) *joined {
 	h.g.Expect(err).To(MatchError(registration.ErrDeadline))
 
 	h.serve()
-	issuedTo := func() string {
-		cluster := &clusterv1alpha1.Cluster{}
-		h.g.Expect(h.Get(ctx, client.ObjectKey{Name: name}, cluster)).To(Succeed())
-		return cluster.Annotations[contract.CertificateAnnotation]
-	}
-	first := issuedTo()
 	h.g.Eventually(issuedTo).WithTimeout(time.Minute).ShouldNot(Equal(first))
-	secret := &corev1.Secret{}
 	id, _, _ := strings.Cut(o.Token, ".")
-	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(id)}, secret)).To(Succeed())
-	bootstrap.Close(secret)
-	h.g.Expect(h.Update(ctx, secret)).To(Succeed())
+	h.g.Eventually(func() error { // the hub writes it too
+		secret := &corev1.Secret{}
+		if err := h.Get(ctx, client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(id)}, secret); err != nil {
+			return err
+		}
+		bootstrap.Close(secret)
+		return h.Update(ctx, secret)
+	}).Should(Succeed())
 	var requests certificatesv1.CertificateSigningRequestList
 	h.g.Expect(h.List(ctx, &requests)).To(Succeed())
 	for i := range requests.Items {
@@ -400,6 +407,37 @@ func TestAnAgentFollowsTheHubToAnotherAuthority(t *testing.T) {
 		Should(ContainSubstring(strings.TrimSpace(string(old))))
 	cancel()
 	h.g.Eventually(done).Should(Receive(BeNil()), "it writes to the test's directory no more")
+}
+
+func TestAnAgentAsksTheHubWhomToTrustOverTheConnectionThatItHas(t *testing.T) {
+	h := newHub(t)
+	ctx := t.Context()
+	h.serve()
+	j := h.keeps(ctx, "asks", 0)
+	h.g.Expect(j.usedCertificate(ctx, h.g)).NotTo(BeEmpty())
+	h.g.Expect(j.dials.Load()).To(BeEquivalentTo(1))
+
+	// That it asked shows in what else the answer says.
+	told := h.config.Host + "," + "https://hub-b.example.com:6443"
+	info := &corev1.ConfigMap{}
+	h.g.Expect(h.Get(ctx, client.ObjectKey{Namespace: "kube-public", Name: "cluster-info"}, info)).To(Succeed())
+	before := info.DeepCopy()
+	info.Data[bootstrap.ServersKey] = strings.ReplaceAll(told, ",", "\n")
+	h.g.Expect(h.Patch(ctx, info, client.MergeFrom(before))).To(Succeed())
+	defer func() {
+		after := info.DeepCopy()
+		after.Data = before.Data
+		h.g.Expect(h.Patch(context.WithoutCancel(ctx), after, client.MergeFrom(info))).To(Succeed())
+	}()
+	keeping, cancel := context.WithCancel(ctx)
+	done := j.keep(keeping)
+	h.g.Eventually(func() (string, error) {
+		raw, err := os.ReadFile(filepath.Join(j.dir, "agent.json"))
+		return string(raw), err
+	}).WithTimeout(time.Minute).Should(ContainSubstring(told))
+	h.g.Expect(j.dials.Load()).To(BeEquivalentTo(1), "the hub is connected to once")
+	cancel()
+	h.g.Eventually(done).WithTimeout(time.Minute).Should(Receive(BeNil()))
 }
 
 // newAuthority returns the certificate of an authority that signed nothing.

@@ -36,6 +36,7 @@ type CronFederatedHPASpec struct {
 	// Rules say when and to how many replicas. Of rules that are due at the same time the
 	// last one decides.
 	// +required
+	// +kubebuilder:validation:MaxItems=100
 	Rules []CronFederatedHPARule `json:"rules"`
 }
 

@@ -316,7 +316,7 @@ type ClusterStatus struct {
 	// NamespaceQuotas say what the ResourceQuotas of the member leave free, of namespaces that
 	// have content from the hub: the scheduler gives a workload there no more replicas than
 	// that. A namespace that is not listed has no quota that bounds pods. Sorted by namespace; at
-	// most the first 256. Written by the agent. It is ours.
+	// most the first 256, and as many as have room in 224 KiB. Written by the agent. It is ours.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256

@@ -18,8 +18,9 @@ type WantedAgent struct {
 	// +kubebuilder:validation:MaxLength=128
 	Version string `json:"version,omitempty"`
 
-	// ReportWithin is how long the wanted agent may take until the hub hears it; otherwise the
-	// member goes back to the one that it ran before. From a second to a day.
+	// ReportWithin is how long the wanted agent may take until the hub hears it, and it has run for
+	// 30 seconds, or for half of this where that is less; otherwise the member goes back to the one
+	// that it ran before. From a second to a day.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string
@@ -27,7 +28,10 @@ type WantedAgent struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration between 1s and 24h, such as 5m"
 	ReportWithin *metav1.Duration `json:"reportWithin,omitempty"`
 
-	// Attempt is raised to have an image tried again that was gone back from or refused.
+	// Attempt is raised whenever somebody asks for another image, or again for one that was gone
+	// back from or refused: `hub upgrade agents` makes it the time, in seconds since 1970. An agent
+	// does not become what is wanted with a lower one than its last upgrade had: so wants a hub
+	// that was restored from a backup.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Attempt int64 `json:"attempt,omitempty"`
@@ -46,7 +50,8 @@ const (
 	// AgentRolledBack : the wanted agent was not heard in time, or somebody in the member
 	// changed it; another runs.
 	AgentRolledBack AgentUpgradePhase = "RolledBack"
-	// AgentRefused : the owner of the member does not let the hub have that image run.
+	// AgentRefused : the owner of the member does not let the hub have that image run, or the hub
+	// wants what it wanted before the last upgrade.
 	AgentRefused AgentUpgradePhase = "Refused"
 	// AgentNotInPod : the agent runs as a process, which somebody in the member upgrades.
 	AgentNotInPod AgentUpgradePhase = "NotInPod"

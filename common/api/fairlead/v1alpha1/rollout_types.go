@@ -89,7 +89,8 @@ type StagedRolloutSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Approvals []WaveApproval `json:"approvals,omitempty"`
 
-	// Retry are clusters that failed and are to be given their time anew.
+	// Retry are clusters that failed and are to be given their time anew. Of several entries of one cluster and revision the
+	// last counts; those of clusters that do not take part have no effect.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10000
 	Retry []ClusterAtRevision `json:"retry,omitempty"`
@@ -392,6 +393,9 @@ const (
 	ClusterReasonSettling = "Settling"
 	// ClusterReasonSlot : it waits for one of the strategy's places to catch up.
 	ClusterReasonSlot = "WaitingForSlot"
+	// ClusterReasonNobodyLetIn : it would catch up, or does, but its rollout lets nobody in, since it is paused or held up, or as many as
+	// may catch up at a time have failed at that: it takes none of the strategy's places.
+	ClusterReasonNobodyLetIn = "NobodyLetIn"
 	// ClusterReasonStable : its wave has gone by, and it waits until the revision is stable.
 	ClusterReasonStable = "WaitingForStable"
 )

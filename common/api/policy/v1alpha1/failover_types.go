@@ -99,7 +99,9 @@ type StatePreservationRule struct {
 	// +required
 	AliasLabelName string `json:"aliasLabelName"`
 
-	// JSONPath is where the value stands in the status of the old copy.
+	// JSONPath is where the value stands in the status of the old copy: fields and indexes that lead to one value, such as
+	// { .jobStatus.jobID }, { .jobs[0]['id'] } or { .conditions[?(@.type=="Ready")].status }.
 	// +required
+	// +kubebuilder:validation:MaxLength=256
 	JSONPath string `json:"jsonPath"`
 }

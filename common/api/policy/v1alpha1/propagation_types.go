@@ -59,6 +59,7 @@ type PropagationSpec struct {
 	// enough.
 	// +required
 	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
 	ResourceSelectors []ResourceSelector `json:"resourceSelectors"`
 
 	// Association is deprecated and has no effect; use propagateDeps.

@@ -86,9 +86,9 @@ const (
 	// an object, because it is not fit to be read or added up; the message says why. The hub
 	// writes it. It is ours.
 	WorkStatusLeftOut = "fairlead.dev/StatusLeftOut"
-	// WorkStatusCut is True (reason NestedTooDeep) while the agent leaves a part out of what it
-	// reports of an object, because no reader of the API would take all of it; the message says
-	// of which object. It is absent otherwise. The agent writes it. It is ours.
+	// WorkStatusCut is True (reason NestedTooDeep or TooLarge) while the agent leaves a part out of
+	// what it reports of an object, or all of it, because no reader of the API would take all of it; the
+	// message says of which object. It is absent otherwise. The agent writes it. It is ours.
 	WorkStatusCut = "fairlead.dev/StatusCut"
 )
 
@@ -108,6 +108,8 @@ const (
 	ReasonNotFit = "NotFit"
 	// ReasonNestedTooDeep : the status of an object is nested deeper than is reported.
 	ReasonNestedTooDeep = "NestedTooDeep"
+	// ReasonTooLarge : the statuses of the objects of the Work are more than is reported.
+	ReasonTooLarge = "TooLarge"
 )
 
 // WorkStatus is what the agent reports.

@@ -151,6 +151,12 @@ type ResourceBindingSpec struct {
 	// +optional
 	PreserveResourcesOnDeletion *bool `json:"preserveResourcesOnDeletion,omitempty"`
 
+	// PreservedIn are the clusters where the object stays in any case when it goes: a workload that needed it was
+	// preserved there, and runs with it. Sorted. Written by the dependencies stage; a cluster stays on the list until
+	// somebody takes it off.
+	// +optional
+	PreservedIn []string `json:"preservedIn,omitempty"`
+
 	// SchedulePriority orders the scheduler's queue. Written by the detector.
 	// +optional
 	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
@@ -346,6 +352,11 @@ type BindingSnapshot struct {
 	// Clusters of that binding.
 	// +optional
 	Clusters []TargetCluster `json:"clusters,omitempty"`
+
+	// Preserve says whether what is deleted stays in the members, as the policy of that binding has it. Written by the
+	// dependencies stage. Empty on what an older hub wrote, and for what is in a namespace.
+	// +optional
+	Preserve *bool `json:"preserve,omitempty"`
 }
 
 // Suspension stops delivery, or scheduling.
@@ -439,6 +450,9 @@ const (
 	ReasonWaitingForCluster = "WaitingForCluster"
 	// ReasonWaitingForRoom : no cluster takes the new copy; the old one stays.
 	ReasonWaitingForRoom = "WaitingForRoom"
+	// ReasonDispatchingSuspended : the old copy stays, because dispatching to the clusters that are
+	// to have the new one is suspended.
+	ReasonDispatchingSuspended = "DispatchingSuspended"
 	// ReasonWaitingForOldCopy : the new copies wait until the old one is gone.
 	ReasonWaitingForOldCopy = "WaitingForOldCopy"
 	// ReasonOldCopyKept : the old copy stays until somebody lets it go.

@@ -24,6 +24,8 @@ type Input struct {
 	// Created is when the CronFederatedHPA was made, if it was not edited since: a rule without a
 	// history has its first time after that. Zero: after now.
 	Created time.Time
+	// Tables remembers what schedules name from one decision to the next; nil if nothing does.
+	Tables *Timetables
 	// Now in the time zone of the hub.
 	Now time.Time
 }
@@ -52,6 +54,9 @@ type Missed struct {
 
 // Decide returns what becomes of each rule, in the order of the rules.
 func Decide(in Input) []Plan {
+	if in.Tables == nil {
+		in.Tables = &Timetables{}
+	}
 	plans := make([]Plan, len(in.Rules))
 	for i := range in.Rules {
 		plans[i] = decide(&in, &in.Rules[i])
@@ -64,18 +69,22 @@ func decide(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) Plan {
 	if suspended(rule) {
 		return p
 	}
-	if p.Next, p.Problem = next(rule, in.Now); p.Problem != nil {
-		p.Next = time.Time{}
+	times, err := timesOf(in.Tables, rule, in.Now)
+	if err == nil {
+		p.Next, err = times.next(in.Now)
+	}
+	if err != nil {
+		p.Problem = err
 		return p
 	}
-	for at := waiting(in, rule); !at.IsZero() && !at.After(in.Now); {
+	for at := waiting(in, rule, times); !at.IsZero() && !at.After(in.Now); {
 		from := at
 		if in.Now.Sub(at) <= Grace {
 			p.Due = at // of several within the grace the last one
 		} else if p.Missed = p.Missed.and(at); p.Missed.Count == mostMissed {
 			from = in.Now.Add(-Grace - time.Second)
 		}
-		following, err := next(rule, from)
+		following, err := times.next(from)
 		if err != nil {
 			break // it was the last one for ever
 		}
@@ -86,11 +95,11 @@ func decide(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) Plan {
 
 // waiting returns the first time for which a rule was not followed yet: what its history says, unless
 // the rule was edited in such a way that it is not due then.
-func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) time.Time {
+func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule, times times) time.Time {
 	i := slices.IndexFunc(in.Histories, func(h autoscalingv1alpha1.ExecutionHistory) bool { return h.RuleName == rule.Name })
 	switch {
 	case i < 0 && !in.Created.IsZero():
-		at, err := next(rule, in.Created.In(in.Now.Location()))
+		at, err := times.next(in.Created.In(in.Now.Location()))
 		if err != nil {
 			return time.Time{}
 		}
@@ -99,7 +108,7 @@ func waiting(in *Input, rule *autoscalingv1alpha1.CronFederatedHPARule) time.Tim
 		return time.Time{}
 	}
 	at := in.Histories[i].NextExecutionTime.In(in.Now.Location())
-	if !isDueAt(rule, at) {
+	if !times.has(at) {
 		return time.Time{}
 	}
 	return at

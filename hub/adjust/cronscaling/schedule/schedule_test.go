@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adhocore/gronx"
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,6 +84,53 @@ func TestNextTime(t *testing.T) {
 	}
 }
 
+// Where clocks are set forwards at midnight the day has none. The rules name each day of the week and of the month, and both.
+func TestTheTimesOfARuleAreThoseThatTheClocksShow(t *testing.T) {
+	t.Parallel()
+	for _, zone := range []string{"America/Santiago", "America/Havana", "Atlantic/Azores", "Australia/Lord_Howe", "Europe/Berlin"} {
+		for _, times := range []string{"0 8 * * 1-5", "0 8 1 * *", "30 0 7 * 2", "30 2 * * *", "0 23,0-3 * 3,9,10 0,6"} {
+			t.Run(zone+" "+times, func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				now := at(t, "2024-01-01 00:00:00", zone)
+				end := now.AddDate(0, 11, 15)
+				want := shown(t, times, now, end)
+				for i := 0; now.Before(end); i++ {
+					p := decide(cron(times, in(zone)), nil, now)
+					g.Expect(p.Problem).NotTo(HaveOccurred())
+					g.Expect(p.Next).To(BeTemporally(">", now))
+					if i == len(want) {
+						g.Expect(p.Next).To(BeTemporally(">=", end))
+						return
+					}
+					g.Expect(p.Next).To(BeTemporally("==", want[i]), p.Next.String())
+					now = p.Next
+				}
+			})
+		}
+	}
+}
+
+// shown returns the times between two that a schedule names, from looking at the clock every half an hour, where the schedule is one of
+// such times.
+func shown(t *testing.T, times string, from, end time.Time) []time.Time {
+	t.Helper()
+	const half = 30 * time.Minute
+	var out []time.Time
+	was := map[string]bool{}
+	for now := from.Add(half).Truncate(half); now.Before(end); now = now.Add(half) {
+		now = now.In(from.Location())
+		clock := now.Format("2006-01-02 15:04")
+		due, err := gronx.New().IsDue(times, now)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		if due && !was[clock] && now.After(from) {
+			out = append(out, now)
+		}
+		was[clock] = true
+	}
+	return out
+}
+
 func TestATimeThatTheChangeOfClocksRepeatsCountsOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -107,18 +155,19 @@ func TestWhatIsWrongWithARule(t *testing.T) {
 		rule rule
 		want string
 	}{
-		"letters":                      {cron("a b c d e"), `schedule "a b c d e": a field of it is none of cron: minute 0-59`},
-		"a minute that no hour has":    {cron("60 * * * *"), "none of cron"},
-		"a range from the end":         {cron("0 5-1 * * *"), "none of cron"},
-		"a step of nothing":            {cron("*/0 * * * *"), "none of cron"},
-		"too little":                   {cron("* * *"), "it has 3 fields instead of five"},
-		"seconds":                      {cron("0 * * * * *"), "it has 6 fields instead of five"},
-		"a word that is none":          {cron("@often"), "there is no such word"},
-		"every second":                 {cron("@everysecond"), "there is no such word"},
-		"a day that no calendar has":   {cron("0 0 30 2 *"), `schedule "0 0 30 2 *": it names a time that never comes`},
-		"a time zone that is none":     {cron("* * * * *", in("Mars/Olympus")), `timeZone "Mars/Olympus": there is no such time zone`},
-		"whatever zone the hub's is":   {cron("* * * * *", in("Local")), "there is no such time zone"},
-		"a time zone within the field": {cron("TZ=UTC 0 0 * * *"), "it has 6 fields"},
+		"letters":                       {cron("a b c d e"), `schedule "a b c d e": a field of it is none of cron: minute 0-59`},
+		"a minute that no hour has":     {cron("60 * * * *"), "none of cron"},
+		"a range from the end":          {cron("0 5-1 * * *"), "none of cron"},
+		"a step of nothing":             {cron("*/0 * * * *"), "none of cron"},
+		"too little":                    {cron("* * *"), "it has 3 fields instead of five"},
+		"seconds":                       {cron("0 * * * * *"), "it has 6 fields instead of five"},
+		"a word that is none":           {cron("@often"), "there is no such word"},
+		"every second":                  {cron("@everysecond"), "there is no such word"},
+		"a day that no calendar has":    {cron("0 0 30 2 *"), `schedule "0 0 30 2 *": it names a time that never comes`},
+		"a day that never has the hour": {cron("30 2 * 3 0#2", in("America/New_York")), "it names a time that never comes"},
+		"a time zone that is none":      {cron("* * * * *", in("Mars/Olympus")), `timeZone "Mars/Olympus": there is no such time zone`},
+		"whatever zone the hub's is":    {cron("* * * * *", in("Local")), "there is no such time zone"},
+		"a time zone within the field":  {cron("TZ=UTC 0 0 * * *"), "it has 6 fields"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

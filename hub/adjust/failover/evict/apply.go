@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 // Apply returns the targets and tasks of a binding as a decision leaves them.
@@ -59,7 +60,7 @@ func Remember(in *Input, d *Decision) []workv1alpha2.Eviction {
 		switch {
 		case over != nil:
 			how = over.How
-		case !tasked(in.Spec, past.From):
+		case !bindings.Leaving(in.Spec, past.From):
 			how = workv1alpha2.EvictionReleased // somebody removed the task
 		default:
 			continue
@@ -92,8 +93,4 @@ func (d *Decision) ended(cluster string) *Ended {
 		}
 	}
 	return nil
-}
-
-func tasked(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
-	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == cluster })
 }

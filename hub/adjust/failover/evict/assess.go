@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -32,6 +33,28 @@ func (d *Decision) assess(in *Input, cond *conditionBuilder) {
 			room -= int64(replicas)
 		}
 		d.Ended = append(d.Ended, Ended{Cluster: task.FromCluster, How: how, Replicas: replicas})
+		d.rest(in, task, how)
+	}
+}
+
+// rest notes by the state of which clusters a task ends. That somebody let a copy go is about none.
+func (d *Decision) rest(in *Input, task *workv1alpha2.GracefulEvictionTask, how string) {
+	if how == workv1alpha2.EvictionReleased {
+		return
+	}
+	if d.RestsOn == nil {
+		d.RestsOn = sets.Set[string]{}
+	}
+	d.RestsOn.Insert(task.FromCluster)
+	switch how {
+	case workv1alpha2.EvictionReplaced:
+		for _, target := range replacing(in, task) {
+			d.RestsOn.Insert(target.Name)
+		}
+	case workv1alpha2.EvictionReturned:
+		for _, target := range gained(in, task) {
+			d.RestsOn.Insert(target.Name)
+		}
 	}
 }
 
@@ -40,6 +63,7 @@ func (d *Decision) assess(in *Input, cond *conditionBuilder) {
 func (d *Decision) end(in *Input, task *workv1alpha2.GracefulEvictionTask, room int64, cond *conditionBuilder) (how string, replicas int32) {
 	c := in.Clusters[task.FromCluster]
 	replaced := d.replaced(in, task)
+	d.resume(in, task)
 	if gone(in, task.FromCluster) {
 		return workv1alpha2.EvictionGone, 0
 	}
@@ -84,8 +108,15 @@ func (d *Decision) expire(in *Input, task *workv1alpha2.GracefulEvictionTask, si
 	if at := in.Status.LastScheduledTime; at != nil && at.After(begin) && !must {
 		begin = at.Time
 	}
+	waitsFor := unsent(in, task)
+	if !must {
+		begin = later(begin, d.Memory.Resumed[task.FromCluster])
+	}
 	deadline := begin.Add(grace(in, task))
 	switch {
+	case len(waitsFor) > 0 && !directly(task) && !must:
+		cond.unsent(task, waitsFor)
+		return ""
 	case in.Now.Before(deadline):
 		d.recheck(in.Now, deadline)
 		cond.leave(task, untilGrace)

@@ -83,6 +83,23 @@ func (b *conditionBuilder) stuck(task *workv1alpha2.GracefulEvictionTask) {
 	b.add(workv1alpha2.ReasonWaitingForRoom, metav1.ConditionTrue, strings.Join(said, " "))
 }
 
+// unsent says that a copy stays, because what is to take its place is not sent to these clusters.
+func (b *conditionBuilder) unsent(task *workv1alpha2.GracefulEvictionTask, clusters []string) {
+	said := []string{fmt.Sprintf("Leaving %s.", task.FromCluster)}
+	if task.Message != "" {
+		said = append(said, task.Message)
+	}
+	said = append(said, fmt.Sprintf("The copy there stays, because dispatching to what is to take its place is suspended: %s. "+
+		"Resume it in spec.suspension of the policy.", strings.Join(clusters, ", ")))
+	b.add(workv1alpha2.ReasonDispatchingSuspended, metav1.ConditionTrue, strings.Join(said, " "))
+}
+
+// suspended says that a copy that is to go before others are made stays, because none would be.
+func (b *conditionBuilder) suspended(why string) {
+	b.add(workv1alpha2.ReasonDispatchingSuspended, metav1.ConditionFalse, why+" The copy there is to be removed before others are made, and stays, "+
+		"because dispatching to the clusters that would have those is suspended. Resume it in spec.suspension of the policy.")
+}
+
 func (b *conditionBuilder) condition(now time.Time) *metav1.Condition {
 	if b.reason == "" {
 		return nil

@@ -47,9 +47,14 @@ func (d *Decision) leaving(cluster string) bool {
 // preserveRetry is after how long it is looked again for state that cannot be read.
 const preserveRetry = 15 * time.Second
 
-// preserve reads what is to go along, and says so if it cannot be.
+// preserve reads what is to go along, and says so if it cannot be. Only a copy that goes before the next is made hands over its state, as
+// with Karmada: what one that goes on running says is old by the time the other begins.
 func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string, rules *policyv1alpha1.StatePreservation, cond *conditionBuilder) bool {
 	if rules == nil || len(rules.Rules) == 0 {
+		return true
+	}
+	if !directly(task) {
+		task.Message += " Its state does not go along: with statePreservation that takes purgeMode Directly."
 		return true
 	}
 	state, err := in.State(cluster, rules.Rules)
@@ -62,10 +67,11 @@ func preserve(in *Input, task *workv1alpha2.GracefulEvictionTask, cluster string
 	return true
 }
 
-// health is how the application fares in a cluster, as far as the cluster is heard from.
+// health is how the application fares in a cluster, as far as the cluster is heard from. What is
+// shown from before it fell silent says nothing of today.
 func health(in *Input, cluster string) workv1alpha1.ResourceHealth {
 	item := in.item(cluster)
-	if item == nil || !item.Applied || !heard(in.Clusters[cluster]) {
+	if item == nil || !item.Applied || item.StaleSince != nil || !heard(in.Clusters[cluster]) {
 		return workv1alpha1.Unknown
 	}
 	return item.Health

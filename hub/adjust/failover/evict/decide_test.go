@@ -15,6 +15,7 @@ import (
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 func TestWhatIsLeft(t *testing.T) {
@@ -95,6 +96,7 @@ func TestWhatIsLeft(t *testing.T) {
 		"not if the state cannot be read": {
 			in: given(taint("edge-1"), func(in *Input) {
 				in.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
+					PurgeMode:         policyv1alpha1.PurgeDirectly,
 					StatePreservation: &policyv1alpha1.StatePreservation{Rules: make([]policyv1alpha1.StatePreservationRule, 1)},
 				}}
 				in.State = func(string, []policyv1alpha1.StatePreservationRule) (map[string]string, error) {
@@ -166,7 +168,10 @@ func TestWhatATaskSays(t *testing.T) {
 		Message:                "The application has not been healthy in cluster edge-1 for more than 60 s.",
 		ClustersBeforeFailover: []string{"edge-1", "edge-2"}, PreservedLabelState: map[string]string{"job": "7"},
 	}
-	gracefully, at, never := failed, failed, failed
+	at, stays := failed, failed
+	stays.PreservedLabelState = nil
+	stays.Message += " Its state does not go along: with statePreservation that takes purgeMode Directly."
+	gracefully, never := stays, stays
 	gracefully.PurgeMode, gracefully.GracePeriodSeconds = policyv1alpha1.PurgeGracefully, new(int32(30))
 	at.PurgeMode = policyv1alpha1.PurgeDirectly
 	never.PurgeMode, never.SuppressDeletion = policyv1alpha1.PurgeNever, new(true)
@@ -223,6 +228,10 @@ func TestWhenATaskEnds(t *testing.T) {
 	ill := report("edge-2", workv1alpha1.Unhealthy, 0)
 	before := []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 2)}
 	remembered := func(in *Input) { in.Past = append(in.Past, workv1alpha2.Eviction{From: "edge-1", Before: before}) }
+	overQuota := func(in *Input) {
+		scheduled("QuotaExceeded")(in)
+		in.Status.SchedulerObservedGeneration = 2
+	}
 	over := func(in *Input) {
 		in.Past = append(in.Past, workv1alpha2.Eviction{From: "edge-1", Ended: &metav1.Time{Time: start}, To: []string{"edge-2"}})
 	}
@@ -237,48 +246,63 @@ func TestWhenATaskEnds(t *testing.T) {
 		wantReason  string
 		wantRecheck time.Duration
 	}{
-		"when every target is healthy":                                                  {in: given(lost, task(), moved, healthy), want: workv1alpha2.EvictionReplaced},
-		"not while one is not":                                                          {in: given(lost, task(), moved, report("edge-3", workv1alpha1.Unhealthy, 0)), wantReason: "WaitingForReplacement"},
-		"not while one has not reported":                                                {in: given(lost, task(), moved), wantReason: "WaitingForReplacement"},
-		"not while one is silent, whatever it said last":                                {in: given(lost, task(), moved, healthy, ready("edge-3", "Unknown")), wantReason: "WaitingForReplacement"},
-		"not while one has not got all of its replicas":                                 {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2)), wantReason: "WaitingForReplacement"},
-		"after a while also if it counts fewer":                                         {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2), now(30)), want: workv1alpha2.EvictionReplaced},
-		"of what counts no replicas, when it is applied":                                {in: given(lost, task(), moved, report("edge-3", workv1alpha1.Healthy, -1)), want: workv1alpha2.EvictionReplaced},
-		"when who took its place is healthy, though another is not":                     {in: given(lost, task(), remembered, moved, healthy, ill), want: workv1alpha2.EvictionReplaced},
-		"not while who took its place is not healthy, though all others are":            {in: given(lost, task(), remembered, moved), wantReason: "WaitingForReplacement"},
-		"not while one is not healthy, if it is not known who took its place":           {in: given(lost, task(), moved, healthy, ill), wantReason: "WaitingForReplacement"},
-		"not while one is not healthy, if nobody took its place":                        {in: given(lost, task(), remembered, ill, targets(target("edge-2", 2)), func(in *Input) { in.Spec.Replicas = 2 }), wantReason: "WaitingForReplacement"},
-		"not while who took the place is not healthy of one that left before it":        {in: given(lost, task(), over, remembered, moved), wantReason: "WaitingForReplacement"},
-		"not before the scheduler has looked":                                           {in: given(lost, task(), moved, healthy, func(in *Input) { in.Status.SchedulerObservedGeneration = 2 }), wantReason: "WaitingForReplacement"},
-		"not while replicas have no cluster":                                            {in: given(lost, task(), short, now(599)), wantReason: "WaitingForReplacement"},
-		"not for its age while replicas have no cluster":                                {in: given(lost, task(), short, now(600)), wantReason: "WaitingForRoom"},
-		"for its age although others are not healthy":                                   {in: given(lost, task(), moved, now(600)), want: workv1alpha2.EvictionTimedOut},
-		"not for its age while the new ones are young":                                  {in: given(lost, task(), moved, now(600), func(in *Input) { in.Status.LastScheduledTime = &metav1.Time{Time: second(300)} }), wantReason: "WaitingForReplacement"},
-		"for the age that its policy says":                                              {in: given(lost, task(func(t *workv1alpha2.GracefulEvictionTask) { t.GracePeriodSeconds = new(int32(5)) }), moved, now(5)), want: workv1alpha2.EvictionTimedOut},
-		"for the age that the hub says":                                                 {in: given(lost, task(), moved, now(5), func(in *Input) { in.Options.Grace = 5 * time.Second }), want: workv1alpha2.EvictionTimedOut},
-		"for its age, if the copy is gone anyway":                                       {in: given(lost, vanished, task(mode(policyv1alpha1.PurgeDirectly)), short, now(600)), want: workv1alpha2.EvictionTimedOut},
-		"never before the copy is gone that was to go first":                            {in: given(lost, task(mode(policyv1alpha1.PurgeDirectly)), moved, healthy, now(6000)), wantReason: "WaitingForOldCopy"},
-		"when the copy is gone that was to go first":                                    {in: given(lost, vanished, task(mode(policyv1alpha1.PurgeDirectly)), moved, healthy), want: workv1alpha2.EvictionReplaced},
-		"not by fewer replicas that were counted before":                                {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2), now(300), func(in *Input) { in.Works["edge-2"] = Work{} }), wantReason: "WaitingForReplacement"},
-		"not for its age while the scheduler finds no place":                            {in: given(duplicated, spread, lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4), scheduled("Unschedulable"), now(6000)), wantReason: "WaitingForRoom"},
-		"when it is back and the scheduler found no place":                              {in: given(duplicated, spread, task(), targets(target("edge-2", 4)), scheduled("Unschedulable")), want: workv1alpha2.EvictionReturned},
-		"not when it is back and the scheduler found another":                           {in: given(duplicated, spread, task(), targets(target("edge-2", 4), target("edge-3", 4))), wantReason: "WaitingForReplacement"},
-		"when the cluster is being removed and is silent":                               {in: given(removed, silent, task(), short), want: workv1alpha2.EvictionGone},
-		"not when it is being removed and there is no room yet":                         {in: given(removed, task(), short, scheduled("Unschedulable"), now(600)), wantReason: "WaitingForRoom"},
-		"when it is being removed and nothing else can have it":                         {in: given(removed, task(), targets(), scheduled("NoClusterFit")), want: workv1alpha2.EvictionAbandoned},
-		"when it is being removed and nobody looks for another place":                   {in: given(removed, task(), short, func(in *Input) { in.Unscheduled = true }), want: workv1alpha2.EvictionAbandoned},
-		"never, if that is what was said":                                               {in: given(lost, task(mode(policyv1alpha1.PurgeNever)), moved, healthy, now(6000)), wantReason: "OldCopyKept"},
-		"never, if somebody suppresses it":                                              {in: given(lost, task(func(t *workv1alpha2.GracefulEvictionTask) { t.SuppressDeletion = new(true) }), moved, healthy), wantReason: "OldCopyKept"},
-		"when somebody lets it go":                                                      {in: given(lost, task(mode(policyv1alpha1.PurgeNever), func(t *workv1alpha2.GracefulEvictionTask) { t.SuppressDeletion = new(false) }), moved), want: workv1alpha2.EvictionReleased},
-		"when the cluster is gone":                                                      {in: given(task(mode(policyv1alpha1.PurgeNever)), moved, func(in *Input) { delete(in.Clusters, "edge-1") }), want: workv1alpha2.EvictionGone},
-		"when the cluster is back before anything took its place":                       {in: given(task(), short), want: workv1alpha2.EvictionReturned},
-		"not when it is back too late":                                                  {in: given(task(), moved), wantReason: "WaitingForReplacement"},
-		"not when it is back and still tainted":                                         {in: given(task(), short, taint("edge-1")), wantReason: "WaitingForReplacement"},
-		"not when it is not heard from":                                                 {in: given(task(), short, silent), wantReason: "WaitingForCluster"},
-		"not by time when nobody needed the move":                                       {in: given(task(preferred), moved, now(3600)), wantReason: "WaitingForReplacement"},
-		"not while the scheduler has yet to look for a place":                           {in: given(task(preferred), short), wantReason: "WaitingForReplacement"},
-		"when what was to go where it is preferred found no place after all":            {in: given(task(preferred), short, scheduled("Unschedulable")), want: workv1alpha2.EvictionReturned},
-		"when it works where it is preferred":                                           {in: given(task(preferred), moved, healthy), want: workv1alpha2.EvictionReplaced},
+		"when every target is healthy":                   {in: given(lost, task(), moved, healthy), want: workv1alpha2.EvictionReplaced},
+		"not while one is not":                           {in: given(lost, task(), moved, report("edge-3", workv1alpha1.Unhealthy, 0)), wantReason: "WaitingForReplacement"},
+		"not while one has not reported":                 {in: given(lost, task(), moved), wantReason: "WaitingForReplacement"},
+		"not while one is silent, whatever it said last": {in: given(lost, task(), moved, healthy, ready("edge-3", "Unknown")), wantReason: "WaitingForReplacement"},
+		"not while one has not reported since it is heard from again": {
+			in:         given(lost, task(), moved, healthy, func(in *Input) { in.item("edge-3").StaleSince = &metav1.Time{Time: start} }),
+			wantReason: "WaitingForReplacement",
+		},
+		"not while one has not got all of its replicas":                            {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2)), wantReason: "WaitingForReplacement"},
+		"after a while also if it counts fewer":                                    {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2), now(30)), want: workv1alpha2.EvictionReplaced},
+		"of what counts no replicas, when it is applied":                           {in: given(lost, task(), moved, report("edge-3", workv1alpha1.Healthy, -1)), want: workv1alpha2.EvictionReplaced},
+		"when who took its place is healthy, though another is not":                {in: given(lost, task(), remembered, moved, healthy, ill), want: workv1alpha2.EvictionReplaced},
+		"not while who took its place is not healthy, though all others are":       {in: given(lost, task(), remembered, moved), wantReason: "WaitingForReplacement"},
+		"not while one is not healthy, if it is not known who took its place":      {in: given(lost, task(), moved, healthy, ill), wantReason: "WaitingForReplacement"},
+		"not while one is not healthy, if nobody took its place":                   {in: given(lost, task(), remembered, ill, targets(target("edge-2", 2)), func(in *Input) { in.Spec.Replicas = 2 }), wantReason: "WaitingForReplacement"},
+		"not while who took the place is not healthy of one that left before it":   {in: given(lost, task(), over, remembered, moved), wantReason: "WaitingForReplacement"},
+		"not before the scheduler has looked":                                      {in: given(lost, task(), moved, healthy, func(in *Input) { in.Status.SchedulerObservedGeneration = 2 }), wantReason: "WaitingForReplacement"},
+		"not while replicas have no cluster":                                       {in: given(lost, task(), short, now(599)), wantReason: "WaitingForReplacement"},
+		"not for its age while replicas have no cluster":                           {in: given(lost, task(), short, now(600)), wantReason: "WaitingForRoom"},
+		"for its age although others are not healthy":                              {in: given(lost, task(), moved, now(600)), want: workv1alpha2.EvictionTimedOut},
+		"not for its age while the new ones are young":                             {in: given(lost, task(), moved, now(600), func(in *Input) { in.Status.LastScheduledTime = &metav1.Time{Time: second(300)} }), wantReason: "WaitingForReplacement"},
+		"for the age that its policy says":                                         {in: given(lost, task(func(t *workv1alpha2.GracefulEvictionTask) { t.GracePeriodSeconds = new(int32(5)) }), moved, now(5)), want: workv1alpha2.EvictionTimedOut},
+		"for the age that the hub says":                                            {in: given(lost, task(), moved, now(5), func(in *Input) { in.Options.Grace = 5 * time.Second }), want: workv1alpha2.EvictionTimedOut},
+		"for its age, if the copy is gone anyway":                                  {in: given(lost, vanished, task(mode(policyv1alpha1.PurgeDirectly)), short, now(600)), want: workv1alpha2.EvictionTimedOut},
+		"never before the copy is gone that was to go first":                       {in: given(lost, task(mode(policyv1alpha1.PurgeDirectly)), moved, healthy, now(6000)), wantReason: "WaitingForOldCopy"},
+		"when the copy is gone that was to go first":                               {in: given(lost, vanished, task(mode(policyv1alpha1.PurgeDirectly)), moved, healthy), want: workv1alpha2.EvictionReplaced},
+		"not by fewer replicas that were counted before":                           {in: given(lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 2), now(300), func(in *Input) { in.Works["edge-2"] = Work{} }), wantReason: "WaitingForReplacement"},
+		"not for its age while the scheduler finds no place":                       {in: given(duplicated, spread, lost, task(), targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4), scheduled("Unschedulable"), now(6000)), wantReason: "WaitingForRoom"},
+		"when it is back and the scheduler found no place":                         {in: given(duplicated, spread, task(), targets(target("edge-2", 4)), scheduled("Unschedulable")), want: workv1alpha2.EvictionReturned},
+		"not when it is back and the scheduler found another":                      {in: given(duplicated, spread, task(), targets(target("edge-2", 4), target("edge-3", 4))), wantReason: "WaitingForReplacement"},
+		"when the cluster is being removed and is silent":                          {in: given(removed, silent, task(), short), want: workv1alpha2.EvictionGone},
+		"not when it is being removed and there is no room yet":                    {in: given(removed, task(), short, scheduled("Unschedulable"), now(600)), wantReason: "WaitingForRoom"},
+		"when it is being removed and nothing else can have it":                    {in: given(removed, task(), targets(), scheduled("NoClusterFit")), want: workv1alpha2.EvictionAbandoned},
+		"when it is being removed and nobody looks for another place":              {in: given(removed, task(), short, func(in *Input) { in.Unscheduled = true }), want: workv1alpha2.EvictionAbandoned},
+		"never, if that is what was said":                                          {in: given(lost, task(mode(policyv1alpha1.PurgeNever)), moved, healthy, now(6000)), wantReason: "OldCopyKept"},
+		"never, if somebody suppresses it":                                         {in: given(lost, task(func(t *workv1alpha2.GracefulEvictionTask) { t.SuppressDeletion = new(true) }), moved, healthy), wantReason: "OldCopyKept"},
+		"when somebody lets it go":                                                 {in: given(lost, task(mode(policyv1alpha1.PurgeNever), func(t *workv1alpha2.GracefulEvictionTask) { t.SuppressDeletion = new(false) }), moved), want: workv1alpha2.EvictionReleased},
+		"when the cluster is gone":                                                 {in: given(task(mode(policyv1alpha1.PurgeNever)), moved, func(in *Input) { delete(in.Clusters, "edge-1") }), want: workv1alpha2.EvictionGone},
+		"when the cluster is back before anything took its place":                  {in: given(task(), short), want: workv1alpha2.EvictionReturned},
+		"not when it is back too late":                                             {in: given(task(), moved), wantReason: "WaitingForReplacement"},
+		"not when it is back and still tainted":                                    {in: given(task(), short, taint("edge-1")), wantReason: "WaitingForReplacement"},
+		"not when it is not heard from":                                            {in: given(task(), short, silent), wantReason: "WaitingForCluster"},
+		"not by time when nobody needed the move":                                  {in: given(task(preferred), moved, now(3600)), wantReason: "WaitingForReplacement"},
+		"not while the scheduler has yet to look for a place":                      {in: given(task(preferred), short), wantReason: "WaitingForReplacement"},
+		"when what was to go where it is preferred found no place after all":       {in: given(task(preferred), short, scheduled("Unschedulable")), want: workv1alpha2.EvictionReturned},
+		"when it works where it is preferred":                                      {in: given(task(preferred), moved, healthy), want: workv1alpha2.EvictionReplaced},
+		"when every target is healthy, and a quota forbids what it asks for since": {in: given(task(), moved, healthy, overQuota), want: workv1alpha2.EvictionReplaced},
+		"for its age, and a quota forbids what it asks for since":                  {in: given(lost, task(), moved, overQuota, now(600)), want: workv1alpha2.EvictionTimedOut},
+		"not when a quota forbade a place for some replicas":                       {in: given(lost, task(), short, overQuota, now(600)), wantReason: "WaitingForRoom"},
+		"of what is not divided, when a quota forbids what it asks for since": {
+			in:   given(duplicated, spread, task(), remembered, targets(target("edge-2", 4), target("edge-3", 4)), report("edge-2", workv1alpha1.Healthy, 4), report("edge-3", workv1alpha1.Healthy, 4), overQuota),
+			want: workv1alpha2.EvictionReplaced,
+		},
+		"not of what is not divided, when a quota forbade another place": {
+			in:         given(duplicated, spread, lost, task(), remembered, targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4), overQuota),
+			wantReason: "WaitingForReplacement",
+		},
 		"not when a quota forbids the place that is preferred":                          {in: given(task(preferred), short, scheduled("QuotaExceeded")), wantReason: "WaitingForReplacement"},
 		"not when the placement cannot be used any more":                                {in: given(task(preferred), short, scheduled("SchedulerError")), wantReason: "WaitingForReplacement"},
 		"not at once when the cluster is removed that nobody needed to leave":           {in: given(task(preferred), moved, removedLate, now(3599)), wantReason: "WaitingForReplacement", wantRecheck: time.Second},
@@ -415,9 +439,18 @@ func TestTheCopyInAClusterThatIsBackTakesItsPlaceAgain(t *testing.T) {
 	was := []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 2)}
 	past := func(in *Input) { in.Past = []workv1alpha2.Eviction{{From: "edge-1", Before: was}} }
 	spread := func(in *Input) { in.Spec.Placement.SpreadConstraints = make([]policyv1alpha1.SpreadConstraint, 1) }
+	lineLost := func(in *Input) {
+		in.Clusters["edge-2"].Status.Conditions[0].Reason = clusterv1alpha1.ReasonAgentDisconnected
+	}
+	stale := func(in *Input) { in.item("edge-3").StaleSince = &metav1.Time{Time: start} }
+	noRoom := func(in *Input) { in.item("edge-3").AppliedMessage = bindings.TooLargePrefix + "9 bytes" }
+	whole := targets(target("edge-2", 4), target("edge-3", 4))
+	almost := report("edge-3", workv1alpha1.Unhealthy, 3)
+	ill := report("edge-1", workv1alpha1.Unhealthy, 0)
 	tests := map[string]struct {
-		in   Input
-		want []workv1alpha2.TargetCluster // nil: the task lasts
+		in          Input
+		want        []workv1alpha2.TargetCluster // nil: the task lasts
+		wantRecheck time.Duration
 	}{
 		"from what is not healthy yet": {
 			in:   given(task(), past, targets(target("edge-2", 2), target("edge-3", 2))),
@@ -430,6 +463,48 @@ func TestTheCopyInAClusterThatIsBackTakesItsPlaceAgain(t *testing.T) {
 		"from what is silent by now": {
 			in:   given(task(), past, targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4), ready("edge-2", "Unknown")),
 			want: was,
+		},
+		"from what has been silent for long enough since its line was lost": {
+			in:   given(task(), past, targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4), ready("edge-2", "Unknown"), lineLost, now(40)),
+			want: was,
+		},
+		"not from what works and whose line was lost a moment ago": {
+			in:          given(task(), past, targets(target("edge-2", 4)), report("edge-2", workv1alpha1.Healthy, 4), ready("edge-2", "Unknown"), lineLost, now(3)),
+			wantRecheck: 37 * time.Second,
+		},
+		"not in part either, as long as nobody knows of the other": {
+			in:          given(task(), past, targets(target("edge-2", 3), target("edge-3", 1)), ready("edge-2", "Unknown"), lineLost, now(3)),
+			wantRecheck: 37 * time.Second,
+		},
+		"not from what has not reported since it is heard from again": {
+			in: given(task(), past, targets(target("edge-2", 2), target("edge-3", 2)), report("edge-3", workv1alpha1.Unhealthy, 0), stale),
+		},
+		"not from what says more than the binding has room for": {
+			in: given(task(), past, targets(target("edge-2", 2), target("edge-3", 2)), report("edge-3", workv1alpha1.Unhealthy, -1), noRoom),
+		},
+		"nor of what is not divided": {
+			in: given(duplicated, spread, task(), past, whole, report("edge-3", workv1alpha1.Unhealthy, -1), noRoom, ill, now(60)),
+		},
+		"as far as the other has not got ready, whatever the copy is like": {
+			in:   given(task(), past, targets(target("edge-2", 2), target("edge-3", 2)), report("edge-3", workv1alpha1.Unhealthy, 1), ill),
+			want: []workv1alpha2.TargetCluster{target("edge-1", 1), target("edge-2", 2), target("edge-3", 1)},
+		},
+		"not if all that the other lacks was its own before": {
+			in: given(task(), past, targets(target("edge-2", 3), target("edge-3", 1)), report("edge-2", workv1alpha1.Unhealthy, 3), report("edge-3", workv1alpha1.Unhealthy, 1)),
+		},
+		"not of what is not divided while some of the other is ready and the copy is not healthy": {
+			in: given(duplicated, spread, task(), past, whole, almost, ill, now(60)),
+		},
+		"not of what is not divided while the copy may be as it was before": {
+			in: given(duplicated, spread, task(), past, whole, almost, now(10)), wantRecheck: 20 * time.Second,
+		},
+		"of what is not divided when the copy is healthy and the other is not": {
+			in:   given(duplicated, spread, task(), past, whole, almost, now(30)),
+			want: []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 4)},
+		},
+		"of what is not divided when nothing of the other is ready": {
+			in:   given(duplicated, spread, task(), past, whole, report("edge-3", workv1alpha1.Unhealthy, 0), ill),
+			want: []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 4)},
 		},
 		"and leaves what is healthy": {
 			in:   given(task(), past, targets(target("edge-2", 3), target("edge-3", 1)), report("edge-2", workv1alpha1.Healthy, 3)),
@@ -457,12 +532,47 @@ func TestTheCopyInAClusterThatIsBackTakesItsPlaceAgain(t *testing.T) {
 			if tc.want == nil {
 				g.Expect(tasks).To(HaveLen(1))
 				g.Expect(d.Withdrawn).To(BeEmpty())
+				if tc.wantRecheck > 0 {
+					g.Expect(d.RecheckAfter).To(Equal(tc.wantRecheck))
+				}
 				return
 			}
 			g.Expect(d.Ended).To(HaveLen(1))
 			g.Expect(d.Ended[0].How).To(Equal(workv1alpha2.EvictionReturned))
 			g.Expect(tasks).To(BeEmpty())
 			g.Expect(clusters).To(BeComparableTo(tc.want))
+		})
+	}
+}
+
+// TestByWhoseStateATaskEnds holds which clusters are to be read live before.
+func TestByWhoseStateATaskEnds(t *testing.T) {
+	t.Parallel()
+	past := func(in *Input) {
+		in.Past = []workv1alpha2.Eviction{{From: "edge-1", Before: []workv1alpha2.TargetCluster{target("edge-1", 2), target("edge-2", 2)}}}
+	}
+	moved, healthy := targets(target("edge-2", 2), target("edge-3", 2)), report("edge-3", workv1alpha1.Healthy, 2)
+	for name, tc := range map[string]struct {
+		in      Input
+		how     string
+		restsOn []string
+	}{
+		"by what took the place":                 {given(taint("edge-1"), task(), past, moved, healthy), "Replaced", []string{"edge-1", "edge-3"}},
+		"by all if it is not known what did":     {given(taint("edge-1"), task(), moved, healthy), "Replaced", []string{"edge-1", "edge-2", "edge-3"}},
+		"by what was to take the place":          {given(task(), past, moved), "Returned", []string{"edge-1", "edge-3"}},
+		"by the cluster alone":                   {given(taint("edge-1"), task(), past, moved, now(600)), "TimedOut", []string{"edge-1"}},
+		"by the cluster alone, which is no more": {given(task(), past, moved, func(in *Input) { delete(in.Clusters, "edge-1") }), "Gone", []string{"edge-1"}},
+		"by none, since somebody let it go":      {given(task(func(t *workv1alpha2.GracefulEvictionTask) { t.SuppressDeletion = new(false) }), past, moved), "Released", nil},
+		"by none while it lasts":                 {given(taint("edge-1"), task(), past, moved), "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			d := Decide(tc.in)
+			if tc.how != "" {
+				g.Expect(d.Ended).To(ConsistOf(HaveField("How", tc.how)))
+			}
+			g.Expect(sets.List(d.RestsOn)).To(ConsistOf(tc.restsOn))
 		})
 	}
 }

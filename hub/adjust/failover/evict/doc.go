@@ -10,8 +10,8 @@
 //	   │                │             somebody let it go               (Released)
 //	   │                │             the cluster is gone              (Gone)
 //	   │                │             it is going, and no other fits   (Abandoned)
-//	   └──── returned ◀─┘ the cause is gone, and its place is still free, or taken by a copy
-//	                      that is not healthy yet
+//	   └──── returned ◀─┘ the cause is gone, and its place is still free, or taken by what
+//	                      is not ready yet
 //
 // Nothing is left because of a taint of a policy that has no other place, and no task ends
 // while its cluster is silent: what is deleted then is deleted in the member whenever it comes

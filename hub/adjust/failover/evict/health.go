@@ -56,6 +56,9 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 			continue
 		}
 		task := failureTask(in, rule, why)
+		if d.heldBySuspension(in, cond, &task, without) {
+			continue
+		}
 		if !preserve(in, &task, target.Name, rule.StatePreservation, cond) {
 			d.recheck(in.Now, in.Now.Add(preserveRetry))
 			continue

@@ -109,10 +109,13 @@ type Memory struct {
 	Template  string
 	// Unheard is since when nobody knows whether it still is so, by cluster: that time does not count.
 	Unheard map[string]time.Time
+	// Resumed is since when what takes the place of copies is sent again, by the cluster that is left; zero while
+	// dispatching is suspended. The grace period is counted from then.
+	Resumed map[string]time.Time
 }
 
 // Empty says that there is nothing to remember.
-func (m Memory) Empty() bool { return len(m.Unhealthy) == 0 }
+func (m Memory) Empty() bool { return len(m.Unhealthy)+len(m.Resumed) == 0 }
 
 // Eviction is a cluster to leave.
 type Eviction struct {
@@ -137,6 +140,9 @@ type Decision struct {
 	// Withdrawn are the replicas that targets lose again because the copy that they were to
 	// replace stays, by cluster; 0 is all there is of what is not divided.
 	Withdrawn map[string]int32
+	// RestsOn are the clusters by whose state tasks end: those that were left, and those that have what takes the place of a
+	// copy, or are to have it no more.
+	RestsOn sets.Set[string]
 	// Started are tasks of others that are told since when they are there.
 	Started bool
 	// Condition is what to say on the binding; nil to say nothing.

@@ -2,6 +2,7 @@ package evict
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
@@ -31,8 +32,15 @@ func Missing(spec *workv1alpha2.ResourceBindingSpec) int64 {
 
 // placed says whether all of the application has a cluster, or as much as the bounds of its
 // replicas allow, and the scheduler says so of the binding as it is. As long as it does not, an
-// old copy may be the last.
+// old copy may be the last. That a quota forbids what the application asks for since is said of
+// one that is placed.
 func placed(in *Input) bool {
-	return (Missing(in.Spec) <= 0 || bindings.Bounded(in.Spec)) && in.Status.SchedulerObservedGeneration == in.Generation &&
-		!meta.IsStatusConditionFalse(in.Status.Conditions, workv1alpha2.BindingScheduled)
+	missing := Missing(in.Spec) > 0
+	c := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingScheduled)
+	if c != nil && c.Reason == workv1alpha2.ReasonQuotaExceeded && c.ObservedGeneration == in.Generation {
+		return !missing && (bindings.Divided(in.Spec) || !taken(in.Spec) ||
+			len(bindings.Replacing(in.Spec, in.Past, in.Spec.Clusters)) >= len(in.Spec.GracefulEvictionTasks))
+	}
+	return (!missing || bindings.Bounded(in.Spec)) && in.Status.SchedulerObservedGeneration == in.Generation &&
+		(c == nil || c.Status != metav1.ConditionFalse)
 }

@@ -28,25 +28,32 @@ func refused(in *Input) bool {
 		(c.Reason == workv1alpha2.ReasonUnschedulable || c.Reason == workv1alpha2.ReasonNoClusterFit)
 }
 
-// replaced says whether the application is healthy in every target that gained from an
-// eviction, as the scheduler chose them last. A target that has no more than before replaces
-// nothing: if it is unhealthy, another copy would not help it. If it is not known which gained,
-// or none did, it has to be healthy in all of them.
+// replaced says whether the application is healthy in every target that takes the place of a
+// copy, as the scheduler chose them last.
 func (d *Decision) replaced(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
-	if !placed(in) {
-		return false
-	}
-	var gained []string
-	if past := underWay(in, task); past != nil {
-		gained = past.Gained(in.Spec.Clusters)
-	}
+	return placed(in) && !slices.ContainsFunc(replacing(in, task), func(target *workv1alpha2.TargetCluster) bool { return !d.works(in, target) })
+}
+
+// replacing returns the targets that gained from an eviction. One that has no more than before
+// replaces nothing: if it is unhealthy, another copy would not help it. If it is not known which
+// gained, or none did, it is all of them.
+func replacing(in *Input, task *workv1alpha2.GracefulEvictionTask) []*workv1alpha2.TargetCluster {
+	gained := gainers(in, task)
+	var out []*workv1alpha2.TargetCluster
 	for i := range in.Spec.Clusters {
-		target := &in.Spec.Clusters[i]
-		if (len(gained) == 0 || slices.Contains(gained, target.Name)) && !d.works(in, target) {
-			return false
+		if target := &in.Spec.Clusters[i]; len(gained) == 0 || slices.Contains(gained, target.Name) {
+			out = append(out, target)
 		}
 	}
-	return true
+	return out
+}
+
+// gainers names the targets that are known to have gained from an eviction.
+func gainers(in *Input, task *workv1alpha2.GracefulEvictionTask) []string {
+	if past := underWay(in, task); past != nil {
+		return past.Gained(in.Spec.Clusters)
+	}
+	return nil
 }
 
 // works says whether the application is healthy in a target with all of its share.

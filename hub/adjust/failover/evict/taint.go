@@ -12,6 +12,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/disruption"
 )
 
@@ -49,6 +50,9 @@ func (d *Decision) driveOut(in *Input, cond *conditionBuilder, target *workv1alp
 		cond.held(target.Name, task.Message)
 		return
 	}
+	if d.heldBySuspension(in, cond, &task, d.without(target.Name)) {
+		return
+	}
 	if !preserve(in, &task, target.Name, rules, cond) {
 		d.recheck(in.Now, in.Now.Add(preserveRetry))
 		return
@@ -63,8 +67,8 @@ func (d *Decision) driveOut(in *Input, cond *conditionBuilder, target *workv1alp
 // stays says whether an object never leaves a cluster, because all that is in it, or that is
 // of its kind, would go with it: also what the member has made itself.
 func stays(spec *workv1alpha2.ResourceBindingSpec) bool {
-	kind := schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind).GroupKind()
-	return kind == schema.GroupKind{Kind: "Namespace"} || kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	kind := schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)
+	return contract.IsContainer(kind.Group, kind.Kind)
 }
 
 // elsewhere says whether an application that a policy drives out of a cluster has another
@@ -73,16 +77,21 @@ func (d *Decision) elsewhere(in *Input, cond *conditionBuilder, cluster string, 
 	if !taken(in.Spec) || in.Unscheduled {
 		return false
 	}
-	without := []string{cluster}
-	for _, e := range d.Evictions {
-		without = append(without, e.Cluster)
-	}
-	if in.CouldPlaceWithout(without) {
+	if in.CouldPlaceWithout(d.without(cluster)) {
 		return true
 	}
 	cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, verdict.Why(cluster)+" The application stays, because there is no other cluster for it that has room.")
 	d.recheck(in.Now, in.Now.Add(askAgain))
 	return false
+}
+
+// without names a cluster and those that are left by now.
+func (d *Decision) without(cluster string) []string {
+	out := []string{cluster}
+	for _, e := range d.Evictions {
+		out = append(out, e.Cluster)
+	}
+	return out
 }
 
 // drivenOut says whether taints drive an application out of a cluster, and whether it is a

@@ -9,11 +9,12 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
+	"fairlead.dev/common/disruption"
 )
 
 // takeBack says whether a copy that is being left stays after all, and with how many replicas:
 // the cause of the task is gone, and nothing has taken the place of the copy. What left because
-// of a taint also takes the place back of copies that are not healthy yet.
+// of a taint also takes the place back of what is not ready yet.
 func (d *Decision) takeBack(in *Input, task *workv1alpha2.GracefulEvictionTask, room int64) (int32, bool) {
 	if !wellAgain(in, task) {
 		return 0, false
@@ -22,6 +23,9 @@ func (d *Decision) takeBack(in *Input, task *workv1alpha2.GracefulEvictionTask, 
 	if !bindings.Divided(in.Spec) {
 		open := !taken(in.Spec) || !placed(in)
 		return had, open || d.withdraw(in, task, 1) > 0
+	}
+	if d.unsure(in, task) {
+		return 0, false // all that does not return now goes
 	}
 	free := min(had, int32(min(max(room, 0), math.MaxInt32)))
 	free += d.withdraw(in, task, had-free)
@@ -46,45 +50,111 @@ func wellAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
 	}
 }
 
-// withdraw takes up to n replicas from targets that gained them by an eviction and are not
-// healthy with them, and says how many these are. What is not divided loses whole clusters.
+// withdraw takes up to n replicas from targets that gained them by an eviction and do not have them
+// ready, and says how many these are: what works is not given up for a copy of which nobody knows
+// whether it does. What is not divided loses whole clusters, in which nothing is ready, or in which
+// it is not healthy though it is where it was.
 func (d *Decision) withdraw(in *Input, task *workv1alpha2.GracefulEvictionTask, n int32) int32 {
-	if n <= 0 || directly(task) || task.Producer != workv1alpha2.ProducerTaintManager {
-		return 0
-	}
-	past := underWay(in, task)
-	if past == nil {
-		return 0
-	}
-	before := map[string]int32{}
-	for _, was := range past.Before {
-		before[was.Name] = was.Replicas
-	}
+	divided := bindings.Divided(in.Spec)
 	var sum int32
-	for i := range in.Spec.Clusters {
-		target := &in.Spec.Clusters[i]
+	for _, target := range gained(in, task) {
+		if sum >= n || d.works(in, target.TargetCluster) {
+			continue
+		}
 		less, withdrawn := d.Withdrawn[target.Name]
-		gained := target.Replicas - before[target.Name] - less
-		if !bindings.Divided(in.Spec) {
-			gained = 1
-			if _, was := before[target.Name]; was || withdrawn {
-				gained = 0
+		ready, known := d.ready(in, target.TargetCluster)
+		take := min(target.gain-less, target.Replicas-less-ready, n-sum)
+		if !divided {
+			take = 1
+			if withdrawn || !known || ready > 0 && !d.healthyAgain(in, task) {
+				take = 0
 			}
 		}
-		gained = min(gained, n-sum)
-		if gained <= 0 || d.works(in, target) {
+		if take <= 0 {
 			continue
 		}
 		if d.Withdrawn == nil {
 			d.Withdrawn = map[string]int32{}
 		}
-		sum += gained
-		if bindings.Divided(in.Spec) {
-			less += gained
+		sum += take
+		if divided {
+			less += take
 		}
 		d.Withdrawn[target.Name] = less
 	}
 	return sum
+}
+
+// gainer is a target that has more than before an eviction: by how many replicas, if these are divided.
+type gainer struct {
+	*workv1alpha2.TargetCluster
+	gain int32
+}
+
+// gained returns the targets from which a copy that is back may take its place: they gained by an
+// eviction that was made because of a taint and is not over.
+func gained(in *Input, task *workv1alpha2.GracefulEvictionTask) []gainer {
+	past := underWay(in, task)
+	if past == nil || directly(task) || task.Producer != workv1alpha2.ProducerTaintManager {
+		return nil
+	}
+	before := map[string]int32{}
+	for _, was := range past.Before {
+		before[was.Name] = was.Replicas
+	}
+	var out []gainer
+	for i := range in.Spec.Clusters {
+		target := &in.Spec.Clusters[i]
+		had, was := before[target.Name]
+		if gain := target.Replicas - had; gain > 0 && bindings.Divided(in.Spec) || !was && !bindings.Divided(in.Spec) {
+			out = append(out, gainer{target, gain})
+		}
+	}
+	return out
+}
+
+// ready says how many replicas a target has ready, which is none if it is silent, and whether that is
+// known: its line may be lost for a moment, or it has not reported yet since it is heard from again,
+// or the binding has no room for its status, or it is healthy and counts nothing. Then it is asked again.
+func (d *Decision) ready(in *Input, target *workv1alpha2.TargetCluster) (n int32, known bool) {
+	c := in.Clusters[target.Name]
+	if !heard(c) {
+		if c == nil {
+			return 0, true
+		}
+		counts := disruption.Counts(c, in.silence(), in.Began)
+		if in.Now.Before(counts) {
+			d.recheck(in.Now, counts)
+			return 0, false
+		}
+		return 0, true
+	}
+	item := in.item(target.Name)
+	n, counted := bindings.Ready(item)
+	return n, (item == nil || item.StaleSince == nil && !bindings.IsTooLarge(item)) && (counted || health(in, target.Name) != workv1alpha1.Healthy)
+}
+
+// unsure says that it is not known yet of a target that gained by an eviction whether it works.
+func (d *Decision) unsure(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
+	for _, target := range gained(in, task) {
+		if _, known := d.ready(in, target.TargetCluster); !known && !d.works(in, target.TargetCluster) {
+			return true
+		}
+	}
+	return false
+}
+
+// healthyAgain says whether a copy works in a cluster that is back, and has for long enough to believe
+// its reports.
+func (d *Decision) healthyAgain(in *Input, task *workv1alpha2.GracefulEvictionTask) bool {
+	if health(in, task.FromCluster) != workv1alpha1.Healthy {
+		return false
+	}
+	if at := in.HeardSince[task.FromCluster].Add(settled); in.Now.Before(at) {
+		d.recheck(in.Now, at)
+		return false
+	}
+	return true
 }
 
 // underWay returns what the binding remembers of an eviction that is not over; nil if that is

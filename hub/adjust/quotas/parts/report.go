@@ -19,17 +19,20 @@ import (
 	"fairlead.dev/common/quota"
 )
 
-// Part is the Work of one cluster.
+// Part is what one cluster has.
 type Part struct {
 	Cluster string
-	Work    *workv1alpha1.Work
+	// Hard is what the FederatedResourceQuota gives to it.
+	Hard corev1.ResourceList
+	// Work brings it there.
+	Work *workv1alpha1.Work
 }
 
 // Status returns the status of a FederatedResourceQuota. Of what bindings tell, used is
 // what they use; of all else, such as counts of objects, what the clusters report.
 // What nothing is used of is left out.
 func Status(q *policyv1alpha1.FederatedResourceQuota, bindings []workv1alpha2.Binding, parts []Part) policyv1alpha1.FederatedResourceQuotaStatus {
-	out := policyv1alpha1.FederatedResourceQuotaStatus{Overall: q.Spec.Overall.DeepCopy(), AggregatedStatus: aggregate(parts)}
+	out := policyv1alpha1.FederatedResourceQuotaStatus{Overall: q.Spec.Overall.DeepCopy(), AggregatedStatus: aggregate(q, parts)}
 	used := corev1.ResourceList{}
 	for _, b := range bindings {
 		quota.Add(used, quota.InUse(b, b.BindingSpec().Clusters))
@@ -50,36 +53,71 @@ func Status(q *policyv1alpha1.FederatedResourceQuota, bindings []workv1alpha2.Bi
 }
 
 // aggregate returns what clusters report of their parts, those that applied them, by name.
-func aggregate(parts []Part) []policyv1alpha1.ClusterQuotaStatus {
+func aggregate(q *policyv1alpha1.FederatedResourceQuota, parts []Part) []policyv1alpha1.ClusterQuotaStatus {
 	var out []policyv1alpha1.ClusterQuotaStatus
 	for _, part := range parts {
-		if !meta.IsStatusConditionTrue(part.Work.Status.Conditions, workv1alpha1.WorkApplied) {
-			continue
-		}
-		for i := range part.Work.Status.ManifestStatuses {
-			item := &part.Work.Status.ManifestStatuses[i]
-			if item.Identifier.Kind != "ResourceQuota" || item.Status == nil {
-				continue
-			}
-			if reported, err := read(item.Status.Raw); err == nil {
-				out = append(out, policyv1alpha1.ClusterQuotaStatus{ClusterName: part.Cluster, ResourceQuotaStatus: reported})
-			}
+		if reported, ok := reportOf(q, part); ok {
+			out = append(out, policyv1alpha1.ClusterQuotaStatus{ClusterName: part.Cluster, ResourceQuotaStatus: reported})
 		}
 	}
 	slices.SortFunc(out, func(a, b policyv1alpha1.ClusterQuotaStatus) int { return strings.Compare(a.ClusterName, b.ClusterName) })
 	return out
 }
 
-// read reads what an agent wrote, after a look at its amounts.
-func read(raw []byte) (corev1.ResourceQuotaStatus, error) {
-	var out corev1.ResourceQuotaStatus
-	var amounts struct{ Hard, Used map[string]quantity.Checked }
-	err := json.Unmarshal(raw, &amounts)
-	if err == nil {
-		err = json.Unmarshal(raw, &out)
+// reportOf returns what a cluster reports of its part, and whether it does. The status of the whole has room for what was asked only:
+// a report of more objects, or of more resources than the part bounds, would leave none for the other clusters.
+func reportOf(q *policyv1alpha1.FederatedResourceQuota, part Part) (corev1.ResourceQuotaStatus, bool) {
+	if !meta.IsStatusConditionTrue(part.Work.Status.Conditions, workv1alpha1.WorkApplied) {
+		return corev1.ResourceQuotaStatus{}, false
 	}
-	if err != nil {
+	for i := range part.Work.Status.ManifestStatuses {
+		item := &part.Work.Status.ManifestStatuses[i]
+		id := &item.Identifier
+		if id.Group != "" || id.Kind != kind || id.Namespace != q.Namespace || id.Name != q.Name || item.Status == nil {
+			continue
+		}
+		reported, err := read(item.Status.Raw, part.Hard)
+		return reported, err == nil
+	}
+	return corev1.ResourceQuotaStatus{}, false
+}
+
+// read reads of what an agent wrote the amounts of some resources.
+func read(raw []byte, of corev1.ResourceList) (corev1.ResourceQuotaStatus, error) {
+	var reported struct {
+		Hard, Used map[corev1.ResourceName]json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &reported); err != nil {
 		return corev1.ResourceQuotaStatus{}, fmt.Errorf("reading the status of a ResourceQuota: %w", err)
+	}
+	hard, err := amounts(reported.Hard, of)
+	if err != nil {
+		return corev1.ResourceQuotaStatus{}, fmt.Errorf("reading what a ResourceQuota allows: %w", err)
+	}
+	used, err := amounts(reported.Used, of)
+	if err != nil {
+		return corev1.ResourceQuotaStatus{}, fmt.Errorf("reading what is used of a ResourceQuota: %w", err)
+	}
+	return corev1.ResourceQuotaStatus{Hard: hard, Used: used}, nil
+}
+
+// amounts reads the amounts of some resources, each after a look at it.
+func amounts(reported map[corev1.ResourceName]json.RawMessage, of corev1.ResourceList) (corev1.ResourceList, error) {
+	out := corev1.ResourceList{}
+	for name := range of {
+		raw, ok := reported[name]
+		if !ok {
+			continue
+		}
+		var amount resource.Quantity
+		err := json.Unmarshal(raw, &quantity.Checked{})
+		if err == nil {
+			err = json.Unmarshal(raw, &amount)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out[name] = amount
 	}
 	return out, nil
 }

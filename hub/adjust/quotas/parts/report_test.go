@@ -33,9 +33,19 @@ func part(t *testing.T, name string, applied metav1.ConditionStatus, hard, used 
 	w := &workv1alpha1.Work{}
 	w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: applied}}
 	w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
-		Identifier: workv1alpha1.ResourceIdentifier{Kind: "ResourceQuota"}, Status: &runtime.RawExtension{Raw: raw},
+		Identifier: identifier("all"), Status: &runtime.RawExtension{Raw: raw},
 	}}
-	return parts.Part{Cluster: name, Work: w}
+	return parts.Part{Cluster: name, Hard: list("cpu", "1", "services", "3"), Work: w}
+}
+
+func identifier(name string) workv1alpha1.ResourceIdentifier {
+	return workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ResourceQuota", Namespace: "shop", Name: name}
+}
+
+func whole(overall corev1.ResourceList) *policyv1alpha1.FederatedResourceQuota {
+	return &policyv1alpha1.FederatedResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}, Spec: policyv1alpha1.FederatedResourceQuotaSpec{Overall: overall},
+	}
 }
 
 func web(replicas int32) workv1alpha2.Binding {
@@ -50,15 +60,42 @@ func TestAmountsThatTakeMinutesAreNotRead(t *testing.T) {
 	t.Parallel()
 	one := part(t, "a", metav1.ConditionTrue, nil, nil)
 	one.Work.Status.ManifestStatuses[0].Status.Raw = []byte(`{"used": {"cpu": "1e-99999999"}}`)
-	got := parts.Status(&policyv1alpha1.FederatedResourceQuota{}, nil, []parts.Part{one})
+	got := parts.Status(whole(nil), nil, []parts.Part{one})
 	NewWithT(t).Expect(got.AggregatedStatus).To(BeEmpty())
+}
+
+// The status of the whole is one object, which all clusters share.
+func TestOfAReportCountsWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	liar := part(t, "liar", metav1.ConditionTrue, list("cpu", "1", "pods", "7"), list("cpu", "100m", "secrets", "5"))
+	honest := liar.Work.Status.ManifestStatuses[0]
+	liar.Work.Status.ManifestStatuses = nil
+	for _, id := range []workv1alpha1.ResourceIdentifier{
+		identifier("other"),
+		{Version: "v1", Kind: "ResourceQuota", Namespace: "elsewhere", Name: "all"},
+		{Version: "v1", Kind: "ResourceQuota"},
+		{Group: "example.com", Version: "v1", Kind: "ResourceQuota", Namespace: "shop", Name: "all"},
+		identifier("all"), identifier("all"), identifier("all"),
+	} {
+		item := honest
+		item.Identifier = id
+		liar.Work.Status.ManifestStatuses = append(liar.Work.Status.ManifestStatuses, item)
+	}
+	got := parts.Status(whole(list("cpu", "2", "secrets", "9")), nil, []parts.Part{liar})
+	want := []policyv1alpha1.ClusterQuotaStatus{
+		{ClusterName: "liar", ResourceQuotaStatus: corev1.ResourceQuotaStatus{Hard: list("cpu", "1"), Used: list("cpu", "100m")}},
+	}
+	g.Expect(got.AggregatedStatus).To(HaveLen(1))
+	g.Expect(parts.Same(&policyv1alpha1.FederatedResourceQuotaStatus{AggregatedStatus: got.AggregatedStatus},
+		&policyv1alpha1.FederatedResourceQuotaStatus{AggregatedStatus: want})).To(BeTrue(), "got %+v", got.AggregatedStatus)
+	g.Expect(got.OverallUsed).To(BeEmpty(), "its part has no secrets")
 }
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	q := &policyv1alpha1.FederatedResourceQuota{}
-	q.Spec.Overall = list("cpu", "2", "services", "5")
+	q := whole(list("cpu", "2", "services", "5"))
 	got := parts.Status(q, []workv1alpha2.Binding{web(3), web(2)}, []parts.Part{
 		part(t, "b", metav1.ConditionTrue, list("cpu", "1", "services", "2"), list("cpu", "900m", "services", "2")),
 		part(t, "a", metav1.ConditionTrue, list("cpu", "1", "services", "3"), list("cpu", "100m", "services", "4")),

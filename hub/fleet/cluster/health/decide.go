@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/contract"
 )
 
 // What the hub writes when it no longer hears from an agent.
@@ -24,7 +25,7 @@ type Options struct {
 	// Period is how long the hub may be stopped. After a longer stop what it did not see
 	// proves nothing, and it starts the grace period over.
 	Period time.Duration
-	// Grace is how long a member that has reported may be silent.
+	// Grace is how long a member that has reported may be silent, if its lease does not say longer.
 	Grace time.Duration
 	// StartupGrace is how long a member may take until its first report.
 	StartupGrace time.Duration
@@ -45,6 +46,9 @@ const (
 	// lastSettle bounds that.
 	lastSettle = 4 * time.Minute
 )
+
+// mostPatience bounds how long an agent may have the hub bear its silence.
+const mostPatience = contract.RestingLease
 
 // Memory is what the hub remembers of one cluster between two looks.
 type Memory struct {
@@ -86,6 +90,8 @@ type Input struct {
 	Generation int64
 	// Renewed is the renewTime of the lease; zero if it was never renewed.
 	Renewed time.Time
+	// Patience is how long the lease says that a renewal holds without a line; 0 if it does not say.
+	Patience time.Duration
 	// Line is what is known of the line of the agent.
 	Line Line
 	// Suspect says that the line was lost together with most others: see Suspicion.
@@ -203,11 +209,13 @@ func (in Input) deadline(memory Memory) (at time.Time, disconnected bool) {
 	return at, false
 }
 
+// grace is how long silence is borne: longer than usual if the agent says that it renews its lease rarely, as one on a poor line may.
 func (in Input) grace() time.Duration {
+	usual := in.Options.Grace
 	if in.Ready == nil {
-		return in.Options.StartupGrace
+		usual = in.Options.StartupGrace
 	}
-	return in.Options.Grace
+	return max(usual, min(in.Patience, mostPatience))
 }
 
 func unknown(in Input, disconnected bool) *metav1.Condition {

@@ -19,6 +19,8 @@ type step struct {
 	ready metav1.ConditionStatus
 	// renew says that the agent renews its lease.
 	renew bool
+	// patience is how many seconds a renewal holds, as the lease says from then on.
+	patience int
 	// restart says that the hub forgets what it knew, and stopped that it did not run until then.
 	restart, stopped bool
 	// want is Ready afterwards; empty if there is none.
@@ -44,6 +46,19 @@ func TestDecide(t *testing.T) {
 			{at: 10, renew: true, want: isTrue, wantRecheck: 50},
 			{at: 40, renew: true, want: isTrue, wantRecheck: 80},
 			{at: 79, want: isTrue, wantRecheck: 80},
+		},
+		"a member that says that it renews its lease rarely is waited for": {
+			{at: 0, ready: isTrue, renew: true, patience: 180, want: isTrue, wantRecheck: 180},
+			{at: 45, renew: true, want: isTrue, wantRecheck: 225},
+			{at: 224, want: isTrue, wantRecheck: 225},
+			{at: 225, want: isUnknown},
+		},
+		"for ten minutes at most": {
+			{at: 0, ready: isTrue, renew: true, patience: 86400, want: isTrue, wantRecheck: 600},
+			{at: 600, want: isUnknown},
+		},
+		"one that says that it renews it often is waited for as others are": {
+			{at: 0, ready: isTrue, renew: true, patience: 5, want: isTrue, wantRecheck: 40},
 		},
 		"a member that falls silent becomes unknown at the end of the grace period": {
 			{at: 0, ready: isTrue, renew: true, want: isTrue, wantRecheck: 40},
@@ -121,6 +136,7 @@ func TestDecide(t *testing.T) {
 			g := NewWithT(t)
 			var ready *metav1.Condition
 			var renewed time.Time
+			var patience time.Duration
 			var memory *Memory
 			var awake time.Time
 			for _, s := range story {
@@ -131,13 +147,18 @@ func TestDecide(t *testing.T) {
 				if s.renew {
 					renewed = time.Unix(int64(1000-s.at), 0) // the member's clock runs backwards
 				}
+				if s.patience > 0 {
+					patience = time.Duration(s.patience) * time.Second
+				}
 				if s.restart {
 					memory = nil
 				}
 				if s.stopped {
 					awake = now
 				}
-				out := Decide(Input{Now: now, Ready: ready, Renewed: renewed, Memory: memory, Awake: awake, Options: options, Generation: 7})
+				out := Decide(Input{
+					Now: now, Ready: ready, Renewed: renewed, Patience: patience, Memory: memory, Awake: awake, Options: options, Generation: 7,
+				})
 				memory = &out.Memory
 				if out.Ready != nil {
 					ready = out.Ready

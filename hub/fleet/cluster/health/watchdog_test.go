@@ -31,3 +31,23 @@ func TestAWatchdogTellsAStoppedHubFromABusyOne(t *testing.T) {
 		})
 	}
 }
+
+// TestAWatchdogGoesByTheWallClock: the monotonic one stands still while a machine is suspended.
+func TestAWatchdogGoesByTheWallClock(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	now := time.Now()
+	g.Expect(now).NotTo(Equal(now.Round(0)), "it has a monotonic reading")
+	g.Expect(Watchdog{}.Tick(now, time.Second).ticked).To(Equal(now.Round(0)))
+	g.Expect(Watchdog{ticked: now.Add(-time.Minute)}.Look(now, time.Second).Awake).To(Equal(now.Round(0)))
+	g.Expect(Watchdog{}.Answered(now.Add(-time.Minute), now, time.Second).Awake).To(Equal(now.Round(0)))
+}
+
+func TestAWatchdogForgetsWhatAClockSaidThatWasAhead(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	w := Watchdog{}.Tick(noon, time.Minute).Tick(noon.Add(24*time.Hour), time.Minute)
+	g.Expect(w.Awake).To(Equal(noon.Add(24 * time.Hour)))
+	g.Expect(w.Look(noon.Add(time.Second), time.Minute).Awake).To(Equal(noon.Add(time.Second)))
+}

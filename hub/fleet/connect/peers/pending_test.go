@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -191,37 +189,4 @@ func TestStrangersDoNotCrowd(t *testing.T) {
 		timeout := net.Error(nil)
 		g.Expect(errors.As(err, &timeout) && timeout.Timeout()).To(BeFalse(), "it is ended at once")
 	})
-}
-
-// silentConn is a connection that says nothing.
-type silentConn struct {
-	net.Conn
-	from string
-}
-
-func (c *silentConn) RemoteAddr() net.Addr {
-	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.from))
-}
-
-func TestOneAddressIsNoCrowd(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	known := netip.MustParseAddr("10.0.0.2")
-	s := pendingConns{isKnown: func(ip netip.Addr) bool { return ip == known }}
-	first := &silentConn{from: "192.0.2.1:1"}
-	g.Expect(s.add(first)).To(Succeed())
-	for range maxPendingOfOne - 1 {
-		g.Expect(s.add(&silentConn{from: "192.0.2.1:1"})).To(Succeed())
-	}
-	g.Expect(s.add(&silentConn{from: "192.0.2.1:1"})).To(MatchError(errTooManyPending))
-	g.Expect(s.add(&silentConn{from: "192.0.2.2:1"})).To(Succeed(), "others are let in")
-	s.remove(first)
-	s.remove(first)
-	g.Expect(s.add(first)).To(Succeed())
-	g.Expect(s.add(first)).To(MatchError(errTooManyPending))
-	for i := range 2 * maxPending {
-		_ = s.add(&silentConn{from: fmt.Sprintf("198.51.100.%d:1", i)})
-	}
-	g.Expect(s.conns).To(HaveLen(maxPending))
-	g.Expect(s.add(&silentConn{from: "[::ffff:10.0.0.2]:1"})).To(Succeed(), "a replica is let in through any crowd")
 }

@@ -3,15 +3,14 @@ package peers
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 
+	"fairlead.dev/common/connlimit"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/logging"
 	"fairlead.dev/hub/fleet/connect/peers/view"
@@ -38,17 +37,17 @@ const (
 type server struct {
 	*http.Server
 
-	pending pendingConns
+	pending connlimit.Limit
 }
 
 // server returns what serves other replicas until the context ends.
 func (p *Peers) server(ctx context.Context, log logr.Logger) *server {
-	s := &server{pending: pendingConns{isKnown: p.knows}}
+	s := &server{pending: connlimit.Limit{All: maxPending, OfOne: maxPendingOfOne, Pending: true, IsExempt: p.knows}}
 	s.Server = &http.Server{
 		Handler: http.HandlerFunc(p.serve), TLSConfig: p.me.tls(p.admit),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: 2 * idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnState:   s.pending.follow,
+		ConnState:   s.pending.Follow,
 		ErrorLog:    logging.Standard(log.V(1)),
 	}
 	return s
@@ -195,68 +194,4 @@ func (p *Peers) tell(ctx context.Context, w http.ResponseWriter, id string) erro
 // heartbeat is how this replica is, as another one is told.
 func (p *Peers) heartbeat(id string) *wire.Heartbeat {
 	return &wire.Heartbeat{Elected: p.elected(), Hears: p.hears(id)}
-}
-
-// errTooManyPending says that too many connections wait.
-var errTooManyPending = errors.New("too many connections have asked for nothing yet")
-
-// pendingConns counts connections that have not asked for anything yet, and ends new ones when there are too many, of all or of one address. The
-// zero value has none.
-type pendingConns struct {
-	// isKnown says whether an address is that of a replica, whose connections are let in; nil knows none.
-	isKnown func(netip.Addr) bool
-
-	mu    sync.Mutex
-	conns map[net.Conn]netip.Addr
-	from  map[netip.Addr]int
-}
-
-// follow implements http.Server.ConnState.
-func (s *pendingConns) follow(conn net.Conn, state http.ConnState) {
-	if state != http.StateNew {
-		s.remove(conn)
-		return
-	}
-	if err := s.add(conn); err != nil {
-		_ = conn.Close()
-	}
-}
-
-func (s *pendingConns) add(conn net.Conn) error {
-	ip := addressOf(conn)
-	if s.isKnown != nil && s.isKnown(ip) {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.conns) >= maxPending || s.from[ip] >= maxPendingOfOne {
-		return errTooManyPending
-	}
-	if s.conns == nil {
-		s.conns, s.from = map[net.Conn]netip.Addr{}, map[netip.Addr]int{}
-	}
-	s.conns[conn] = ip
-	s.from[ip]++
-	return nil
-}
-
-func (s *pendingConns) remove(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ip, is := s.conns[conn]
-	if !is {
-		return
-	}
-	delete(s.conns, conn)
-	if s.from[ip]--; s.from[ip] == 0 {
-		delete(s.from, ip)
-	}
-}
-
-// addressOf is the address of the other end.
-func addressOf(conn net.Conn) netip.Addr {
-	if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
-		return at.Addr().Unmap()
-	}
-	return netip.Addr{}
 }

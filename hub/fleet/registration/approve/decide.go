@@ -51,7 +51,7 @@ type Input struct {
 type Cluster struct {
 	// ID of its member; empty if nobody has joined as it yet.
 	ID string
-	// Leaving says that it is being deleted.
+	// Leaving says that it was forgotten, or is being deleted.
 	Leaving bool
 	// Join is the id of the join whose agent has the rights of this Cluster; empty if its member
 	// joined a hub that knew no joins.
@@ -147,7 +147,7 @@ func joinedBefore(in Input) bool {
 func renewal(in Input) Decision {
 	name := in.Request.Cluster
 	switch {
-	case in.ReservedFor != "":
+	case in.ReservedFor != "" && (in.Cluster == nil || in.Cluster.Leaving): // a Cluster that is as before: whoever began to forget it was stopped
 		return deny(contract.ReasonNameReserved, "Cluster %s was forgotten on this hub: join again with a token from %s.", name, tokenCommand(name))
 	case in.Cluster == nil:
 		return deny(contract.ReasonClusterUnknown,

@@ -410,9 +410,23 @@ func TestDecide(t *testing.T) {
 		"an agent that was forgotten asks again": {
 			change: func(in *Input) {
 				asAgent(in, "edge-1")
-				in.ReservedFor, in.Cluster = memberID, &Cluster{ID: memberID}
+				in.ReservedFor, in.Cluster = memberID, &Cluster{ID: memberID, Leaving: true}
 			},
 			want: Deny, wantReason: contract.ReasonNameReserved,
+		},
+		"an agent that was forgotten asks again when its Cluster is gone": {
+			change: func(in *Input) {
+				asAgent(in, "edge-1")
+				in.ReservedFor, in.Cluster = memberID, nil
+			},
+			want: Deny, wantReason: contract.ReasonNameReserved,
+		},
+		"an agent asks that somebody began to forget": {
+			change: func(in *Input) {
+				asAgent(in, "edge-1")
+				in.ReservedFor, in.Cluster = memberID, &Cluster{ID: memberID}
+			},
+			want: Approve, wantReason: contract.ReasonRenewalApproved,
 		},
 		"a member without an id": {
 			change: func(in *Input) { in.MemberID = "" },

@@ -30,6 +30,8 @@ type Input struct {
 	Suspect sets.Set[types.NamespacedName]
 	// Reasons say why Works go that are not desired.
 	Reasons Reasons
+	// Preserve says whether what a Work brought stays in the member when it goes; nil if nothing does.
+	Preserve func(*workv1alpha1.Work) bool
 }
 
 // Update is a Work to be changed.
@@ -45,6 +47,9 @@ type Deletion struct {
 	Live *workv1alpha1.Work
 	// Intent is why, a value of contract.DeletionIntentAnnotation.
 	Intent string
+	// Preserve says that what it brought is to stay in the member. The Work may not say so yet: it was kept as it was, or the
+	// edit that has its objects stay has it go, too.
+	Preserve bool
 }
 
 // Plan is what to do, each list sorted by cluster.
@@ -97,7 +102,7 @@ func Decide(in Input) Plan {
 	for _, w := range in.Live {
 		going := !w.DeletionTimestamp.IsZero() && contract.DeletionIntended(w.Annotations)
 		if Owner(w) == in.ID && !going && !desired.Has(Key(w)) && !in.Keep.Has(w.Namespace) {
-			p.Delete = append(p.Delete, Deletion{Live: w, Intent: in.Reasons.intent(w)})
+			p.Delete = append(p.Delete, Deletion{Live: w, Intent: in.Reasons.intent(w), Preserve: in.Preserve != nil && in.Preserve(w)})
 		}
 	}
 	sort(p.Create)

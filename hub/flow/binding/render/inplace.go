@@ -19,7 +19,7 @@ import (
 func NeedsRevision(in Input, live *workv1alpha1.Work) bool {
 	spec := in.Binding.BindingSpec()
 	if ptr.Deref(live.Spec.SuspendDispatching, false) != bindings.Suspended(spec.Suspension, in.Target.Name) ||
-		ptr.Deref(live.Spec.PreserveResourcesOnDeletion, false) != preserved(spec) {
+		ptr.Deref(live.Spec.PreserveResourcesOnDeletion, false) != in.preserved() {
 		return true
 	}
 	if in.Revise == nil || !bindings.IsWorkload(spec) {
@@ -30,7 +30,7 @@ func NeedsRevision(in Input, live *workv1alpha1.Work) bool {
 
 // InPlace returns a Work, read whole, with the replicas and the suspension that it is to have now,
 // and nothing else changed: for a Work of which it is not known what it was rendered from. Of the
-// input, Binding, Target and Revise count.
+// input, Binding, Preserved, Target and Revise count.
 func InPlace(in Input, live *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	if len(live.Spec.Workload.Manifests) != 1 {
 		return nil, fmt.Errorf("the Work has %d manifests instead of one", len(live.Spec.Workload.Manifests))
@@ -64,7 +64,7 @@ func InPlace(in Input, live *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 			Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: manifest}}},
 		},
 		SuspendDispatching:          new(bindings.Suspended(spec.Suspension, in.Target.Name)),
-		PreserveResourcesOnDeletion: new(preserved(spec)),
+		PreserveResourcesOnDeletion: new(in.preserved()),
 	}
 	out.Annotations[contract.ManifestHashAnnotation] = hash(&out.Spec, manifest)
 	return out, nil

@@ -70,7 +70,8 @@ func TestAnOriginIsAnotherIfAnythingOfItIs(t *testing.T) {
 		"who wins a conflict": func(_ *story, b *workv1alpha2.ResourceBinding) {
 			b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 		},
-		"what stays after a deletion": func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) },
+		"where it stays after a deletion": func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"edge-9"} },
+		"what stays after a deletion":     func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) },
 	} {
 		NewWithT(t).Expect(of(change)).NotTo(Equal(same), name)
 	}

@@ -49,6 +49,8 @@ type Input struct {
 	Overrides override.Plan
 	// Annotations are those that the Work has beside its own, and the manifest has not.
 	Annotations map[string]string
+	// Preserved is bindings.Preserving of the binding; nil if that is to be asked for the one cluster.
+	Preserved func(cluster string) bool
 	// ExecutionNamespacePrefix is followed by the name of the cluster.
 	ExecutionNamespacePrefix string
 }
@@ -115,10 +117,18 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 			Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: manifest}}},
 		},
 		SuspendDispatching:          new(bindings.Suspended(in.Binding.BindingSpec().Suspension, in.Target.Name)),
-		PreserveResourcesOnDeletion: new(preserved(in.Binding.BindingSpec())),
+		PreserveResourcesOnDeletion: new(in.preserved()),
 	}
 	work.Annotations[contract.ManifestHashAnnotation] = hash(&work.Spec, manifest)
 	return work, nil
+}
+
+// preserved says whether the object stays in the cluster when the Work goes.
+func (in Input) preserved() bool {
+	if in.Preserved != nil {
+		return in.Preserved(in.Target.Name)
+	}
+	return bindings.Preserved(in.Binding.BindingSpec(), in.Target.Name)
 }
 
 // boundBy is how a Work and a manifest name their binding.
@@ -160,10 +170,6 @@ func conflictResolution(template *unstructured.Unstructured, ofPolicy policyv1al
 	default:
 		return contract.ConflictAbort
 	}
-}
-
-func preserved(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return spec.PreserveResourcesOnDeletion != nil && *spec.PreserveResourcesOnDeletion
 }
 
 // mark puts the labels and annotations on the manifest by which it is known in the

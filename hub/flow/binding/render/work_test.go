@@ -366,6 +366,21 @@ func TestSuspensionAndPreservation(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*work.Spec.PreserveResourcesOnDeletion).To(BeTrue())
 	g.Expect(work.Annotations[contract.ManifestHashAnnotation]).NotTo(Equal(hashes[false]), "the hash covers preservation")
+	for _, there := range []bool{true, false} {
+		work, err := render.Work(input(func(in *render.Input) {
+			in.Binding.BindingSpec().PreservedIn = []string{"elsewhere"}
+			if there {
+				in.Binding.BindingSpec().PreservedIn = []string{"elsewhere", in.Target.Name}
+			}
+		}))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(*work.Spec.PreserveResourcesOnDeletion).To(Equal(there))
+	}
+	work, err = render.Work(input(func(in *render.Input) {
+		in.Preserved = func(cluster string) bool { return cluster == in.Target.Name }
+	}))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(*work.Spec.PreserveResourcesOnDeletion).To(BeTrue(), "it was read for all clusters at once")
 }
 
 func relabel() policyv1alpha1.OverridePolicy {

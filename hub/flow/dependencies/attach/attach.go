@@ -2,7 +2,6 @@ package attach
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -36,7 +35,7 @@ func To(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.Object,
 	labels[Label(independent.GetNamespace(), independent.GetName())] = independent.GetLabels()[bindings.IDLabel(independent.GetNamespace())]
 	b.SetLabels(labels)
 	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{
-		Namespace: independent.GetNamespace(), Name: independent.GetName(), Clusters: targets(places(independent.BindingSpec())),
+		Namespace: independent.GetNamespace(), Name: independent.GetName(), Clusters: targets(sets.List(ClustersOf(independent.BindingSpec()))),
 	})
 }
 
@@ -57,7 +56,7 @@ func ToContents(
 			}
 		}
 	}
-	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{Namespace: namespace.GetName(), Clusters: targets(all)})
+	setSnapshot(b.BindingSpec(), workv1alpha2.BindingSnapshot{Namespace: namespace.GetName(), Clusters: targets(slices.Sorted(maps.Keys(all)))})
 }
 
 // describe says whose binding it is.
@@ -89,25 +88,25 @@ func describe(b workv1alpha2.Binding, kind schema.GroupVersionKind, obj metav1.O
 	b.SetLabels(labels)
 }
 
-// places are where a workload is. A cluster that it leaves in its own time keeps what the
+// ClustersOf are the clusters where a workload is. One that it leaves in its own time keeps what the
 // old copy needs.
-func places(spec *workv1alpha2.ResourceBindingSpec) map[string]struct{} {
-	seen := map[string]struct{}{}
+func ClustersOf(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
+	out := sets.Set[string]{}
 	for i := range spec.Clusters {
-		seen[spec.Clusters[i].Name] = struct{}{}
+		out.Insert(spec.Clusters[i].Name)
 	}
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly {
-			seen[task.FromCluster] = struct{}{}
+			out.Insert(task.FromCluster)
 		}
 	}
-	return seen
+	return out
 }
 
-// targets lists clusters by name, and without replicas: what is needed is whole in each.
-func targets(clusters map[string]struct{}) []workv1alpha2.TargetCluster {
-	out := make([]workv1alpha2.TargetCluster, 0, len(clusters))
-	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+// targets are clusters without replicas: what is needed is whole in each.
+func targets(names []string) []workv1alpha2.TargetCluster {
+	out := make([]workv1alpha2.TargetCluster, 0, len(names))
+	for _, name := range names {
 		out = append(out, workv1alpha2.TargetCluster{Name: name})
 	}
 	return out
@@ -137,9 +136,16 @@ func Places(b workv1alpha2.Binding, independent types.NamespacedName) sets.Set[s
 	return out
 }
 
-// From takes what another binding needed off a binding. It says whether nothing needs
-// the binding any more: then it is to go, with what it brought into the members.
-func From(b workv1alpha2.Binding, independent types.NamespacedName) (unneeded bool) {
+// OnlyFor says whether a binding is there for the sake of another one alone: without that it is to go, with what it
+// brought into the members.
+func OnlyFor(b workv1alpha2.Binding, independent types.NamespacedName) bool {
+	return !Selected(b) && !slices.ContainsFunc(b.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool {
+		return s.Namespace != independent.Namespace || s.Name != independent.Name
+	})
+}
+
+// From takes what another binding needed off a binding.
+func From(b workv1alpha2.Binding, independent types.NamespacedName) {
 	labels := maps.Clone(b.GetLabels())
 	delete(labels, Label(independent.Namespace, independent.Name))
 	b.SetLabels(labels)
@@ -150,41 +156,8 @@ func From(b workv1alpha2.Binding, independent types.NamespacedName) (unneeded bo
 	if len(spec.RequiredBy) == 0 {
 		spec.RequiredBy = nil
 	}
-	return len(spec.RequiredBy) == 0 && !Selected(b)
 }
 
 // Selected says whether a binding is also, or only, that of an object that a policy
 // selects, or selected.
 func Selected(b workv1alpha2.Binding) bool { return b.BindingSpec().Placement != nil }
-
-// Options gives a binding that no policy selects the options of those that need it:
-// Overwrite, and to preserve, win over the absence of either. It returns one text for each
-// option in which they differ, with both values.
-func Options(b workv1alpha2.Binding, referrers []workv1alpha2.Binding) (conflicts []string) {
-	spec := b.BindingSpec()
-	if Selected(b) || len(referrers) == 0 {
-		return nil
-	}
-	overwrite, preserve := 0, 0
-	for _, r := range referrers {
-		if r.BindingSpec().ConflictResolution == policyv1alpha1.ConflictOverwrite {
-			overwrite++
-		}
-		if p := r.BindingSpec().PreserveResourcesOnDeletion; p != nil && *p {
-			preserve++
-		}
-	}
-	spec.ConflictResolution = policyv1alpha1.ConflictAbort
-	if overwrite > 0 {
-		spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
-	}
-	spec.PreserveResourcesOnDeletion = new(preserve > 0)
-	mixed := func(n int) bool { return n > 0 && n < len(referrers) }
-	if mixed(overwrite) {
-		conflicts = append(conflicts, fmt.Sprintf("ConflictResolution conflicted (%s vs %s)", policyv1alpha1.ConflictOverwrite, policyv1alpha1.ConflictAbort))
-	}
-	if mixed(preserve) {
-		conflicts = append(conflicts, "PreserveResourcesOnDeletion conflicted (true vs false)")
-	}
-	return conflicts
-}

@@ -8,6 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -64,9 +67,10 @@ func TestToANewBinding(t *testing.T) {
 	attach.To(b, configMap(), settings(), workload("api-deployment", "c"), "x")
 	g.Expect(b.Spec.RequiredBy).To(HaveLen(2))
 	g.Expect(b.Spec.RequiredBy[0].Name).To(Equal("api-deployment"))
-	g.Expect(attach.From(b, types.NamespacedName{Namespace: "shop", Name: "api-deployment"})).To(BeFalse())
+	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeFalse())
+	attach.From(b, types.NamespacedName{Namespace: "shop", Name: "api-deployment"})
 	g.Expect(b).To(BeComparableTo(once))
-	g.Expect(attach.From(b, types.NamespacedName{Namespace: "shop", Name: "web-deployment"})).To(BeTrue(), "nothing needs it any more")
+	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeTrue(), "nothing else needs it any more")
 }
 
 func TestToTheBindingOfAPolicy(t *testing.T) {
@@ -87,8 +91,17 @@ func TestToTheBindingOfAPolicy(t *testing.T) {
 	g.Expect(b.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictAbort), "and that the policy's")
 	g.Expect(b.Spec.Clusters).To(Equal(before.Spec.Clusters))
 	g.Expect(b.Spec.RequiredBy).To(HaveLen(1))
-	g.Expect(attach.From(b, types.NamespacedName{Namespace: "shop", Name: "web-deployment"})).To(BeFalse(), "the policy still wants it")
+	g.Expect(attach.OnlyFor(b, client.ObjectKeyFromObject(web))).To(BeFalse(), "the policy still wants it")
+	attach.Left(b, sets.New("a"), client.ObjectKeyFromObject(web), preserved(web))
+	g.Expect(b.Spec.PreservedIn).To(BeEmpty(), "what stays is the policy's to say, too")
+	attach.From(b, client.ObjectKeyFromObject(web))
 	g.Expect(b.Spec.RequiredBy).To(BeNil())
+}
+
+// preserved returns a workload that stays in clusters when it goes.
+func preserved(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+	b.Spec.PreserveResourcesOnDeletion = new(true)
+	return b
 }
 
 func TestToAClusterScopedObject(t *testing.T) {
@@ -103,14 +116,16 @@ func TestToAClusterScopedObject(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	wanting := func(overwrite, preserve bool) workv1alpha2.Binding {
+	in := func(namespace string, overwrite, preserve bool) workv1alpha2.Binding {
 		b := workload("w")
+		b.Namespace = namespace
 		if overwrite {
 			b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 		}
 		b.Spec.PreserveResourcesOnDeletion = &preserve
 		return b
 	}
+	wanting := func(overwrite, preserve bool) workv1alpha2.Binding { return in("shop", overwrite, preserve) }
 	const (
 		overwriting = "ConflictResolution conflicted (Overwrite vs Abort)"
 		preserving  = "PreserveResourcesOnDeletion conflicted (true vs false)"
@@ -128,18 +143,38 @@ func TestOptions(t *testing.T) {
 			referrers: []workv1alpha2.Binding{wanting(true, true), wanting(false, false), wanting(true, false)}, overwrite: true, preserve: true,
 			conflicts: []string{overwriting, preserving},
 		},
-		"two that agree": {referrers: []workv1alpha2.Binding{wanting(true, true), wanting(true, true)}, overwrite: true, preserve: true},
+		"one of another namespace": {referrers: []workv1alpha2.Binding{in("bank", true, true)}, preserve: true},
+		"one of another namespace beside one of the same": {
+			referrers: []workv1alpha2.Binding{in("bank", true, false), wanting(false, false)},
+		},
+		"one of another namespace agrees with who may": {
+			referrers: []workv1alpha2.Binding{in("bank", true, false), wanting(true, false)}, overwrite: true,
+		},
+		"one of no namespace": {referrers: []workv1alpha2.Binding{in("", true, false)}, overwrite: true},
+		"two that agree":      {referrers: []workv1alpha2.Binding{wanting(true, true), wanting(true, true)}, overwrite: true, preserve: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			b := &workv1alpha2.ResourceBinding{}
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}
 			g.Expect(attach.Options(b, tt.referrers)).To(Equal(tt.conflicts))
 			g.Expect(b.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite).To(Equal(tt.overwrite))
 			g.Expect(b.Spec.PreserveResourcesOnDeletion).To(HaveValue(Equal(tt.preserve)))
 		})
 	}
+}
+
+func TestNoTenantTakesOverWhatIsInNoNamespace(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	tenant, everywhere := workload("certificate"), &workv1alpha2.ClusterResourceBinding{}
+	tenant.Spec.ConflictResolution, everywhere.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite, policyv1alpha1.ConflictOverwrite
+	issuer := &workv1alpha2.ClusterResourceBinding{}
+	g.Expect(attach.Options(issuer, []workv1alpha2.Binding{tenant})).To(BeEmpty())
+	g.Expect(issuer.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictAbort))
+	g.Expect(attach.Options(issuer, []workv1alpha2.Binding{tenant, everywhere})).To(BeEmpty())
+	g.Expect(issuer.Spec.ConflictResolution).To(Equal(policyv1alpha1.ConflictOverwrite))
 }
 
 func TestWants(t *testing.T) {
@@ -162,6 +197,7 @@ func TestWants(t *testing.T) {
 	g.Expect(w.By(configMap(), labelled)).To(BeEmpty())
 	g.Expect(w.By(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, settings())).To(BeEmpty())
 	g.Expect(w.Kinds()).To(ConsistOf(configMap()))
+	g.Expect(w.Of(schema.GroupKind{Kind: "ConfigMap"})).To(ConsistOf(web, api), "in whatever version")
 
 	bad := byLabel
 	bad.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}

@@ -135,11 +135,17 @@ func (w *Wants) By(kind schema.GroupVersionKind, obj metav1.Object) []types.Name
 	return slices.Compact(out)
 }
 
-// Of returns the bindings that need anything of a kind, in no order.
-func (w *Wants) Of(kind schema.GroupVersionKind) []types.NamespacedName {
+// Of returns the bindings that need anything of a kind, in whatever version, in no order.
+func (w *Wants) Of(kind schema.GroupKind) []types.NamespacedName {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return slices.Collect(maps.Keys(w.byKind[kind]))
+	out := map[types.NamespacedName]struct{}{}
+	for version, by := range w.byKind {
+		if version.GroupKind() == kind {
+			maps.Copy(out, by)
+		}
+	}
+	return slices.Collect(maps.Keys(out))
 }
 
 // Kinds returns the kinds that some binding needs, in no order.

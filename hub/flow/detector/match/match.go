@@ -8,20 +8,21 @@ import (
 // Best returns the policy that gets a template, nil if none selects it. A policy that
 // is being deleted gets nothing. The highest explicit priority wins, then the most
 // precise selector, then the first name. All policies are of the same kind and, if
-// namespaced, of the template's namespace.
-func Best(policies []policyv1alpha1.Policy, t selector.Target) policyv1alpha1.Policy {
+// namespaced, of the template's namespace. Others are the other apiVersions in which the
+// template is served: a policy may select it in any.
+func Best(policies []policyv1alpha1.Policy, t selector.Target, others ...string) policyv1alpha1.Policy {
 	var best policyv1alpha1.Policy
 	var implicit selector.Priority
 	for _, p := range policies {
 		if p.GetDeletionTimestamp() != nil {
 			continue
 		}
-		precision := selector.Resource(p.PropagationSpec().ResourceSelectors, t)
-		if precision == selector.NoMatch {
+		precise := precision(p, t, others)
+		if precise == selector.NoMatch {
 			continue
 		}
-		if best == nil || precedes(p, precision, best, implicit) {
-			best, implicit = p, precision
+		if best == nil || precedes(p, precise, best, implicit) {
+			best, implicit = p, precise
 		}
 	}
 	return best
@@ -39,7 +40,7 @@ func precedes(a policyv1alpha1.Policy, pa selector.Priority, b policyv1alpha1.Po
 	return a.GetName() < b.GetName()
 }
 
-// Selects says whether a policy selects a template. A namespaced policy selects only
+// Selects says whether a policy selects a template, in the version in which it is. A namespaced policy selects only
 // templates of its own namespace.
 func Selects(p policyv1alpha1.Policy, t selector.Target) bool {
 	if ns := p.GetNamespace(); ns != "" && ns != t.Namespace {

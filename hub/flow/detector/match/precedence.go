@@ -7,21 +7,25 @@ import (
 
 // Policy returns the policy that a template is to have, and the one from which it takes the
 // template; nil for none. The holder, which is the policy of the claim on the template,
-// keeps the template while it is there and selects it, unless another one preempts it. A
-// template without a holder goes to the best policy of its namespace, or else to the best
-// ClusterPropagationPolicy. Candidates may select anything, and the holder may be among them.
-func Policy(holder policyv1alpha1.Policy, candidates []policyv1alpha1.Policy, t selector.Target) (winner, victim policyv1alpha1.Policy) {
-	if holder != nil && holder.GetDeletionTimestamp() == nil && Selects(holder, t) {
-		if p := Preemptor(holder, candidates, t); p != nil {
+// keeps the template while it is there and selects it, unless another one preempts it: in
+// whatever version, even one that is not served any more, for that a version goes must move
+// nothing. A template without a holder goes to the best policy of its namespace, or else to
+// the best ClusterPropagationPolicy. Candidates may select anything, and the holder may be
+// among them. Others are the other apiVersions in which the template is served.
+func Policy(
+	holder policyv1alpha1.Policy, candidates []policyv1alpha1.Policy, t selector.Target, others ...string,
+) (winner, victim policyv1alpha1.Policy) {
+	if holder != nil && holder.GetDeletionTimestamp() == nil && len(Versions(holder, t)) > 0 {
+		if p := Preemptor(holder, candidates, t, others...); p != nil {
 			return p, holder
 		}
 		return holder, nil
 	}
 	namespaced, wide := byScope(candidates, t)
-	if best := Best(namespaced, t); best != nil {
+	if best := Best(namespaced, t, others...); best != nil {
 		return best, nil
 	}
-	return Best(wide, t), nil
+	return Best(wide, t, others...), nil
 }
 
 // byScope separates the policies of a template's namespace from the cluster-wide ones, and

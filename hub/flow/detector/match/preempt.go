@@ -11,8 +11,8 @@ import (
 // if none does. It is one of those with preemption Always: any PropagationPolicy takes
 // from a ClusterPropagationPolicy, none of the latter from one of the former, and
 // between two of a kind the explicit priority must be higher. Of several the best
-// one takes it, those of the namespace first.
-func Preemptor(holder policyv1alpha1.Policy, policies []policyv1alpha1.Policy, t selector.Target) policyv1alpha1.Policy {
+// one takes it, those of the namespace first. Others are as with Best.
+func Preemptor(holder policyv1alpha1.Policy, policies []policyv1alpha1.Policy, t selector.Target, others ...string) policyv1alpha1.Policy {
 	var preempting []policyv1alpha1.Policy
 	for _, p := range policies {
 		if p.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && outranks(p, holder) {
@@ -20,10 +20,10 @@ func Preemptor(holder policyv1alpha1.Policy, policies []policyv1alpha1.Policy, t
 		}
 	}
 	namespaced, wide := byScope(preempting, t)
-	if best := Best(namespaced, t); best != nil {
+	if best := Best(namespaced, t, others...); best != nil {
 		return best
 	}
-	return Best(wide, t)
+	return Best(wide, t, others...)
 }
 
 // outranks says whether a policy may take what another one has.

@@ -25,8 +25,8 @@ const (
 )
 
 // WhyNot says why p does not have a template that winner has, or is to have if it is not claimed
-// yet. Both select it.
-func WhyNot(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target) Reason {
+// yet. Both select it, in its version or in one of others.
+func WhyNot(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target, others ...string) Reason {
 	switch {
 	case p.GetNamespace() == "" && winner.GetNamespace() != "":
 		return WiderScope
@@ -34,7 +34,7 @@ func WhyNot(p, winner policyv1alpha1.Policy, claimed bool, t selector.Target) Re
 		return LowerPriority
 	case claimed && outranks(p, winner):
 		return NoPreemption
-	case selector.Resource(p.PropagationSpec().ResourceSelectors, t) < selector.Resource(winner.PropagationSpec().ResourceSelectors, t):
+	case precision(p, t, others) < precision(winner, t, others):
 		return LessPrecise
 	case claimed:
 		return ClaimedBefore

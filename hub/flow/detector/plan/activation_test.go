@@ -36,6 +36,27 @@ func TestActivate(t *testing.T) {
 	}
 }
 
+// The version in which a template is read is no edit of it, though its content is another one there.
+func TestActivateInAnotherVersion(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		seen string
+		want Activation
+	}{
+		"what was seen in it is not an edit":                  {seen: "e@g/v1", want: Activation{Seen: "e@g/v1"}},
+		"what an older hub saw is not an edit":                {seen: "e", want: Activation{Seen: "e"}},
+		"what was seen in another version is not one either":  {seen: "old@g/v1beta1", want: Activation{Seen: "e@g/v1"}},
+		"what reads the same there is remembered as this one": {seen: "e@g/v1beta1", want: Activation{Seen: "e@g/v1"}},
+		"an edit is one":                         {seen: "old@g/v1", want: Activation{Bind: true, Seen: "e@g/v1"}},
+		"what an older hub saw before it is one": {seen: "old", want: Activation{Bind: true, Seen: "e@g/v1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(Activate(true, tc.seen, "e@g/v1", true, false)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	web := func() *unstructured.Unstructured {
@@ -80,6 +101,7 @@ func TestEdit(t *testing.T) {
 			after, err := Edit(changed)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(after != before).To(Equal(tc.edit))
+			g.Expect(after).To(HaveSuffix("@apps/v1"))
 		})
 	}
 }

@@ -25,6 +25,9 @@ const (
 	NameTaken Outcome = "NameTaken"
 	// Leaving means that the old binding of the template has to go first.
 	Leaving Outcome = "Leaving"
+	// Elsewhere means that the policy has the template in another version, in which it is
+	// looked at as well.
+	Elsewhere Outcome = "Elsewhere"
 	// NoPriority means that the policy names a PriorityClass that does not exist.
 	NoPriority Outcome = "NoPriority"
 )
@@ -71,6 +74,8 @@ func Decide(in Input) Plan {
 		return release(in)
 	case in.Winner == nil:
 		return release(in)
+	case in.OtherVersion != "":
+		return Plan{Outcome: Elsewhere}
 	default:
 		return apply(in)
 	}
@@ -141,7 +146,7 @@ func (p *Plan) bind(in Input, c claim.Claim) {
 		Strategy: strategyOf(in), SeenAt: in.Now, Claim: c, Policy: in.Winner.PropagationSpec(),
 	}
 	// A new claim changes the template, and so what the binding was made of.
-	current := p.Claim == nil && in.Binding != nil && Current(in.Binding, in.Template, in.Rules)
+	current := p.Claim == nil && in.Binding != nil && Current(in.Binding, in.Template.GroupVersionKind(), in.Template, in.Rules)
 	switch {
 	case current || !in.Workload:
 	case in.Demand == nil || p.Claim != nil:

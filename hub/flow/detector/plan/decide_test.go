@@ -66,6 +66,19 @@ func TestDecide(t *testing.T) {
 		"a new claim is written, and answers with what is to be read": {
 			given: func(in *Input) { in.Winner, in.Victim = rival(), in.Holder }, want: Plan{Outcome: Bound, Read: true, Claim: other}, binds: true,
 		},
+		"the same template in another version is read, and the binding says so": {
+			given: func(in *Input) { in.Template.APIVersion = "apps/v2" }, want: Plan{Outcome: Bound, Read: true}, binds: true,
+		},
+		"a policy that has it in another version does nothing in this one": {
+			given: func(in *Input) { in.OtherVersion = "apps/v2" }, want: Plan{Outcome: Elsewhere},
+		},
+		"nor does one that gets it there": {
+			given: func(in *Input) { in.OtherVersion, in.Winner, in.Victim = "apps/v2", rival(), in.Holder }, want: Plan{Outcome: Elsewhere},
+		},
+		"what policies do not get is released in any version": {
+			given: func(in *Input) { in.OtherVersion, in.Excluded, in.Holder = "apps/v2", true, nil },
+			want:  Plan{Outcome: Released, Claim: none, BindingClaim: none},
+		},
 		"what was read before a new claim is not used": {
 			given: func(in *Input) { in.Winner, in.Demand = rival(), &Demand{} }, want: Plan{Outcome: Bound, Read: true, Claim: other}, binds: true,
 		},
@@ -187,6 +200,17 @@ func TestTheBindingThatIsPlanned(t *testing.T) {
 	g.Expect(in.Binding.BindingSpec().Replicas).To(Equal(int32(5)))
 	g.Expect(in.Binding.BindingSpec().SchedulePriority).To(HaveValue(HaveField("Priority", BeEquivalentTo(7))))
 	g.Expect(in.Binding.GetAnnotations()).To(HaveKeyWithValue(contract.ReturnToPreferredAnnotation, "true"))
-	g.Expect(Current(in.Binding, in.Template, "1")).To(BeTrue())
+	g.Expect(Current(in.Binding, in.Template.GroupVersionKind(), in.Template, "1")).To(BeTrue())
 	g.Expect(in.Binding.GetOwnerReferences()).To(ConsistOf(HaveField("UID", types.UID("u1"))))
+
+	// The version alone is another: the binding is the same one, and says the version.
+	in.Template.APIVersion, in.Demand.Replicas = "apps/v2", 6
+	before := in.Binding.GetName()
+	p = Decide(in)
+	g.Expect(p.Read).To(BeFalse())
+	p.Binding.Update(in.Binding)
+	g.Expect(in.Binding.GetName()).To(Equal(before))
+	g.Expect(in.Binding.BindingSpec().Resource.APIVersion).To(Equal("apps/v2"))
+	g.Expect(in.Binding.BindingSpec().Replicas).To(Equal(int32(6)))
+	g.Expect(in.Binding.GetOwnerReferences()).To(ConsistOf(HaveField("APIVersion", "apps/v2")))
 }

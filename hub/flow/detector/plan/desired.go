@@ -45,7 +45,7 @@ type Desired struct {
 // requiredBy, rescheduleTriggeredAt, suspension.scheduling, and labels and
 // annotations of other keys.
 func (d Desired) Update(b workv1alpha2.Binding) {
-	spec, edited := b.BindingSpec(), !Current(b, d.Meta, d.Rules)
+	spec, edited := b.BindingSpec(), !Current(b, d.Kind, d.Meta, d.Rules)
 	if edited {
 		spec.Resource = workv1alpha2.ObjectReference{
 			APIVersion:      d.Kind.GroupVersion().String(),

@@ -106,7 +106,7 @@ func TestUpdateOfANewBinding(t *testing.T) {
 		ConflictResolution:          policyv1alpha1.ConflictOverwrite,
 		PreserveResourcesOnDeletion: new(true),
 	}))
-	g.Expect(Current(b, deployment().Meta, "")).To(BeTrue())
+	g.Expect(Current(b, deployment().Kind, deployment().Meta, "")).To(BeTrue())
 
 	b.Spec.ReplicaRequirements.Namespace = "" // as an older hub left it
 	update(b, deployment(), claimOf(), spec())

@@ -7,5 +7,6 @@
 //	                         ├ Waiting     nothing, an override policy is missing
 //	                         ├ NameTaken   the claim; the binding is another object's
 //	                         ├ Leaving     the claim; the old binding has to go first
+//	                         ├ Elsewhere   nothing, it is done where the template is read in another version
 //	                         └ NoPriority  the claim; the PriorityClass is missing
 package plan

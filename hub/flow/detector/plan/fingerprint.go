@@ -2,13 +2,18 @@ package plan
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 )
 
-// Current says whether a binding was made of a template as it is, by the rules as they
-// are, so that there is no need to look at the template again.
-func Current(b metav1.Object, template metav1.Object, rules string) bool {
-	return b.GetAnnotations()[contract.TemplateFingerprintAnnotation] == bindings.MadeOf(template, rules)
+// Current says whether a binding was made of a template as it is, in the version in which
+// it is read, by the rules as they are, so that there is no need to look at the template
+// again. The same object in another version is of no other generation.
+func Current(b workv1alpha2.Binding, kind schema.GroupVersionKind, template metav1.Object, rules string) bool {
+	of := b.BindingSpec().Resource
+	return of.APIVersion == kind.GroupVersion().String() && of.Kind == kind.Kind &&
+		b.GetAnnotations()[contract.TemplateFingerprintAnnotation] == bindings.MadeOf(template, rules)
 }

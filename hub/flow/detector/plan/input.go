@@ -27,6 +27,9 @@ type Input struct {
 	// Winner is the policy that the template is to have, and Victim the one that it is taken
 	// from: see match.Policy. Either may be nil.
 	Winner, Victim policyv1alpha1.Policy
+	// OtherVersion is the apiVersion in which the winner has the template, if that is another
+	// one than that in which it was read: see match.Version. It may be served no more.
+	OtherVersion string
 	// Strategies are all RolloutStrategies.
 	Strategies []*fairleadv1alpha1.RolloutStrategy
 	// Missing are the override policies that the winner depends on and that do not exist.

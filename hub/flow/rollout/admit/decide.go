@@ -9,7 +9,6 @@ import (
 
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/common/revision"
-	"fairlead.dev/hub/flow/rollout/judge"
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
@@ -268,35 +267,4 @@ func positions(status *fairleadv1alpha1.StagedRolloutStatus) map[string]position
 		}
 	}
 	return out
-}
-
-// grantRetries gives the clusters their time anew for which a person asks that.
-func (r *rollout) grantRetries() {
-	granted := sets.New(r.status.Retried...)
-	r.status.Retried = nil
-	seen := sets.Set[fairleadv1alpha1.ClusterAtRevision]{}
-	again := sets.Set[string]{}
-	for _, retry := range r.in.Spec.Retry {
-		if retry.Revision != r.newest.Number || seen.Has(retry) {
-			continue
-		}
-		seen.Insert(retry)
-		r.status.Retried = append(r.status.Retried, retry)
-		if !granted.Has(retry) {
-			r.lifted = true
-			again.Insert(retry.Cluster)
-		}
-	}
-	for _, m := range r.members {
-		if !again.Has(m.name) {
-			continue
-		}
-		if m.before.state == fairleadv1alpha1.ClusterFailed {
-			m.before.state, m.before.reason = fairleadv1alpha1.ClusterInFlight, ""
-		}
-		if m.before.state == fairleadv1alpha1.ClusterCatchingUp {
-			m.before.reason = ""
-		}
-		r.out.Memory.Progress[m.name] = judge.Progress{Revision: r.expected(m).Number, RetriedAt: r.in.Now}
-	}
 }

@@ -33,7 +33,7 @@ func (r *rollout) wellOrNot(w *wave) (time.Duration, bool) {
 	if !r.sentAny(w) {
 		return 0, true // Nothing was changed there that could prove itself.
 	}
-	return w.settings.Soak.Duration - r.in.Now.Sub(w.status.WellSince.Time), true
+	return max(w.settings.Soak.Duration-r.in.Now.Sub(w.status.WellSince.Time), r.unwatched(w)), true
 }
 
 // lacking says what a wave lacks to be well; empty if it is.
@@ -101,7 +101,7 @@ func (r *rollout) updated(w *wave) int {
 func (r *rollout) sentAny(w *wave) bool {
 	for _, m := range w.members {
 		if m.in(fairleadv1alpha1.ClusterHealthy) && m.now.reason == "" ||
-			m.in(fairleadv1alpha1.ClusterSkipped) && judge.Has(m.Work, r.newest) && !judge.Unchanged(m.Work, r.newest) || m.in(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost) {
+			m.in(fairleadv1alpha1.ClusterSkipped) && judge.Has(m.Work, r.newest) && !judge.Unchanged(m.Work, r.newest, r.stable) || m.in(fairleadv1alpha1.ClusterFailed, fairleadv1alpha1.ClusterLost) {
 			return true
 		}
 	}

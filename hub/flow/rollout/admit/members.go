@@ -177,7 +177,7 @@ func (r *rollout) judgeSent(m *member) {
 
 func (r *rollout) ask(m *member, wanted revision.ID, before position) judge.Verdict {
 	v := judge.Decide(judge.Input{
-		Now: r.in.Now, Wanted: wanted, Work: m.Work, Before: before.state, Reason: before.reason,
+		Now: r.in.Now, Wanted: wanted, Stable: r.stable, Work: m.Work, Before: before.state, Reason: before.reason,
 		Silent: m.silent(), Unconfirmed: r.unconfirmed(m), Suspended: m.Suspended, Proven: r.passed(m),
 		Deadline: r.spec.ProgressDeadline.Duration, Progress: r.out.Memory.Progress[m.name],
 	})
@@ -197,6 +197,9 @@ func (r *rollout) judgeCatchingUp(m *member) bool {
 	if replaced || r.stable.Zero() && !r.passed(m) { // What it was sent was replaced before it was stable: its wave is its turn.
 		m.before = position{state: fairleadv1alpha1.ClusterHeld}
 		return false
+	}
+	if m.before.reason == fairleadv1alpha1.ClusterReasonNobodyLetIn && !judge.Has(m.Work, missed) {
+		return false // It gave its slot back, and was not sent anything yet: it asks for one again.
 	}
 	before := position{state: fairleadv1alpha1.ClusterInFlight, revision: missed.Number}
 	if m.before.revision == missed.Number {

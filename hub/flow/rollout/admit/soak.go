@@ -20,6 +20,15 @@ func (r *rollout) unheard(w *wave) []*member {
 	return out
 }
 
+// unwatched is how long a wave that was sent before this process began to follow the clusters waits to hear of them, if it is to soak:
+// what was reported last may be older than the time in which there was no hub.
+func (r *rollout) unwatched(w *wave) time.Duration {
+	if w.settings.Soak.Duration == 0 || !w.status.StartedAt.Time.Before(r.in.Began) {
+		return 0
+	}
+	return r.in.Heard.Sub(r.in.Now)
+}
+
 // standStill has a wave wait for those that are not heard from. What it has soaked so far is kept: lines are lost for a moment
 // all the time, and a soak that began anew each time would never be over.
 func (r *rollout) standStill(w *wave, unheard []*member) {

@@ -110,6 +110,39 @@ func TestASilenceThatLastsIsALoss(t *testing.T) {
 	g.Expect(positions(&d.Status)["edge-1"].state).To(Equal(fairleadv1alpha1.ClusterLost))
 }
 
+// That the hub suspects itself depends on clusters whose changes nobody tells this rollout of.
+func TestARolloutThatWaitsForTheHubLooksAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newSoaking()
+	s.in.HubSuspect = true
+	g.Expect(s.at(300, -1).RetryAfter).To(Equal(15 * time.Second))
+	s = newSoaking()
+	s.in.Status.Stable = 2
+	s.at(300, -1)
+	s.in.HubSuspect = true
+	g.Expect(s.at(300, -1).RetryAfter).To(BeZero(), "nothing is left to do")
+}
+
+// What cannot be read is looked at again, and keeps no places from others meanwhile.
+func TestWhatCannotBeReadGivesItsPlacesBack(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newSoaking()
+	s.in.Frozen = nil
+	s.in.Status.Clusters = append(s.in.Status.Clusters,
+		fairleadv1alpha1.ClusterGroup{State: fairleadv1alpha1.ClusterCatchingUp, Revision: 1, Names: []string{"edge-2"}},
+		fairleadv1alpha1.ClusterGroup{State: fairleadv1alpha1.ClusterReturning, Reason: fairleadv1alpha1.ClusterReasonNobodyLetIn, Names: []string{"edge-4"}},
+		fairleadv1alpha1.ClusterGroup{State: fairleadv1alpha1.ClusterReturning, Reason: fairleadv1alpha1.ClusterReasonSlot, Names: []string{"edge-3"}})
+	d := s.at(300, -1)
+	g.Expect(d.RetryAfter).To(Equal(time.Minute))
+	g.Expect(d.Status.Clusters).To(Equal([]fairleadv1alpha1.ClusterGroup{
+		{State: fairleadv1alpha1.ClusterCatchingUp, Reason: fairleadv1alpha1.ClusterReasonNobodyLetIn, Revision: 1, Names: []string{"edge-2"}},
+		{State: fairleadv1alpha1.ClusterHealthy, Revision: 2, Names: []string{"edge-1"}},
+		{State: fairleadv1alpha1.ClusterReturning, Reason: fairleadv1alpha1.ClusterReasonNobodyLetIn, Names: []string{"edge-3", "edge-4"}},
+	}))
+}
+
 // What a status should have said counts though it could not be written, as when somebody else wrote first.
 func TestASoakThatStoodStillIsToldAgain(t *testing.T) {
 	t.Parallel()
@@ -121,6 +154,33 @@ func TestASoakThatStoodStillIsToldAgain(t *testing.T) {
 	s.in.Status = before
 	d := s.at(311, -1)
 	g.Expect(d.Status.Waves[0].WellSince.Time).To(Equal(noon().Add(10 * time.Second)))
+}
+
+// A hub that starts after a while finds what was reported before it ended: the soak is over once everybody has reported to it.
+func TestASoakIsNotOverBeforeTheHubHasHeard(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newSoaking()
+	s.in.Began, s.in.Heard = noon().Add(time.Hour), noon().Add(time.Hour+75*time.Second)
+	d := s.at(3600, -1)
+	g.Expect(s.passed()).To(BeFalse())
+	g.Expect(d.Status.Phase).To(Equal(fairleadv1alpha1.RolloutSoaking))
+	g.Expect(d.RetryAfter).To(Equal(75 * time.Second))
+	s.at(3674, -1)
+	g.Expect(s.passed()).To(BeFalse())
+	s.at(3675, -1)
+	g.Expect(s.passed()).To(BeTrue())
+
+	s = newSoaking()
+	s.in.Began, s.in.Heard = noon().Add(time.Hour), noon().Add(time.Hour+75*time.Second)
+	s.at(3600, -1)
+	d = s.at(3670, 3600)
+	g.Expect(positions(&d.Status)["edge-1"].state).To(Equal(fairleadv1alpha1.ClusterLost), "it fell silent while there was no hub")
+
+	s = newSoaking()
+	s.in.Began, s.in.Heard = noon(), noon().Add(time.Hour)
+	s.at(600, -1)
+	g.Expect(s.passed()).To(BeTrue(), "what was sent since the hub began was reported since then")
 }
 
 // A hub that starts while a line is lost has forgotten since when, but the cluster says it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,9 @@ func (r *rollout) write() {
 	r.writeCaughtUp()
 	r.sayWaiting(progressing)
 	r.sayLongSilent()
+	if r.in.HubSuspect && (!r.completed || len(r.status.Clusters) > 0) {
+		r.out.wake(suspectAgain) // That depends on all clusters, of which this rollout may have few.
+	}
 	r.out.Urgent = r.urgent()
 	r.out.Status = r.status
 }
@@ -71,13 +75,20 @@ func (r *rollout) group() {
 			r.out.OldestSetAside = m.SilentSince
 		}
 	}
-	r.status.Clusters = nil
+	r.status.Clusters = grouped(names)
+}
+
+// grouped are clusters as a status names them, in one order.
+func grouped(names map[position][]string) []fairleadv1alpha1.ClusterGroup {
+	var out []fairleadv1alpha1.ClusterGroup
 	for at, clusters := range names {
-		r.status.Clusters = append(r.status.Clusters, fairleadv1alpha1.ClusterGroup{State: at.state, Reason: at.reason, Revision: at.revision, Names: clusters})
+		slices.Sort(clusters)
+		out = append(out, fairleadv1alpha1.ClusterGroup{State: at.state, Reason: at.reason, Revision: at.revision, Names: clusters})
 	}
-	slices.SortFunc(r.status.Clusters, func(a, b fairleadv1alpha1.ClusterGroup) int {
+	slices.SortFunc(out, func(a, b fairleadv1alpha1.ClusterGroup) int {
 		return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Reason, b.Reason))
 	})
+	return out
 }
 
 // phase sums up how the rollout is, with what is waited for.
@@ -259,16 +270,25 @@ func (r *rollout) sayLongSilent() {
 // urgent says whether a person or a gate is behind what is new.
 func (r *rollout) urgent() bool {
 	return r.in.Status.Phase == "" || r.in.Status.Phase != r.status.Phase || r.in.Status.Wave != r.status.Wave || r.in.Status.Stable != r.status.Stable ||
-		len(r.in.Status.Retried) != len(r.status.Retried)
+		!slices.Equal(r.in.Status.Retried, r.status.Retried)
 }
 
+// suspectAgain is after how long it is seen whether the hub suspects itself still, and readAgain whether what was kept can be read: no
+// change tells of either.
+const (
+	suspectAgain = 15 * time.Second
+	readAgain    = time.Minute
+)
+
 // unreadable is the decision without what is kept with the newest revision: nobody is sent
-// anything, and nobody is said to be anything else than before.
+// anything, and nobody is said to be anything else than before, but that nobody catches up.
 func unreadable(in Input, out Decision) Decision {
 	why := Reason{fairleadv1alpha1.ReasonRolloutRevisionAbsent, fmt.Sprintf("The content of revision %d cannot be read: nothing is sent. Restore its Secret, or edit the template.", in.Status.Revision)}
 	if in.Hold != nil {
 		why = *in.Hold
 	}
+	out.wake(readAgain)
+	out.Status.Clusters = giveBack(in)
 	out.Status.Phase = fairleadv1alpha1.RolloutWaiting
 	meta.SetStatusCondition(&out.Status.Conditions, metav1.Condition{
 		Type: fairleadv1alpha1.RolloutConditionProgressing, Status: metav1.ConditionFalse, Reason: why.Reason, Message: why.Message,

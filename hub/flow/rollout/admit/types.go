@@ -34,6 +34,9 @@ type Input struct {
 	// HubSuspect says that the hub suspects its own network: nobody is sent anything, deadlines
 	// stand still, and nobody counts as lost.
 	HubSuspect bool
+	// Began is since when this process follows the clusters, without having been stopped, and Heard from when on each of them has reported since then or is known
+	// to be silent: what is known before that may be from before the process, in whose absence a soak proves nothing.
+	Began, Heard time.Time
 	// Hold, if set, is why nobody may be sent anything new, which only the caller knows: the strategy is
 	// gone, or the content of a revision cannot be read. A person may go back all the same.
 	Hold *Reason

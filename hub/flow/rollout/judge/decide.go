@@ -19,9 +19,9 @@ const RetryGrace = 2 * time.Minute
 // Input is one cluster that was, or is being, sent a revision.
 type Input struct {
 	Now time.Time
-	// Wanted is the revision.
-	Wanted revision.ID
-	Work   Work
+	// Wanted is the revision, and Stable the one that passed every wave last, which may be the same; none if there is none.
+	Wanted, Stable revision.ID
+	Work           Work
 	// Before and Reason are what the last verdict about this very revision was; empty if there is none.
 	Before fairleadv1alpha1.ClusterState
 	Reason string
@@ -51,10 +51,11 @@ func Has(work Work, id revision.ID) bool {
 	return work.Exists && !id.Zero() && work.Revision.Hash == id.Hash
 }
 
-// Unchanged says whether a Work has the content of a revision from before: there is nothing to
-// wait for.
-func Unchanged(work Work, id revision.ID) bool {
-	return Has(work, id) && (work.Revision.Number != id.Number || work.Unchanged)
+// Unchanged says whether a revision changes nothing where a Work is, so that there is nothing to wait for: what is there is as it
+// was, or the content of the stable revision, which is another one. Any other content that a Work has by an older number may be
+// what failed there, or what has cut the cluster off, and is judged as if it had just been sent.
+func Unchanged(work Work, id, stable revision.ID) bool {
+	return Has(work, id) && (work.Unchanged || Has(work, stable) && work.Revision.Number != id.Number && stable.Number != id.Number)
 }
 
 // Well says whether the agent says so, of the very generation that the Work has.
@@ -70,7 +71,7 @@ func Decide(in Input) Verdict {
 	}
 	healthy := Has(in.Work, in.Wanted) && in.Work.Report.Well()
 	switch {
-	case Unchanged(in.Work, in.Wanted):
+	case Unchanged(in.Work, in.Wanted, in.Stable):
 		return in.is(fairleadv1alpha1.ClusterHealthy, fairleadv1alpha1.ClusterReasonUnchanged)
 	case in.Silent:
 		return in.silent()
@@ -98,7 +99,7 @@ func (in Input) is(state fairleadv1alpha1.ClusterState, reason string) Verdict {
 
 // silent is about a cluster of which nothing is heard: what it was sent may be what cut it off.
 func (in Input) silent() Verdict {
-	sent := Has(in.Work, in.Wanted)
+	sent := Has(in.Work, in.Wanted) && !in.behind()
 	switch {
 	case in.Before == fairleadv1alpha1.ClusterFailed, in.Before == fairleadv1alpha1.ClusterLost && in.Unconfirmed,
 		sent && in.Before == fairleadv1alpha1.ClusterHealthy && (in.Proven || in.Unconfirmed):
@@ -114,6 +115,13 @@ func (in Input) silent() Verdict {
 	default:
 		return in.is(fairleadv1alpha1.ClusterSetAside, fairleadv1alpha1.ClusterReasonSilent)
 	}
+}
+
+// behind says that what it has is older than the stable revision and was not sent with this one: it was silent or left out before, and
+// has proven nothing since.
+func (in Input) behind() bool {
+	had := in.Work.Revision.Number
+	return had != in.Wanted.Number && had <= in.Stable.Number && in.Before != fairleadv1alpha1.ClusterHealthy
 }
 
 func (in Input) wasHealthy() bool {

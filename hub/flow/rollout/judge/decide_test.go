@@ -21,7 +21,7 @@ func TestHowAClusterFares(t *testing.T) {
 	)
 	now := time.Date(2026, 5, 1, 21, 0, 0, 0, time.UTC)
 	r4, r5 := revision.ID{Number: 4, Hash: "d"}, revision.ID{Number: 5, Hash: "e"}
-	sent := Work{Exists: true, Revision: r5}
+	sent, older := Work{Exists: true, Revision: r5}, Work{Exists: true, Revision: revision.ID{Number: 3, Hash: "e"}}
 	with := func(r Report) Work { return Work{Exists: true, Revision: r5, Report: r} }
 	well, ill := Report{Current: true, Applied: true, Health: Healthy}, Report{Current: true, Applied: true, Health: Unhealthy}
 	elapsed := func(d time.Duration) Progress { return Progress{Revision: 5, Elapsed: d, At: now.Add(-time.Minute)} }
@@ -61,7 +61,13 @@ func TestHowAClusterFares(t *testing.T) {
 		"and fails if that takes too long":                                   {Input{Work: sent, Before: lost, Progress: elapsed(9 * time.Minute)}, failed, deadline, 0},
 		"a failure that falls silent is one":                                 {Input{Work: sent, Before: failed, Reason: refused, Silent: true}, failed, refused, 0},
 		"whoever is suspended is set aside":                                  {Input{Work: sent, Suspended: true}, aside, suspended, 0},
-		"the same content by an older number is done":                        {Input{Work: Work{Exists: true, Revision: revision.ID{Number: 3, Hash: "e"}}}, healthy, unchanged, 0},
+		"the stable content by another number is done":                       {Input{Work: older, Stable: revision.ID{Number: 4, Hash: "e"}}, healthy, unchanged, 0},
+		"but not if that is what is sent":                                    {Input{Work: older, Stable: r5}, flying, "", 10 * time.Minute},
+		"the same content that was not stable is judged":                     {Input{Work: older, Stable: revision.ID{Number: 2, Hash: "b"}}, flying, "", 10 * time.Minute},
+		"it is healthy if it is reported so":                                 {Input{Work: Work{Exists: true, Revision: older.Revision, Report: well}, Stable: revision.ID{Number: 2, Hash: "b"}}, healthy, "", 0},
+		"and what was lost with it is lost":                                  {Input{Work: older, Stable: revision.ID{Number: 2, Hash: "b"}, Silent: true}, lost, silent, 0},
+		"what is older than the stable one proves nothing, nor does silence": {Input{Work: older, Stable: r4, Silent: true}, aside, silent, 0},
+		"unless it was healthy":                                              {Input{Work: older, Stable: r4, Silent: true, Before: healthy}, lost, silent, 0},
 		"what a revision does not change is done, heard from or not":         {Input{Work: Work{Exists: true, Revision: r5, Unchanged: true}, Silent: true}, healthy, unchanged, 0},
 		"the same number with another content is not what was sent":          {Input{Work: Work{Exists: true, Revision: revision.ID{Number: 5, Hash: "x"}, Report: well}}, flying, "", 10 * time.Minute},
 		"health without a Work is none":                                      {Input{Work: Work{Report: well}}, flying, "", 10 * time.Minute},

@@ -15,8 +15,8 @@ type Work struct {
 	// what the revision renders that was found when the strategy was added has that revision,
 	// unchanged. Any other Work without it has none.
 	Revision revision.ID
-	// Unchanged says that its content was the same before it was given Revision: the revision does
-	// not concern the cluster. Its annotation contract.RevisionSinceAnnotation is from before the
+	// Unchanged says that its content was the same before it was given Revision, and was the stable one:
+	// the revision does not concern the cluster. Its annotation contract.RevisionSinceAnnotation is from before the
 	// revision was made.
 	Unchanged bool
 	// Report is what the agent says of it.

@@ -140,26 +140,21 @@ func (p *picked) spread() bool {
 // cover picks as few clusters as bring one into each chosen group: of those that
 // bring the most, the best.
 func (p *picked) cover(allowed []int) {
-	if len(p.dims) == 0 {
-		return
+	// A cluster that is picked leaves less to gain from the others, never more: after a look at each none is left that brings as much as the
+	// best did.
+	most := 0
+	for _, i := range allowed {
+		most = max(most, p.gain(i))
 	}
-	for p.n < p.clusters.max {
-		best, most := -1, 0
+	for ; most > 0; most-- {
 		for _, i := range allowed {
-			if p.in[i] {
-				continue
+			if p.n >= p.clusters.max {
+				return
 			}
-			if gain := p.gain(i); gain > most {
-				best, most = i, gain
-			}
-			if most > 0 && !p.several {
-				break // none brings more
+			if !p.in[i] && p.gain(i) == most {
+				p.change(i, true)
 			}
 		}
-		if best < 0 {
-			return
-		}
-		p.change(best, true)
 	}
 }
 
@@ -191,9 +186,10 @@ func (p *picked) swap(allowed []int) {
 			continue
 		}
 		for k, in := range larger {
-			if p.candidates[in].capacity() <= p.candidates[out].capacity() {
+			if p.exchanges == 0 || p.candidates[in].capacity() <= p.candidates[out].capacity() {
 				break
 			}
+			p.exchanges--
 			p.change(out, false)
 			p.change(in, true)
 			if p.spread() {

@@ -7,8 +7,17 @@ import (
 	"slices"
 )
 
-// maxTries span how many sets of groups are tried. The first nearly always does.
-const maxTries = 2000
+// Bounds of a search, which holds up all other decisions. The first set of groups nearly always does.
+const (
+	// maxTries is how many sets of groups are tried.
+	maxTries = 2000
+	// maxLooks is how often it is looked whether a cluster is in a chosen group, all tries together: some tens of milliseconds.
+	maxLooks = 4_000_000
+	// minTries are made of however many clusters.
+	minTries = 20
+	// maxExchanges is how often one cluster is taken for another, all tries together.
+	maxExchanges = 500_000
+)
 
 // search looks for clusters that meet every constraint.
 type search struct {
@@ -17,12 +26,11 @@ type search struct {
 	candidates []Candidate
 	order      []int
 	dims       []dimension
-	// several says that a cluster may be in several groups, of one constraint or of more
-	// than one.
-	several bool
 	// chosen says of each dimension which of its groups are.
 	chosen [][]bool
 	tries  int
+	// exchanges is how often a cluster may still be taken for another one.
+	exchanges int
 	// best is the most room of the sets that were tried, and most the most clusters.
 	best int64
 	most int
@@ -32,8 +40,10 @@ func (s *search) run() (Selection, error) {
 	s.chosen = make([][]bool, len(s.dims))
 	for at := range s.dims {
 		s.chosen[at] = make([]bool, len(s.dims[at].groups))
+		s.dims[at].sort()
+		s.dims[at].least = s.dims[at].enough(s.request.Need, s.clusters.min)
 	}
-	s.several = len(s.dims) > 1 || len(s.dims) == 1 && slices.ContainsFunc(s.dims[0].of, func(of []int) bool { return len(of) > 1 })
+	s.tries, s.exchanges = min(maxTries, max(minTries, maxLooks/(len(s.candidates)*max(1, len(s.dims))))), maxExchanges
 	if picked := s.stay(); picked != nil {
 		return s.selection(picked), nil
 	}
@@ -70,16 +80,12 @@ func (s *search) try(at int) []bool {
 		return s.pick()
 	}
 	d := &s.dims[at]
-	for size := d.min; size <= min(d.max, len(d.groups)) && s.tries > 0; size++ {
+	for size := d.least; size <= min(d.max, len(d.groups)) && s.tries > 0; size++ {
 		// The preferred groups first, then those with the most room, then those with
 		// the most clusters, then every set.
-		for _, by := range []func(a, b *group) int{
-			nil,
-			func(a, b *group) int { return cmp.Compare(b.capacity, a.capacity) },
-			func(a, b *group) int { return cmp.Compare(b.clusters, a.clusters) },
-		} {
+		for _, order := range d.orders {
 			clear(s.chosen[at])
-			for _, i := range d.top(size, by) {
+			for _, i := range order[:size] {
 				s.chosen[at][i] = true
 			}
 			if picked := s.try(at + 1); picked != nil {
@@ -87,7 +93,7 @@ func (s *search) try(at int) []bool {
 			}
 		}
 	}
-	for size := d.min; size <= min(d.max, len(d.groups)) && s.tries > 0; size++ {
+	for size := d.least; size <= min(d.max, len(d.groups)) && s.tries > 0; size++ {
 		clear(s.chosen[at])
 		if picked := s.every(at, 0, size); picked != nil {
 			return picked
@@ -111,16 +117,44 @@ func (s *search) every(at, from, size int) []bool {
 	return nil
 }
 
-// top returns the first groups in an order; nil is the order of preference.
-func (d *dimension) top(size int, by func(a, b *group) int) []int {
-	out := make([]int, len(d.groups))
-	for i := range out {
-		out[i] = i
-	}
-	if by != nil {
+// The orders in which groups are tried: that of preference, in which they are, that of room and that of clusters.
+const (
+	byPreference = iota
+	byCapacity
+	byClusters
+)
+
+// sort sorts the groups in each order in which they are tried.
+func (d *dimension) sort() {
+	d.orders = make([][]int, 3)
+	for at, by := range []func(a, b *group) int{
+		byPreference: func(*group, *group) int { return 0 },
+		byCapacity:   func(a, b *group) int { return cmp.Compare(b.capacity, a.capacity) },
+		byClusters:   func(a, b *group) int { return cmp.Compare(b.clusters, a.clusters) },
+	} {
+		out := make([]int, len(d.groups))
+		for i := range out {
+			out[i] = i
+		}
 		slices.SortStableFunc(out, func(i, j int) int { return by(&d.groups[i], &d.groups[j]) })
+		d.orders[at] = out
 	}
-	return out[:size]
+}
+
+// enough returns the least number of groups that may have so much room and so many clusters: fewer are not worth a try. It is more than there
+// are if all of them have not.
+func (d *dimension) enough(capacity int64, clusters int) int {
+	for size := range d.groups {
+		if size >= d.min && capacity <= 0 && clusters <= 0 {
+			return size
+		}
+		capacity -= d.groups[d.orders[byCapacity][size]].capacity
+		clusters -= d.groups[d.orders[byClusters][size]].clusters
+	}
+	if capacity <= 0 && clusters <= 0 {
+		return len(d.groups)
+	}
+	return len(d.groups) + 1
 }
 
 // selection says why those that were not picked were not.

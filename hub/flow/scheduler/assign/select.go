@@ -52,6 +52,10 @@ type dimension struct {
 	// groups by preference, and of each candidate the indexes of its own.
 	groups []group
 	of     [][]int
+	// orders are those in which groups are tried.
+	orders [][]int
+	// least is how many groups it takes.
+	least int
 }
 
 // Select selects among candidates, which are sorted by name. The error is a sentence
@@ -89,7 +93,7 @@ func Select(r SelectRequest, candidates []Candidate) (Selection, error) {
 	if len(candidates) < clusters.min {
 		return Selection{}, fmt.Errorf("the number of feasible clusters is less than spreadConstraint.MinGroups: %d of %d", len(candidates), clusters.min)
 	}
-	s := search{request: r, clusters: clusters, candidates: candidates, order: order(candidates), dims: dims, tries: maxTries}
+	s := search{request: r, clusters: clusters, candidates: candidates, order: order(candidates), dims: dims}
 	// What no search can find is not searched for: it is asked for with every report of
 	// a cluster.
 	if capacity := mostCapacity(capacities(candidates), clusters.max); capacity < r.Need {

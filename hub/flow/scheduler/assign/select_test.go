@@ -132,17 +132,52 @@ func TestOneClusterOfTwoZonesIsTwoZones(t *testing.T) {
 		To(Equal([]string{"b"}))
 }
 
+// What is bounded by the number of clusters are sets that might do: those of too few groups are none of them.
+func TestOfManyClustersAsManyAreSelectedAsItTakes(t *testing.T) {
+	t.Parallel()
+	const clusters = 5000
+	for name, tt := range map[string]struct {
+		tier, region func(i int) string
+		request      assign.SelectRequest
+	}{
+		"hundreds of sites with a cluster each": {
+			tier: func(i int) string { return fmt.Sprintf("t%04d", i) }, region: func(int) string { return "r" },
+			request: assign.SelectRequest{Constraints: []policyv1alpha1.SpreadConstraint{label(1, 0)}, Need: 2000},
+		},
+		"two regions, of any of eight tiers": {
+			tier: func(i int) string { return fmt.Sprintf("t%d", i%8) }, region: func(i int) string { return fmt.Sprintf("r%d", i%10) },
+			request: assign.SelectRequest{Constraints: []policyv1alpha1.SpreadConstraint{by("region", 1, 2), label(1, 0)}, Need: 2501},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			candidates := make([]assign.Candidate, clusters)
+			for i := range candidates {
+				candidates[i] = at(fmt.Sprintf("m%04d", i), tt.region(i), 5)
+				candidates[i].Cluster.Labels["tier"] = tt.tier(i)
+			}
+			_, err := assign.Select(tt.request, candidates)
+			g.Expect(err).NotTo(HaveOccurred())
+		})
+	}
+}
+
 // BenchmarkTooLittleRoom is a placement that no selection can meet, which is looked at
 // again with every report of room.
 func BenchmarkTooLittleRoom(b *testing.B) {
 	candidates := make([]assign.Candidate, 1000)
 	for i := range candidates {
 		candidates[i] = at(fmt.Sprintf("m%04d", i), fmt.Sprintf("r%02d", i%20), 5)
+		candidates[i].Cluster.Labels["tier"] = fmt.Sprintf("t%04d", i)
 	}
 	for name, r := range map[string]assign.SelectRequest{
 		"in all clusters":          {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 0)}, Need: 5001},
 		"in the regions together":  {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10)}, Need: 2501},
 		"in the clusters together": {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 10), by("cluster", 1, 40)}, Need: 201},
+		// Each cluster has a label of its own, and sets of them are tried for as long as that may take.
+		"in regions and labels that exclude each other": {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 1, 1), label(51, 0)}},
+		"in regions and some of the labels":             {Constraints: []policyv1alpha1.SpreadConstraint{by("region", 1, 9), label(1, 500)}, Need: 2250},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

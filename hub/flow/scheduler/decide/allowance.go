@@ -44,10 +44,11 @@ func NotAllowed(in Input) []Departure {
 	return out
 }
 
-// without returns a spec as if clusters were being left; the spec itself if there are none.
-func without(spec *workv1alpha2.ResourceBindingSpec, left []Departure) *workv1alpha2.ResourceBindingSpec {
+// leaving returns a spec, and what is remembered of evictions, as if clusters were being left; both as they are if there are
+// none. What runs in these clusters counts until it is replaced.
+func leaving(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, left []Departure) (*workv1alpha2.ResourceBindingSpec, []workv1alpha2.Eviction) {
 	if len(left) == 0 {
-		return spec
+		return spec, past
 	}
 	out := *spec
 	leaves := func(cluster string) bool {
@@ -55,10 +56,14 @@ func without(spec *workv1alpha2.ResourceBindingSpec, left []Departure) *workv1al
 	}
 	out.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool { return leaves(t.Name) })
 	out.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(t workv1alpha2.GracefulEvictionTask) bool { return leaves(t.FromCluster) })
+	past = slices.Clone(past)
 	for _, l := range left {
-		out.GracefulEvictionTasks = append(out.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: l.Cluster})
+		out.GracefulEvictionTasks = append(out.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: l.Cluster, Replicas: new(l.Replicas)})
+		if !slices.ContainsFunc(past, func(e workv1alpha2.Eviction) bool { return e.Ended == nil && e.From == l.Cluster }) {
+			past = append(past, workv1alpha2.Eviction{From: l.Cluster, Before: spec.Clusters})
+		}
 	}
-	return &out
+	return &out, past
 }
 
 // leftOut says in a sentence which clusters the placement picks and the namespace may not use; empty if none.

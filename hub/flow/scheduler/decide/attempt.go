@@ -36,7 +36,7 @@ type attempt struct {
 func queryOf(in *Input, g group) *fit.Query {
 	q := fit.NewQuery(in.Spec, g.matcher)
 	q.Overflow, q.Selector, q.Peers, q.APIPending = g.overflow, g.affinity, in.Peers, in.APIPending
-	q.FailedIn, q.Allowance = sets.New(in.FailedIn...), in.Allowance
+	q.FailedIn, q.Allowance = sets.New(in.FailedIn...).Insert(in.shunned...), in.Allowance
 	return q
 }
 

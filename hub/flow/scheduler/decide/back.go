@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -60,26 +59,43 @@ func survives(task *workv1alpha2.GracefulEvictionTask, c *clusterv1alpha1.Cluste
 // not be in some: it makes the decision that would be made, and throws it away. What it is
 // leaving for a better place counts as one.
 func CouldPlaceWithout(in Input, without []string) bool {
-	spec := *in.Spec
-	out := sets.New(without...)
-	spec.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool { return out.Has(t.Name) })
-	spec.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(t workv1alpha2.GracefulEvictionTask) bool { return out.Has(t.FromCluster) })
+	var left []Departure
 	for _, name := range without {
-		spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: name})
+		if replicas, there := copyIn(in.Spec, name); there {
+			left = append(left, Departure{Cluster: name, Replicas: replicas})
+		} else {
+			in.shunned = append(in.shunned, name)
+		}
 	}
-	in.Spec, in.recall = &spec, true
+	in.Spec, in.Past = leaving(in.Spec, in.Past, left)
+	in.recall = true
 	d := Decide(in)
 	if d.Outcome != Scheduled {
 		return false
 	}
-	has := make(map[string]int32, len(spec.Clusters))
-	for _, t := range spec.Clusters {
+	has := make(map[string]int32, len(in.Spec.Clusters))
+	for _, t := range in.Spec.Clusters {
 		has[t.Name] = max(has[t.Name], t.Replicas)
 	}
 	return slices.ContainsFunc(d.Targets, func(t workv1alpha2.TargetCluster) bool {
 		n, there := has[t.Name]
 		return !there || n < t.Replicas
 	})
+}
+
+// copyIn says whether an application has a copy in a cluster, be it about to leave that, and of how many replicas.
+func copyIn(spec *workv1alpha2.ResourceBindingSpec, cluster string) (replicas int32, there bool) {
+	for i := range spec.Clusters {
+		if spec.Clusters[i].Name == cluster {
+			replicas, there = max(replicas, spec.Clusters[i].Replicas), true
+		}
+	}
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.FromCluster == cluster {
+			replicas, there = max(replicas, ptr.Deref(task.Replicas, 0)), true
+		}
+	}
+	return replicas, there
 }
 
 // WouldReturn says whether an application would be placed again in a cluster that it is

@@ -14,7 +14,7 @@ import (
 func Decide(in Input) Decision {
 	in.Clusters = in.Memo.sort(in.Clusters)
 	left := NotAllowed(in)
-	in.Spec = without(in.Spec, left)
+	in.Spec, in.Past = leaving(in.Spec, in.Past, left)
 	d := decide(in)
 	if len(in.FailedIn) > 0 && d.Outcome != Keep && d.Outcome != Scheduled && d.Outcome != Refused {
 		in.FailedIn = nil

@@ -42,6 +42,14 @@ func leaving(c *clusterv1alpha1.Cluster) {
 	c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 }
 
+// upgraded has a cluster serve Deployments in another version only.
+func upgraded(c *clusterv1alpha1.Cluster) {
+	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
+		{GroupVersion: "apps/v2", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
+	}
+	c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue})
+}
+
 // input returns the input of a Deployment of 2 replicas that goes to every cluster.
 func input(changes ...func(*decide.Input)) decide.Input {
 	in := decide.Input{
@@ -114,6 +122,18 @@ func TestDecide(t *testing.T) {
 		},
 		"a target that is being removed stays until it is evicted": {
 			in:   input(applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}), with(member("a", leaving), member("b"))),
+			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
+			wantTargets: targets{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 2}},
+		},
+		"a target whose operator was upgraded past the version of the application keeps it": {
+			in: input(applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}, workv1alpha2.TargetCluster{Name: "b", Replicas: 2}),
+				with(member("a", upgraded), member("b"), member("c", upgraded))),
+			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
+			wantTargets: targets{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 2}},
+		},
+		"when all of them were, all keep it": {
+			in: input(applied, has(workv1alpha2.TargetCluster{Name: "a", Replicas: 2}, workv1alpha2.TargetCluster{Name: "b", Replicas: 2}),
+				with(member("a", upgraded), member("b", upgraded))),
 			want: decide.Scheduled, wantTrigger: decide.TriggerFollows,
 			wantTargets: targets{{Name: "a", Replicas: 2}, {Name: "b", Replicas: 2}},
 		},

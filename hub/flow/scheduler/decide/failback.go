@@ -135,7 +135,8 @@ func notPreferred(in Input, d Decision) bool {
 // move returns how an application would be placed if it left some clusters for a group;
 // nil if that does not do, or would take from what stays before the others are healthy.
 func move(in Input, g group, leave []Departure) (*failback, error) {
-	was, spec := in.Spec, without(in.Spec, leave)
+	was := in.Spec
+	spec, _ := leaving(was, in.Past, leave)
 	in.Spec = spec
 	attempt, targets, err := try(in, g, TriggerReplicas)
 	if err != nil || attempt.Message != "" || exceeded(in, was, targets) != "" {

@@ -35,6 +35,8 @@ type Input struct {
 	Peers fit.Peers
 	// APIPending are the clusters that get the API of the binding's template from this hub.
 	APIPending sets.Set[string]
+	// Past is what the binding remembers of evictions: what took the place of copies that it leaves.
+	Past []workv1alpha2.Eviction
 	// FailedIn are the clusters in which the application was given up of late, because it
 	// was not healthy there: it goes to others, as long as there are any.
 	FailedIn []string
@@ -63,6 +65,8 @@ type Input struct {
 	copies map[string]int32
 	// recall has takeBack count what the application is leaving for a better place.
 	recall bool
+	// shunned are clusters that a question takes away, and in which there is nothing to leave.
+	shunned []string
 }
 
 // Outcome is what a decision comes to.

@@ -11,7 +11,7 @@ func exceeded(in Input, spec *workv1alpha2.ResourceBindingSpec, targets []workv1
 	if len(in.Quotas) == 0 {
 		return ""
 	}
-	return quota.Exceeded(in.Quotas, quota.Usage(quota.Admitted(spec, in.AdmittedRequests), spec.Clusters), quota.Usage(spec, targets))
+	return quota.Exceeded(in.Quotas, quota.Usage(quota.Admitted(spec, in.AdmittedRequests), in.Past, spec.Clusters), quota.Usage(spec, in.Past, targets))
 }
 
 // admit returns what is admitted of the requests of an application: all that it asks for, if the quotas allow that in

@@ -51,6 +51,7 @@ func NeedsPeers(b workv1alpha2.Binding) bool { return b.BindingSpec().WorkloadAf
 // with the binding.
 func InputOf(b workv1alpha2.Binding, w World) Input {
 	spec, status, annotations := b.BindingSpec(), b.BindingStatus(), b.GetAnnotations()
+	past := workv1alpha2.EvictionsOf(b)
 	in := Input{
 		Spec:             new(*spec),
 		AppliedPlacement: annotations[contract.AppliedPlacementAnnotation],
@@ -60,7 +61,8 @@ func InputOf(b workv1alpha2.Binding, w World) Input {
 		Clusters:         w.Clusters,
 		Assumed:          w.Assumed,
 		APIPending:       w.APIPending,
-		FailedIn:         workv1alpha2.FailedIn(workv1alpha2.EvictionsOf(b), spec.Resource.ResourceVersion, w.Now),
+		Past:             past,
+		FailedIn:         workv1alpha2.FailedIn(past, spec.Resource.ResourceVersion, w.Now),
 	}
 	if w.Namespace != nil {
 		in.Allowance = selector.AllowanceOf(w.Namespace)
@@ -94,7 +96,7 @@ func UsedByOthers(b workv1alpha2.Binding, w World) corev1.ResourceList {
 // Uses returns what a binding uses, given what tells what it was given last.
 func Uses(b workv1alpha2.Binding, latest func(workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string)) corev1.ResourceList {
 	targets, admitted := latest(b)
-	return quota.Usage(quota.Admitted(b.BindingSpec(), admitted), targets)
+	return quota.UsageOf(b, admitted, targets)
 }
 
 func (w *World) latest(b workv1alpha2.Binding) (targets []workv1alpha2.TargetCluster, admitted string) {

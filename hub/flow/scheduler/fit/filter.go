@@ -3,6 +3,7 @@ package fit
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -24,7 +25,8 @@ type Query struct {
 	// Allowance is which clusters the namespace of the application may use; nil is all.
 	Allowance *selector.Allowance
 	// Targets are the clusters that have the application. A cluster keeps it when a
-	// taint is added or an API is no longer reported: those keep others away.
+	// taint is added, an API is no longer reported, or its kind is served in another version
+	// only: those keep others away.
 	Targets sets.Set[string]
 	// Leaving are the clusters that the application is being evicted from.
 	Leaving sets.Set[string]
@@ -165,22 +167,27 @@ func eviction(q *Query, c *clusterv1alpha1.Cluster) string {
 	}
 }
 
+// api keeps an application out of clusters that do not serve its kind in its version. One that has the application loses it only if it
+// serves the kind in no version: when an operator was upgraded there and dropped the version, the objects are still there, and whoever
+// leaves the cluster deletes them. The application stays, and its Work says that the version is not served.
 func api(q *Query, c *clusterv1alpha1.Cluster) string {
 	if q.APIPending.Has(c.Name) {
 		return ""
 	}
+	target := q.Targets.Has(c.Name)
 	// What a target reports may be incomplete for a while; only a complete list says
 	// that it lost the API.
-	if q.Targets.Has(c.Name) && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements) {
+	if target && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements) {
 		return ""
 	}
+	group := schema.FromAPIVersionAndKind(q.APIVersion, q.Kind).Group
 	for i := range c.Status.APIEnablements {
-		group := &c.Status.APIEnablements[i]
-		if group.GroupVersion != q.APIVersion {
+		served := &c.Status.APIEnablements[i]
+		if served.GroupVersion != q.APIVersion && (!target || schema.FromAPIVersionAndKind(served.GroupVersion, "").Group != group) {
 			continue
 		}
-		for j := range group.Resources {
-			if group.Resources[j].Kind == q.Kind {
+		for j := range served.Resources {
+			if served.Resources[j].Kind == q.Kind {
 				return ""
 			}
 		}

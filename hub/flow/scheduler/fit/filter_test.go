@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -51,6 +52,13 @@ func tolerating(tolerations ...corev1.Toleration) func(*workv1alpha2.ResourceBin
 
 func targeted(s *workv1alpha2.ResourceBindingSpec) {
 	s.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-1"}}
+}
+
+// complete has a cluster say that it lists all that it serves.
+func complete(c *clusterv1alpha1.Cluster) {
+	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ReasonAPIEnablementsComplete,
+	})
 }
 
 func TestFilters(t *testing.T) {
@@ -113,6 +121,45 @@ func TestFilters(t *testing.T) {
 		"a target keeps the application when an API is not reported": {
 			binding: targeted,
 			cluster: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil },
+		},
+		"a target keeps the application when the kind is served in another version only": {
+			binding: func(s *workv1alpha2.ResourceBindingSpec) {
+				targeted(s)
+				s.Resource.APIVersion = "apps/v1beta1"
+			},
+			cluster: complete,
+		},
+		"another cluster's version is no reason to go there": {
+			binding: func(s *workv1alpha2.ResourceBindingSpec) {
+				s.Clusters = []workv1alpha2.TargetCluster{{Name: "edge-2"}}
+				s.Resource.APIVersion = "apps/v1beta1"
+			},
+			cluster:    complete,
+			wantFilter: fit.APIEnablement, wantReason: noAPI,
+		},
+		"a target loses the application when the kind is served in no version": {
+			binding: targeted,
+			cluster: func(c *clusterv1alpha1.Cluster) {
+				complete(c)
+				c.Status.APIEnablements[1].Resources = c.Status.APIEnablements[1].Resources[:1]
+			},
+			wantFilter: fit.APIEnablement, wantReason: noAPI,
+		},
+		"a kind of that name in another group is another one": {
+			binding: func(s *workv1alpha2.ResourceBindingSpec) {
+				targeted(s)
+				s.Resource.APIVersion = "apps.example.com/v1"
+			},
+			cluster:    complete,
+			wantFilter: fit.APIEnablement, wantReason: noAPI,
+		},
+		"a kind of that name in the core group is another one": {
+			binding: func(s *workv1alpha2.ResourceBindingSpec) {
+				targeted(s)
+				s.Resource.APIVersion = "v1"
+			},
+			cluster:    complete,
+			wantFilter: fit.APIEnablement, wantReason: noAPI,
 		},
 		"a taint keeps it out": {
 			cluster: tainted(maintenance), wantFilter: fit.TaintToleration, wantReason: untolerated,

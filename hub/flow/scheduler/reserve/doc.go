@@ -9,5 +9,6 @@
 // appeared lets go of one too late; both are bounded by what happened in the member,
 // and no reservation outlives Lifetime, because a replica that has no pod by then may
 // never get one. After a restart what the members have not said to exist is reserved
-// again.
+// again, and so is at any time what somebody else assigned: the scheduler of another hub, while
+// this one waits for its turn.
 package reserve

@@ -73,12 +73,30 @@ func (l *Ledger) Assign(binding types.NamespacedName, before, after []workv1alph
 			}
 			l.at[binding][cluster]++
 			open := l.account(cluster)
+			l.ended(cluster, open.expire(now)) // a hub that waits for its turn asks for no sum, which would do that
 			l.reserving[cluster] = open
 			open.add(entry{binding: binding, replicas: n, request: request, until: now.Add(Lifetime)})
 		case n < 0 && a != nil:
 			l.ended(cluster, a.release(-n, func(e *entry) bool { return e.binding == binding }))
 		}
 	}
+}
+
+// reserved is how many replicas of a binding are reserved in a cluster.
+func (l *Ledger) reserved(b workv1alpha2.Binding, cluster string) int64 {
+	binding := types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.at[binding][cluster] == 0 {
+		return 0
+	}
+	var sum int64
+	for i := range l.accounts[cluster].entries {
+		if e := &l.accounts[cluster].entries[i]; e.binding == binding {
+			sum += e.replicas
+		}
+	}
+	return sum
 }
 
 // ended takes note that an account has an entry less of each of some bindings.

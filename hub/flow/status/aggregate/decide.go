@@ -8,6 +8,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
@@ -58,6 +59,11 @@ type Decision struct {
 	Changed bool
 	// Items are for aggregatedStatus, by cluster.
 	Items []workv1alpha2.AggregatedStatusItem
+	// Reported are the same items, with the statuses that the binding has no room for: they are what is added up. None is in Items
+	// with another index.
+	Reported []workv1alpha2.AggregatedStatusItem
+	// Unshown tells the statuses that only Reported has from others; empty if there are none.
+	Unshown string
 	// FullyApplied is the condition.
 	FullyApplied metav1.Condition
 	// Stale is the condition of this name; nil if nothing is.
@@ -70,7 +76,7 @@ type Decision struct {
 // Decide says what the status of a binding should be. It is deterministic.
 func Decide(in Input) Decision {
 	reports := order(in.Reports)
-	items := Items(reports, in.Spec.Resource)
+	reported := Items(reports, in.Spec.Resource)
 	before := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingFullyApplied)
 
 	if before == nil && len(in.Status.AggregatedStatus) == 0 && silent(reports) {
@@ -83,7 +89,10 @@ func Decide(in Input) Decision {
 		}
 	}
 
-	age(items, in.Silent)
+	age(reported, in.Silent)
+	fitStatuses(reported, maxAdded)
+	items := slices.Clone(reported)
+	unshown := digest(fitStatuses(items, maxStatuses))
 	condition := fullyApplied(in, reports, items, before)
 	stale := stale(in, items)
 	staleBefore := meta.FindStatusCondition(in.Status.Conditions, workv1alpha2.BindingStale)
@@ -92,6 +101,8 @@ func Decide(in Input) Decision {
 		Changed: !same(before, condition) || (stale == nil) != (staleBefore == nil) || stale != nil && stale.Message != staleBefore.Message ||
 			!apiequality.Semantic.DeepEqual(in.Status.AggregatedStatus, items),
 		Items:        items,
+		Reported:     reported,
+		Unshown:      unshown,
 		FullyApplied: condition,
 		Stale:        stale,
 		Refused:      Refused(in.Status.AggregatedStatus, items),
@@ -128,7 +139,7 @@ func Items(reports []Report, ref workv1alpha2.ObjectReference) []workv1alpha2.Ag
 		}
 		items = append(items, item)
 	}
-	fit(items)
+	fitTexts(items)
 	return items
 }
 
@@ -147,15 +158,14 @@ func order(reports []Report) []Report {
 	return slices.CompactFunc(reports, func(a, b Report) bool { return a.Cluster == b.Cluster })
 }
 
-// manifestOf finds what a Work says of the template's object; nil if it says nothing.
+// manifestOf finds what a Work says of the template's object; nil if it says nothing. The version does
+// not matter: when the binding goes over to another one, a cluster that is silent, suspended or in a later wave has reported the
+// object in the former one, and what it said still holds. A status that the rules or the API cannot take is left out by those.
 func manifestOf(work *workv1alpha1.Work, ref workv1alpha2.ObjectReference) *workv1alpha1.ManifestStatus {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 	for i := range work.Status.ManifestStatuses {
 		m := &work.Status.ManifestStatuses[i]
-		apiVersion := m.Identifier.Version
-		if m.Identifier.Group != "" {
-			apiVersion = m.Identifier.Group + "/" + apiVersion
-		}
-		if apiVersion == ref.APIVersion && m.Identifier.Kind == ref.Kind &&
+		if m.Identifier.Group == kind.Group && m.Identifier.Kind == kind.Kind &&
 			m.Identifier.Namespace == ref.Namespace && m.Identifier.Name == ref.Name {
 			return m
 		}

@@ -94,8 +94,11 @@ func TestItems(t *testing.T) {
 		"nor that of another namespace": {
 			with(well("a"), func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Identifier.Namespace = "other" }), unknown,
 		},
-		"nor that of another version": {
-			with(well("a"), func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Identifier.Version = "v1beta1" }), unknown,
+		"nor that of another group": {
+			with(well("a"), func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Identifier.Group = "example.com" }), unknown,
+		},
+		"a cluster that has the object in another version yet is not without a status": {
+			with(well("a"), func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Identifier.Version = "v1beta1" }), healthy,
 		},
 		"nor that of another kind": {
 			with(well("a"), func(w *workv1alpha1.Work) { w.Status.ManifestStatuses[0].Identifier.Kind = "StatefulSet" }), unknown,

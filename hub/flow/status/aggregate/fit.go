@@ -2,10 +2,16 @@ package aggregate
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/prose"
 )
 
@@ -13,38 +19,63 @@ import (
 // object of more than about 1.5 MB, and then no cluster's status would be seen.
 const (
 	maxStatuses = 512 << 10
+	// maxAdded bounds the statuses that are added up, which is not written: a script for it has so much memory only.
+	maxAdded    = 2 << 20
 	maxReasons  = 128 << 10
 	maxMessages = 256 << 10
 	maxMessage  = 1 << 10
 )
 
-// fit makes items small enough to be written, whatever the clusters report: messages
-// are cut, and the largest statuses are left out until the others have room: with
-// thousands of clusters those may be hundreds of a usual size. The Work
-// has all of it.
-func fit(items []workv1alpha2.AggregatedStatusItem) {
-	if len(items) == 0 {
-		return
-	}
+// fitTexts makes what items say of errors and pods small enough to be written, whatever the clusters report.
+func fitTexts(items []workv1alpha2.AggregatedStatusItem) {
 	fitReasons(items)
-	most := min(maxMessage, maxMessages/len(items))
+	for i := range items {
+		items[i].AppliedMessage = prose.Cut(items[i].AppliedMessage, longestMessage(items))
+	}
+}
+
+// longestMessage is how long the message of an item may be.
+func longestMessage(items []workv1alpha2.AggregatedStatusItem) int {
+	return min(maxMessage, maxMessages/max(len(items), 1))
+}
+
+// fitStatuses leaves out the largest statuses until the others have room in a number of bytes: with thousands of clusters those
+// may be hundreds of a usual size. The Work has all of it. It returns what was left out, by index.
+func fitStatuses(items []workv1alpha2.AggregatedStatusItem, most int) map[int]*runtime.RawExtension {
 	total := 0
 	for i := range items {
-		items[i].AppliedMessage = prose.Cut(items[i].AppliedMessage, most)
 		total += size(&items[i])
 	}
-	if total <= maxStatuses {
-		return
+	if total <= most {
+		return nil
 	}
+	out := map[int]*runtime.RawExtension{}
 	for _, i := range largestFirst(items) {
-		if total <= maxStatuses {
+		if total <= most {
 			break
 		}
 		n := size(&items[i])
 		total -= n
-		items[i].Status = nil
-		items[i].AppliedMessage = prose.Cut(fmt.Sprintf("It is applied, but its status of %d bytes is too large to be shown here; look at the Work.", n), most)
+		out[i], items[i].Status = items[i].Status, nil
+		items[i].AppliedMessage = prose.Cut(fmt.Sprintf(tooLarge, n), longestMessage(items))
 	}
+	return out
+}
+
+// tooLarge is the message of an item whose status has no room.
+const tooLarge = bindings.TooLargePrefix + "%d bytes is too large to be shown here; look at the Work."
+
+// digest tells statuses from others; empty if there are none.
+func digest(statuses map[int]*runtime.RawExtension) string {
+	if len(statuses) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for _, i := range slices.Sorted(maps.Keys(statuses)) {
+		_, _ = fmt.Fprintf(sum, "%d %d ", i, len(statuses[i].Raw)) // a hash never fails
+		_, _ = sum.Write(statuses[i].Raw)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:10])
 }
 
 // largestFirst returns the indexes of items by the size of their statuses, and of equals the first one first.

@@ -44,7 +44,8 @@ func TestABindingCanBeWrittenWhateverItsClustersReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			fit(tc.items)
+			fitTexts(tc.items)
+			fitStatuses(tc.items, maxStatuses)
 			var shown []string
 			for _, item := range tc.items {
 				if item.Status != nil {
@@ -83,7 +84,7 @@ func TestReasonsOfPodsGiveWayToo(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			all := items(tc.clusters)
-			fit(all)
+			fitTexts(all)
 			g.Expect(all[0].PodReasons).To(HaveLen(tc.first))
 			g.Expect(all[len(all)-1].PodReasons).To(HaveLen(tc.last))
 			data, err := json.Marshal(all)

@@ -1,11 +1,17 @@
 package aggregate
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/jsondepth"
 )
 
@@ -32,11 +38,40 @@ func unfit(status []byte) string {
 	return fmt.Sprintf("it is nested more than %d levels deep.", jsondepth.MaxStatus)
 }
 
-// leftOut are the clusters whose status is left out.
+// ByClaims returns the indexes of the items that have a status, by the largest number in it, whatever it counts, and of equals by their
+// order: of clusters whose statuses cannot be added up only together, the one that claims most is the last.
+func ByClaims(items []workv1alpha2.AggregatedStatusItem) []int {
+	claims := make(map[int]float64, len(items))
+	var out []int
+	for i := range items {
+		if items[i].Status != nil {
+			claims[i] = largest(items[i].Status.Raw)
+			out = append(out, i)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(claims[a], claims[b]) })
+	return out
+}
+
+// largest returns the largest number in some JSON, at any depth and by its amount; 0 if there is none.
+func largest(raw []byte) float64 {
+	most := 0.0
+	for tokens := json.NewDecoder(bytes.NewReader(raw)); ; {
+		token, err := tokens.Token()
+		if err != nil {
+			return most
+		}
+		if n, ok := token.(float64); ok {
+			most = max(most, math.Abs(n))
+		}
+	}
+}
+
+// leftOut are the clusters whose status is not added up: it is not fit for it, or there is no room for it.
 func leftOut(items []workv1alpha2.AggregatedStatusItem) []string {
 	var names []string
 	for i := range items {
-		if IsLeftOut(&items[i]) {
+		if IsLeftOut(&items[i]) || bindings.IsTooLarge(&items[i]) {
 			names = append(names, items[i].ClusterName)
 		}
 	}

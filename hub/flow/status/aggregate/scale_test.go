@@ -41,7 +41,7 @@ func TestTheLargestStatusesGiveWay(t *testing.T) {
 			sizes[first] = 0
 			leftOut++
 		}
-		fit(items)
+		fitStatuses(items, maxStatuses)
 		for i := range items {
 			g.Expect(size(&items[i])).To(Equal(sizes[i]))
 		}

@@ -74,7 +74,7 @@ func MarkTemplate(kind, apiVersion string, status map[string]any, items []workv1
 	}
 	if left := leftOut(items); len(left) > 0 {
 		condition["status"], condition["reason"] = "False", workv1alpha2.ReasonStatusLeftOut
-		condition["message"] = message + " What " + list(left) + " reports is left out: it is not fit to be added up."
+		condition["message"] = message + " What " + list(left) + " reports is left out: it is not fit to be added up, or too large."
 	}
 	condition["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
 	before, _ := status["conditions"].([]any)

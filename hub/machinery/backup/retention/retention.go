@@ -51,28 +51,46 @@ func IsPartial(hub, name string) bool {
 	return strings.HasPrefix(name, "."+prefix+hub+"-") && strings.HasSuffix(name, unwritten)
 }
 
-// Newest returns the newest of some backups; none if there is none.
+// Hub says of which hub a file is a backup, if it is one of any.
+func Hub(name string) (string, bool) {
+	rest, _ := strings.CutPrefix(name, prefix)
+	hub, _, _ := strings.Cut(rest, "-")
+	_, ok := Parse(hub, name)
+	return hub, ok && hub != ""
+}
+
+// Newest returns the newest of some backups; none if there is none. Those from the future were made when a clock was wrong: they are no reason to
+// make none.
 func Newest(files []File, now time.Time) (File, bool) {
-	sorted := upTo(now, files)
-	if len(sorted) == 0 {
+	sorted := inOrder(now, files)
+	if len(sorted) == 0 || sorted[len(sorted)-1].Taken.After(now) {
 		return File{}, false
 	}
 	return sorted[len(sorted)-1], true
 }
 
-// upTo returns backups in the order in which they were made. Those from the future were made when a clock was wrong: they are neither a reason
-// to make none, nor to delete others.
-func upTo(now time.Time, files []File) []File {
-	out := slices.DeleteFunc(slices.Clone(files), func(f File) bool { return f.Taken.After(now) })
-	slices.SortFunc(out, compare)
-	return out
+// Ahead returns those of some backups that are from the future, in the order of their times: the clock that made them was ahead, or this one is behind.
+func Ahead(files []File, now time.Time) []File {
+	return slices.DeleteFunc(inOrder(now, files), func(f File) bool { return !f.Taken.After(now) })
 }
 
-func compare(a, b File) int {
-	if c := a.Taken.Compare(b.Taken); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Name, b.Name)
+// inOrder returns backups in the order in which they were made. Those from the future come before all others: nobody knows when they were made, and
+// what is made from now on is newer.
+func inOrder(now time.Time, files []File) []File {
+	out := slices.Clone(files)
+	slices.SortFunc(out, func(a, b File) int {
+		switch aAhead, bAhead := a.Taken.After(now), b.Taken.After(now); {
+		case aAhead && !bAhead:
+			return -1
+		case bAhead && !aAhead:
+			return 1
+		}
+		if c := a.Taken.Compare(b.Taken); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return out
 }
 
 // Rules say which backups are kept.
@@ -83,13 +101,22 @@ type Rules struct {
 	MaxAge time.Duration
 }
 
+// mostByAge is how many go at a time since they are too old: a clock that is years ahead for one backup makes all others so.
+const mostByAge = 2
+
 // Expired returns those that go, the oldest first. The newest never does.
 func (r Rules) Expired(files []File, now time.Time) []File {
-	sorted := upTo(now, files)
+	sorted := inOrder(now, files)
 	var out []File
+	tooOld := 0
 	for i, f := range sorted {
 		newer := len(sorted) - 1 - i
-		if newer > 0 && (r.Keep > 0 && newer >= r.Keep || r.MaxAge > 0 && now.Sub(f.Taken) > r.MaxAge) {
+		switch {
+		case newer == 0:
+		case r.Keep > 0 && newer >= r.Keep:
+			out = append(out, f)
+		case r.MaxAge > 0 && now.Sub(f.Taken) > r.MaxAge && tooOld < mostByAge:
+			tooOld++
 			out = append(out, f)
 		}
 	}

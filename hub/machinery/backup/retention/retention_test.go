@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -60,8 +61,10 @@ func TestWhichBackupsGo(t *testing.T) {
 		"those that are too old":                      {Rules{MaxAge: 3 * time.Hour}, of(-1, -3, -3.1, -9), of(-9, -3.1)},
 		"never the newest, however old it is":         {Rules{Keep: 1, MaxAge: time.Minute}, of(-999, -9999), of(-9999)},
 		"what is too old, though fewer would be left": {Rules{Keep: 5, MaxAge: time.Hour}, of(0, -2), of(-2)},
-		"not the newest for one from the future":      {Rules{Keep: 1, MaxAge: time.Hour}, of(48, 0, -1), of(-1)},
-		"none from the future":                        {Rules{Keep: 1}, of(48, 49), nil},
+		"two at a time of those that are too old":     {Rules{MaxAge: time.Hour}, of(0, -2, -3, -4, -5), of(-5, -4)},
+		"not the newest for one from the future":      {Rules{Keep: 1, MaxAge: time.Hour}, of(48, 0, -1), of(48, -1)},
+		"those from the future before others":         {Rules{Keep: 3}, of(48, 49, 0, -1, -2), of(48, 49)},
+		"not all from the future":                     {Rules{Keep: 1}, of(48, 49), of(48)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +82,49 @@ func TestTheNewestBackupIsNotFromTheFuture(t *testing.T) {
 	g.Expect(newest.Taken).To(Equal(at(-1)))
 	_, ok = Newest(files[2:], at(0))
 	g.Expect(ok).To(BeFalse())
+}
+
+func TestAClockThatWasAheadOnceLeavesTheHistory(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	const day, years = 24, 5 * 365 * 24
+	rules := Rules{Keep: 7, MaxAge: 30 * day * time.Hour}
+	var files []File
+	take := func(hours float64) {
+		files = append(files, File{Name: Name("a", at(hours), true), Taken: at(hours)})
+		expired := rules.Expired(files, at(hours))
+		files = slices.DeleteFunc(files, func(f File) bool { return slices.Contains(expired, f) })
+	}
+	for n := range 10 {
+		take(float64(n) * day)
+	}
+	g.Expect(files).To(HaveLen(7))
+	take(years)
+	g.Expect(len(files)).To(BeNumerically(">=", 5), "the history is not too old by one look at the clock")
+
+	for n := range 7 {
+		now := float64(10+n) * day
+		take(now)
+		newest, ok := Newest(files, at(now))
+		g.Expect(ok).To(BeTrue())
+		g.Expect(newest.Taken).To(Equal(at(now)))
+	}
+	g.Expect(files).To(HaveLen(7))
+	for _, f := range files {
+		g.Expect(f.Taken).To(BeTemporally("<", at(years)), "the one of that clock is gone before any that is newer")
+	}
+}
+
+func TestWhoseABackupIs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	hub, ok := Hub(Name("1a2b3c4d", at(0), true))
+	g.Expect(ok).To(BeTrue())
+	g.Expect(hub).To(Equal("1a2b3c4d"))
+	for _, name := range []string{"", "notes.txt", "fairlead-", "fairlead-hub.backup", "fairlead--20261122T220405Z.backup"} {
+		_, ok := Hub(name)
+		g.Expect(ok).To(BeFalse(), name)
+	}
 }
 
 func TestWhenABackupIsDue(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/bootstrap"
@@ -38,9 +39,9 @@ type Step struct {
 	Title, Text string
 	// At is when it was done; zero if that is not known.
 	At time.Time
-	// Approve says that somebody is to accept the join, of this member.
+	// Approve says that somebody is to accept the join, and Request is the UID of the request.
 	Approve bool
-	Member  string
+	Request types.UID
 }
 
 // Input is what the hub knows. Nothing of it is changed.
@@ -160,7 +161,7 @@ func accepted(last *certificatesv1.CertificateSigningRequest, joined bool) Step 
 		}
 	}
 	if why := last.Annotations[contract.PendingAnnotation]; why != "" {
-		s.Text, s.Approve, s.Member = why, last.Annotations[contract.AcceptedAnnotation] == "", last.Annotations[contract.MemberIDAnnotation]
+		s.Text, s.Approve, s.Request = why, last.Annotations[contract.AcceptedAnnotation] == "", last.UID
 	}
 	return s
 }

@@ -27,7 +27,7 @@ import (
 // Change is what becomes of one object of a member.
 type Change struct {
 	Cluster, Object string
-	// Sent is what the old control plane sent, and Desired what this hub would send; nil if it
+	// Sent is what the old control plane sent; nil if it sent nothing. Desired is what this hub would send; nil if it
 	// would send nothing, and then the object stays in the member as it is.
 	Sent, Desired *unstructured.Unstructured
 	// Failed says why nobody can tell; empty if it can be told.
@@ -50,6 +50,7 @@ func Compare(documents []conversion.Document, converted conversion.Result, o Opt
 	}
 	wanted := (&converter{options: o}).comes
 	var out []Change
+	sentTo := map[string]bool{}
 	for _, d := range documents {
 		name, ok := contract.ClusterOf(contract.DefaultExecutionNamespacePrefix, d.Object.GetNamespace())
 		if roleOf(d.Object) != work || !ok || !wanted(name) || d.Object.GetDeletionTimestamp() != nil {
@@ -66,7 +67,16 @@ func Compare(documents []conversion.Document, converted conversion.Result, o Opt
 				out = append(out, Change{Cluster: name, Object: conversion.NameOf(d.Object), Failed: err.Error()})
 				continue
 			}
+			sentTo[name+"/"+key(sent.GetKind(), sent.GetNamespace(), sent.GetName())] = true
 			out = append(out, h.compare(name, sent))
+		}
+	}
+	for at, b := range h.bindings {
+		for _, t := range bindings.Targets(&b.Spec) {
+			template := h.templates[at]
+			if len(sentTo) > 0 && template != nil && wanted(t.Name) && !sentTo[t.Name+"/"+at] {
+				out = append(out, h.begin(t.Name, template))
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b Change) int {
@@ -119,6 +129,13 @@ func (h *hub) remember(obj *unstructured.Unstructured) {
 			h.bindings[key(b.Spec.Resource.Kind, b.Spec.Resource.Namespace, b.Spec.Resource.Name)] = b
 		}
 	}
+}
+
+// begin renders an object for a member that the old control plane did not send it to.
+func (h *hub) begin(clusterName string, template *unstructured.Unstructured) Change {
+	out := h.compare(clusterName, template)
+	out.Sent = nil
+	return out
 }
 
 // compare renders one object for a member.

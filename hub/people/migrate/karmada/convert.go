@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -178,6 +180,9 @@ func (c *converter) comes(name string) bool {
 	return len(c.options.Clusters) == 0 || slices.Contains(c.options.Clusters, name)
 }
 
+// taintTerminating is on a Cluster that a Karmada control plane is about to remove.
+const taintTerminating = "cluster.karmada.io/terminating"
+
 // cluster makes the command with which a member joins.
 func (c *converter) cluster(d conversion.Document, find finder) {
 	var of clusterv1alpha1.Cluster
@@ -193,9 +198,17 @@ func (c *converter) cluster(d conversion.Document, find finder) {
 		find(false, "spec.syncMode", "the cluster gets an agent, and nobody dials it any more")
 	}
 	for _, taint := range of.Spec.Taints {
-		if !strings.HasPrefix(taint.Key, "cluster.karmada.io/") {
+		switch taint.Key {
+		case contract.TaintClusterNotReady, contract.TaintClusterUnreachable, taintTerminating: // this hub finds out for itself
+		case contract.TaintClusterUnschedulable:
+			find(false, "spec.taints", "the cluster is cordoned; run `hub cordon %s` once it has joined and before you apply", of.Name)
+		default:
 			find(false, "spec.taints", "put %s on the cluster again once it has joined", taint.ToString())
 		}
+	}
+	if ready := meta.FindStatusCondition(of.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil && ready.Status != metav1.ConditionTrue {
+		find(false, "status.conditions", "the cluster is not Ready on the old control plane, which may be about to take its objects elsewhere; "+
+			"have it Ready before you export, or leave it behind and name the others with --cluster")
 	}
 	if len(of.Spec.ResourceModels) > 0 {
 		find(false, "spec.resourceModels", "put them on the cluster again once it has joined, if they are not those that every cluster gets")

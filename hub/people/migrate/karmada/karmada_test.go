@@ -356,6 +356,45 @@ func TestWhatWouldBeSentIsWhatWasSent(t *testing.T) {
 	g.Expect(changes[0].Desired).NotTo(BeComparableTo(changes[0].Sent))
 	changes = compare(strings.Replace(shop, "name: web\n  namespace: shop\n  uid", "name: other\n  namespace: shop\n  uid", 1))
 	g.Expect(changes[0].Desired).To(BeNil())
+
+	changes = compare(strings.Replace(shop, "namespace: karmada-es-b", "namespace: karmada-es-c", 1))
+	g.Expect(changes).To(HaveLen(3), "%v", changes)
+	g.Expect(changes[1]).To(And(HaveField("Cluster", "b"), HaveField("Object", "Deployment shop/web"), HaveField("Sent", BeNil()), HaveField("Desired", Not(BeNil()))))
+}
+
+func TestWhatIsSaidOfAClusterIsNotLost(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := karmada.Convert(read(g, `
+apiVersion: cluster.karmada.io/v1alpha1
+kind: Cluster
+metadata: {name: a}
+spec:
+  syncMode: Pull
+  taints:
+  - {key: cluster.karmada.io/unschedulable, effect: NoSchedule}
+  - {key: cluster.karmada.io/not-ready, effect: NoSchedule}
+  - {key: cluster.karmada.io/unreachable, effect: NoExecute}
+  - {key: cluster.karmada.io/terminating, effect: NoExecute}
+  - {key: cluster.karmada.io/maintenance, effect: NoSchedule}
+status: {conditions: [{type: Ready, status: Unknown, reason: ClusterStatusUnknown, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}
+---
+apiVersion: cluster.karmada.io/v1alpha1
+kind: Cluster
+metadata: {name: b}
+spec: {syncMode: Pull}
+status: {conditions: [{type: Ready, status: "True", reason: ClusterReady, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}
+`), karmada.Options{})
+	var said []string
+	for _, f := range r.Findings {
+		g.Expect(f.Refused).To(BeFalse())
+		said = append(said, f.Object+": "+f.Field+": "+f.Text)
+	}
+	g.Expect(said).To(ConsistOf(
+		HavePrefix("Cluster a: status.conditions: the cluster is not Ready on the old control plane"),
+		"Cluster a: spec.taints: the cluster is cordoned; run `hub cordon a` once it has joined and before you apply",
+		"Cluster a: spec.taints: put cluster.karmada.io/maintenance:NoSchedule on the cluster again once it has joined",
+	))
 }
 
 // TestOfTwoTheSameNoneComesAlong holds that nobody picks one of two, nor takes a binding without what

@@ -2,6 +2,7 @@ package kubefed_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -300,6 +301,24 @@ func TestHints(t *testing.T) {
 	g.Expect(r.Hints).To(HaveExactElements(HavePrefix("Apply this when all clusters have joined"), Not(BeEmpty())))
 	r = kubefed.Convert(read(g, shop+deployment("placement: {clusterSelector: {}}")+"---\n"+preference("totalReplicas: 4")), kubefed.Options{Replicas: kubefed.Freeze})
 	g.Expect(r.Hints).To(ContainElements(HavePrefix("Apply this when all"), HavePrefix("KubeFed divides replicas among ready clusters")))
+}
+
+// TestWeightsOfNobodyByName holds that people are told what --apply cannot find out for a policy that names no clusters.
+func TestWeightsOfNobodyByName(t *testing.T) {
+	t.Parallel()
+	for clusters, want := range map[string]bool{
+		`{"*": {weight: 1}, a: {weight: 2}}`: true,
+		`{a: {weight: 1}, b: {weight: 2}}`:   false,
+		`{"*": {weight: 0}, a: {weight: 2}}`: false,
+		`{"*": {weight: 1}, a: {weight: 0}}`: true,
+	} {
+		g := NewWithT(t)
+		r := kubefed.Convert(read(g, shop+deployment("placement: {clusterSelector: {}}")+"---\n"+preference("totalReplicas: 4\n  clusters: "+clusters)), kubefed.Options{Replicas: kubefed.Weights})
+		told := slices.ContainsFunc(told(r), func(line string) bool {
+			return strings.Contains(line, "spec.clusters[*]: the policy names no clusters") && strings.Contains(line, "cannot tell which ones have not joined")
+		})
+		g.Expect(told).To(Equal(want), clusters)
+	}
 }
 
 func TestRefusals(t *testing.T) {

@@ -52,7 +52,12 @@ func (s *sharing) weights(spec *policyv1alpha1.PropagationSpec, obj *unstructure
 	spec.Placement.ReplicaScheduling.ReplicaBounds = slices.Clip(bounds)
 	setReplicas(obj, int64(s.preference.Spec.TotalReplicas))
 	s.compare()
-	return where.and(s.own).and(s.bound)
+	where = where.and(s.own).and(s.bound)
+	if len(where.names) == 0 && !where.nowhere {
+		s.by.tell("spec.clusters[*]", "the policy names no clusters. --apply refuses it while a cluster that it matches is not Ready, but cannot tell which ones have "+
+			"not joined at all: until they do, their replicas go to the others. Apply when `hub clusters` shows all of them")
+	}
+	return where
 }
 
 // compare says which clusters have more or fewer replicas afterwards.

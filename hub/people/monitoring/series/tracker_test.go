@@ -18,11 +18,11 @@ func TestHowLongAChangeTakes(t *testing.T) {
 	}
 	_, done := see(0, 1, false)
 	g.Expect(done).To(BeFalse())
-	g.Expect(tr.Since("a")).To(Equal(at(0)))
+	g.Expect(tr.since("a")).To(Equal(at(0)))
 	took, done := see(3, 1, true)
 	g.Expect(done).To(BeTrue())
 	g.Expect(took).To(Equal(3 * time.Second))
-	g.Expect(tr.Since("a")).To(BeZero())
+	g.Expect(tr.since("a")).To(BeZero())
 	_, done = see(4, 1, true)
 	g.Expect(done).To(BeFalse(), "nothing changed")
 
@@ -37,8 +37,50 @@ func TestHowLongAChangeTakes(t *testing.T) {
 	_, done = tr.Observe("b", Delivery{Generation: 7, Applied: true}, at(21))
 	g.Expect(done).To(BeFalse(), "it was there before")
 	tr.Start("c", Delivery{Generation: 7}, at(20))
-	g.Expect(tr.Since("c")).To(Equal(at(20)))
+	g.Expect(tr.since("c")).To(Equal(at(20)))
 	tr.Forget("c")
-	g.Expect(tr.Since("c")).To(BeZero())
-	g.Expect(tr.Since("never seen")).To(BeZero())
+	g.Expect(tr.since("c")).To(BeZero())
+	g.Expect(tr.since("never seen")).To(BeZero())
+}
+
+// TestHowLongTheHeardTake holds that a silent cluster, which may be so for days, makes no change old that the others have yet to apply.
+func TestHowLongTheHeardTake(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	tr := NewTracker[string]()
+	heard := func(seconds int, waits bool) time.Time { return tr.Heard("a", waits, at(seconds)) }
+	change := func(seconds int, generation int64) {
+		_, done := tr.Observe("a", Delivery{Generation: generation}, at(seconds))
+		g.Expect(done).To(BeFalse())
+	}
+	g.Expect(heard(0, true)).To(BeZero(), "nothing is known of it")
+	change(0, 1)
+	g.Expect(heard(5, true)).To(Equal(at(0)))
+	g.Expect(heard(20, false)).To(BeZero())
+	change(1000, 2)
+	g.Expect(heard(1001, false)).To(BeZero(), "no Work shows it yet")
+	g.Expect(heard(1002, true)).To(Equal(at(1000)), "it counts from its own time")
+	change(1003, 3)
+	g.Expect(heard(1004, true)).To(Equal(at(1000)), "the change before is not applied either")
+	g.Expect(heard(1005, false)).To(BeZero())
+	g.Expect(heard(1006, true)).To(Equal(at(1003)), "the change before was applied")
+	g.Expect(heard(1020, false)).To(BeZero())
+	g.Expect(heard(1030, true)).To(Equal(at(1030)), "another cluster is heard from again, and has yet to catch up")
+	g.Expect(tr.since("a")).To(Equal(at(0)), "the silent one still has not applied the first")
+	_, done := tr.Observe("a", Delivery{Generation: 3, Applied: true}, at(1040))
+	g.Expect(done).To(BeTrue())
+	g.Expect(heard(1041, true)).To(BeZero(), "all have it")
+
+	tr.Start("a", Delivery{Generation: 3}, at(2000))
+	g.Expect(heard(2005, true)).To(Equal(at(2000)))
+}
+
+// since is since when a change is under way; zero if none is.
+func (t *Tracker[K]) since(key K) time.Time {
+	if known := t.of[key]; known != nil {
+		return known.since
+	}
+	return time.Time{}
 }

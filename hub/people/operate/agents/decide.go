@@ -5,21 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
 	"fairlead.dev/hub/flow/rollout/plan"
 )
 
-const (
-	// grace is how much longer than spec.agent.reportWithin an answer may take: until the agent has
-	// asked its guard, and until the one that it goes back to is heard.
-	grace = 2 * time.Minute
-	// namedClusters is how many clusters a reason names.
-	namedClusters = 5
-)
+// namedClusters is how many clusters a reason names.
+const namedClusters = 5
 
 // Decide says which clusters are asked now.
 func Decide(in Input) Decision {
@@ -35,9 +27,10 @@ func Decide(in Input) Decision {
 		}
 		out.Waves = append(out.Waves, wave)
 	}
+	countPassed(out.Waves)
 	specs := plan.Defaulted(in.Strategy).Waves
 	for i := range out.Waves {
-		if !passes(in, &specs[i], &out.Waves[i], &out) {
+		if !passes(in, &specs[i], i, &out) {
 			return out
 		}
 	}
@@ -52,49 +45,20 @@ func Decide(in Input) Decision {
 	return out
 }
 
-// memberOf says how far one cluster is.
-func memberOf(in Input, c *clusterv1alpha1.Cluster) Member {
-	out := Member{Name: c.Name, State: Held}
-	wanted, report := c.Spec.Agent, c.Status.AgentUpgrade
-	out.asked = wanted != nil && wanted.Image == in.Wanted.Image && wanted.Version == in.Wanted.Version && !in.Retry.Has(c.Name)
-	if out.asked && report != nil && report.Image == wanted.Image && report.Attempt == wanted.Attempt {
-		out.Message = report.Message
-		switch report.Phase {
-		case clusterv1alpha1.AgentUpgraded:
-			out.State, out.since = Upgraded, report.Time.Time
-			return out
-		case clusterv1alpha1.AgentRolledBack:
-			out.State = Failed
-			return out
-		case clusterv1alpha1.AgentRefused, clusterv1alpha1.AgentNotInPod:
-			out.State = ByHand
-			return out
-		case clusterv1alpha1.AgentUpgrading:
+// countPassed counts those as upgraded who were lost after a wave later than theirs had begun: their wave has passed with them, and clusters come and go.
+func countPassed(waves []Wave) {
+	for i := range waves {
+		for j := range waves[i].Members {
+			if m := &waves[i].Members[j]; m.State == Lost && begun(waves[i+1:], m.attempt) {
+				m.State, m.Message = Upgraded, ""
+			}
 		}
 	}
-	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
-	since, known := in.Asked[c.Name]
-	switch {
-	case (ready == nil || ready.Status == metav1.ConditionUnknown) && (!out.asked || report == nil || report.Phase != clusterv1alpha1.AgentUpgrading):
-		out.State = Silent
-	case out.asked && known && in.Now.Sub(since) > within(wanted)+grace:
-		out.State = Failed
-		out.Message = strings.TrimSpace("its agent does not say what came of it; one of before upgrades from the hub never does, and is upgraded by hand. " + out.Message)
-	case out.asked:
-		out.State = InFlight
-	}
-	return out
 }
 
-func within(wanted *clusterv1alpha1.WantedAgent) time.Duration {
-	if wanted.ReportWithin == nil {
-		return 5 * time.Minute
-	}
-	return wanted.ReportWithin.Duration
-}
-
-// passes says whether the next wave may begin, and what is done in this one.
-func passes(in Input, spec *fairleadv1alpha1.Wave, w *Wave, out *Decision) bool {
+// passes says whether the next wave may begin, and what is done in this one, the one with an index.
+func passes(in Input, spec *fairleadv1alpha1.Wave, index int, out *Decision) bool {
+	w := &out.Waves[index]
 	names := map[State][]string{}
 	asked := 0
 	for _, m := range w.Members {
@@ -103,9 +67,9 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, w *Wave, out *Decision) bool 
 			asked++
 		}
 	}
-	held, flying, failed := len(names[Held]), len(names[InFlight]), len(names[Failed])
-	if most := plan.Scaled(spec.MaxFailures, len(w.Members)-len(names[Silent]), false); failed > most {
-		out.Stopped = fmt.Sprintf("in wave %s the upgrade failed in %s, and %d may; --retry tries them again", w.Name, listed(names[Failed]), most)
+	held, flying := len(names[Held]), len(names[InFlight])
+	if stopped, wait := tooMany(in, spec, w, names, out.Waves); wait {
+		out.Stopped = stopped
 		return false
 	}
 	if held > 0 {
@@ -121,8 +85,13 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, w *Wave, out *Decision) bool 
 		return false
 	}
 	// Clusters that are upgraded by hand prove nothing, and are not waited for.
-	if need := min(int(*spec.MinUpdated), len(w.Members)-len(names[ByHand])); len(names[Upgraded]) < need {
-		out.Stopped = fmt.Sprintf("wave %s is to have %d upgraded and has %d; silent are %s", w.Name, need, len(names[Upgraded]), listed(names[Silent]))
+	need := min(int(*spec.MinUpdated), len(w.Members)-len(names[ByHand]))
+	has := len(names[Upgraded])
+	if !anyLeft(out.Waves) {
+		has += len(names[Lost]) // nothing is to be proved any more
+	}
+	if has < need {
+		out.Stopped = fmt.Sprintf("wave %s is to have %d upgraded and has %d; silent are %s", w.Name, need, has, listed(append(names[Silent], names[Lost]...)))
 		return false
 	}
 	if asked == 0 {
@@ -132,34 +101,78 @@ func passes(in Input, spec *fairleadv1alpha1.Wave, w *Wave, out *Decision) bool 
 		out.Stopped = fmt.Sprintf("wave %s is well, and waits for somebody to approve it with --approve %s", w.Name, w.Name)
 		return false
 	}
-	if until := wellSince(w).Add(spec.Soak.Duration); spec.Soak.Duration > 0 && in.Now.Before(until) && !settled(out.Waves, w) {
+	until, attempt := soaksUntil(w, spec.Soak.Duration)
+	if in.Now.Before(until) && !begun(out.Waves[index+1:], attempt) {
 		out.Soaking, out.Until = w.Name, until
 		return false
 	}
 	return true
 }
 
-// wellSince is when the last of a wave was upgraded.
-func wellSince(w *Wave) time.Time {
-	var out time.Time
+// tooMany says whether more of a wave failed than may, so that nobody else is asked, and why that does not end by itself; empty if it may: one
+// that is lost may be back in a moment. It harms nobody once there is nobody left to be asked.
+func tooMany(in Input, spec *fairleadv1alpha1.Wave, w *Wave, names map[State][]string, waves []Wave) (stopped string, wait bool) {
+	failed, lost, gone := len(names[Failed]), len(names[Lost]), 0
 	for _, m := range w.Members {
-		if m.since.After(out) {
-			out = m.since
+		if m.State == Lost && in.Now.Sub(m.silentSince) >= grace {
+			gone++
 		}
 	}
-	return out
+	most := plan.Scaled(spec.MaxFailures, len(w.Members)-len(names[Silent]), false)
+	if failed <= most && (failed+lost <= most || !anyLeft(waves)) {
+		return "", false
+	}
+	if failed+gone <= most {
+		return "", true
+	}
+	var what []string
+	if failed > 0 {
+		what = append(what, "the upgrade failed in "+listed(names[Failed]))
+	}
+	if lost > 0 {
+		what = append(what, "nothing is heard since the upgrade of "+listed(names[Lost]))
+	}
+	return fmt.Sprintf("in wave %s %s, and %d may fail; --retry tries them again", w.Name, strings.Join(what, " and "), most), true
 }
 
-// settled says that a wave after this one has begun: it has passed already.
-func settled(waves []Wave, w *Wave) bool {
-	after := false
-	for i := range waves {
-		for _, m := range waves[i].Members {
-			if after && m.asked {
+// anyLeft says whether there is a cluster that was not asked yet.
+func anyLeft(waves []Wave) bool {
+	for _, w := range waves {
+		for _, m := range w.Members {
+			if m.State == Held || m.State == Silent && !m.asked {
 				return true
 			}
 		}
-		after = after || waves[i].Name == w.Name
+	}
+	return false
+}
+
+// soaksUntil is until when a wave is looked at, and the latest attempt of any that is upgraded. Who was lost meanwhile is looked at for a
+// while again, and not for all of the time, in which one of hundreds is always lost: an agent that crashes again and again is heard between.
+func soaksUntil(w *Wave, length time.Duration) (until time.Time, attempt int64) {
+	for _, m := range w.Members {
+		if m.State != Upgraded {
+			continue
+		}
+		attempt = max(attempt, m.attempt)
+		for _, end := range []time.Time{m.since.Add(length), m.backSince.Add(min(length, soak))} {
+			if end.After(until) {
+				until = end
+			}
+		}
+	}
+	return until, attempt
+}
+
+// begun says that one of some later waves was asked after an attempt, so the wave of that has passed. Who was asked before it, alone for a
+// try, says nothing. Attempts of hubs of before they were times are all the same.
+func begun(later []Wave, attempt int64) bool {
+	for _, w := range later {
+		for _, m := range w.Members {
+			if m.asked && m.attempt >= attempt {
+				return true
+			}
+		}
 	}
 	return false
 }

@@ -37,13 +37,10 @@ func asking(clusters []*clusterv1alpha1.Cluster, waves ...fairleadv1alpha1.Wave)
 
 // answer has the clusters that are asked answer, as agents do.
 func answer(in Input, names []string, phase clusterv1alpha1.AgentUpgradePhase) {
-	for _, c := range in.Clusters {
-		for _, name := range names {
-			if c.Name == name {
-				c.Spec.Agent = in.Wanted.DeepCopy()
-				c.Status.AgentUpgrade = &clusterv1alpha1.AgentUpgrade{Image: in.Wanted.Image, Phase: phase, Time: metav1.NewTime(now)}
-			}
-		}
+	for _, name := range names {
+		c := named(in, name)
+		c.Spec.Agent = in.Wanted.DeepCopy()
+		c.Status.AgentUpgrade = &clusterv1alpha1.AgentUpgrade{Image: in.Wanted.Image, Phase: phase, Time: metav1.NewTime(now)}
 	}
 }
 
@@ -149,4 +146,47 @@ func TestApprovalsAndSoakTimesAreKept(t *testing.T) {
 	g.Expect(Decide(in).Stopped).To(ContainSubstring("--approve rest"))
 	in.Approved = sets.New("rest")
 	g.Expect(Decide(in).Ask).To(HaveLen(2))
+}
+
+func TestAReportFromTheFutureSoaksNoLongerThanTheStrategySays(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := asking(fleet(3), fairleadv1alpha1.Wave{Name: "first", Size: new(intstr.FromInt32(1)), Soak: &metav1.Duration{Duration: time.Hour}},
+		fairleadv1alpha1.Wave{Name: "rest"})
+	first := Decide(in).Ask
+	answer(in, first, clusterv1alpha1.AgentUpgraded)
+	for _, c := range in.Clusters {
+		if c.Name == first[0] {
+			c.Status.AgentUpgrade.Time = metav1.NewTime(now.AddDate(10, 0, 0))
+		}
+	}
+	g.Expect(Decide(in)).To(And(HaveField("Soaking", "first"), HaveField("Until", now.Add(time.Hour))))
+	in.Seen = map[string]time.Time{first[0]: now}
+	in.Now = now.Add(59 * time.Minute)
+	g.Expect(Decide(in)).To(And(HaveField("Soaking", "first"), HaveField("Until", now.Add(time.Hour))))
+	in.Now = now.Add(time.Hour)
+	g.Expect(Decide(in).Ask).To(HaveLen(2))
+}
+
+func TestAnAgentThatEndsAnotherUpgradeFirstIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	in := asking(fleet(1))
+	in.Wanted.ReportWithin = &metav1.Duration{Duration: time.Minute}
+	c := in.Clusters[0]
+	c.Spec.Agent = in.Wanted.DeepCopy()
+	c.Status.AgentUpgrade = &clusterv1alpha1.AgentUpgrade{Image: "agent:hangs", Phase: clusterv1alpha1.AgentUpgrading, Time: metav1.NewTime(now)}
+	silence(c)
+	in.Asked["edge-0"] = now
+	in.Now = now.Add(time.Hour)
+	d := Decide(in)
+	g.Expect(d.Stopped).To(BeEmpty())
+	g.Expect(d.Waves[0].Members[0]).To(And(HaveField("State", InFlight), HaveField("Ends", "agent:hangs"), HaveField("Message", ContainSubstring("it ends its upgrade to agent:hangs first"))))
+
+	in.Now = now.Add(25 * time.Hour) // no upgrade takes longer
+	g.Expect(Decide(in).Waves[0].Members[0]).To(And(HaveField("State", Failed), HaveField("Ends", BeEmpty()), HaveField("Message", ContainSubstring("its upgrade to agent:hangs"))))
+
+	c.Status.AgentUpgrade.Image = in.Wanted.Image
+	in.Now, in.Asked["edge-0"] = now.Add(time.Hour), now.Add(time.Hour)
+	g.Expect(Decide(in).Waves[0].Members[0]).To(And(HaveField("State", InFlight), HaveField("Ends", BeEmpty())), "now it is about this one")
 }

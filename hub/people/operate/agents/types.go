@@ -20,6 +20,8 @@ const (
 	InFlight State = "InFlight"
 	// Upgraded : its agent is the wanted one.
 	Upgraded State = "Upgraded"
+	// Lost : it was upgraded, and the hub does not hear its agent since. Its guard is gone by then, so nothing brings the agent before back.
+	Lost State = "Lost"
 	// Failed : its agent went back, or says nothing about the upgrade.
 	Failed State = "Failed"
 	// ByHand : its agent does not upgrade itself, or is not allowed to.
@@ -33,9 +35,14 @@ type Member struct {
 	Name    string
 	State   State
 	Message string
-	// asked says that its Cluster names the wanted agent.
-	asked bool
-	// since is since when it is upgraded, as its agent says.
+	// Ends is the image of another upgrade that its agent brings to an end first; empty if there is none.
+	Ends string
+	// asked says that its Cluster names the wanted agent, and attempt as which attempt: the higher, the later.
+	asked   bool
+	attempt int64
+	// silentSince is since when one that is lost is not heard, and backSince since when one is that was; zero if that is not known.
+	silentSince, backSince time.Time
+	// since is since when it is upgraded, as its agent says; if that is yet to come by the clock of the hub, since it was seen.
 	since time.Time
 }
 
@@ -57,8 +64,13 @@ type Input struct {
 	Retry sets.Set[string]
 	// Approved are the waves that a person lets pass.
 	Approved sets.Set[string]
-	// Asked is since when clusters are known to have been asked. One that is not there is so since Now.
+	// Asked is since when clusters are known to be under way, but for those that end another upgrade first. One that is not there is so
+	// since Now.
 	Asked map[string]time.Time
+	// Back is since when clusters are known to be heard again that were lost. One that is not there was not seen lost.
+	Back map[string]time.Time
+	// Seen is since when clusters are known to be upgraded. One that is not there is so since Now.
+	Seen map[string]time.Time
 	// Now is what time it is.
 	Now time.Time
 }

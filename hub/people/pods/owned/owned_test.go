@@ -1,6 +1,7 @@
 package owned_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -19,6 +20,19 @@ func by(uid types.UID, kind string, controller types.UID) metav1.ObjectMeta {
 	return metav1.ObjectMeta{UID: uid, OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, UID: controller, Controller: new(true)}}}
 }
 
+// read returns a pod as it is read of a member.
+func read(p *corev1.Pod) *owned.Object {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic(err)
+	}
+	out := &owned.Object{}
+	if err := json.Unmarshal(raw, out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
 func TestWhosePodsAre(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -29,7 +43,10 @@ func TestWhosePodsAre(t *testing.T) {
 	borrowed := corev1.Pod{ObjectMeta: by("p5", "ReplicaSet", "x")}
 	borrowed.OwnerReferences[0] = metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", UID: "web"} // owns, and does not control
 	circle := corev1.Pod{ObjectMeta: by("p6", "Job", "a")}
-	all := []corev1.Pod{direct, through, others, alone, borrowed, circle}
+	var all []owned.Candidate
+	for _, pod := range []corev1.Pod{direct, through, others, alone, borrowed, circle} {
+		all = append(all, owned.CandidateOf(read(&pod)))
+	}
 
 	tree := owned.NewTree("web")
 	g.Expect(tree.Unknown(all)).To(Equal([]schema.GroupKind{{Group: "apps", Kind: "Job"}, {Group: "apps", Kind: "ReplicaSet"}}))
@@ -37,14 +54,14 @@ func TestWhosePodsAre(t *testing.T) {
 		tree.Add(&of)
 	}
 	g.Expect(tree.Unknown(all)).To(Equal([]schema.GroupKind{{Group: "apps", Kind: "Deployment"}}), "what is above the others' is not known")
-	var names []types.UID
+	var names []string
 	for i := range all {
 		if tree.Owns(&all[i]) {
 			names = append(names, all[i].UID)
 		}
 	}
-	g.Expect(names).To(Equal([]types.UID{"p1", "p2"}))
-	g.Expect(owned.NewTree("p4").Owns(&alone)).To(BeTrue(), "an application that is a pod")
+	g.Expect(names).To(Equal([]string{"p1", "p2"}))
+	g.Expect(owned.NewTree("p4").Owns(&all[3])).To(BeTrue(), "an application that is a pod")
 }
 
 func TestHowPodsFare(t *testing.T) {
@@ -88,7 +105,7 @@ func TestHowPodsFare(t *testing.T) {
 				p.DeletionTimestamp = new(metav1.Now())
 			}
 			g := NewWithT(t)
-			got := owned.Of(p)
+			got := owned.Of(read(p))
 			g.Expect(got.State).To(Equal(tc.want))
 			g.Expect(got.Whole).To(Equal(tc.whole))
 			g.Expect(got.Main()).To(Equal(1))

@@ -46,13 +46,13 @@ type Container struct {
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
 // Of returns a pod as people see it.
-func Of(p *corev1.Pod) Pod {
+func Of(p *Object) Pod {
 	out := Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName, IP: p.Status.PodIP,
 		Created: p.CreationTimestamp.Time, State: stateOf(p),
 	}
-	statuses := map[string]*corev1.ContainerStatus{}
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
+	statuses := map[string]*ContainerStatus{}
+	for _, list := range [][]ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
 		for i := range list {
 			statuses[list[i].Name] = &list[i]
 		}
@@ -107,7 +107,7 @@ func (p *Pod) Container(name string) (Container, bool) {
 }
 
 // stateOf says in a word how a pod is, as kubectl does.
-func stateOf(p *corev1.Pod) string {
+func stateOf(p *Object) string {
 	state := string(p.Status.Phase)
 	if p.Status.Reason != "" {
 		state = p.Status.Reason
@@ -129,7 +129,7 @@ func stateOf(p *corev1.Pod) string {
 }
 
 // beginningOf says how far the containers are that run before the others, and whether one of them is not done.
-func beginningOf(p *corev1.Pod) (state string, beginning bool) {
+func beginningOf(p *Object) (state string, beginning bool) {
 	always := map[string]bool{}
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
@@ -154,7 +154,7 @@ func beginningOf(p *corev1.Pod) (state string, beginning bool) {
 }
 
 // runningOf says how the containers are; state is what is said of a pod whose containers are all well.
-func runningOf(p *corev1.Pod, state string) string {
+func runningOf(p *Object, state string) string {
 	running := false
 	for i := len(p.Status.ContainerStatuses) - 1; i >= 0; i-- {
 		s := &p.Status.ContainerStatuses[i]

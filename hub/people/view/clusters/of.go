@@ -25,8 +25,9 @@ const (
 	// clockSkew is how far ahead an agent's clock may be without a remark: its requests
 	// take some time.
 	clockSkew = 5 * time.Second
-	// soon is when the end of a certificate is worth a remark. Agents renew long before.
-	soon = 7 * 24 * time.Hour
+	// soon is when the end of a certificate is worth a remark: agents renew theirs before, at a random point of the last third of its 30
+	// days but for the last three.
+	soon = 3 * 24 * time.Hour
 )
 
 // Input is what is known of a cluster. Nothing of it is changed.

@@ -7,8 +7,6 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"sigs.k8s.io/yaml"
-
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
@@ -16,17 +14,17 @@ import (
 // around is how many lines around a difference are shown, as by diff -u.
 const around = 3
 
-// Objects returns the unified difference of two values as YAML; empty if there is none.
+// Objects returns the unified difference of two values as YAML returns them; empty if there is none.
 func Objects(fromName, toName string, from, to any) (string, error) {
-	before, err := yaml.Marshal(from)
+	before, err := YAML(from, maxYAML)
 	if err != nil {
 		return "", fmt.Errorf("encoding %s: %w", fromName, err)
 	}
-	after, err := yaml.Marshal(to)
+	after, err := YAML(to, maxYAML)
 	if err != nil {
 		return "", fmt.Errorf("encoding %s: %w", toName, err)
 	}
-	text, err := udiff.ToUnified(fromName, toName, string(before), udiff.Lines(string(before), string(after)), around)
+	text, err := udiff.ToUnified(fromName, toName, before, udiff.Lines(before, after), around)
 	if err != nil {
 		return "", fmt.Errorf("comparing %s with %s: %w", fromName, toName, err)
 	}

@@ -1,0 +1,74 @@
+package bindings
+
+import (
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Preserved says whether the object of a binding stays in a cluster when it goes from there: if the binding says so; where no
+// policy selects the object, if a workload that needs it in this cluster is preserved, or was when it left.
+func Preserved(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+	if staysEverywhere(spec) {
+		return true
+	}
+	for name := range staysIn(spec) {
+		if name == cluster {
+			return true
+		}
+	}
+	return false
+}
+
+// Preserving returns Preserved for whoever asks about many clusters: there may be thousands, each of which is named.
+func Preserving(spec *workv1alpha2.ResourceBindingSpec) func(cluster string) bool {
+	if staysEverywhere(spec) {
+		return func(string) bool { return true }
+	}
+	return sets.New(slices.Collect(staysIn(spec))...).Has
+}
+
+// staysEverywhere says whether an object stays wherever it goes from. An older hub, or somebody who wrote only that the object
+// stays, did not say for the sake of which workload: then it is kept in too many clusters rather than in too few.
+func staysEverywhere(spec *workv1alpha2.ResourceBindingSpec) bool {
+	if !ptr.Deref(spec.PreserveResourcesOnDeletion, false) {
+		return false
+	}
+	preserves := false
+	for i := range spec.RequiredBy {
+		says := spec.RequiredBy[i].Preserve
+		if says == nil {
+			return true
+		}
+		preserves = preserves || *says
+	}
+	return spec.Placement != nil || !preserves
+}
+
+// staysIn names the clusters where an object stays, if it does not everywhere.
+func staysIn(spec *workv1alpha2.ResourceBindingSpec) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, cluster := range spec.PreservedIn {
+			if !yield(cluster) {
+				return
+			}
+		}
+		if !ptr.Deref(spec.PreserveResourcesOnDeletion, false) {
+			return
+		}
+		for i := range spec.RequiredBy {
+			if !ptr.Deref(spec.RequiredBy[i].Preserve, false) {
+				continue
+			}
+			for j := range spec.RequiredBy[i].Clusters {
+				if !yield(spec.RequiredBy[i].Clusters[j].Name) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// servedFor is for how long is taken for true which kinds the API said that it serves.
+const servedFor = time.Second
+
+// ServedKinds are the kinds that an API serves. It is asked for all of them at once, and at most once in a second, however many
+// are looked for that it does not serve: the mapper of controller-runtime asks for each of these anew, and makes all of its
+// mappings anew under its lock. It is safe for use by many goroutines.
+type ServedKinds struct {
+	list  func(context.Context) ([]*metav1.APIResourceList, error)
+	clock clock.PassiveClock
+
+	// mu guards what is below, and is held while the API is asked.
+	mu    sync.Mutex
+	asked time.Time
+	// err is why the API did not say which kinds it serves.
+	err   error
+	kinds map[schema.GroupVersionKind]struct{}
+	// versions has those in which each of them is served.
+	versions map[schema.GroupKind][]string
+	// spelt has how kinds are spelt by how they would be in lower case.
+	spelt map[schema.GroupVersionKind]string
+	// silent are the groups of which the API did not say what they have: those of servers behind it that do not answer.
+	silent map[schema.GroupVersion]error
+}
+
+// ServedBy returns the kinds that the API of a manager serves.
+func ServedBy(mgr manager.Manager, c clock.PassiveClock) (*ServedKinds, error) {
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making a client that asks which kinds are served: %w", err)
+	}
+	return ServedThrough(d, c), nil
+}
+
+// ServedThrough returns the kinds that an API serves which is asked by a discovery client.
+func ServedThrough(d discovery.ServerResourcesInterfaceWithContext, c clock.PassiveClock) *ServedKinds {
+	return NewServedKinds(func(ctx context.Context) ([]*metav1.APIResourceList, error) {
+		_, lists, err := d.ServerGroupsAndResourcesWithContext(ctx)
+		return lists, err
+	}, c)
+}
+
+// NewServedKinds returns the kinds that a function lists, as discovery clients do.
+func NewServedKinds(list func(context.Context) ([]*metav1.APIResourceList, error), c clock.PassiveClock) *ServedKinds {
+	return &ServedKinds{list: list, clock: c}
+}
+
+// Check returns nil for a kind that the API served when it last said so. The error is IsUnserved if it did not; any other means
+// that the API does not say.
+func (s *ServedKinds) Check(ctx context.Context, kind schema.GroupVersionKind) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked.IsZero() || s.clock.Since(s.asked) >= servedFor {
+		s.ask(ctx)
+	}
+	if _, ok := s.kinds[kind]; ok {
+		return nil
+	}
+	if err := errors.Join(s.err, s.silent[kind.GroupVersion()]); err != nil {
+		return fmt.Errorf("asking whether kind %q is served: %w", kind, err)
+	}
+	if spelt, ok := s.spelt[lower(kind)]; ok {
+		return &MisspeltKindError{Kind: kind, Served: spelt}
+	}
+	return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+}
+
+// Versions returns the versions in which the API served a kind when it last said so, in no order; none of a kind that it did not
+// serve. The error means that the API does not say.
+func (s *ServedKinds) Versions(ctx context.Context, of schema.GroupKind) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked.IsZero() || s.clock.Since(s.asked) >= servedFor {
+		s.ask(ctx)
+	}
+	if s.err != nil {
+		return nil, fmt.Errorf("asking in which versions kind %q is served: %w", of, s.err)
+	}
+	return slices.Clone(s.versions[of]), nil
+}
+
+// ask asks the API which kinds it serves.
+func (s *ServedKinds) ask(ctx context.Context) {
+	lists, err := s.list(ctx)
+	silent, some := discovery.GroupDiscoveryFailedErrorGroups(err)
+	s.asked, s.silent, s.err = s.clock.Now(), silent, nil
+	if err != nil && !some {
+		s.err = err
+		if ctx.Err() != nil {
+			s.asked = time.Time{} // whoever asked went away, which says nothing to others
+		}
+		return
+	}
+	s.kinds, s.spelt = map[schema.GroupVersionKind]struct{}{}, map[schema.GroupVersionKind]string{}
+	s.versions = map[schema.GroupKind][]string{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // and no kind can be in it
+		}
+		for i := range list.APIResources {
+			resource := &list.APIResources[i]
+			if strings.Contains(resource.Name, "/") {
+				continue // a subresource, whose kind may be served nowhere else
+			}
+			kind := gv.WithKind(resource.Kind)
+			if _, known := s.kinds[kind]; !known { // it may be served as several resources
+				s.versions[kind.GroupKind()] = append(s.versions[kind.GroupKind()], kind.Version)
+			}
+			s.kinds[kind] = struct{}{}
+			s.spelt[lower(kind)] = kind.Kind
+		}
+	}
+}
+
+func lower(kind schema.GroupVersionKind) schema.GroupVersionKind {
+	return kind.GroupVersion().WithKind(strings.ToLower(kind.Kind))
+}

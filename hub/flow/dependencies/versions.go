@@ -1,0 +1,68 @@
+package dependencies
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/hub/flow/dependencies/attach"
+)
+
+// asBound returns an object in the version in which its binding has it, as long as the hub serves that and one of those that need it names
+// that: workloads that name it in different versions would each write their own, and never come to rest.
+func (r *Reconciler) asBound(ctx context.Context, b kube.Binding, o object, referrers []workv1alpha2.Binding) (object, error) {
+	resource := b.BindingSpec().Resource
+	bound := kindOf(b)
+	if attach.Selected(b) || bound.GroupKind() != o.kind.GroupKind() || resource.UID != o.meta.UID {
+		return o, nil
+	}
+	if bound != o.kind && isNeededIn(referrers, bound, client.ObjectKeyFromObject(o.meta)) && r.kinds.IsServed(ctx, bound) {
+		o.kind = bound
+	}
+	if !r.isWatchedInAnother(o.kind) || !contract.Older(o.meta.ResourceVersion, resource.ResourceVersion) {
+		return o, nil
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(o.kind)
+	err := r.liveReader.Get(ctx, client.ObjectKeyFromObject(o.meta), live)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return o, fmt.Errorf("reading %s %q, of which one watch is behind: %w", o.kind.Kind, o.meta.Name, err)
+	}
+	if err != nil || live.UID != o.meta.UID { // what is gone wakes us when the watch has heard of it
+		live = o.meta.DeepCopy() // it is the cache's
+		live.ResourceVersion = resource.ResourceVersion
+	}
+	o.meta = live
+	return o, nil
+}
+
+// isNeededIn says whether a workload names an object in that very version, as far as its binding notes what it needs. What cannot be read
+// may name it.
+func isNeededIn(by []workv1alpha2.Binding, kind schema.GroupVersionKind, name client.ObjectKey) bool {
+	return slices.ContainsFunc(by, func(b workv1alpha2.Binding) bool {
+		var refs []configv1alpha1.DependentObjectReference
+		if json.Unmarshal([]byte(b.GetAnnotations()[contract.DependenciesAnnotation]), &refs) != nil {
+			return true
+		}
+		return slices.ContainsFunc(refs, func(ref configv1alpha1.DependentObjectReference) bool {
+			// One that has no name selects by labels.
+			return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == kind && ref.Namespace == name.Namespace && (ref.Name == name.Name || ref.Name == "")
+		})
+	})
+}
+
+// isWatchedInAnother says whether a kind is watched in several versions. One watch may then be behind the other.
+func (r *Reconciler) isWatchedInAnother(kind schema.GroupVersionKind) bool {
+	return len(r.kinds.Versions(kind.GroupKind())) > 1
+}

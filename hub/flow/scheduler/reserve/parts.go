@@ -1,0 +1,83 @@
+package reserve
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+)
+
+// Part is how many pods of one kind a binding has in its clusters before an assignment and after it, and what each requests.
+type Part struct {
+	Before, After []workv1alpha2.TargetCluster
+	Request       corev1.ResourceList
+}
+
+// Parts returns what an assignment is about: the replicas of a binding, or those of each of its components, of which a cluster
+// has all.
+func Parts(spec *workv1alpha2.ResourceBindingSpec, before, after []workv1alpha2.TargetCluster) []Part {
+	if len(spec.Components) < 2 {
+		out := Part{Before: before, After: after}
+		if spec.ReplicaRequirements != nil {
+			out.Request = spec.ReplicaRequirements.ResourceRequest
+		}
+		return []Part{out}
+	}
+	out := make([]Part, len(spec.Components))
+	for i := range spec.Components {
+		c := &spec.Components[i]
+		out[i] = Part{Before: having(c, before), After: having(c, after)}
+		if c.ReplicaRequirements != nil {
+			out[i].Request = c.ReplicaRequirements.ResourceRequest
+		}
+	}
+	return out
+}
+
+// having returns targets with as many replicas as they have of a component: those that they tell, or all.
+func having(c *workv1alpha2.Component, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
+	out := make([]workv1alpha2.TargetCluster, len(targets))
+	for i := range targets {
+		out[i] = workv1alpha2.TargetCluster{Name: targets[i].Name, Replicas: c.Replicas}
+		if told := targets[i].Components; len(told) > 0 {
+			out[i].Replicas = 0
+			if at := slices.IndexFunc(told, func(t workv1alpha2.TargetComponent) bool { return t.Name == c.Name }); at >= 0 {
+				out[i].Replicas = told[at].Replicas
+			}
+		}
+	}
+	return out
+}
+
+// Gained returns what targets of a binding have more than before, as far as their clusters have not reported it and it is not
+// reserved by now. Of components that is all of them or nothing.
+func (l *Ledger) Gained(b workv1alpha2.Binding, before []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
+	whole := len(b.BindingSpec().Components) > 1
+	gains := map[string]int32{}
+	for _, target := range b.BindingSpec().Clusters {
+		had := slices.IndexFunc(before, func(t workv1alpha2.TargetCluster) bool { return t.Name == target.Name })
+		switch {
+		case had < 0:
+			gains[target.Name] = target.Replicas
+		case !whole && target.Replicas > before[had].Replicas:
+			gains[target.Name] = target.Replicas - before[had].Replicas
+		}
+	}
+	if len(gains) == 0 {
+		return nil // reports are read only if it matters
+	}
+	var out []workv1alpha2.TargetCluster
+	for _, m := range Missing(b) {
+		gain, ok := gains[m.Name]
+		if !ok {
+			continue
+		}
+		reserved := l.reserved(b, m.Name)
+		m.Replicas = min(gain, m.Replicas-int32(min(reserved, int64(m.Replicas))))
+		if whole && reserved == 0 || m.Replicas > 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}

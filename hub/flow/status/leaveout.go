@@ -1,0 +1,142 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/status/aggregate"
+)
+
+// mostTries bounds how often it is tried, each time, without whom alone the others fit.
+const mostTries = 64
+
+// mostTogether bounds how many items are left out of which each would do alone. Each takes a few requests.
+const mostTogether = 16
+
+// leaveOut finds the items without which the others add up to a status, and takes them out. It
+// finds none if there is no status even without any: then it is the template, or
+// the rules of its kind, that is at fault.
+func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision) bool {
+	dry := client.NewDryRunClient(r.hubClient)
+	of := search{out: out, try: func(items []workv1alpha2.AggregatedStatusItem) error {
+		_, _, err := r.writeTemplate(ctx, dry, template, items)
+		return err
+	}}
+	of.search()
+	return of.found
+}
+
+// search is one for the items that make a status unacceptable.
+type search struct {
+	out *aggregate.Decision
+	// try says whether items add up to a status. It changes nothing.
+	try   func(items []workv1alpha2.AggregatedStatusItem) error
+	found bool
+	// unanswered says that the API could not be asked in between.
+	unanswered bool
+	// tries are left for who alone is in the way.
+	tries int
+}
+
+func (s *search) search() {
+	if s.try(nil) != nil {
+		return
+	}
+	s.alone(0, len(s.out.Reported))
+	s.together()
+}
+
+// alone leaves out, by halves, the items of a range that are unacceptable each by itself.
+func (s *search) alone(from, to int) {
+	err := s.try(s.out.Reported[from:to])
+	switch {
+	case err == nil:
+	case !isUnacceptable(err):
+		// It could not be asked: the next try will.
+	case to-from == 1:
+		s.leaveOut(from, err)
+	default:
+		middle := (from + to) / 2
+		s.alone(from, middle)
+		s.alone(middle, to)
+	}
+}
+
+// together leaves out items that are acceptable each by itself, and not with the others, such as a number that none of a hundred other
+// clusters can be added to: each time the one without which the others fit or, if there is none or more than one, the one that those who
+// claim less do not bear. Nobody is left out for a try that was not answered.
+func (s *search) together() {
+	for range mostTogether {
+		err := s.try(s.out.Reported)
+		if !isUnacceptable(err) {
+			return
+		}
+		order := aggregate.ByClaims(s.out.Reported)
+		if len(order) == 0 || !s.fits(order) {
+			return // it is not what they report
+		}
+		var at int
+		s.tries = mostTries
+		if alone := s.each(order); len(alone) == 1 {
+			at = alone[0]
+		} else {
+			at = order[sort.Search(len(order)-1, func(i int) bool { return !s.fits(order[i+1:]) })]
+		}
+		if s.unanswered {
+			return
+		}
+		s.leaveOut(at, err)
+	}
+}
+
+// each looks, by halves, for the items of which the absence of each alone makes the others fit, among those without all of which they do. It
+// returns two of them if there are more: where they add up to a little too much, the absence of anybody would do. Where that of any two would, and
+// of nobody alone, it gives up after some tries.
+func (s *search) each(of []int) []int {
+	if len(of) == 1 {
+		return of
+	}
+	var out []int
+	for _, half := range [][]int{of[:len(of)/2], of[len(of)/2:]} {
+		if s.tries--; len(out) < 2 && s.tries >= 0 && s.fits(half) {
+			out = append(out, s.each(half)...)
+		}
+	}
+	return out
+}
+
+// fits says whether the others add up to a status without some items.
+func (s *search) fits(without []int) bool {
+	err := s.try(s.without(without))
+	s.unanswered = s.unanswered || err != nil && !isUnacceptable(err)
+	return err == nil
+}
+
+// without returns what is reported but for some items.
+func (s *search) without(left []int) []workv1alpha2.AggregatedStatusItem {
+	skip := make([]bool, len(s.out.Reported))
+	for _, i := range left {
+		skip[i] = true
+	}
+	out := make([]workv1alpha2.AggregatedStatusItem, 0, len(s.out.Reported))
+	for i := range s.out.Reported {
+		if !skip[i] {
+			out = append(out, s.out.Reported[i])
+		}
+	}
+	return out
+}
+
+func (s *search) leaveOut(i int, why error) {
+	s.found = true
+	aggregate.LeaveOut(&s.out.Reported[i], why.Error()+".")
+	aggregate.LeaveOut(&s.out.Items[i], why.Error()+".")
+}
+
+func isUnacceptable(err error) bool { return errors.As(err, new(unacceptableError)) }

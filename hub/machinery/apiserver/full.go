@@ -1,0 +1,34 @@
+package apiserver
+
+import (
+	"strings"
+	"sync/atomic"
+)
+
+// errorFull is what etcd says when it has no room, which the API server passes on as it is.
+const errorFull = "database space exceeded"
+
+// makeRoom is what people can do about it.
+const makeRoom = "the database of the API is full: delete what nobody needs, most of all large ConfigMaps, Secrets and other templates, which works all the while"
+
+// isFull says that nothing can be written until somebody deletes something.
+func isFull(err error) bool { return err != nil && strings.Contains(err.Error(), errorFull) }
+
+// failure is why the last request was refused; nothing if it was not.
+type failure struct {
+	last atomic.Pointer[error]
+	// wasFull says that one was refused because the database was full, whatever came of those after it.
+	wasFull atomic.Bool
+}
+
+// keep remembers how a request ended.
+func (f *failure) keep(err error) {
+	if err == nil {
+		f.last.Store(nil)
+		return
+	}
+	f.last.Store(&err)
+	if isFull(err) {
+		f.wasFull.Store(true)
+	}
+}

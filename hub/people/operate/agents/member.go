@@ -1,0 +1,108 @@
+package agents
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+)
+
+const (
+	// grace is how much longer than spec.agent.reportWithin an answer may take: until the agent has
+	// asked its guard, and until the one that it goes back to is heard. For as long may one that is
+	// upgraded be silent: lines are lost and come back.
+	grace = 2 * time.Minute
+	// longest is how long spec.agent.reportWithin may be.
+	longest = 24 * time.Hour
+)
+
+// memberOf says how far one cluster is.
+func memberOf(in Input, c *clusterv1alpha1.Cluster) Member {
+	out := Member{Name: c.Name, State: Held}
+	wanted, report := c.Spec.Agent, c.Status.AgentUpgrade
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterReady)
+	silent := ready == nil || ready.Status == metav1.ConditionUnknown
+	out.asked = wanted != nil && wanted.Image == in.Wanted.Image && wanted.Version == in.Wanted.Version && !in.Retry.Has(c.Name)
+	if out.asked {
+		out.attempt = wanted.Attempt
+	}
+	upgrading := report != nil && report.Phase == clusterv1alpha1.AgentUpgrading
+	about := out.asked && report != nil && report.Image == wanted.Image && report.Attempt == wanted.Attempt
+	if about && !upgrading {
+		ended(in, &out, report)
+		if silent && out.State == Upgraded {
+			out.State, out.Message = Lost, "it was upgraded, and is not heard since; see its pods in its member"
+			if ready != nil {
+				out.silentSince = ready.LastTransitionTime.Time
+			}
+		}
+		return out
+	}
+	if about {
+		out.Message = report.Message
+	}
+	since, known := in.Asked[c.Name]
+	switch {
+	case silent && (!out.asked || !upgrading):
+		out.State = Silent
+	case out.asked && upgrading && !about && endsStill(in, report):
+		out.State, out.Ends, out.Message = InFlight, report.Image, "it ends its upgrade to "+report.Image+" first"
+	case out.asked && known && in.Now.Sub(since) > within(wanted)+grace:
+		out.State, out.Message = Failed, noAnswer(out.Message, report, upgrading && !about)
+	case out.asked:
+		out.State = InFlight
+	}
+	return out
+}
+
+// ended takes over an upgrade of which the agent says how it ended.
+func ended(in Input, out *Member, report *clusterv1alpha1.AgentUpgrade) {
+	out.Message = report.Message
+	switch report.Phase {
+	case clusterv1alpha1.AgentUpgraded:
+		out.State, out.since, out.backSince = Upgraded, upgradedSince(in, out.Name, report), in.Back[out.Name]
+	case clusterv1alpha1.AgentRolledBack:
+		out.State = Failed
+	case clusterv1alpha1.AgentRefused, clusterv1alpha1.AgentNotInPod:
+		out.State = ByHand
+	case clusterv1alpha1.AgentUpgrading:
+	}
+}
+
+// upgradedSince is what an agent says, whose clock is not the hub's: no agent has a wave soak for as long as it likes, nor, where it was
+// seen under way, for less than the strategy says.
+func upgradedSince(in Input, name string, report *clusterv1alpha1.AgentUpgrade) time.Time {
+	seen, known := in.Seen[name]
+	if !known {
+		seen = in.Now
+	}
+	_, watched := in.Asked[name]
+	if since := report.Time.Time; !since.After(in.Now) && (!watched || !seen.After(since)) {
+		return since
+	}
+	return seen
+}
+
+// endsStill says whether an upgrade that is not the wanted one may be under way still: who hangs says nothing until its guard has gone back.
+func endsStill(in Input, report *clusterv1alpha1.AgentUpgrade) bool {
+	age := in.Now.Sub(report.Time.Time) // by two clocks
+	return age > -grace && age <= longest+grace
+}
+
+func within(wanted *clusterv1alpha1.WantedAgent) time.Duration {
+	if wanted.ReportWithin == nil {
+		return 5 * time.Minute
+	}
+	return wanted.ReportWithin.Duration
+}
+
+// noAnswer says what is to be thought of an agent that does not say what came of its upgrade.
+func noAnswer(said string, report *clusterv1alpha1.AgentUpgrade, other bool) string {
+	if other {
+		return "its agent does not say what came of its upgrade to " + report.Image + ", and nothing of this one"
+	}
+	return strings.TrimSpace("its agent does not say what came of it; one of before upgrades from the hub never does, and is upgraded by hand. " + said)
+}

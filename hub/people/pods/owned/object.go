@@ -1,0 +1,72 @@
+package owned
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is what of a pod is decoded. It is no corev1.Pod, since a member can have one of a few bytes become large.
+type Object struct {
+	Meta   `json:"metadata"`
+	Spec   Spec   `json:"spec"`
+	Status Status `json:"status"`
+}
+
+// Meta is what is read of the metadata.
+type Meta struct {
+	Namespace         string                  `json:"namespace"`
+	Name              string                  `json:"name"`
+	UID               types.UID               `json:"uid"`
+	ResourceVersion   string                  `json:"resourceVersion"`
+	CreationTimestamp metav1.Time             `json:"creationTimestamp"`
+	DeletionTimestamp *metav1.Time            `json:"deletionTimestamp"`
+	Annotations       map[string]string       `json:"annotations"`
+	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
+}
+
+// Spec is what is read of what a pod is to be.
+type Spec struct {
+	NodeName            string          `json:"nodeName"`
+	InitContainers      []ContainerSpec `json:"initContainers"`
+	Containers          []ContainerSpec `json:"containers"`
+	EphemeralContainers []ContainerSpec `json:"ephemeralContainers"`
+}
+
+// ContainerSpec is what is read of what a container is to be.
+type ContainerSpec struct {
+	Name          string                         `json:"name"`
+	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy"`
+}
+
+// Status is what is read of how a pod is.
+type Status struct {
+	Phase                      corev1.PodPhase   `json:"phase"`
+	Reason                     string            `json:"reason"`
+	PodIP                      string            `json:"podIP"`
+	Conditions                 []Condition       `json:"conditions"`
+	InitContainerStatuses      []ContainerStatus `json:"initContainerStatuses"`
+	ContainerStatuses          []ContainerStatus `json:"containerStatuses"`
+	EphemeralContainerStatuses []ContainerStatus `json:"ephemeralContainerStatuses"`
+}
+
+// Condition is what is read of a condition.
+type Condition struct {
+	Type   corev1.PodConditionType `json:"type"`
+	Reason string                  `json:"reason"`
+}
+
+// ContainerStatus is what is read of how a container is.
+type ContainerStatus struct {
+	Name                 string                `json:"name"`
+	Ready                bool                  `json:"ready"`
+	Started              *bool                 `json:"started"`
+	RestartCount         int32                 `json:"restartCount"`
+	State                corev1.ContainerState `json:"state"`
+	LastTerminationState corev1.ContainerState `json:"lastState"`
+}
+
+// controller returns what controls the pod, nil if nothing does.
+func (o *Object) controller() *metav1.OwnerReference {
+	return metav1.GetControllerOf(&metav1.ObjectMeta{OwnerReferences: o.OwnerReferences})
+}

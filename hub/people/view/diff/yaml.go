@@ -1,0 +1,85 @@
+package diff
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v2"
+
+	"fairlead.dev/common/jsondepth"
+)
+
+// Bounds of what is made of one value. In YAML each element of a list, and each line of a string that is broken, begins with spaces
+// for each level above it: a megabyte of JSON may become hundreds.
+const (
+	maxYAML = 4 << 20
+	// maxValues is how many values are made YAML, of which each takes hundreds of bytes meanwhile.
+	maxValues = 100_000
+	// maxJSON is how much is shown of what is not made YAML.
+	maxJSON = 256 << 10
+)
+
+// YAML returns a value as YAML, at most so many bytes of it. What would be far larger in YAML than it is it returns as JSON. It says
+// so where either is done, with a checksum of the whole where not all is shown: what differs looks different.
+func YAML(value any, most int) (string, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return "", err
+	}
+	text, remark := "", ""
+	if jsondepth.Values(data) <= maxValues {
+		text, err = indented(data)
+	} else {
+		err = errTooLarge
+	}
+	switch {
+	case errors.Is(err, errTooLarge):
+		most = min(most, maxJSON)
+		text, remark = string(data)+"\n", "# It is shown as JSON: it holds too much, or is nested too deep, to be shown as YAML.\n"
+	case err != nil:
+		return "", err
+	}
+	if len(text) <= most {
+		return text + remark, nil
+	}
+	return fmt.Sprintf("%s\n%s# … it is longer than is shown here. The checksum of all of it is %x.\n",
+		strings.ToValidUTF8(text[:most], ""), remark, sha256.Sum256(data)), nil
+}
+
+// errTooLarge says that YAML would be larger than maxYAML.
+var errTooLarge = errors.New("it is too large as YAML")
+
+// indented turns JSON into YAML, as sigs.k8s.io/yaml does, but gives up once that is too large.
+func indented(data []byte) (string, error) {
+	var value any
+	if err := yaml.Unmarshal(data, &value); err != nil {
+		return "", err
+	}
+	out := &bounded{}
+	encoder := yaml.NewEncoder(out)
+	err := encoder.Encode(value)
+	if err == nil {
+		err = encoder.Close()
+	}
+	if out.full { // the encoder tells the text of an error only
+		return "", errTooLarge
+	}
+	return out.text.String(), err
+}
+
+// bounded takes as much as YAML may have.
+type bounded struct {
+	text bytes.Buffer
+	full bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.full = b.full || b.text.Len()+len(p) > maxYAML; b.full {
+		return 0, errTooLarge
+	}
+	return b.text.Write(p)
+}
