@@ -63,7 +63,7 @@ func New(ctx context.Context, o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{options: o, settings: &settings{read: member.settings, clock: o.Clock}, tokens: &tokens{issue: member.issueToken, clock: o.Clock}, large: make(chan struct{}, maxLarge)}
+	h := &Handler{options: o, settings: &settings{read: member.settings, lastWord: member.lastWord, clock: o.Clock}, tokens: &tokens{issue: member.issueToken, clock: o.Clock}, large: make(chan struct{}, maxLarge)}
 	if h.proxy, err = newProxy(ctx, o.Cluster, o.Member); err != nil {
 		return nil, err
 	}

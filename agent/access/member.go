@@ -74,10 +74,20 @@ func hasCode(err error, code int) bool {
 func (m memberAPI) settings(ctx context.Context) (map[string]string, error) {
 	var out corev1.ConfigMap
 	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/configmaps/" + contract.ConnectName
-	if err := m.do(ctx, http.MethodGet, path, nil, &out); err != nil {
+	if err := m.do(ctx, http.MethodGet, path, asJSON, nil, &out); err != nil {
 		return nil, err
 	}
 	return out.Data, nil
+}
+
+// lastWord returns what the owner said last of operators; empty if nothing is known of that.
+func (m memberAPI) lastWord(ctx context.Context) (string, error) {
+	var out metav1.PartialObjectMetadata
+	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/secrets/" + contract.AgentName
+	if err := m.do(ctx, http.MethodGet, path, asMetadata, nil, &out); err != nil {
+		return "", err
+	}
+	return out.Annotations[contract.LastWordAnnotation], nil
 }
 
 // issueToken has the member issue a token of the ServiceAccount that may only impersonate.
@@ -85,14 +95,21 @@ func (m memberAPI) issueToken(ctx context.Context) (*authenticationv1.TokenReque
 	asked := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(tokenLife)}}
 	path := "/api/v1/namespaces/" + contract.SystemNamespace + "/serviceaccounts/" + contract.ConnectName + "/token"
 	var got authenticationv1.TokenRequest
-	if err := m.do(ctx, http.MethodPost, path, asked, &got); err != nil {
+	if err := m.do(ctx, http.MethodPost, path, asJSON, asked, &got); err != nil {
 		return nil, fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", contract.SystemNamespace, contract.ConnectName, err)
 	}
 	return &got, nil
 }
 
+// Forms in which the member is asked to answer.
+const (
+	asJSON = "application/json"
+	// asMetadata leaves out what else is in an object.
+	asMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+)
+
 // do makes a request and decodes its answer.
-func (m memberAPI) do(ctx context.Context, method, path string, body, into any) error {
+func (m memberAPI) do(ctx context.Context, method, path, form string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var sent io.Reader
@@ -109,7 +126,7 @@ func (m memberAPI) do(ctx context.Context, method, path string, body, into any) 
 	if err != nil {
 		return fmt.Errorf("making a request: %w", err)
 	}
-	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept", form)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

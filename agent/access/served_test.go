@@ -19,6 +19,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"fairlead.dev/common/contract"
 )
 
 const waitTimeout = time.Minute
@@ -28,6 +30,7 @@ type member struct {
 	*httptest.Server
 	mu    sync.Mutex
 	rules map[string]string
+	word  string       // what the owner said last; empty if there is no Secret
 	given atomic.Int32 // tokens
 }
 
@@ -49,6 +52,18 @@ func newMember(t *testing.T, serve http.HandlerFunc) *member {
 			return
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"data": m.rules})
+	})
+	mux.HandleFunc("GET /api/v1/namespaces/karmada-system/secrets/fairlead-agent", func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.word == "" {
+			refuse(w, http.StatusNotFound, "there is none")
+			return
+		}
+		if !strings.HasPrefix(r.Header.Get("Accept"), asMetadata) {
+			m.word = "the data is no business of this"
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"metadata": map[string]any{"annotations": map[string]string{contract.LastWordAnnotation: m.word}}})
 	})
 	mux.HandleFunc("POST /api/v1/namespaces/karmada-system/serviceaccounts/fairlead-connect/token", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"status":{"token":"connect-%d","expirationTimestamp":%q}}`, m.given.Add(1), time.Now().Add(time.Hour).Format(time.RFC3339))

@@ -9,7 +9,10 @@ import (
 
 	"k8s.io/utils/clock"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"fairlead.dev/agent/access/rules"
+	"fairlead.dev/common/contract"
 )
 
 const (
@@ -27,8 +30,10 @@ const (
 
 // settings are the owner's rules, as they were read last.
 type settings struct {
-	read  func(context.Context) (map[string]string, error)
-	clock clock.PassiveClock
+	read func(context.Context) (map[string]string, error)
+	// lastWord reads what the owner said last (contract.LastWordAnnotation).
+	lastWord func(context.Context) (string, error)
+	clock    clock.PassiveClock
 
 	mu    sync.Mutex
 	rules rules.Rules
@@ -72,6 +77,19 @@ func (s *settings) look(ctx context.Context) error {
 	if err != nil {
 		s.rules, s.at = rules.Rules{}, time.Time{} // they were changed, so those of before do not hold either
 		return fmt.Errorf("reading what the owner allows: %w", err)
+	}
+	if !found.IsOff() {
+		word, err := s.lastWord(ctx)
+		switch {
+		case hasCode(err, http.StatusNotFound), hasCode(err, http.StatusForbidden): // the agent runs as a process, which nothing installs
+		case err != nil:
+			return fmt.Errorf("reading what the owner said last: %w", err)
+		default:
+			if found = found.Confirmed(data, word); found.Overwritten && !s.rules.Overwritten {
+				ctrl.LoggerFrom(ctx).Info("Letting no operators in, since what they may do was changed by something else than `agent operators`; the owner says it again there",
+					"ConfigMap", contract.SystemNamespace+"/"+contract.ConnectName)
+			}
+		}
 	}
 	s.rules = found
 	return nil

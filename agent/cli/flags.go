@@ -38,13 +38,13 @@ func (f *memberFlags) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context})
 }
 
-// config returns how to reach this cluster.
+// config returns how to reach this cluster, from a pod in it without a proxy.
 func (f *memberFlags) config() (*rest.Config, error) {
 	config, err := f.loader().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of this cluster: %w; name one with --kubeconfig, and one of its contexts with --context", err)
 	}
-	return config, nil
+	return direct(config), nil
 }
 
 // installer returns what changes this cluster for an agent.
@@ -104,7 +104,7 @@ func (f *joinFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.hashes, "discovery-token-ca-cert-hash", nil, "hash of the hub's certificate authority, sha256:HEX; may be given more than once")
 	flags.BoolVar(&f.skipCA, "discovery-token-unsafe-skip-ca-verification", false, "join without a hash: whoever knows the token can then pass for the hub")
 	flags.StringVar(&f.clusterName, "cluster-name", "", "name of this cluster on the hub; without it, what the kubeconfig calls it")
-	flags.StringVar(&f.onRetire, "on-retire", "", "what becomes of the objects here if the hub forgets this cluster: keep (what holds if nothing is said), or remove")
+	flags.StringVar(&f.onRetire, "on-retire", "", "what becomes of the objects here if the hub forgets this cluster: keep or remove (default: as it was said before, at first keep)")
 	flags.StringVar(&f.account, "as-service-account", "", "name of a ServiceAccount: what is in a namespace is applied and deleted as the account of this name there, so that no tenant of the hub does more here than the account may; the agent must be allowed to impersonate it. Without it, the agent's own rights are the bound")
 	flags.DurationVar(&f.timeout, "discovery-timeout", registration.DefaultDeadline, "how long to try to join")
 }
@@ -152,15 +152,12 @@ func (f *joinFlags) validateOnRetire() error {
 	return nil
 }
 
+// options are those of a join, but for the token.
 func (f *joinFlags) options(hub string, member memberFlags, config *rest.Config, progress func(string)) (registration.Options, error) {
 	if f.timeout <= 0 {
 		return registration.Options{}, errors.New("--discovery-timeout must be positive")
 	}
 	if err := f.validateOnRetire(); err != nil {
-		return registration.Options{}, err
-	}
-	token, err := f.secret()
-	if err != nil {
 		return registration.Options{}, err
 	}
 	cluster := f.clusterName
@@ -169,7 +166,7 @@ func (f *joinFlags) options(hub string, member memberFlags, config *rest.Config,
 	}
 	return registration.Options{
 		Flags: discovery.Flags{
-			Hub: hub, Token: token, CACertHashes: f.hashes, SkipCAVerification: f.skipCA, Cluster: cluster,
+			Hub: hub, CACertHashes: f.hashes, SkipCAVerification: f.skipCA, Cluster: cluster,
 		},
 		StateDir: f.stateDir,
 		Member:   config,

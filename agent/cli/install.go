@@ -35,16 +35,22 @@ type installFlags struct {
 	namespaces    []string
 	kinds         []string
 	upgrades      []string
+
+	// proxy is that of the agent; nil is that of this process.
+	proxy map[string]string
+	// given says whether a flag was given.
+	given func(name string) bool
 }
 
 func (f *installFlags) add(flags *pflag.FlagSet) {
+	f.given = flags.Changed
 	flags.BoolVar(&f.wanted, "install", false, "run the agent as a Deployment in this cluster")
-	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+version.Of().ImageTag, "image of that Deployment, best with the host of its registry")
+	flags.StringVar(&f.image, "image", "docker.io/fairlead/agent:"+version.Of().ImageTag, "image of that Deployment, best with the host of its registry; of an agent that is installed the repository stays if nothing is said")
 	flags.StringVar(&f.priorityClass, "priority-class", "system-cluster-critical", "PriorityClass of its pod, which a cluster without room must still be able to run; empty is none")
 	flags.StringVar(&f.volume, "state-volume", "", "where that agent keeps its state and the journal of its Works: claim (a volume of the default StorageClass), the path of a directory on the node that user 65532 may write, or none: then they go with the pod, so an agent that starts while the hub is away leaves everything alone, and one that is retired removes nothing (default: where an agent that is installed has it; else claim if this cluster has a default StorageClass; claim in printed manifests)")
-	flags.StringSliceVar(&f.upgrades, "upgrade-images", nil, "repositories of which the hub may have that agent run another image, each a name or, with / at its end, all below it; none: the hub upgrades nothing here (default: the repository of --image)")
-	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined; without it, none")
-	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps; without it, none")
+	flags.StringSliceVar(&f.upgrades, "upgrade-images", nil, "repositories of which the hub may have that agent run another image, each a name or, with / at its end, all below it; none: the hub upgrades nothing here (default: as an agent that is installed has it; else the repository of --image)")
+	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces to which that agent is confined, '' for none (default: as an agent that is installed has it; else none)")
+	flags.StringSliceVar(&f.kinds, "kinds", nil, "kinds to which that agent is confined, each as RESOURCE or RESOURCE.GROUP, such as configmaps,deployments.apps, '' for none (default: as an agent that is installed has it; else none)")
 }
 
 func (f *installFlags) validate(printing bool) error {
@@ -67,7 +73,63 @@ func (f *installFlags) validate(printing bool) error {
 	return nil
 }
 
+// keep has what is not said be as the agent that is installed was told: the command that joins it again, as a hub prints it, says nothing
+// of what its owner confined it to.
+func (f *installFlags) keep(ctx context.Context, installer *install.Installer, account *string, tell func(string)) error {
+	is, err := installer.Settings(ctx, !f.given("kinds"))
+	if errors.Is(err, install.ErrKinds) {
+		return fmt.Errorf("%w; say it with --kinds, or --kinds '' for all", err)
+	}
+	if is == nil || err != nil {
+		return err
+	}
+	if len(is.Other) > 0 {
+		return fmt.Errorf("the Deployment %s/%s runs with %s, which this command does not make and would drop: have it join again in the way in which it was installed, "+
+			"for Helm by `helm upgrade` with the new join.token", contract.SystemNamespace, manifest.Name, strings.Join(is.Other, ", "))
+	}
+	var kept []string
+	note := func(flag, value string) {
+		kept = append(kept, "--"+flag+" "+value)
+	}
+	if !f.given("namespaces") && len(is.Namespaces) > 0 {
+		f.namespaces = is.Namespaces
+		note("namespaces", strings.Join(is.Namespaces, ","))
+	}
+	if !f.given("kinds") && len(is.Kinds) > 0 {
+		f.kinds = is.Kinds
+		note("kinds", strings.Join(is.Kinds, ","))
+	}
+	if !f.given("as-service-account") && is.Account != "" {
+		*account = is.Account
+		note("as-service-account", is.Account)
+	}
+	if !f.given("image") && is.Image != "" {
+		f.image = plan.Repository(is.Image) + ":" + version.Of().ImageTag
+	}
+	if !f.given("upgrade-images") {
+		f.upgrades = is.UpgradeImages
+		if len(is.UpgradeImages) == 0 {
+			f.upgrades = []string{none}
+			note("upgrade-images", none)
+		}
+	}
+	if !f.given("priority-class") {
+		f.priorityClass = is.PriorityClass
+	}
+	if f.proxy = proxySettings(); len(f.proxy) == 0 {
+		f.proxy = is.Proxy
+	}
+	if len(kept) > 0 {
+		tell("The agent that is installed stays confined as it is: " + strings.Join(kept, " ") + "; say otherwise to change that")
+	}
+	return nil
+}
+
 func (f *installFlags) options(account string) manifest.Options {
+	proxy := f.proxy
+	if proxy == nil {
+		proxy = proxySettings()
+	}
 	upgrades := f.upgrades
 	switch {
 	case len(upgrades) == 0:
@@ -75,7 +137,7 @@ func (f *installFlags) options(account string) manifest.Options {
 	case upgrades[0] == none:
 		upgrades = nil
 	}
-	return manifest.Options{Image: f.image, UpgradeImages: upgrades, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Account: account, Proxy: proxySettings(), PriorityClass: &f.priorityClass}
+	return manifest.Options{Image: f.image, UpgradeImages: upgrades, Volume: f.volume, Namespaces: f.namespaces, Kinds: f.kinds, Account: account, Proxy: proxy, PriorityClass: &f.priorityClass}
 }
 
 // print prints an agent that joins by itself.

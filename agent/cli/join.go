@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 const (
 	printSystemd   = "systemd"
 	printManifests = "manifests"
+	printValues    = "values"
 )
 
 // joinCommand is what `agent join` was told.
@@ -41,6 +43,10 @@ type joinCommand struct {
 	check     bool
 	print     string
 	timeout   time.Duration
+	// journalKey and webhooks are those of the agent that runs until the cluster is Ready, and after that as a process.
+	journalKey string
+	webhooks   bool
+	flags      *pflag.FlagSet
 }
 
 func newJoin(env Environment) *cobra.Command {
@@ -62,11 +68,14 @@ func newJoin(env Environment) *cobra.Command {
 }
 
 func (f *joinCommand) add(flags *pflag.FlagSet) {
+	f.flags = flags
 	f.member.add(flags)
 	f.join.add(flags)
 	flags.BoolVar(&f.check, "check", false, "only look whether a join can succeed; nothing is changed and the token is not used up")
-	flags.StringVar(&f.print, "print", "", "only print how to run the agent: systemd (a unit) or manifests (for this cluster)")
+	flags.StringVar(&f.print, "print", "", "only print how to run the agent: systemd (a unit), manifests (for this cluster), or values (of the chart, which have Helm take over the agent that is installed as it is)")
 	flags.DurationVar(&f.timeout, "ready-timeout", 2*time.Minute, "how long the hub may take to report the cluster Ready")
+	flags.StringVar(&f.journalKey, "journal-key-file", "", "that of `agent run`, for an agent that runs as a process: the Works that it is given meanwhile are in its record, too")
+	flags.BoolVar(&f.webhooks, "interpreter-webhooks", true, "that of `agent run`, for an agent that runs as a process")
 	f.install.add(flags)
 	flags.StringSliceVar(&f.operators.who, "operators", nil, "whom of the hub to let into this cluster through the agent, each user:NAME or group:NAME, to get, list and watch objects and to read logs; off is nobody (default: as it is, at first off; `agent operators` changes it later)")
 	f.operators.add(flags, "operators-")
@@ -85,7 +94,7 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 		return err
 	}
 	if f.print == printSystemd {
-		return printUnit(out, f.member, f.join)
+		return printUnit(out, f)
 	}
 	hub := ""
 	if len(args) > 0 {
@@ -98,17 +107,29 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 	if err != nil {
 		return err
 	}
+	if f.print == printValues {
+		installer, err := newInstaller(config)
+		if err != nil {
+			return err
+		}
+		return printInstalled(ctx, out, installer)
+	}
 	tell := func(step string) { _, _ = fmt.Fprintln(out, step) }
 	options, err := f.join.options(hub, f.member, config, tell)
 	if err != nil {
 		return err
 	}
-	options.Rights = registration.RightsToApply(f.install.namespaces, f.install.kinds, f.join.account)
+	if options.Token, err = f.join.secret(); err != nil {
+		return err
+	}
 	env.SetLogger(logr.Discard())
 	ctx = ctrl.LoggerInto(ctx, logr.Discard())
 	var installer *install.Installer
 	if f.install.wanted {
 		if installer, err = newInstaller(config); err != nil {
+			return err
+		}
+		if err := f.install.keep(ctx, installer, &f.join.account, tell); err != nil {
 			return err
 		}
 		var remove func()
@@ -117,6 +138,7 @@ func (f *joinCommand) run(ctx context.Context, env Environment, out io.Writer, a
 		}
 		defer remove()
 	}
+	options.Rights = registration.RightsToApply(f.install.namespaces, f.install.kinds, f.join.account)
 	if f.check || !registration.Joined(ctx, options) {
 		if err := checkJoin(ctx, options, out); err != nil {
 			return err
@@ -153,14 +175,19 @@ func checkJoin(ctx context.Context, options registration.Options, out io.Writer)
 
 func (f *joinCommand) validate(args []string) error {
 	switch {
-	case f.print != "" && f.print != printSystemd && f.print != printManifests:
-		return fmt.Errorf("--print is %q; it is %s or %s", f.print, printSystemd, printManifests)
+	case f.print != "" && f.print != printSystemd && f.print != printManifests && f.print != printValues:
+		return fmt.Errorf("--print is %q; it is %s, %s or %s", f.print, printSystemd, printManifests, printValues)
 	case f.print != "" && f.check:
 		return errors.New("--print and --check exclude each other")
-	case len(args) == 0 && f.print != printSystemd:
+	case len(args) == 0 && f.print != printSystemd && f.print != printValues:
 		return errors.New("the address of the hub is missing; use the command that `hub token create` printed there")
 	case f.timeout <= 0:
 		return errors.New("--ready-timeout must be positive")
+	case (f.install.wanted || f.print == printManifests) && (f.journalKey != "" || !f.webhooks):
+		return errors.New("--journal-key-file and --interpreter-webhooks are for an agent that runs as a process; for one in the cluster the chart has values")
+	}
+	if f.print == printValues {
+		return f.validateValues(args)
 	}
 	if err := setup.CheckAccount(f.join.account); err != nil {
 		return err
@@ -172,6 +199,20 @@ func (f *joinCommand) validate(args []string) error {
 		return errors.New("--operators says something of this cluster and not of a unit: leave it out here, and run `agent operators`")
 	}
 	return f.install.validate(f.print == printManifests)
+}
+
+// validateValues refuses what would be ignored: the values are those of the agent as it is.
+func (f *joinCommand) validateValues(args []string) error {
+	ignored := slices.Clone(args)
+	f.flags.Visit(func(given *pflag.Flag) {
+		if !slices.Contains([]string{"print", "kubeconfig", "context"}, given.Name) {
+			ignored = append(ignored, "--"+given.Name)
+		}
+	})
+	if len(ignored) > 0 {
+		return fmt.Errorf("--print %s prints the agent that is installed, as it is: leave out %s, and change the values that are printed", printValues, strings.Join(ignored, ", "))
+	}
+	return nil
 }
 
 // printFinding prints a line for a check, and one with what to do if it failed.
@@ -196,6 +237,17 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 		return err
 	}
 	defer locked.Close() //nolint:errcheck // the process ends
+	o := setup.Options{
+		Member: options.Member, Cluster: options.Cluster, StateDir: options.StateDir, Account: f.join.account, NoWebhooks: !f.webhooks,
+		Clock: clock.RealClock{}, StatusFrequency: setup.DefaultStatusFrequency,
+		LeaseDuration: setup.DefaultLeaseDuration, LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
+	}
+	if o.JournalSecret, err = journalSecret(f.journalKey); err != nil {
+		return err
+	}
+	if err := setup.CheckRecord(ctx, o); err != nil {
+		return fmt.Errorf("%w; give the --journal-key-file of `agent run`, or none if that has none: what the hub had here would be set aside, and written anew. If the key is lost, move the directory away", err)
+	}
 	if _, err := registration.Join(ctx, options); err != nil {
 		return err
 	}
@@ -205,19 +257,13 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 	if err != nil {
 		return err
 	}
-	interpreter, err := store.BuiltIn(vm.Options{})
-	if err != nil {
+	o.Hub, o.Cluster = credentials.Config(), credentials.Cluster()
+	if o.Interpreter, err = store.BuiltIn(vm.Options{}); err != nil {
 		return err
 	}
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() {
-		ended <- serve(running, credentials, setup.Options{
-			Hub: credentials.Config(), Member: options.Member, Cluster: credentials.Cluster(), StateDir: options.StateDir, Account: f.join.account,
-			Interpreter: interpreter, Clock: clock.RealClock{}, StatusFrequency: setup.DefaultStatusFrequency,
-			LeaseDuration: setup.DefaultLeaseDuration, LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
-		})
-	}()
+	go func() { ended <- serve(running, credentials, o) }()
 	waiting, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	err = credentials.AwaitReady(waiting, tell)
@@ -231,8 +277,20 @@ func (f *joinCommand) joinHere(ctx context.Context, options registration.Options
 		}
 	}
 	tell(fmt.Sprintf("Now run the agent, and keep it running:\n\n  agent run%s --state-dir %s%s\n\n`agent join --print systemd` prints a unit that does.",
-		f.member.typed(), options.StateDir, f.join.typed()))
+		f.member.typed(), options.StateDir, f.typed()))
 	return nil
+}
+
+// typed is what `agent run` is to be told besides where its state is.
+func (f *joinCommand) typed() string {
+	out := f.join.typed()
+	if f.journalKey != "" {
+		out += " --journal-key-file " + f.journalKey
+	}
+	if !f.webhooks {
+		out += " --interpreter-webhooks=false"
+	}
+	return out
 }
 
 // letIn lets operators in, for an agent that runs as a process.

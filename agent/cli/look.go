@@ -103,7 +103,7 @@ func stand(cmd *cobra.Command, stateDir string) (statusReport, error) {
 
 // well says whether all is as it should be.
 func (s statusReport) well(now time.Time) bool {
-	return s.Running && s.Report.Silence == "" && s.Report.Ready && s.Report.Works.Failing == 0 && s.Report.Held == "" && now.Before(s.Expires)
+	return s.Running && s.Report.Silence == "" && s.Report.Refused.IsZero() && s.Report.Ready && s.Report.Works.Failing == 0 && s.Report.Held == "" && now.Before(s.Expires)
 }
 
 // print says it to people.
@@ -113,7 +113,7 @@ func (s statusReport) print(out io.Writer, now time.Time) error {
 	if left := s.Expires.Sub(now); left > 0 {
 		lines = append(lines, [2]string{"Certificate", fmt.Sprintf("ends %s, in %d days", s.Expires.UTC().Format(time.RFC3339), int(left.Hours()/24))})
 	} else {
-		lines = append(lines, [2]string{"Certificate", "ended " + s.Expires.UTC().Format(time.RFC3339) + "; join again"})
+		lines = append(lines, [2]string{"Certificate", "ended " + s.Expires.UTC().Format(time.RFC3339) + "; join again, unless another agent has this cluster"})
 	}
 	if !s.Running {
 		lines = append(lines, [2]string{"Agent", "not running with this state directory; start it with `agent run`"})
@@ -139,6 +139,10 @@ func (s statusReport) print(out io.Writer, now time.Time) error {
 			[2]string{"Drift", fmt.Sprintf("%d put back since the start", r.Drift)},
 			[2]string{"Unclaimed", fmt.Sprintf("%d objects", r.Unclaimed)},
 		)
+		if !r.Refused.IsZero() {
+			lines = append(lines, [2]string{"Refused", "by the hub since " + ago(r.Refused) + ", so that what is in this cluster is left as it is; join again, " +
+				"or another agent has this cluster: stop this one"})
+		}
 		if r.Line != nil {
 			lines = append(lines, [2]string{"Line", lineOf(*r.Line, ago)})
 		}

@@ -37,6 +37,9 @@ func TestStatusSaysWhatIsNotAsItShouldBe(t *testing.T) {
 		"no agent runs":      {statusReport{Cluster: "edge-1", Expires: now.Add(time.Hour)}, false, []string{"not running with this state directory; start it with `agent run`"}},
 		"the hub is silent":  {report(silent), false, []string{"not heard since 4s ago: connection refused"}},
 		"it was never heard": {report(func(r *setup.Report) { silent(r); r.Heard = time.Time{} }), false, []string{"https://hub:6443, not heard: connection refused"}},
+		"the hub refuses it": {report(func(r *setup.Report) { r.Refused = now.Add(-time.Minute) }), false, []string{
+			"Refused      by the hub since 1m0s ago", "or another agent has this cluster: stop this one",
+		}},
 		"a Work fails": {report(func(r *setup.Report) {
 			r.Works.Failing, r.Works.Failures = 1, []status.Failure{{Work: "web", Message: "the member refuses it"}}
 		}), false, []string{"1 failing", "Failing      web: the member refuses it"}},
@@ -48,7 +51,7 @@ func TestStatusSaysWhatIsNotAsItShouldBe(t *testing.T) {
 		"a status waits":       {report(func(r *setup.Report) { r.Works.Unsent, r.Works.Oldest = 2, now.Add(-time.Minute) }), true, []string{"2, the oldest 1m0s ago"}},
 		"deletions are held":   {report(func(r *setup.Report) { r.Held = "too many" }), false, []string{"held: too many"}},
 		"the member is down":   {report(func(r *setup.Report) { r.Ready, r.Member = false, "cluster is not reachable" }), false, []string{"cluster is not reachable"}},
-		"the certificate end":  {statusReport{Cluster: "edge-1", Running: true, Report: report(nil).Report, Expires: now.Add(-time.Hour)}, false, []string{"ended 2026-01-01T11:00:00Z; join again"}},
+		"the certificate end":  {statusReport{Cluster: "edge-1", Running: true, Report: report(nil).Report, Expires: now.Add(-time.Hour)}, false, []string{"ended 2026-01-01T11:00:00Z; join again, unless another agent has this cluster"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -61,13 +61,15 @@ func (f *operatorFlags) wanted(ctx context.Context, installer *install.Installer
 		}
 	}
 	if r.IsOff() {
-		return manifest.Operators{}, nil
+		return manifest.Operators{Said: f.given()}, nil
 	}
 	legacy, err := installer.IsLegacy(ctx)
 	if err != nil {
 		return manifest.Operators{}, err
 	}
-	return operatorOptions(r, legacy), nil
+	out := operatorOptions(r, legacy)
+	out.Said = f.given()
+	return out, nil
 }
 
 // operatorsCommand is what `agent operators` was told.
@@ -87,7 +89,8 @@ func newOperators() *cobra.Command {
 		Short: "Say what operators of the hub may do in this cluster, or look",
 		Long: "Say what operators of the hub may do in this cluster through the agent: WHO, each user:NAME or group:NAME of the hub, may get,\n" +
 			"list and watch objects and read logs, and what --may names besides. All of it is said at once: what is not said is taken back, and\n" +
-			"what is under way by it ends within seconds. off lets nobody in. Without arguments it says what holds.\n\n" +
+			"what is under way by it ends within seconds. off lets nobody in. Without arguments it says what holds.\n" +
+			"It is the last word: if Helm or kubectl puts something else back later, nobody is let in until it is said here again.\n\n" +
 			"This cluster's RBAC has the last word: it must allow it to who they are here, which is fairlead:NAME if nothing else is said.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -132,7 +135,9 @@ func letIn(ctx context.Context, installer *install.Installer, wanted rules.Rules
 			return err
 		}
 	}
-	if err := installer.LetIn(ctx, operatorOptions(wanted, legacy), tell); err != nil {
+	options := operatorOptions(wanted, legacy)
+	options.Said = true
+	if err := installer.LetIn(ctx, options, tell); err != nil {
 		return err
 	}
 	tell("Operators of the hub: " + wanted.Summary())
@@ -181,11 +186,22 @@ func (f *operatorsCommand) look(ctx context.Context, installer *install.Installe
 	if err != nil {
 		return fmt.Errorf("reading what operators may do: %w; say it anew with `agent operators WHO`", err)
 	}
+	word, err := installer.OperatorsLastWord(ctx)
+	if err != nil {
+		return err
+	}
+	kept := r.Summary()
+	r = r.Confirmed(data, word)
 	if f.output == outputJSON {
 		l := r.Lists()
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(map[string]any{"operators": l.Operators, "may": l.May, "in": l.In, "identity": l.Identity, "apiGroups": l.APIGroups, "summary": r.Summary()})
+		return encoder.Encode(map[string]any{"operators": l.Operators, "may": l.May, "in": l.In, "identity": l.Identity, "apiGroups": l.APIGroups, "summary": r.Summary(), "overwritten": r.Overwritten})
+	}
+	if r.Overwritten {
+		_, err = fmt.Fprintf(out, "Operators of the hub: off, since ConfigMap %s/%s is not as it was said here last: something else, such as an upgrade or a rollback with Helm, or an older version of this program, has it allow %s. "+
+			"Say with `agent operators WHO` what is to hold, or `agent operators off`\n", contract.SystemNamespace, contract.ConnectName, kept)
+		return err
 	}
 	if _, err = fmt.Fprintln(out, "Operators of the hub: "+r.Summary()); err != nil || r.IsOff() {
 		return err

@@ -68,7 +68,7 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.options.MetricsBindAddress, "metrics-bind-address", "0", "address that serves Prometheus metrics, such as :8080; 0 is none")
 	flags.StringVar(&f.options.HealthProbeBindAddress, "health-probe-bind-address", "0", "address that serves /healthz and /readyz, such as :10357; 0 is none")
 	flags.DurationVar(&f.options.StatusFrequency, "cluster-status-update-frequency", setup.DefaultStatusFrequency, "how often this cluster is asked how it is")
-	flags.DurationVar(&f.options.LeaseDuration, "cluster-lease-duration", setup.DefaultLeaseDuration, "after how much silence the hub gives this agent up")
+	flags.DurationVar(&f.options.LeaseDuration, "cluster-lease-duration", setup.DefaultLeaseDuration, "after how much silence the hub gives this agent up while it has no line, if that is longer than the hub bears by itself; 10m and more count as a second less")
 	flags.Float64Var(&f.options.LeaseRenewFraction, "cluster-lease-renew-interval-fraction", setup.DefaultLeaseRenewFraction, "after which part of the lease's duration it is renewed")
 	flags.StringVar(&f.secret, "state-secret", "", "NAMESPACE/NAME of a Secret of this cluster that keeps the identity of this agent as well, for a pod whose state directory does not last")
 	flags.StringSliceVar(&f.options.Namespaces, "namespaces", nil, "namespaces to which the agent is confined here; without it, none")
@@ -140,6 +140,7 @@ func (f *runFlags) run(ctx context.Context, env Environment, args []string) erro
 		return err
 	}
 	o.Hub, o.Cluster, o.Trust, o.Traffic = credentials.Config(), credentials.Cluster(), credentials.Trust, credentials.Traffic
+	o.Refused = credentials.Refused
 	if f.line {
 		o.Line.Open, o.Line.Certificate = credentials.Attach, credentials.Certificate
 	} else {

@@ -6,18 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"fairlead.dev/agent/install/manifest"
 )
 
-// proxyVariables are how this process was told of a proxy; an agent that is started by
-// something else has to be told as well.
-func proxyVariables() []string {
-	return []string{"HTTPS_PROXY", "NO_PROXY"}
-}
-
-// proxySettings returns which proxy this process uses.
+// proxySettings returns which proxy this process uses: an agent that is started by something else has to be told as well.
 func proxySettings() map[string]string {
 	out := map[string]string{}
-	for _, name := range proxyVariables() {
+	for _, name := range manifest.ProxyVariables() {
 		for _, spelt := range []string{name, strings.ToLower(name)} {
 			if value := os.Getenv(spelt); value != "" {
 				out[name] = value
@@ -30,12 +26,13 @@ func proxySettings() map[string]string {
 
 // printUnit prints a unit of systemd that keeps the agent running. It runs with what `agent
 // join` left in the state directory.
-func printUnit(out io.Writer, member memberFlags, join joinFlags) error {
+func printUnit(out io.Writer, from *joinCommand) error {
+	f := *from
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	for _, path := range []*string{&member.kubeconfig, &join.stateDir} {
+	for _, path := range []*string{&f.member.kubeconfig, &f.join.stateDir, &f.journalKey} {
 		if *path == "" {
 			continue
 		}
@@ -52,15 +49,15 @@ func printUnit(out io.Writer, member memberFlags, join joinFlags) error {
 	line("After=network-online.target")
 	line("")
 	line("[Service]")
-	line("ExecStart=%s run%s --state-dir %s%s", escaped(program), escaped(member.typed()), escaped(join.stateDir), escaped(join.typed()))
-	if member.kubeconfig == "" {
+	line("ExecStart=%s run%s --state-dir %s%s", escaped(program), escaped(f.member.typed()), escaped(f.join.stateDir), escaped(f.typed()))
+	if f.member.kubeconfig == "" {
 		// The unit has no home, where the kubeconfig of this user is.
 		if path := defaultKubeconfig(); path != "" {
 			line("Environment=KUBECONFIG=%s", escaped(path))
 		}
 	}
 	settings := proxySettings()
-	for _, name := range proxyVariables() {
+	for _, name := range manifest.ProxyVariables() {
 		if settings[name] != "" {
 			line("Environment=\"%s=%s\"", name, escaped(settings[name]))
 		}
@@ -71,7 +68,7 @@ func printUnit(out io.Writer, member memberFlags, join joinFlags) error {
 	line("NoNewPrivileges=yes")
 	line("ProtectSystem=strict")
 	line("PrivateTmp=yes")
-	line("ReadWritePaths=%s", escaped(join.stateDir))
+	line("ReadWritePaths=%s", escaped(f.join.stateDir))
 	line("")
 	line("[Install]")
 	line("WantedBy=multi-user.target")

@@ -15,9 +15,12 @@ func TestAUnitNamesEverythingByItsWholePath(t *testing.T) {
 	t.Setenv("no_proxy", "")
 	g := NewWithT(t)
 	var out bytes.Buffer
-	g.Expect(printUnit(&out, memberFlags{kubeconfig: "/etc/member.kubeconfig", context: "one"}, joinFlags{stateDir: "/var/lib/agent", account: "tenant"})).To(Succeed())
+	g.Expect(printUnit(&out, &joinCommand{
+		member: memberFlags{kubeconfig: "/etc/member.kubeconfig", context: "one"}, join: joinFlags{stateDir: "/var/lib/agent", account: "tenant"},
+		journalKey: "/etc/journal.key", webhooks: true,
+	})).To(Succeed())
 	g.Expect(out.String()).To(And(
-		MatchRegexp(`(?m)^ExecStart=/\S+ run --kubeconfig /etc/member.kubeconfig --context one --state-dir /var/lib/agent --as-service-account tenant$`),
+		MatchRegexp(`(?m)^ExecStart=/\S+ run --kubeconfig /etc/member.kubeconfig --context one --state-dir /var/lib/agent --as-service-account tenant --journal-key-file /etc/journal.key$`),
 		MatchRegexp(`(?m)^Environment="HTTPS_PROXY=http://proxy.example.com:3128/100%%"$`),
 		MatchRegexp(`(?m)^ReadWritePaths=/var/lib/agent$`),
 		MatchRegexp(`(?m)^Restart=on-failure$`),

@@ -61,6 +61,8 @@ type Deps struct {
 	// Upgrade sees to it that the agent becomes the one that is wanted, and returns what came of
 	// that so far; nil if nothing is told of it.
 	Upgrade func(ctx context.Context, wanted *clusterv1alpha1.WantedAgent, before *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade
+	// UpgradeDue says in how long Upgrade is to be called again at the latest; 0 if it does not matter. It may be nil.
+	UpgradeDue func() time.Duration
 	// Probed is told whether the member is ready; it may be nil.
 	Probed func(ready metav1.Condition)
 	// Clock tells the time.
@@ -77,6 +79,7 @@ type Reconciler struct {
 	unclaimed func() int
 	held      func() (metav1.Condition, bool)
 	agent     func() clusterv1alpha1.AgentReport
+	due       func() time.Duration
 	upgrade   func(context.Context, *clusterv1alpha1.WantedAgent, *clusterv1alpha1.AgentUpgrade) *clusterv1alpha1.AgentUpgrade
 	probed    func(metav1.Condition)
 	clock     clock.Clock
@@ -117,6 +120,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		held:      deps.Held,
 		agent:     deps.Agent,
 		upgrade:   deps.Upgrade,
+		due:       deps.UpgradeDue,
 		probed:    deps.Probed,
 		clock:     deps.Clock,
 		frequency: deps.Frequency,
@@ -193,7 +197,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if wrote && is != nil && (was == nil || was.Status != is.Status) {
 		ctrl.LoggerFrom(ctx).Info("Told the hub how the member is", "ready", is.Status, "reason", is.Message)
 	}
-	return reconcile.Result{RequeueAfter: r.frequency}, nil
+	return reconcile.Result{RequeueAfter: r.next()}, nil
 }
 
 // setHeld puts into the status of the Cluster what is to be said of deletions.

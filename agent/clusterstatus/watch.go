@@ -1,6 +1,8 @@
 package clusterstatus
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,4 +31,14 @@ func clusterChanges(name string) predicate.Predicate {
 func silent(cluster *clusterv1alpha1.Cluster) bool {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady)
 	return ready == nil || ready.Status == metav1.ConditionUnknown
+}
+
+// next is after how long the member is asked again.
+func (r *Reconciler) next() time.Duration {
+	if r.due != nil {
+		if due := r.due(); due > 0 {
+			return min(due, r.frequency)
+		}
+	}
+	return r.frequency
 }

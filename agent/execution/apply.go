@@ -286,16 +286,25 @@ func (r *Reconciler) retain(ctx context.Context, m plan.Manifest, live plan.Live
 	return retained, nil
 }
 
-// readBy returns an object of the member as it is there, or nil if there is none.
+// readBy returns an object of the member as it is there, or nil if there is none. That the member does not serve the kind, in this
+// version, is an error.
 func readBy(ctx context.Context, reader client.Reader, name plan.Object) (*unstructured.Unstructured, error) {
 	obj := prototype(name.GroupVersionKind)
 	if err := reader.Get(ctx, name.NamespacedName, obj); err != nil {
-		if apierrors.IsNotFound(err) {
+		if ignoreAbsent(err) == nil {
 			return nil, nil //nolint:nilnil // Absent is an answer.
 		}
 		return nil, err
 	}
 	return obj, nil
+}
+
+// ignoreAbsent returns nil for an error that says that there is no such object, and any other as it is.
+func ignoreAbsent(err error) error {
+	if apierrors.IsNotFound(err) && !noSuchResource(err) {
+		return nil
+	}
+	return err
 }
 
 func (r *Reconciler) count(result plan.Result) {

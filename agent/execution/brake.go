@@ -59,9 +59,10 @@ func newBrake(watched bool) *brake {
 	}
 }
 
-// Pass says whether the objects of a Work may be deleted now. Works lists those of the
-// member. If they may not, the Work is among those that Observe returns when they may.
-func (b *brake) Pass(work *workv1alpha1.Work, works func() ([]workv1alpha1.Work, error), now time.Time) (bool, error) {
+// Pass says whether the objects of a Work may be deleted now, which take so many of Works along
+// that do not end. Works lists those of the member. If they may not, the Work is among those that
+// Observe returns when they may.
+func (b *brake) Pass(work *workv1alpha1.Work, takes int, works func() ([]workv1alpha1.Work, error), now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name := client.ObjectKeyFromObject(work)
@@ -85,15 +86,26 @@ func (b *brake) Pass(work *workv1alpha1.Work, works func() ([]workv1alpha1.Work,
 	if d, ok := b.gone[work.UID]; ok && now.Sub(d.at) < brakeWindow { // it could not be finished at once
 		return true, nil
 	}
+	delete(b.gone, work.UID)
 	going, all := b.count(list, now)
+	going += takes
 	if plan.Brakes(b.limit, going, all) {
 		since := metav1.NewTime(now).Rfc3339Copy()
 		b.held = &hold{since: since, message: heldMessage(since, going, all, b.limit)}
 		b.waiting[name] = struct{}{}
 		return false, nil
 	}
-	b.gone[work.UID] = departed{at: now, objects: len(work.Spec.Workload.Manifests)}
+	b.gone[work.UID] = departed{at: now, objects: len(work.Spec.Workload.Manifests) + takes}
 	return true, nil
+}
+
+// Reconsider forgets that the objects of a Work were let go: they are there, and by the time that
+// they go they may take others along than were counted.
+func (b *brake) Reconsider(work types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.gone, work)
+	delete(b.approved, work)
 }
 
 // approve notes that what is to be deleted may go.
@@ -121,7 +133,7 @@ func (b *brake) count(works []workv1alpha1.Work, now time.Time) (going, all int)
 		there[works[i].UID] = struct{}{}
 		_, approved := b.approved[works[i].UID]
 		if deletes(works[i]) && !approved {
-			going += n
+			going += max(n, b.gone[works[i].UID].objects)
 		}
 	}
 	for uid, d := range b.gone {

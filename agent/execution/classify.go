@@ -11,19 +11,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/interpreter"
 )
 
 // classify turns the error of a request to the member into a result and a sentence. The
 // sentence is the same for the same cause: no addresses, times or numbers of tries.
 func classify(object plan.Object, err error) (plan.Result, string) {
 	switch {
-	case meta.IsNoMatchError(err), noSuchResource(err):
+	case interpreter.IsUnanswered(err): // it is not the member that was asked
+		return plan.Waiting, err.Error()
+	case unserved(err):
 		return plan.Waiting, fmt.Sprintf(
-			"the member does not know the kind %s of %s; install its CustomResourceDefinition there, and this is tried again by itself",
+			"the member does not know the kind %s of %s; install its CustomResourceDefinition there, or, if that is there in other versions only, "+
+				"use one of these in the template and in its policy; this is tried again by itself",
 			object.Kind, object.GroupVersion())
 	case noNamespace(err):
 		return plan.Waiting, missingNamespace(object)

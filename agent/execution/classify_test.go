@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"fairlead.dev/agent/execution/plan"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/interpreter"
 )
 
 func TestImmutable(t *testing.T) {
@@ -72,6 +74,11 @@ func TestClassify(t *testing.T) {
 		"a server that starts": {apierrors.NewServiceUnavailable("starting"), plan.Unanswered, "busy"},
 		"nobody there":         {fmt.Errorf("reading: %w", &url.Error{Op: "Patch", Err: syscall.ECONNREFUSED}), plan.Unanswered, "does not answer"},
 		"an answer cut short":  {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, plan.Unanswered, "does not answer"},
+		"a webhook that is not there": {
+			fmt.Errorf("taking over what belongs to the member: %w", interpreter.Unanswered(fmt.Errorf("no answer; check its address: %w", &url.Error{Op: "Post", Err: syscall.ECONNREFUSED}))),
+			plan.Waiting, "taking over what belongs to the member: no answer; check its address",
+		},
+		"a webhook that hangs": {interpreter.Unanswered(fmt.Errorf("no answer within 3s: %w", context.DeadlineExceeded)), plan.Waiting, "no answer within 3s"},
 		"no right to":          {apierrors.NewForbidden(resource, "a", nil), plan.Refused, "the member refuses it"},
 	}
 	for name, tc := range cases {

@@ -54,6 +54,9 @@ func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, er
 // contents returns of which kinds, and in which namespace, an object contains others.
 func (r *Reconciler) contents(ctx context.Context, object plan.Object) (*container, error) {
 	in := &container{Object: object}
+	if err := r.discovery.Ready(ctx); err != nil { // it would leave out kinds, and nothing be found of them
+		return nil, fmt.Errorf("asking the member what is in %s: %w", object, err)
+	}
 	if plan.IsNamespace(object) {
 		var err error
 		if in.kinds, err = r.namespacedKinds(ctx); err != nil {
@@ -126,7 +129,7 @@ func (r *Reconciler) outlives(ctx context.Context, obj *metav1.PartialObjectMeta
 	}
 	if r.works == nil { // a sweep: what it was not told to remove, or could not let go of, stays
 		work := r.swept[name]
-		return work == nil || ptrTrue(work.Spec.PreserveResourcesOnDeletion), nil
+		return work == nil || ptrTrue(work.Spec.PreserveResourcesOnDeletion) || plan.IsOfAnotherThan(obj, work), nil
 	}
 	if name.Namespace != r.namespace {
 		return true, nil // it is another hub's, or of another life of this cluster
@@ -139,7 +142,7 @@ func (r *Reconciler) outlives(ctx context.Context, obj *metav1.PartialObjectMeta
 	case err != nil:
 		return false, fmt.Errorf("reading Work %q: %w", name.Name, err)
 	}
-	return plan.Outlives(work), nil
+	return plan.Outlives(work) || plan.IsOfAnotherThan(obj, work), nil
 }
 
 // contentsError says that an object is not deleted because of what others have in it.
@@ -152,8 +155,11 @@ type contentsError struct {
 func (e *contentsError) Error() string { return plan.LeftMessage(e.object, e.foreign) }
 
 // mayTakeContents returns a contentsError if the deletion of an object would delete others
-// that are not from the hub.
+// that are not from the hub, and another error if it would delete what Works still want.
 func (r *Reconciler) mayTakeContents(ctx context.Context, m plan.Manifest) error {
+	if err := r.spareWanted(ctx, m); err != nil {
+		return err
+	}
 	foreign, err := r.foreign(ctx, m)
 	if err == nil && len(foreign) > 0 {
 		err = &contentsError{object: m.Object, foreign: foreign}
@@ -161,13 +167,13 @@ func (r *Reconciler) mayTakeContents(ctx context.Context, m plan.Manifest) error
 	return err
 }
 
-// left tells, once, that an object stays in the member because of what others have in it.
-func (r *Reconciler) left(ctx context.Context, work *workv1alpha1.Work, object plan.Object, because *contentsError) {
+// left tells, once, that an object stays in the member, and why.
+func (r *Reconciler) left(ctx context.Context, work *workv1alpha1.Work, object plan.Object, because error) {
 	note := because.Error()
 	if !r.pendingDeletions.Refused(object, note) {
 		return
 	}
-	ctrl.LoggerFrom(ctx).Info("Leaving an object in the member because of what is in it", "manifest", object.String(), "reason", note)
+	ctrl.LoggerFrom(ctx).Info("Leaving an object in the member", "manifest", object.String(), "reason", note)
 	r.events(kube.Event{Regarding: work, Type: corev1.EventTypeWarning, Reason: reasonLeftInMember, Action: actionDelete, Note: note})
 }
 
@@ -180,6 +186,9 @@ func (r *Reconciler) leaveBehind(ctx context.Context, work types.NamespacedName,
 	}
 	if obj == nil || !plan.Deletable(obj, work) {
 		return false, nil
+	}
+	if plan.IsOfAnother(obj, m.Desired) {
+		return false, &ofAnotherError{m.Object}
 	}
 	return r.takeMarks(ctx, obj, plan.LeaveBehind(obj, work))
 }

@@ -167,7 +167,7 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 			g := NewWithT(t)
 			member := fakeClient(t, tc.funcs, append(tc.objects, namespaceOf())...)
 			r := &Reconciler{
-				memberClient: member, reader: member, namespace: ownWorks,
+				memberClient: member, reader: member, namespace: ownWorks, discovery: servedKinds{},
 				works: newWorks(fakeClient(t, interceptor.Funcs{}, tc.hub...), nil),
 				namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
 					return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
@@ -223,7 +223,7 @@ func TestWhoHasObjectsOfADefinitionThatIsToGo(t *testing.T) {
 			}
 			member := fakeClient(t, funcs, tc.owner)
 			r := &Reconciler{
-				memberClient: member, reader: member, namespace: ownWorks,
+				memberClient: member, reader: member, namespace: ownWorks, discovery: servedKinds{},
 				works: newWorks(fakeClient(t, interceptor.Funcs{}, workWith(t, "inside", inShop("owner", "", ""))), nil),
 			}
 			definition := plan.Object{
@@ -254,7 +254,7 @@ func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
 		return nil
 	}}
 	member := fakeClient(t, funcs)
-	r := &Reconciler{memberClient: member, reader: member, namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+	r := &Reconciler{memberClient: member, reader: member, discovery: servedKinds{}, namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
 		return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
 	}}
 	g.Expect(r.foreign(t.Context(), plan.Parse(workWith(t, "around", namespaceOf()))[0])).To(Equal([]string{"ConfigMap shop/ours"}))
@@ -263,7 +263,7 @@ func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
 
 // sweeping is an agent that leaves a member.
 func sweeping(c client.Client) Sweeper {
-	return Sweeper{MemberClient: c, MemberReader: c, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+	return Sweeper{MemberClient: c, MemberReader: c, Discovery: servedKinds{}, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
 		return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
 	}}
 }

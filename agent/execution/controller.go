@@ -52,17 +52,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // it comes again when somebody was heard
 	case from == absent:
 		return reconcile.Result{}, r.absent(ctx, req, work)
-	case from == hub:
-		r.journal.Put(work)
+	case from == outlived:
+		return reconcile.Result{}, r.letGo(ctx, req, work)
 	}
+	if r.rests(ctx, from) {
+		return reconcile.Result{RequeueAfter: wait.Jitter(refusedRetry, 0.5)}, nil
+	}
+	if from == hub && !ends(work) {
+		// Another Work may have the place of one that waited to be deleted, or that one is not to delete anything any more.
+		if err := r.waitsNoMore(ctx, req.NamespacedName); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	current := from != hub || r.journal.Put(work)
 	if !work.DeletionTimestamp.IsZero() {
 		switch {
 		case from == journal: // it can end only with the hub, and the brake is there
 			return reconcile.Result{}, nil
 		case !contract.DeletesObjects(work.Annotations):
 			return reconcile.Result{}, r.keep(ctx, req, work)
+		case !current: // an agent that starts without the hub would make again what is deleted now
+			return reconcile.Result{}, outdatedError(work, "deleting the objects of")
 		}
-		return reconcile.Result{}, r.finish(ctx, work)
+		err := r.finish(ctx, work)
+		if wanted, ok := errors.AsType[*wantedError](err); ok { // no failure: the Works that it waits for wake it
+			return reconcile.Result{RequeueAfter: wanted.again}, nil
+		}
+		return reconcile.Result{}, err
 	}
 	manifests := plan.Parse(work)
 	if fresh, dropped := r.memory.Begin(req.NamespacedName, work.Generation, objects(manifests)); fresh {

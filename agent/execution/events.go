@@ -8,8 +8,11 @@ const (
 	// reasonDeletionFailed : the member refuses to delete an object.
 	reasonDeletionFailed = "DeletionFailed"
 	// reasonLeftInMember : a Namespace or a CustomResourceDefinition is not deleted because of
-	// objects in it that are not from the hub.
+	// objects in it that are not from the hub, or an object is left alone that is of another Work of the name.
 	reasonLeftInMember = "LeftInMember"
+	// reasonContentsWanted : a Namespace or a CustomResourceDefinition is not deleted yet because of
+	// objects in it that other Works still want.
+	reasonContentsWanted = "ContentsWanted"
 	// reasonUnclaimed : objects in the member name a Work that does not have them.
 	reasonUnclaimed = "Unclaimed"
 )

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -43,8 +42,8 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	part, done := r.remove, "Deleted the objects of a Work"
 	if ptrTrue(work.Spec.PreserveResourcesOnDeletion) {
 		part, done = r.release, "Let go of the objects of a Work"
-	} else if ok, err := r.pass(ctx, work); err != nil || !ok {
-		return err // it comes again when an operator said to go on
+	} else if ok, err := r.mayGo(ctx, work); err != nil || !ok {
+		return err // it comes again when nobody wants what is in it, or when an operator said to go on
 	}
 	manifests, left, err := r.endAll(ctx, work, part)
 	if err != nil {
@@ -75,14 +74,6 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 	all := plan.Ending(work)
 	var problems []error
 	for _, m := range all {
-		_, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version)
-		if meta.IsNoMatchError(err) {
-			continue // the kind is gone from the member, and its objects with it
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("looking up the kind of %s in the member: %w", m.Object, err))
-			continue
-		}
 		one := do
 		switch {
 		case m.Problem != nil:
@@ -90,10 +81,10 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 		case evicted && plan.IsContainer(m.Object) && !ptrTrue(work.Spec.PreserveResourcesOnDeletion):
 			one = r.leaveBehind
 		}
-		_, err = one(ctx, name, m)
-		if because, ok := errors.AsType[*contentsError](err); ok {
+		_, err := r.endOne(ctx, name, m, one)
+		if isLeft(err) {
 			left = true
-			r.left(ctx, work, m.Object, because)
+			r.left(ctx, work, m.Object, err)
 		} else if err != nil {
 			problems = append(problems, err)
 			r.refused(ctx, work, m.Object, err)
@@ -105,6 +96,25 @@ func (r *Reconciler) endAll(ctx context.Context, work *workv1alpha1.Work, do par
 		}
 	}
 	return len(all), left, errors.Join(problems...)
+}
+
+// endOne does its part to one object of a Work that ends. If the member does not serve its kind in the version of the Work any more, and
+// in another one, it goes by that: the object is the same. Only of a kind that is served in no version there is nothing to end.
+func (r *Reconciler) endOne(ctx context.Context, work types.NamespacedName, m plan.Manifest, do part) (did bool, err error) {
+	if _, err = r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version); err != nil {
+		err = fmt.Errorf("looking up the kind of %s in the member: %w", m.Object, err)
+	} else {
+		did, err = do(ctx, work, m)
+	}
+	if !unserved(err) {
+		return did, err
+	}
+	object, known, err := r.served(ctx, m.Object)
+	if err != nil || !known {
+		return false, err
+	}
+	m.Object = object
+	return do(ctx, work, m)
 }
 
 // dropFinalizer lets a Work go. It fails if the Work is gone already.
@@ -119,6 +129,12 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, work *workv1alpha1.Work)
 	return err
 }
 
+// outdatedError says why something is not done to a Work.
+func outdatedError(work *workv1alpha1.Work, what string) error {
+	return fmt.Errorf("not %s Work %q yet: the journal has an older version of it, "+
+		"which can be neither replaced nor removed; make the state directory of the agent writable, and this is tried again", what, work.Name)
+}
+
 // keep deals with a Work that is being deleted without the hub having said why: with its
 // namespace, or by somebody's hand; or with its Cluster. Its objects stay as if the Work were absent, and it is
 // let go, so that the hub can make it again; then they are its objects again.
@@ -126,7 +142,9 @@ func (r *Reconciler) keep(ctx context.Context, req reconcile.Request, work *work
 	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
 		return r.absent(ctx, req, work)
 	}
-	r.journal.Absent(work)
+	if !r.journal.Absent(work) { // as long as the hub has it, so that it is tried again if the agent restarts
+		return outdatedError(work, "letting go of")
+	}
 	switch err := r.dropFinalizer(ctx, work); {
 	case err == nil:
 		ctrl.LoggerFrom(ctx).Info("Keeping the objects of a Work that is deleted without the intent to delete them", "objects", len(work.Spec.Workload.Manifests))
@@ -135,6 +153,32 @@ func (r *Reconciler) keep(ctx context.Context, req reconcile.Request, work *work
 		}
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("letting go of Work %q, whose deletion the hub did not intend: %w", work.Name, err)
+	}
+	return nil
+}
+
+// letGo deals with a Work that a hub, which was restored, deletes and saw no end of, though the agent did, and has had another Work of that name
+// since: what the member has now is that one's, which the hub does not know, and stays. The older one ends.
+func (r *Reconciler) letGo(ctx context.Context, req reconcile.Request, older *workv1alpha1.Work) error {
+	newer := r.works.Outlive(older)
+	if newer == nil {
+		return nil // the hub has another one by now, which comes by itself
+	}
+	if !r.journal.Absent(newer) {
+		return outdatedError(newer, "leaving the objects of")
+	}
+	if err := r.absent(ctx, req, newer); err != nil {
+		return err
+	}
+	if !controllerutil.ContainsFinalizer(older, contract.ExecutionFinalizer) {
+		return nil
+	}
+	switch err := r.dropFinalizer(ctx, older); {
+	case err == nil:
+		ctrl.LoggerFrom(ctx).Info("Keeping the objects of a Work that the hub does not know any more; what it deletes is an older one of its name",
+			"objects", len(newer.Spec.Workload.Manifests))
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("letting go of Work %q, which is older than what the member has: %w", older.Name, err)
 	}
 	return nil
 }
@@ -154,58 +198,6 @@ func (r *Reconciler) refused(ctx context.Context, work *workv1alpha1.Work, objec
 	}
 }
 
-// remove deletes an object that bears the marks of the Work.
-func (r *Reconciler) remove(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
-	name := m.Object
-	obj, _ := r.kinds.Get(name)
-	if !plan.Decisive(obj, work) {
-		// The informer may be behind, and it would be for ever if we went by it now.
-		found, err := readBy(ctx, r.reader, name)
-		if err != nil {
-			return false, fmt.Errorf("reading %s from the member: %w", name, err)
-		}
-		if found == nil || !plan.Deletable(found, work) {
-			return false, nil
-		}
-		obj = found
-	}
-	err := r.delete(ctx, work, m, obj)
-	if !apierrors.IsConflict(err) {
-		return err == nil, err
-	}
-	// There is another one of its name, and the informer is behind.
-	if obj, err = readBy(ctx, r.reader, name); err != nil {
-		return false, fmt.Errorf("reading %s from the member: %w", name, err)
-	}
-	if obj == nil || !plan.Deletable(obj, work) {
-		return false, nil
-	}
-	err = r.delete(ctx, work, m, obj)
-	return err == nil, err
-}
-
-// delete deletes the very object that was seen, which must be ours to delete.
-func (r *Reconciler) delete(ctx context.Context, work types.NamespacedName, m plan.Manifest, obj *unstructured.Unstructured) error {
-	name, uid := m.Object, obj.GetUID()
-	if obj.GetDeletionTimestamp() == nil {
-		if err := r.mayTakeContents(ctx, m); err != nil {
-			return err
-		}
-	}
-	r.pendingDeletions.Add(name, uid, work, r.clock.Now(), r.stuckAfter)
-	if obj.GetDeletionTimestamp() != nil {
-		return nil
-	}
-	doomed := prototype(name.GroupVersionKind)
-	doomed.SetNamespace(name.Namespace)
-	doomed.SetName(name.Name)
-	err := r.memberClient.Delete(ctx, doomed, client.Preconditions{UID: &uid}, client.PropagationPolicy(m.Propagation))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting %s from the member: %w", name, err)
-	}
-	return nil
-}
-
 // release takes our marks off an object that stays. An object that is gone or not ours
 // has none to take off.
 func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m plan.Manifest) (bool, error) {
@@ -215,6 +207,9 @@ func (r *Reconciler) release(ctx context.Context, work types.NamespacedName, m p
 	}
 	if obj == nil || !plan.Releasable(obj, work) {
 		return false, nil
+	}
+	if plan.IsOfAnother(obj, m.Desired) {
+		return false, &ofAnotherError{m.Object}
 	}
 	return r.takeMarks(ctx, obj, plan.Release(obj))
 }
@@ -246,7 +241,7 @@ func (r *Reconciler) takeMarks(ctx context.Context, obj *unstructured.Unstructur
 		return false, fmt.Errorf("encoding the patch of %s: %w", plan.ObjectOf(obj), err)
 	}
 	err = r.memberClient.Patch(ctx, obj, client.RawPatch(types.MergePatchType, data), client.FieldOwner(contract.FieldManagerAgent))
-	if client.IgnoreNotFound(err) != nil {
+	if ignoreAbsent(err) != nil {
 		return false, fmt.Errorf("taking our marks off %s in the member: %w", plan.ObjectOf(obj), err)
 	}
 	return err == nil, nil

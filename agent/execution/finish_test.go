@@ -2,6 +2,7 @@ package execution_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,62 @@ func TestADeletedWorkTakesItsObjectsWithIt(t *testing.T) {
 	w.end(t, work, contract.DeletionRemoved)
 	w.isGone(t, work)
 	g.Expect(apierrors.IsNotFound(w.client.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))).To(BeTrue())
+}
+
+// brokenJournal has an older version of each Work for as long as it is broken.
+type brokenJournal struct {
+	removals
+
+	mended atomic.Bool
+	// refused is how often a Work that is being deleted could not be kept.
+	refused atomic.Int32
+}
+
+func (j *brokenJournal) Put(work *workv1alpha1.Work) bool {
+	if !j.mended.Load() && work.DeletionTimestamp != nil {
+		j.refused.Add(1)
+	}
+	return j.mended.Load()
+}
+
+func (j *brokenJournal) Absent(work *workv1alpha1.Work) bool { return j.Put(work) }
+
+// An agent that starts without the hub would go by what its journal has, and make the object again.
+func TestADeletionWaitsForTheJournal(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, kept := cluster.Shared(t, cluster.Options{Profile: cluster.Hub}), &brokenJournal{}
+	w := unstarted(t)
+	w.journal = kept
+	w.start(t, c.Config, native.New())
+	work := w.work(t, "settings", w.configMap("settings", nil))
+	w.isApplied(t, work)
+	w.end(t, work, contract.DeletionRemoved)
+	g.Eventually(kept.refused.Load).WithTimeout(waitTimeout).Should(BeNumerically(">=", 3))
+	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
+	g.Expect(w.get(g, "settings").DeletionTimestamp).To(BeNil())
+	kept.mended.Store(true)
+	w.isGone(t, work)
+	g.Expect(w.requests.about("DELETE")).To(HaveLen(1))
+}
+
+// The same is so of a Work that somebody deletes: while the hub has it, it is not forgotten that its objects are only to be watched.
+func TestLettingGoOfAWorkWaitsForTheJournal(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c, kept := cluster.Shared(t, cluster.Options{Profile: cluster.Hub}), &brokenJournal{}
+	w := unstarted(t)
+	w.journal = kept
+	w.start(t, c.Config, native.New())
+	work := w.work(t, "settings", w.configMap("settings", nil))
+	w.isApplied(t, work)
+	g.Expect(w.client.Delete(t.Context(), work)).To(Succeed())
+	g.Eventually(kept.refused.Load).WithTimeout(waitTimeout).Should(BeNumerically(">=", 6)) // twice for each look
+	g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(work), work)).To(Succeed())
+	g.Expect(work.Finalizers).To(ContainElement(contract.ExecutionFinalizer))
+	kept.mended.Store(true)
+	w.isGone(t, work)
+	g.Expect(w.get(g, "settings").DeletionTimestamp).To(BeNil())
 }
 
 func TestADeletedWorkSparesAnObjectThatIsNotItsOwn(t *testing.T) {

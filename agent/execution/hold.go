@@ -40,10 +40,10 @@ func heldMessage(since metav1.Time, going, all int, limit *clusterv1alpha1.Delet
 // Held returns the condition about deletions that are held, and whether there is one.
 func (r *Reconciler) Held() (metav1.Condition, bool) { return r.brake.Condition() }
 
-// pass says whether the objects of a Work may be deleted now.
-func (r *Reconciler) pass(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
+// pass says whether the brake lets the objects of a Work go now, and so many of other Works with them.
+func (r *Reconciler) pass(ctx context.Context, work *workv1alpha1.Work, takes int) (bool, error) {
 	before, _ := r.brake.Condition()
-	ok, err := r.brake.Pass(work, func() ([]workv1alpha1.Work, error) { return r.all(ctx) }, r.clock.Now())
+	ok, err := r.brake.Pass(work, takes, func() ([]workv1alpha1.Work, error) { return r.all(ctx) }, r.clock.Now())
 	r.metrics.held.Set(float64(r.brake.Waiting()))
 	if held, _ := r.brake.Condition(); held.Status == metav1.ConditionTrue && before.Status != metav1.ConditionTrue {
 		ctrl.LoggerFrom(ctx).Info("Holding deletions until an operator says to go on", "reason", held.Message)
@@ -62,6 +62,7 @@ func (r *Reconciler) all(ctx context.Context) ([]workv1alpha1.Work, error) {
 // waitsNoMore notes that a Work is not to be deleted, or is gone.
 func (r *Reconciler) waitsNoMore(ctx context.Context, work types.NamespacedName) error {
 	r.brake.Forget(work)
+	r.waits.Over(work)
 	return r.recount(ctx)
 }
 

@@ -46,7 +46,7 @@ func TestAHoldEndsWhenNothingIsToBeDeletedAnyMore(t *testing.T) {
 	list := func() ([]workv1alpha1.Work, error) { return works, nil }
 	b.Observe(braked())
 	for i := range works {
-		g.Expect(b.Pass(&works[i], list, now)).To(BeFalse())
+		g.Expect(b.Pass(&works[i], 0, list, now)).To(BeFalse())
 	}
 	for i := range works {
 		g.Expect(b.Withdraw(works)).To(BeFalse(), "others wait")
@@ -64,7 +64,7 @@ func TestAHoldEndsWhenNothingIsToBeDeletedAnyMore(t *testing.T) {
 	g.Expect(said.Reason).To(Equal(clusterv1alpha1.ReasonDeletionsWithdrawn))
 
 	again := endingWorks(1)
-	g.Expect(b.Pass(&again[0], func() ([]workv1alpha1.Work, error) { return again, nil }, now)).To(BeFalse(), "it approves nothing")
+	g.Expect(b.Pass(&again[0], 0, func() ([]workv1alpha1.Work, error) { return again, nil }, now)).To(BeFalse(), "it approves nothing")
 	said, _ = b.Condition()
 	g.Expect(said.Status).To(Equal(metav1.ConditionTrue))
 }
@@ -82,4 +82,55 @@ func TestAHoldOfTheAgentBeforeEndsToo(t *testing.T) {
 	stays[1].Annotations = nil
 	g.Expect(b.Withdraw(append(endingWorks(1), stays...))).To(BeFalse())
 	g.Expect(b.Withdraw(stays)).To(BeTrue())
+}
+
+// A Namespace that a person lets go with what other Works have in it counts as all of that.
+func TestTheBrakeCountsWhatGoesAlong(t *testing.T) {
+	t.Parallel()
+	g, now := NewWithT(t), time.Unix(0, 0)
+	b, works := newBrake(true), endingWorks(3)
+	for range 7 { // those that do not end
+		works = append(works, workv1alpha1.Work{})
+		works[len(works)-1].Spec.Workload.Manifests = make([]workv1alpha1.Manifest, 1)
+	}
+	list := func() ([]workv1alpha1.Work, error) { return works, nil }
+	cluster := braked()
+	cluster.Spec.DeletionBrake = &clusterv1alpha1.DeletionBrake{Objects: 4, Percent: 10}
+	b.Observe(cluster)
+	g.Expect(b.Pass(&works[0], 1, list, now)).To(BeTrue(), "4 of 10")
+	g.Expect(b.Pass(&works[1], 1, list, now)).To(BeFalse(), "5 of 10")
+	held, _ := b.Condition()
+	g.Expect(held.Message).To(HavePrefix("5 of 10 objects"))
+}
+
+// What was let go, or approved, and had to wait for other Works is counted anew when these end.
+func TestTheBrakeCountsAnewWhatHadToWait(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(g Gomega, b *brake, cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, list func() ([]workv1alpha1.Work, error)){
+		"let go": func(g Gomega, b *brake, _ *clusterv1alpha1.Cluster, work *workv1alpha1.Work, list func() ([]workv1alpha1.Work, error)) {
+			g.Expect(b.Pass(work, 0, list, time.Unix(0, 0))).To(BeTrue())
+		},
+		"approved": func(g Gomega, b *brake, cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, list func() ([]workv1alpha1.Work, error)) {
+			g.Expect(b.Pass(work, 10, list, time.Unix(0, 0))).To(BeFalse())
+			held, _ := b.Condition()
+			cluster.Annotations = map[string]string{contract.DeletionsApprovedAnnotation: approval(held.LastTransitionTime)}
+			b.Observe(cluster)
+			g.Expect(b.Pass(work, 0, list, time.Unix(0, 0))).To(BeTrue())
+		},
+	}
+	for name, before := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			b, works := newBrake(true), endingWorks(1)
+			list := func() ([]workv1alpha1.Work, error) { return works, nil }
+			cluster := braked()
+			cluster.Spec.DeletionBrake = &clusterv1alpha1.DeletionBrake{Objects: 4}
+			b.Observe(cluster)
+			before(g, b, cluster, &works[0], list)
+			b.Reconsider(works[0].UID)
+			works = endingWorks(5)
+			g.Expect(b.Pass(&works[0], 0, list, time.Unix(1, 0))).To(BeFalse())
+		})
+	}
 }

@@ -90,10 +90,7 @@ func TestAnIntentThatComesAfterTheDeletionCounts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	w := &world{
-		client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t),
-		requests: &requests{}, reports: newReports(), events: &events{},
-	}
+	w := unstarted(t)
 	cm := w.marked("settings")
 	g.Expect(w.client.Create(t.Context(), cm)).To(Succeed())
 	work := w.work(t, cm.Name, w.configMap(cm.Name, nil))

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"fairlead.dev/agent/execution/plan"
+	"fairlead.dev/common/contract"
 )
 
 // syncTimeout is how long the first reconcile that meets a kind waits for its informer.
@@ -243,6 +244,33 @@ func (k *kinds) Each(do func(*unstructured.Unstructured)) (whole bool) {
 		}
 	}
 	return whole
+}
+
+// Furthest returns the kind whose informer has seen the latest version of the member, and that version, which need not be one of an
+// object; empty if none has seen any. If the informer shows one namespace only, that is returned as well.
+func (k *kinds) Furthest() (furthest schema.GroupVersionKind, namespace, resourceVersion string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for gvk, one := range k.known {
+		for _, informer := range one.informers {
+			version := informer.LastSyncResourceVersion()
+			if version == "" || resourceVersion != "" && !contract.Older(resourceVersion, version) {
+				continue
+			}
+			where := ""
+			if len(k.confined) > 0 {
+				objects := informer.GetStore().List()
+				if len(objects) == 0 {
+					continue // nothing of ours to miss, and nobody says which namespace it is
+				}
+				if obj, ok := objects[0].(*unstructured.Unstructured); ok {
+					where = obj.GetNamespace()
+				}
+			}
+			furthest, namespace, resourceVersion = gvk, where, version
+		}
+	}
+	return furthest, namespace, resourceVersion
 }
 
 func prototype(gvk schema.GroupVersionKind) *unstructured.Unstructured {

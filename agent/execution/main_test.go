@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -58,6 +61,28 @@ type world struct {
 	requests *requests
 	events   *events
 	executor *execution.Reconciler
+	// kept are Works that the agent knows at start, and journal is where it keeps them; nil keeps none.
+	kept    []execution.Kept
+	journal execution.Journal
+	// refused says since when the hub refuses the agent, and whether that lasts; nil is never.
+	refused func() (time.Time, bool)
+	// starting says that the member is not ready, and does not say yet that it has some kinds, which are late.
+	starting atomic.Bool
+	late     []schema.GroupVersionKind
+}
+
+// memberDiscovery asks what the member serves.
+type memberDiscovery struct {
+	*discovery.DiscoveryClient
+
+	starting *atomic.Bool
+}
+
+func (d memberDiscovery) Ready(context.Context) error {
+	if d.starting.Load() {
+		return errors.New("not ready")
+	}
+	return nil
 }
 
 // events remembers what people were told.
@@ -105,6 +130,13 @@ func (r *reports) Report(work *workv1alpha1.Work, conditions []metav1.Condition,
 		r.conditions[name] = known
 	}
 	r.count[name]++
+}
+
+// forget drops what was reported of a former Work of a name.
+func (r *reports) forget(work types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.conditions, work)
 }
 
 func (*reports) Observe(types.NamespacedName, *unstructured.Unstructured) {}
@@ -208,18 +240,20 @@ func newWorldOf(t *testing.T, kinds interpreter.Interpreter) *world {
 // newWorldWith starts one whose Cluster has a name.
 func newWorldWith(t *testing.T, kinds interpreter.Interpreter, name string) *world {
 	t.Helper()
-	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	w := &world{
-		client:   c.Client(t),
-		cluster:  name,
-		works:    c.Namespace(t),
-		member:   c.Namespace(t),
-		requests: &requests{},
-		reports:  newReports(),
-		events:   &events{},
-	}
-	w.start(t, c.Config, kinds)
+	w := unstarted(t)
+	w.cluster = name
+	w.start(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config, kinds)
 	return w
+}
+
+// unstarted is one whose agent the test starts.
+func unstarted(t *testing.T) *world {
+	t.Helper()
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	return &world{
+		client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t),
+		requests: &requests{}, reports: newReports(), events: &events{},
+	}
 }
 
 // start runs the stage until the test ends.
@@ -248,6 +282,8 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 	memberConfig.Wrap(w.requests.wrap)
 	memberClient, err := client.New(memberConfig, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
+	asking, err := discovery.NewDiscoveryClientForConfig(memberConfig)
+	g.Expect(err).NotTo(HaveOccurred())
 	memberCache, err := cache.New(memberConfig, cache.Options{
 		Scheme:                       scheme,
 		DefaultLabelSelector:         labels.SelectorFromSet(labels.Set{contract.ManagedLabel: contract.LabelTrue}),
@@ -262,14 +298,22 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 		MemberClient: memberClient,
 		MemberCache:  memberCache,
 		NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
-			return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap"), corev1.SchemeGroupVersion.WithKind("Secret")}, nil
+			out := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap"), corev1.SchemeGroupVersion.WithKind("Secret")}
+			if !w.starting.Load() {
+				out = append(out, w.late...)
+			}
+			return out, nil
 		},
+		Discovery:   memberDiscovery{asking, &w.starting},
 		Interpreter: kinds,
 		Reporter:    w.reports,
 		Events:      w.events.sink,
 		StuckAfter:  3 * time.Second, // more than the agent's caches may be behind
 		Clock:       clock.RealClock{},
 		Registry:    prometheus.NewRegistry(),
+		Kept:        w.kept,
+		Journal:     w.journal,
+		Refused:     w.refused,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -290,6 +334,7 @@ func (w *world) work(t *testing.T, name string, manifests ...any) *workv1alpha1.
 		Namespace: w.works, Name: name, Finalizers: []string{contract.ExecutionFinalizer},
 	}}
 	work.Spec.Workload.Manifests = raw(t, manifests...)
+	w.reports.forget(client.ObjectKeyFromObject(work))
 	NewWithT(t).Expect(w.client.Create(t.Context(), work)).To(Succeed())
 	return work
 }
@@ -349,6 +394,24 @@ func (w *world) get(g Gomega, name string) *corev1.ConfigMap {
 	cm := &corev1.ConfigMap{}
 	g.Expect(w.client.Get(context.Background(), client.ObjectKey{Namespace: w.member, Name: name}, cm)).To(Succeed())
 	return cm
+}
+
+// watches has an object applied and waits until the agent puts back what somebody changes of it. By then its informer has seen
+// all objects of the kind: otherwise it waits for that only half a second, and asks the member for what the informer would show.
+func (w *world) watches(t *testing.T, manifest *unstructured.Unstructured) {
+	t.Helper()
+	g := NewWithT(t)
+	manifest.SetLabels(map[string]string{"put": "back"})
+	w.isApplied(t, w.work(t, "watched-"+manifest.GetName(), manifest))
+	for range 2 { // the first change may be in the first list, which is then being taken in
+		w.patch(t, manifest.DeepCopy(), "somebody", map[string]any{"metadata": map[string]any{"labels": map[string]any{"put": "elsewhere"}}})
+		g.Eventually(func(g Gomega) {
+			live := &unstructured.Unstructured{}
+			live.SetGroupVersionKind(manifest.GroupVersionKind())
+			g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(manifest), live)).To(Succeed())
+			g.Expect(live.GetLabels()).To(HaveKeyWithValue("put", "back"))
+		}).WithTimeout(waitTimeout).Should(Succeed())
+	}
 }
 
 // isApplied waits until the present generation of a Work is applied.

@@ -111,13 +111,15 @@ func (m *memory) Begin(name types.NamespacedName, generation int64, objects []pl
 	return fresh, dropped
 }
 
-// MayHave says whether a Work is about an object, as far as is known: one that was not
-// looked at yet may be.
+// MayHave says whether a Work is about an object, in whichever version its kind is watched, as far
+// as is known: one that was not looked at yet may be.
 func (m *memory) MayHave(name types.NamespacedName, object plan.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w, ok := m.works[name]
-	return !ok || slices.Contains(w.objects, object)
+	return !ok || slices.ContainsFunc(w.objects, func(o plan.Object) bool {
+		return o.GroupKind() == object.GroupKind() && o.NamespacedName == object.NamespacedName
+	})
 }
 
 // Forget drops all that is known of a Work. It says whether anything was.

@@ -46,3 +46,20 @@ func TestAnObjectOfTwoWorksIsTrackedUntilTheLastOfThemGoes(t *testing.T) {
 	g.Expect(m.objects).To(BeEmpty())
 	g.Expect(m.works).To(BeEmpty())
 }
+
+// A kind may be watched in more versions than one, for different Works.
+func TestAnObjectIsTheSameInEachVersionOfItsKind(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	m, name := newMemory(), types.NamespacedName{Name: "first"}
+	other := named("a")
+	other.Version = "v2"
+	g.Expect(m.MayHave(name, other)).To(BeTrue(), "nobody looked so far")
+	m.Begin(name, 1, []plan.Object{named("a")})
+	g.Expect(m.MayHave(name, other)).To(BeTrue())
+	other.Name = "b"
+	g.Expect(m.MayHave(name, other)).To(BeFalse())
+	other = named("a")
+	other.Kind = "Secret"
+	g.Expect(m.MayHave(name, other)).To(BeFalse())
+}

@@ -81,6 +81,8 @@ func (r *Reconciler) ownerStays(ctx context.Context, in *container, namespace st
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(object.GroupVersionKind)
 	switch err := r.reader.Get(ctx, object.NamespacedName, live); {
+	case unserved(err):
+		return true, nil // as if the kind were not known
 	case apierrors.IsNotFound(err):
 		return false, nil // what it owned is collected
 	case apierrors.IsForbidden(err):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -50,6 +51,8 @@ type Deps struct {
 	Confined []cache.Cache
 	// NamespacedKinds lists what may be in a namespace of the member.
 	NamespacedKinds NamespacedKinds
+	// Discovery asks the member what it serves.
+	Discovery Discovery
 	// Interpreter knows what of an object belongs to the member.
 	Interpreter interpreter.Interpreter
 	// Reporter is told what comes of it.
@@ -59,6 +62,8 @@ type Deps struct {
 	// Confirm asks the hub whether it still lets this agent work. It is asked before
 	// anything is deleted; nil asks nobody.
 	Confirm func(context.Context) error
+	// Refused says since when the hub refuses this agent, zero if it does not or says nothing, and whether that lasts; nil is never.
+	Refused func() (since time.Time, lasts bool)
 	// Clock tells the time.
 	Clock clock.Clock
 	// Registry takes the metrics.
@@ -87,12 +92,16 @@ type Reconciler struct {
 	reader  client.Reader
 	// namespacedKinds lists what may be in a namespace of the member.
 	namespacedKinds NamespacedKinds
+	// discovery asks the member what it serves.
+	discovery Discovery
 	// swept are the Works that a sweep ends; nil if this is none.
 	swept       map[types.NamespacedName]*workv1alpha1.Work
 	interpreter interpreter.Interpreter
 	reporter    Reporter
 	events      kube.EventSink
 	confirm     func(context.Context) error
+	hubRefuses  func() (since time.Time, lasts bool)
+	refusal     refusal
 	clock       clock.Clock
 	namespace   string
 	stuckAfter  time.Duration
@@ -105,6 +114,7 @@ type Reconciler struct {
 	prerequisites    *prerequisites
 	pendingDeletions *pendingDeletions
 	brake            *brake
+	waits            *waits
 	unclaimed        *unclaimed
 	metrics          *metrics
 	// drifts counts what was put back.
@@ -116,8 +126,8 @@ type Reconciler struct {
 // New returns the reconciler of a member. The hub's client reads Works from a cache.
 func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	switch {
-	case hubClient == nil, deps.MemberClient == nil, deps.MemberCache == nil, deps.NamespacedKinds == nil, deps.Interpreter == nil,
-		deps.Reporter == nil, deps.Events == nil, deps.Clock == nil, deps.Registry == nil:
+	case hubClient == nil, deps.MemberClient == nil, deps.MemberCache == nil, deps.NamespacedKinds == nil, deps.Discovery == nil,
+		deps.Interpreter == nil, deps.Reporter == nil, deps.Events == nil, deps.Clock == nil, deps.Registry == nil:
 		return nil, errors.New("execution: a dependency is missing")
 	case deps.Namespace == "":
 		return nil, errors.New("execution: the execution namespace is not known")
@@ -125,10 +135,12 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	r := &Reconciler{
 		hubClient:    hubClient,
 		memberClient: deps.MemberClient, account: deps.Account, reader: deps.MemberReader, namespacedKinds: deps.NamespacedKinds,
+		discovery:        deps.Discovery,
 		interpreter:      deps.Interpreter,
 		reporter:         deps.Reporter,
 		events:           deps.Events,
 		confirm:          deps.Confirm,
+		hubRefuses:       deps.Refused,
 		clock:            deps.Clock,
 		namespace:        deps.Namespace,
 		stuckAfter:       cmp.Or(deps.StuckAfter, defaultStuckAfter),
@@ -139,6 +151,7 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		prerequisites:    newPrerequisites(),
 		pendingDeletions: newPendingDeletions(),
 		brake:            newBrake(deps.Cluster != ""),
+		waits:            newWaits(),
 		unclaimed:        newUnclaimed(),
 		metrics:          newMetrics(deps.Registry),
 		backoff:          workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
@@ -148,6 +161,9 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	}
 	if r.confirm == nil {
 		r.confirm = func(context.Context) error { return nil }
+	}
+	if r.hubRefuses == nil {
+		r.hubRefuses = func() (time.Time, bool) { return time.Time{}, false }
 	}
 	if r.journal == nil {
 		r.journal = noJournal{}
@@ -160,6 +176,12 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 // Newest returns the object of the member that is known to have changed last, with its
 // resourceVersion; empty if none is.
 func (r *Reconciler) Newest() (newest plan.Object, resourceVersion string) { return r.memory.Newest() }
+
+// Furthest returns the kind of the member whose watch has come furthest, and to which version; empty if there is none. The watch may be of one
+// namespace, which is returned then.
+func (r *Reconciler) Furthest() (kind schema.GroupVersionKind, namespace, resourceVersion string) {
+	return r.kinds.Furthest()
+}
 
 // Register adds the stage to the manager of the hub's connection, and returns it for
 // others to ask.

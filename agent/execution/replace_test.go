@@ -97,7 +97,7 @@ func TestAnObjectIsMadeAnewOnceThoughTheAgentRestarts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	w := &world{client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t), requests: &requests{}, reports: newReports(), events: &events{}}
+	w := unstarted(t)
 	member := creating(c.Config, `"a":"2"`, `"a":"3"`)
 	stop := w.startBetween(t, c.Config, member, native.New())
 	work, first := w.changeFrozen(t)
@@ -143,7 +143,7 @@ func isMadeAnewUnanswered(t *testing.T, carriedOut bool) {
 	t.Helper()
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	w := &world{client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t), requests: &requests{}, reports: newReports(), events: &events{}}
+	w := unstarted(t)
 	unanswered := &atomic.Bool{}
 	w.startBetween(t, c.Config, stagetest.Intercept(c.Config, func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodDelete || !unanswered.CompareAndSwap(false, true) {

@@ -118,10 +118,7 @@ func TestAWorkThatWasEndingIsAppliedByARestoredHub(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	hub := newLostHub()
-	w := &world{
-		client: c.Client(t), works: c.Namespace(t), member: c.Namespace(t),
-		requests: &requests{}, reports: newReports(), events: &events{},
-	}
+	w := unstarted(t)
 	config := rest.CopyConfig(c.Config)
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper { hub.next = next; return hub }
 	w.startBetween(t, config, c.Config, native.New())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -23,6 +22,8 @@ type Sweeper struct {
 	MemberReader client.Reader
 	// NamespacedKinds lists what may be in a namespace of the member.
 	NamespacedKinds NamespacedKinds
+	// Discovery asks the member what it serves.
+	Discovery Discovery
 	// Clock tells the time.
 	Clock clock.Clock
 }
@@ -32,7 +33,8 @@ type Swept struct {
 	// Objects is how many were removed, or lost our marks: not those that were gone, or not ours.
 	Objects int
 	// Left says of each Namespace and CustomResourceDefinition that was not removed because of
-	// what others have in it that it is still there; it has lost our marks.
+	// what others have in it that it is still there; it has lost our marks. And it says which objects are as they were,
+	// since they are of another Work of the name, such as that of another hub.
 	Left []string
 }
 
@@ -41,7 +43,8 @@ type Swept struct {
 // stay. It may be called again if it did not succeed.
 func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay bool) (Swept, error) {
 	r := &Reconciler{
-		memberClient: s.MemberClient, reader: s.MemberReader, namespacedKinds: s.NamespacedKinds, clock: s.Clock,
+		memberClient: s.MemberClient, reader: s.MemberReader, namespacedKinds: s.NamespacedKinds,
+		discovery: s.Discovery, clock: s.Clock,
 		stuckAfter: defaultStuckAfter, kinds: newKinds(nil, nil, s.Clock), pendingDeletions: newPendingDeletions(),
 		swept: make(map[types.NamespacedName]*workv1alpha1.Work, len(works)),
 	}
@@ -56,21 +59,18 @@ func (s Sweeper) Sweep(ctx context.Context, works []*workv1alpha1.Work, stay boo
 			do = r.release
 		}
 		for _, m := range plan.Ending(work) {
-			_, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version)
-			if meta.IsNoMatchError(err) {
-				continue // the kind is gone from the member, and its objects with it
-			}
 			name := client.ObjectKeyFromObject(work)
 			one := do
 			if m.Problem != nil {
 				one = r.disown
 			}
-			did := false
-			if err == nil {
-				did, err = one(ctx, name, m)
+			did, err := r.endOne(ctx, name, m, one)
+			if another, ok := errors.AsType[*ofAnotherError](err); ok {
+				out.Left = append(out.Left, another.Error())
+				continue
 			}
 			if because, ok := errors.AsType[*contentsError](err); ok {
-				if _, err = r.release(ctx, name, m); err == nil {
+				if _, err = r.endOne(ctx, name, m, r.release); err == nil {
 					out.Left = append(out.Left, because.Error())
 					continue
 				}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"fairlead.dev/agent/execution/plan"
@@ -69,13 +70,13 @@ func (r *Reconciler) Unclaimed() int {
 	return r.unclaimed.count
 }
 
-// absent deals with a Work that the hub does not have. That says nothing about its
+// absent deals with a Work that the hub does not have, or did not have when it was last heard. That says nothing about its
 // objects: they stay, and are watched, so that they can be reported.
 func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *workv1alpha1.Work) error {
 	if last == nil {
 		return r.forget(ctx, req)
 	}
-	r.journal.Absent(last)
+	r.journal.Absent(last) // what it cannot write it tries again, and the hub has nothing to hold until then
 	r.backoff.Forget(req)
 	r.prerequisites.Forget(req.NamespacedName)
 	r.memory.Forget(req.NamespacedName)
@@ -86,13 +87,18 @@ func (r *Reconciler) absent(ctx context.Context, req reconcile.Request, last *wo
 		if m.Problem != nil {
 			continue
 		}
-		if _, err := r.memberClient.RESTMapper().RESTMapping(m.Object.GroupKind(), m.Object.Version); err != nil {
-			continue // of a kind that the member does not know, there is nothing to report
+		object, known, err := r.known(ctx, m.Object)
+		if err != nil {
+			return err
 		}
-		if err := r.kinds.Use(ctx, req.NamespacedName, m.Object.GroupVersionKind); err != nil {
+		if !known {
+			continue // there is nothing to report
+		}
+		if err := r.kinds.Use(ctx, req.NamespacedName, object.GroupVersionKind); err != nil {
 			return err
 		}
 	}
+	r.works.Watch(last)
 	r.unclaimed.Look()
 	return nil
 }
@@ -117,16 +123,21 @@ func (r *Reconciler) countUnclaimed(ctx context.Context) error {
 
 // recountUnclaimed goes through all managed objects once.
 func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
-	found := map[types.NamespacedName][]*unstructured.Unstructured{}
+	found, counted := map[types.NamespacedName][]*unstructured.Unstructured{}, map[types.UID]struct{}{}
+	watched := r.works.Watched() // before: what is not watched yet may have objects that are not seen
 	var failed error
 	whole := r.kinds.Each(func(obj *unstructured.Unstructured) {
 		owner, ok := r.ownWork(obj)
 		if !ok || obj.GetDeletionTimestamp() != nil || failed != nil {
 			return
 		}
+		if _, again := counted[obj.GetUID()]; again {
+			return // its kind is watched in more versions than one
+		}
 		claimed, err := r.claims(ctx, owner, plan.ObjectOf(obj))
 		failed = err
 		if !claimed {
+			counted[obj.GetUID()] = struct{}{}
 			found[owner] = append(found[owner], obj)
 		}
 	})
@@ -144,7 +155,8 @@ func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
 	if !whole {
 		return nil
 	}
-	for _, name := range r.works.Absent() {
+	for _, absent := range watched {
+		name := client.ObjectKeyFromObject(absent)
 		if len(found[name]) > 0 {
 			continue
 		}
@@ -153,7 +165,7 @@ func (r *Reconciler) recountUnclaimed(ctx context.Context) error {
 			continue // the hub has it again: what is kept of it is no more for us to forget
 		}
 		// Nothing of it is left.
-		r.works.Release(name)
+		r.works.Release(absent)
 		r.journal.Remove(name)
 		if err := r.kinds.Keep(ctx, name, nil); err != nil {
 			return err

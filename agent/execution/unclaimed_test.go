@@ -1,17 +1,28 @@
 package execution_test
 
 import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/agent/execution"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/test/cluster"
 )
 
 // vanish takes a Work away without the agent, as a hub does that is restored from an
@@ -82,4 +93,112 @@ func TestAWorkThatEndsLeavesNothingUnclaimed(t *testing.T) {
 	g.Expect(w.events.all()).To(BeEmpty())
 	g.Expect(w.get(g, "settings").Labels).NotTo(HaveKey(contract.ManagedLabel))
 	g.Expect(w.get(g, "other").ObjectMeta).To(HaveField("DeletionTimestamp", (*metav1.Time)(nil)))
+}
+
+// removals is a Journal that notes of which Works it is told that nothing is left.
+type removals struct {
+	mu    sync.Mutex
+	works []string
+}
+
+func (*removals) Put(*workv1alpha1.Work) bool    { return true }
+func (*removals) Absent(*workv1alpha1.Work) bool { return true }
+
+func (r *removals) Remove(work types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.works = append(r.works, work.Name)
+}
+
+func (r *removals) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.works)
+}
+
+// An agent starts with a hub that was restored from a backup, and the member does not say at first which kinds it has: that is no reason
+// to forget what is in it.
+func TestAnAbsentWorkIsRememberedThoughTheMemberDoesNotAnswerAtFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	forgotten := &removals{}
+	w := unstarted(t)
+	w.journal = forgotten
+	g.Expect(w.client.Create(t.Context(), w.marked("settings"))).To(Succeed())
+	for _, name := range []string{"settings", "gone"} { // of the other one nothing is left
+		work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: w.works, Name: name}}
+		work.Spec.Workload.Manifests = raw(t, w.configMap(name, nil))
+		w.kept = append(w.kept, execution.Kept{Work: work})
+	}
+	config := rest.CopyConfig(c.Config)
+	var tries atomic.Int32
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if strings.Count(req.URL.Path, "/") <= 2 && tries.Add(1) <= 6 { // /api, /api/v1, /apis
+				return nil, errors.New("nobody answers")
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	w.startBetween(t, c.Config, config, native.New())
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
+	g.Eventually(forgotten.all).WithTimeout(waitTimeout).Should(ContainElement("gone"))
+	g.Consistently(forgotten.all).WithTimeout(1500 * time.Millisecond).Should(ConsistOf("gone"))
+}
+
+// An agent starts without the hub: the objects of a Work that was absent when the hub was last heard are as little its to put back as they
+// were then.
+func TestTheObjectsOfAnAbsentWorkAreLeftAloneWithoutTheHub(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w := unstarted(t)
+	g.Expect(w.client.Create(t.Context(), w.marked("left"))).To(Succeed())
+	for name, absent := range map[string]bool{"left": true, "kept": false} {
+		work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: w.works, Name: name}}
+		work.Spec.Workload.Manifests = raw(t, w.configMap(name, map[string]string{"a": "2"}))
+		w.kept = append(w.kept, execution.Kept{Work: work, Absent: absent})
+	}
+	away := rest.CopyConfig(c.Config)
+	away.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(req.URL.Path, "/works") {
+				return nil, errors.New("nobody answers")
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	w.startBetween(t, away, c.Config, native.New())
+	var first types.UID
+	for range 2 { // made, and made again
+		g.Eventually(func(g Gomega) { g.Expect(w.get(g, "kept").UID).NotTo(Equal(first)) }).WithTimeout(waitTimeout).Should(Succeed())
+		first = w.get(g, "kept").UID
+		g.Expect(w.client.Delete(t.Context(), w.get(g, "kept"))).To(Succeed())
+	}
+	g.Expect(w.requests.about("/configmaps/left")).To(BeEmpty())
+	g.Expect(w.get(g, "left").Data).To(Equal(map[string]string{"a": "1"}))
+}
+
+// An object is seen once by each version of its kind that is watched, and is one object of one Work.
+func TestWhatIsWatchedInTwoVersionsIsClaimed(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	autoscaler := func(version string) map[string]any {
+		return map[string]any{
+			"apiVersion": "autoscaling/" + version, "kind": "HorizontalPodAutoscaler",
+			"metadata": map[string]any{"name": version, "namespace": w.member},
+			"spec":     map[string]any{"maxReplicas": 3, "scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": version}},
+		}
+	}
+	first, second := w.work(t, "first", autoscaler("v1")), w.work(t, "second", autoscaler("v2"))
+	w.isApplied(t, first)
+	w.isApplied(t, second)
+	g.Consistently(w.executor.Unclaimed).WithTimeout(3 * time.Second).Should(BeZero())
+	g.Expect(w.events.all()).To(BeEmpty())
+
+	g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(first), first)).To(Succeed())
+	w.vanish(t, first)
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(1))
+	g.Consistently(w.executor.Unclaimed).WithTimeout(3*time.Second).Should(Equal(1), "it is one object")
 }

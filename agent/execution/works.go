@@ -3,7 +3,6 @@ package execution
 import (
 	"context"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -22,10 +21,12 @@ const defaultHubTimeout = 5 * time.Second
 // Journal keeps Works where they outlast the process. It does not fail: what it cannot
 // keep it tells itself.
 type Journal interface {
-	// Put keeps a Work as it is now. It is called before the agent acts upon it.
-	Put(work *workv1alpha1.Work)
-	// Absent keeps a Work as one that the hub does not have any more.
-	Absent(work *workv1alpha1.Work)
+	// Put keeps a Work as it is now. It is called before the agent acts upon it. It says false if an older version is kept that
+	// could be neither replaced nor removed: an agent that starts without the hub would go by that.
+	Put(work *workv1alpha1.Work) (current bool)
+	// Absent keeps a Work as one that the hub does not have any more. It says false as Put does: then an agent that starts
+	// without the hub would put back what is missing of it.
+	Absent(work *workv1alpha1.Work) (current bool)
 	// Remove forgets a Work.
 	Remove(work types.NamespacedName)
 }
@@ -40,9 +41,9 @@ type Kept struct {
 // noJournal is the journal of an agent that has no disk.
 type noJournal struct{}
 
-func (noJournal) Put(*workv1alpha1.Work)      {}
-func (noJournal) Absent(*workv1alpha1.Work)   {}
-func (noJournal) Remove(types.NamespacedName) {}
+func (noJournal) Put(*workv1alpha1.Work) bool    { return true }
+func (noJournal) Absent(*workv1alpha1.Work) bool { return true }
+func (noJournal) Remove(types.NamespacedName)    {}
 
 // origin is who says how a Work is.
 type origin int
@@ -54,8 +55,10 @@ const (
 	hub
 	// journal : the hub cannot be reached, and the journal has the Work.
 	journal
-	// absent : the hub does not have the Work.
+	// absent : the hub does not have the Work, or cannot be reached and did not have it any more when it was last heard.
 	absent
+	// outlived : the hub, which was restored, deletes a Work that is older than the one of its name that the agent had.
+	outlived
 )
 
 // works knows the Works of the member: as the hub shows them, and as long as that was not
@@ -71,28 +74,45 @@ type works struct {
 	first []*workv1alpha1.Work
 	// kept are Works of the journal that the hub was not heard about, and those that are
 	// absent. Those that it has are not among them.
-	kept map[types.NamespacedName]*workv1alpha1.Work
+	kept map[types.NamespacedName]*keptWork
 	// finished are the Works whose deletion we saw through.
 	finished map[types.UID]struct{}
 }
 
+// keptWork is one of them.
+type keptWork struct {
+	work *workv1alpha1.Work
+	// absent says that the hub did not have it any more when it was last heard.
+	absent bool
+	// watched says that it is absent, and that all kinds are watched of which it has objects: if none is seen then, there is none.
+	watched bool
+}
+
 func newWorks(hubClient client.Reader, kept []Kept) *works {
-	w := &works{hubClient: hubClient, kept: map[types.NamespacedName]*workv1alpha1.Work{}, finished: map[types.UID]struct{}{}}
+	w := &works{hubClient: hubClient, kept: map[types.NamespacedName]*keptWork{}, finished: map[types.UID]struct{}{}}
 	for _, k := range kept {
-		w.kept[client.ObjectKeyFromObject(k.Work)] = k.Work
+		w.kept[client.ObjectKeyFromObject(k.Work)] = &keptWork{work: k.Work, absent: k.Absent}
 	}
 	return w
 }
 
 // Get returns a Work and who says so. Of an absent Work it returns what is left: how it
-// was when it was last seen, or nil.
+// was when it was last seen, or nil. Of one that is outlived it returns the older one, that of the hub.
 func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alpha1.Work, origin, error) {
 	w.mu.Lock()
-	synced, offline, kept := w.hubSynced, w.offline, w.kept[name]
+	synced, offline := w.hubSynced, w.offline
+	var kept *workv1alpha1.Work
+	from := journal
+	if k := w.kept[name]; k != nil {
+		kept = k.work
+		if k.absent {
+			from = absent
+		}
+	}
 	w.mu.Unlock()
 	switch {
 	case !synced && offline && kept != nil:
-		return kept, journal, nil
+		return kept, from, nil
 	case !synced:
 		return nil, unknown, nil
 	}
@@ -105,7 +125,10 @@ func (w *works) Get(ctx context.Context, name types.NamespacedName) (*workv1alph
 		return nil, unknown, fmt.Errorf("reading Work %q: %w", name.Name, err)
 	}
 	if kept != nil {
-		w.Release(name)
+		if !work.DeletionTimestamp.IsZero() && isOlder(work, kept) {
+			return work, outlived, nil
+		}
+		w.Release(kept)
 	}
 	if work.DeletionTimestamp.IsZero() {
 		w.resume(work.UID)
@@ -120,8 +143,35 @@ func (w *works) HubSynced() bool {
 	return w.hubSynced
 }
 
+// isOlder says whether a Work was made before another one of its name.
+func isOlder(work, other *workv1alpha1.Work) bool {
+	return work.UID != other.UID && work.CreationTimestamp.Before(&other.CreationTimestamp)
+}
+
+// Replace takes over that the hub has another Work of the name of one that it had: until that is looked at, this one is kept.
+func (w *works) Replace(work *workv1alpha1.Work) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := client.ObjectKeyFromObject(work)
+	if k := w.kept[name]; k == nil || !isOlder(work, k.work) {
+		w.kept[name] = &keptWork{work: work}
+	}
+}
+
+// Outlive notes that the hub does not have the Work of a name that outlived an older one, which it returns; nil if there is none.
+func (w *works) Outlive(older *workv1alpha1.Work) *workv1alpha1.Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kept[client.ObjectKeyFromObject(older)]
+	if k == nil || !isOlder(older, k.work) {
+		return nil
+	}
+	k.absent = true
+	return k.work
+}
+
 // MarkAbsent takes over a Work that the hub no longer has. It says whether we saw its deletion
-// through; if not, it is absent.
+// through; if not, it is absent. One that outlived it stays what is absent.
 func (w *works) MarkAbsent(work *workv1alpha1.Work) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +179,12 @@ func (w *works) MarkAbsent(work *workv1alpha1.Work) bool {
 		delete(w.finished, work.UID)
 		return true
 	}
-	w.kept[client.ObjectKeyFromObject(work)] = work
+	name := client.ObjectKeyFromObject(work)
+	if k := w.kept[name]; k != nil && isOlder(work, k.work) {
+		k.absent = true
+		return false
+	}
+	w.kept[name] = &keptWork{work: work, absent: true}
 	return false
 }
 
@@ -148,20 +203,34 @@ func (w *works) resume(uid types.UID) {
 	delete(w.finished, uid)
 }
 
-// Release forgets a Work that was kept: the hub has it again, or nothing of it is left.
-func (w *works) Release(name types.NamespacedName) {
+// Release forgets a Work that was kept: the hub has it again, or nothing of it is left. If another one of its name is kept by now, that stays.
+func (w *works) Release(work *workv1alpha1.Work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.kept, name)
+	name := client.ObjectKeyFromObject(work)
+	if k := w.kept[name]; k != nil && k.work == work {
+		delete(w.kept, name)
+	}
 }
 
-// Absent returns the names of the absent Works.
-func (w *works) Absent() []types.NamespacedName {
+// Watch notes that all kinds of an absent Work are watched.
+func (w *works) Watch(work *workv1alpha1.Work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := make([]types.NamespacedName, 0, len(w.kept))
-	for name := range w.kept {
-		out = append(out, name)
+	if k := w.kept[client.ObjectKeyFromObject(work)]; k != nil && k.work == work {
+		k.watched = true
+	}
+}
+
+// Watched returns the absent Works of which all kinds are watched.
+func (w *works) Watched() []*workv1alpha1.Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*workv1alpha1.Work
+	for _, k := range w.kept {
+		if k.watched {
+			out = append(out, k.work)
+		}
 	}
 	return out
 }
@@ -184,11 +253,15 @@ func (w *works) arrive() ([]*workv1alpha1.Work, map[types.NamespacedName]*workv1
 	defer w.mu.Unlock()
 	first := w.first
 	w.hubSynced, w.first = true, nil
-	return first, maps.Clone(w.kept)
+	kept := make(map[types.NamespacedName]*workv1alpha1.Work, len(w.kept))
+	for name, k := range w.kept {
+		kept[name] = k.work
+	}
+	return first, kept
 }
 
 // giveUp notes that the hub cannot be reached for now, unless it was heard, and returns
-// the Works to go on with.
+// the Works to go on with, of which those that are absent are only watched.
 func (w *works) giveUp() []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()

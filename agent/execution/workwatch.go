@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -38,24 +39,24 @@ func (r *Reconciler) hubSource(c cache.Cache) source.Source {
 }
 
 // awaitHub has the Works looked at once the hub was heard, and those of the journal
-// before, if that takes long.
+// before, if that takes long. A hub that refuses this agent is not away.
 func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-r.clock.After(r.hubTimeout):
-		if kept := r.works.giveUp(); len(kept) > 0 {
-			ctrl.LoggerFrom(ctx).Info("The hub cannot be reached; going on with the Works of the journal", "works", len(kept))
-			for _, name := range kept {
-				r.queue.Add(reconcile.Request{NamespacedName: name})
+	for isHeard, isAway := false, false; !isHeard; {
+		var timeout <-chan time.Time
+		if !isAway {
+			timeout = r.clock.After(r.hubTimeout)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-heard:
+			isHeard = true
+		case <-timeout:
+			if !r.rests(ctx, journal) {
+				isAway = true
+				r.goOn(ctx)
 			}
 		}
-	case <-heard:
-	}
-	select {
-	case <-ctx.Done():
-		return
-	case <-heard:
 	}
 	all, kept := r.works.arrive()
 	for _, work := range all {
@@ -72,6 +73,18 @@ func (r *Reconciler) awaitHub(ctx context.Context, heard <-chan struct{}) {
 		kube.EnqueueLast(r.queue, reconcile.Request{NamespacedName: name})
 	}
 	r.tryRecount(ctx) // what was held before may have been withdrawn meanwhile
+}
+
+// goOn has the Works of the journal looked at, since the hub cannot be reached.
+func (r *Reconciler) goOn(ctx context.Context) {
+	kept := r.works.giveUp()
+	if len(kept) == 0 {
+		return
+	}
+	ctrl.LoggerFrom(ctx).Info("The hub cannot be reached; going on with the Works of the journal", "works", len(kept))
+	for _, name := range kept {
+		r.queue.Add(reconcile.Request{NamespacedName: name})
+	}
 }
 
 // sameGeneration says whether a Work still asks for what it asked for.
@@ -98,6 +111,9 @@ func (r *Reconciler) workHandler() toolscache.ResourceEventHandler {
 			old, okOld := before.(*workv1alpha1.Work)
 			work, ok := obj.(*workv1alpha1.Work)
 			if ok && okOld && asks(old, work) {
+				if old.UID != work.UID {
+					r.works.Replace(old)
+				}
 				enqueue(work)
 			}
 		},

@@ -56,6 +56,9 @@ func (i *Installer) Apply(ctx context.Context, o manifest.Options, tell func(str
 	if err := i.findNamespaces(ctx, o.Operators); err != nil {
 		return err
 	}
+	if err := i.keepLastWord(ctx, o.Operators, objects); err != nil {
+		return err
+	}
 	if err := i.apply(ctx, objects, tell); err != nil {
 		return err
 	}

@@ -11,8 +11,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,10 +51,48 @@ func (i *Installer) LetIn(ctx context.Context, o manifest.Operators, tell func(s
 			return err
 		}
 	}
+	if err := i.keepLastWord(ctx, o, objects); err != nil {
+		return err
+	}
 	if err := i.apply(ctx, objects, tell); err != nil {
 		return err
 	}
 	return i.removeOperators(ctx, objects)
+}
+
+// OperatorsLastWord returns what the owner of the member said last of operators (contract.LastWordAnnotation); empty if nothing is known of
+// that.
+func (i *Installer) OperatorsLastWord(ctx context.Context) (string, error) {
+	secret := &corev1.Secret{}
+	err := i.memberClient.Get(ctx, client.ObjectKey{Namespace: contract.SystemNamespace, Name: manifest.Name}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading what was said last of operators from Secret %s/%s of the member: %w", contract.SystemNamespace, manifest.Name, err)
+	}
+	return secret.Annotations[contract.LastWordAnnotation], nil
+}
+
+// keepLastWord keeps what the owner says of operators where nothing that installs agents writes, before it is done: until it is, and if
+// something else is put back later, the agent lets nobody in. One that runs as a process has no Secret there, and nothing installs it.
+func (i *Installer) keepLastWord(ctx context.Context, o manifest.Operators, objects []*unstructured.Unstructured) error {
+	if !o.Said {
+		return nil
+	}
+	var data map[string]string
+	for _, u := range objects {
+		if u.GetKind() == "ConfigMap" && u.GetName() == contract.ConnectName {
+			var err error
+			if data, _, err = unstructured.NestedStringMap(u.Object, "data"); err != nil {
+				return fmt.Errorf("reading what operators are to do: %w", err)
+			}
+		}
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, contract.LastWordAnnotation, contract.LastWordOf(data))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: contract.SystemNamespace, Name: manifest.Name}}
+	err := i.memberClient.Patch(ctx, secret, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(contract.FieldManagerInstall))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("keeping what is said of operators in Secret %s/%s of the member: %w", contract.SystemNamespace, manifest.Name, err)
+	}
+	return nil
 }
 
 // findNamespaces says which of the namespaces that operators are to be let into is not there. Their rights cannot be written then, and

@@ -6,6 +6,7 @@
 // Invariant: a file is a whole version of a Work or it is not used; it is never older than
 // what the agent acted upon. Where a newer version cannot be written, the older one is
 // removed: to leave objects as they are is better than to take them back to what they were.
+// Where that fails as well, Put says so, and it is tried again.
 // Next: package execution, which writes before it acts and reads while there is no hub.
 //
 // Nothing that is found in the directory or happens to the disk stops the agent.

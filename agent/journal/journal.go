@@ -3,11 +3,14 @@ package journal
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,9 +58,10 @@ type Journal struct {
 	clock     clock.Clock
 	log       logr.Logger
 	metrics   *metrics
-	// replace and syncDir are those of atomicfile; tests have them fail.
+	// replace and syncDir are those of atomicfile, and unlink is that of os; tests have them fail.
 	replace func(path string, text []byte) error
 	syncDir func(path string) error
+	unlink  func(path string) error
 
 	// writing is held for reading by whoever writes a Work, and for writing by who writes
 	// what could not be written before.
@@ -69,6 +73,8 @@ type Journal struct {
 	sizes map[string]int
 	// unwritten are the Works of which the disk does not have what it should.
 	unwritten map[string]entry.Record
+	// outdated are the Works of which the disk has an older version that could be neither replaced nor removed.
+	outdated map[string]struct{}
 	// dirUnsynced says that names changed since the directory was last synced.
 	dirUnsynced bool
 	// memberUnwritten says that the file that tells whose journal it is has to be written.
@@ -84,23 +90,39 @@ type version struct {
 	absent     bool
 	// annotations is a digest: a change of them is no other generation.
 	annotations [sha256.Size]byte
+	// content is a digest of what the Work asks for: a hub that was restored from a backup gives a generation out a second time.
+	content [sha256.Size]byte
 }
 
 func versionOf(r entry.Record) version {
 	return version{
 		uid: r.Work.UID, generation: r.Work.Generation, deleting: !r.Work.DeletionTimestamp.IsZero(), absent: r.Absent,
 		annotations: sha256.Sum256(fmt.Append(nil, entry.Annotations(r.Work))), // maps are printed in order
+		content:     digestOf(r.Work.Spec),
 	}
 }
 
-// Put keeps a Work as it is now. When it returns, the disk has this version or none.
-func (j *Journal) Put(work *workv1alpha1.Work) { j.put(entry.Record{Work: work}) }
+// digestOf returns the same for a Work as it is read from a file as for the one that was written there, for which it goes by the same
+// encoding. What cannot be encoded is in no file.
+func digestOf(spec workv1alpha1.WorkSpec) [sha256.Size]byte {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	return sha256.Sum256(text)
+}
+
+// Put keeps a Work as it is now, and says whether the disk has this version or none. If it does not, it has an older one that
+// could be neither replaced nor removed so far.
+func (j *Journal) Put(work *workv1alpha1.Work) (current bool) { return j.put(entry.Record{Work: work}) }
 
 // Absent keeps a Work as one that the hub does not have any more, and never said to
-// delete.
-func (j *Journal) Absent(work *workv1alpha1.Work) { j.put(entry.Record{Work: work, Absent: true}) }
+// delete. It says the same as Put.
+func (j *Journal) Absent(work *workv1alpha1.Work) (current bool) {
+	return j.put(entry.Record{Work: work, Absent: true})
+}
 
-func (j *Journal) put(r entry.Record) {
+func (j *Journal) put(r entry.Record) (current bool) {
 	j.writing.RLock()
 	defer j.writing.RUnlock()
 	j.mu.Lock()
@@ -108,12 +130,13 @@ func (j *Journal) put(r entry.Record) {
 	delete(j.unwritten, r.Work.Name)
 	j.mu.Unlock()
 	if ok && known == versionOf(r) {
-		return
+		return true
 	}
 	r.Work = entry.Slim(r.Work)
 	if err := j.write(r); err != nil {
-		j.keepUnwritten(r, err)
+		return j.keepUnwritten(r, err)
 	}
+	return true
 }
 
 // write writes one Work.
@@ -130,18 +153,20 @@ func (j *Journal) write(r entry.Record) error {
 	defer j.mu.Unlock()
 	j.kept[r.Work.Name] = versionOf(r)
 	j.sizes[r.Work.Name] = len(text)
+	delete(j.outdated, r.Work.Name)
 	j.dirUnsynced = true
 	j.metrics.works.Set(float64(len(j.kept)))
 	return nil
 }
 
-// keepUnwritten notes that a Work could not be written, and drops its older version.
-func (j *Journal) keepUnwritten(r entry.Record, why error) {
-	j.remove(r.Work.Name)
+// keepUnwritten notes that a Work could not be written, and drops its older version. It says whether that is gone.
+func (j *Journal) keepUnwritten(r entry.Record, why error) bool {
+	removed := j.remove(r.Work.Name)
 	j.mu.Lock()
 	j.unwritten[r.Work.Name] = r
 	j.mu.Unlock()
 	j.fail(why)
+	return removed
 }
 
 // Remove forgets a Work.
@@ -151,21 +176,38 @@ func (j *Journal) Remove(work types.NamespacedName) {
 	j.remove(work.Name)
 }
 
-func (j *Journal) remove(work string) {
+// remove forgets a Work, and says whether the disk has it no more.
+func (j *Journal) remove(work string) bool {
 	j.mu.Lock()
-	_, ok := j.kept[work]
+	_, kept := j.kept[work]
+	_, outdated := j.outdated[work]
 	delete(j.kept, work)
 	delete(j.sizes, work)
 	delete(j.unwritten, work)
-	j.dirUnsynced = j.dirUnsynced || ok
 	j.metrics.works.Set(float64(len(j.kept)))
 	j.mu.Unlock()
-	if !ok {
-		return
+	if !kept && !outdated {
+		return true
 	}
-	if err := os.Remove(filepath.Join(j.directory, fileOf(work))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := j.removeFile(work); err != nil {
 		j.fail(err)
+		return false
 	}
+	return true
+}
+
+// removeFile removes the file of a Work, and remembers it if that fails.
+func (j *Journal) removeFile(work string) error {
+	err := j.unlink(filepath.Join(j.directory, fileOf(work)))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		j.outdated[work] = struct{}{}
+		return err
+	}
+	delete(j.outdated, work)
+	j.dirUnsynced = true
+	return nil
 }
 
 // Erase removes all that is kept, and where the Works were.
@@ -173,7 +215,7 @@ func (j *Journal) Erase() error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	j.mu.Lock()
-	j.kept, j.sizes, j.unwritten = map[string]version{}, map[string]int{}, map[string]entry.Record{}
+	j.kept, j.sizes, j.unwritten, j.outdated = map[string]version{}, map[string]int{}, map[string]entry.Record{}, map[string]struct{}{}
 	j.mu.Unlock()
 	j.member.Namespace = ""
 	if err := os.RemoveAll(j.directory); err != nil {
@@ -182,7 +224,7 @@ func (j *Journal) Erase() error {
 	return nil
 }
 
-// Start writes what could not be written before, as soon as it can, until the context
+// Start writes and removes what could not be before, as soon as it can, until the context
 // ends.
 func (j *Journal) Start(ctx context.Context) error {
 	retry := j.clock.Now().Add(retryEvery)
@@ -201,7 +243,7 @@ func (j *Journal) Start(ctx context.Context) error {
 	}
 }
 
-// retryUnwritten writes what could not be written before.
+// retryUnwritten removes what could not be removed before, and writes what could not be written.
 func (j *Journal) retryUnwritten() {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -210,8 +252,12 @@ func (j *Journal) retryUnwritten() {
 	for _, r := range j.unwritten {
 		unwritten = append(unwritten, r)
 	}
+	outdated := slices.Collect(maps.Keys(j.outdated))
 	failing := j.failing
 	j.mu.Unlock()
+	for _, work := range outdated {
+		_ = j.removeFile(work) // what is still there is replaced, or counted below
+	}
 	if err := j.writeMember(); err != nil {
 		j.fail(err)
 		return
@@ -225,16 +271,21 @@ func (j *Journal) retryUnwritten() {
 		delete(j.unwritten, r.Work.Name)
 		j.mu.Unlock()
 	}
-	if failing {
-		if !j.syncNames() {
-			return
-		}
-		j.mu.Lock()
-		j.failing = false
-		j.mu.Unlock()
-		j.metrics.failing.Set(0)
-		j.log.Info("Writing the journal again", "works", len(unwritten))
+	if !failing || !j.syncNames() || j.isOutdated() {
+		return
 	}
+	j.mu.Lock()
+	j.failing = false
+	j.mu.Unlock()
+	j.metrics.failing.Set(0)
+	j.log.Info("Writing the journal again", "works", len(unwritten))
+}
+
+// isOutdated says whether the disk has older versions of Works.
+func (j *Journal) isOutdated() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.outdated) > 0
 }
 
 // syncNames has what was renamed and removed outlast a loss of power. It says whether it does.

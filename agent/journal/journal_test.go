@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
@@ -145,6 +146,30 @@ func TestTheJournalHasTheNewestWordOnADeletion(t *testing.T) {
 	g.Expect(kept()).To(BeEmpty(), "and it is taken back")
 }
 
+// A hub that was restored from a backup, and changed otherwise since, gives a generation out a second time.
+func TestTheJournalHasWhatAGenerationAsksForNow(t *testing.T) {
+	t.Parallel()
+	g, s := NewWithT(t), newShelf(t)
+	asking := func(manifest string) *workv1alpha1.Work {
+		w := work("a", 6)
+		w.Spec.Workload.Manifests[0].Raw = []byte(manifest)
+		return w
+	}
+	const now = `{"kind": "Secret", "data": "<&>"}`
+	j, _, _ := s.open("edge")
+	j.Begin(namespace)
+	j.Put(asking(`{"kind":"ConfigMap"}`))
+	j.Put(asking(now))
+	j, _, records := Open(Options{Directory: s.directory, Cluster: "edge", Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(), Log: logr.Discard()})
+	g.Expect(records).To(HaveLen(1))
+	g.Expect(records[0].Work.Spec.Workload.Manifests[0].Raw).To(MatchJSON(now))
+	j.replace = func(string, []byte) error { return errors.New("it is written again") }
+	j.Put(asking(now))
+	g.Expect(j.failing).To(BeFalse())
+	j.Put(asking(`{"kind":"ConfigMap"}`))
+	g.Expect(j.failing).To(BeTrue())
+}
+
 func TestAFileThatCannotBeUsedIsSetAsideWithAWarning(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(g Gomega, s *shelf){
@@ -245,6 +270,47 @@ func TestAFullDiskLosesTheOldVersionAndIsMadeGoodLater(t *testing.T) {
 	_, _, names = s.open("edge")
 	g.Expect(names).To(Equal([]string{"a/3", "b/1"}))
 	g.Expect(j.failing).To(BeFalse())
+}
+
+// Where the older version can be neither replaced nor removed, it is known to be there until it is gone.
+func TestAnOlderVersionThatCannotBeRemovedIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	broken := func(string) error { return syscall.EIO }
+	cases := map[string]struct {
+		mend func(j *Journal)
+		want []string
+	}{
+		"and is replaced by the next try": {func(j *Journal) { j.replace = atomicfile.Replace; _ = j.Put(work("a", 3)) }, []string{"a/3"}},
+		"and is replaced later":           {func(j *Journal) { j.replace, j.unlink = atomicfile.Replace, os.Remove; j.retryUnwritten() }, []string{"a/3"}},
+		"and is removed by the next try":  {func(j *Journal) { j.unlink = os.Remove; _ = j.Put(work("a", 3)) }, nil},
+		"and is removed later":            {func(j *Journal) { j.unlink = os.Remove; j.retryUnwritten() }, nil},
+		"and is removed with the Work":    {func(j *Journal) { j.unlink = os.Remove; j.Remove(client.ObjectKeyFromObject(work("a", 3))) }, nil},
+		"and is removed later, with the Work": {func(j *Journal) {
+			j.Remove(client.ObjectKeyFromObject(work("a", 3)))
+			j.unlink = os.Remove
+			j.retryUnwritten()
+		}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, s := NewWithT(t), newShelf(t)
+			j, _, _ := s.open("edge")
+			j.Begin(namespace)
+			g.Expect(j.Put(work("a", 1))).To(BeTrue())
+			j.replace, j.unlink = func(string, []byte) error { return syscall.EIO }, broken
+			g.Expect(j.Put(work("a", 2))).To(BeFalse())
+			j.retryUnwritten()
+			g.Expect(j.Absent(work("a", 2))).To(BeFalse(), "as if the hub had it")
+			g.Expect(j.Put(work("a", 3))).To(BeFalse(), "it is still there")
+			g.Expect(j.Put(work("b", 1))).To(BeTrue(), "of this one there never was another")
+			j.Remove(client.ObjectKeyFromObject(work("b", 1)))
+			tc.mend(j)
+			g.Expect(j.outdated).To(BeEmpty())
+			_, _, names := s.open("edge")
+			g.Expect(names).To(Equal(tc.want))
+		})
+	}
 }
 
 // Without the file that says whose journal it is, nothing of it is used at the next start.

@@ -25,9 +25,11 @@ func Open(o Options) (*Journal, string, []entry.Record) {
 		metrics:   newMetrics(o.Registry),
 		replace:   atomicfile.Replace,
 		syncDir:   atomicfile.SyncDirectory,
+		unlink:    os.Remove,
 		kept:      map[string]version{},
 		sizes:     map[string]int{},
 		unwritten: map[string]entry.Record{},
+		outdated:  map[string]struct{}{},
 	}
 	if err := os.MkdirAll(j.directory, directoryMode); err != nil {
 		j.fail(err)

@@ -17,10 +17,11 @@ import (
 type Deps struct {
 	// Cluster is the name of the member.
 	Cluster string
-	// Member reads the member uncached, and Newest returns the object there that is known
-	// to have changed last.
-	Member client.Reader
-	Newest func() (Seen, bool)
+	// Member reads the member uncached, Newest returns the object there that is known
+	// to have changed last, and Furthest the watch of it that has come furthest.
+	Member   client.Reader
+	Newest   func() (Seen, bool)
+	Furthest func() (Watch, bool)
 	// Line tells of the line to the hub, and has a channel that is closed when that has changed; nil if there is never one.
 	Line func() (Line, <-chan struct{})
 	// Heard is told every few seconds that the line is open which is the sign of life, so that the lease is not renewed; it
@@ -33,13 +34,13 @@ type Deps struct {
 	Renewed func(err error)
 	// Clock tells the time.
 	Clock clock.Clock
-	// Frequency is how often the member is asked for the newest object.
+	// Frequency is how often the member is asked for the newest object, and how far it is.
 	Frequency time.Duration
 	// Version of the agent, for people: 64 characters at most; empty if it is not known.
 	Version string
 	// Trust returns which certificate authorities the agent goes by; nil if that is not told.
 	Trust func() Trust
-	// LeaseDuration is after how much silence the hub gives the agent up.
+	// LeaseDuration is after how much silence the hub gives the agent up that has no line, unless the hub itself bears more.
 	LeaseDuration time.Duration
 	// LeaseRenewFraction is after which part of that the lease is renewed.
 	LeaseRenewFraction float64
@@ -47,7 +48,7 @@ type Deps struct {
 
 // Register adds the stage to the manager of the hub's connection.
 func Register(mgr manager.Manager, deps Deps) error {
-	if deps.Member == nil || deps.Newest == nil || deps.Frequency <= 0 {
+	if deps.Member == nil || deps.Newest == nil || deps.Furthest == nil || deps.Frequency <= 0 {
 		return errors.New("presence: the member or what is asked of it is missing, or the frequency is not positive")
 	}
 	renewer, err := Renewer(mgr.GetClient(), mgr.GetAPIReader(), deps)
@@ -57,7 +58,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 	if err := mgr.Add(renewer); err != nil {
 		return fmt.Errorf("adding the lease: %w", err)
 	}
-	d := &restoreDetector{reader: deps.Member, newest: deps.Newest, interval: deps.Frequency, clock: deps.Clock}
+	d := &restoreDetector{reader: deps.Member, newest: deps.Newest, furthest: deps.Furthest, interval: deps.Frequency, clock: deps.Clock}
 	if err := mgr.Add(manager.RunnableFunc(d.Start)); err != nil {
 		return fmt.Errorf("adding the question whether the member was restored: %w", err)
 	}

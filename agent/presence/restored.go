@@ -39,11 +39,22 @@ type Seen struct {
 	ResourceVersion string
 }
 
-// restoreDetector asks the member now and then for the object that changed last. If it has
-// a lower resourceVersion than last seen, the member was restored. The lease tells of the hub.
+// Watch is how far a watch of the member has come.
+type Watch struct {
+	Kind schema.GroupVersionKind
+	// Namespace is the one that is watched; empty if all are.
+	Namespace       string
+	ResourceVersion string
+}
+
+// restoreDetector asks the member now and then for the object that changed last, and how far it
+// is. If either has a lower resourceVersion than last seen, the member was restored. An object alone
+// does not tell: a watch goes on with the changes of others, and would be deaf until the member has come
+// as far again, while what changed last is as it was in the snapshot. The lease tells of the hub.
 type restoreDetector struct {
 	reader   client.Reader
 	newest   func() (Seen, bool)
+	furthest func() (Watch, bool)
 	interval time.Duration
 	clock    clock.Clock
 	// missing is the object that the last answer did not have: somebody may have just deleted it.
@@ -55,6 +66,11 @@ func (d *restoreDetector) Start(ctx context.Context) error {
 	for {
 		if seen, ok := d.newest(); ok {
 			if err := d.compare(ctx, seen); err != nil {
+				return err
+			}
+		}
+		if watch, ok := d.furthest(); ok {
+			if err := d.compareWatch(ctx, watch); err != nil {
 				return err
 			}
 		}
@@ -83,6 +99,20 @@ func (d *restoreDetector) compare(ctx context.Context, seen Seen) error {
 		d.missing = seen
 	default:
 		d.missing = Seen{}
+	}
+	return nil
+}
+
+// compareWatch returns an error if the member is not as far as a watch of it has come. A list for which no version is named
+// is of now.
+func (d *restoreDetector) compareWatch(ctx context.Context, watch Watch) error {
+	ctx, cancel := context.WithTimeout(ctx, d.interval)
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(watch.Kind.GroupVersion().WithKind(watch.Kind.Kind + "List"))
+	err := d.reader.List(ctx, list, client.InNamespace(watch.Namespace), client.Limit(1))
+	if err == nil && contract.Older(list.ResourceVersion, watch.ResourceVersion) {
+		return &RestoredError{Whose: "member", Left: watch.ResourceVersion, Found: list.ResourceVersion}
 	}
 	return nil
 }

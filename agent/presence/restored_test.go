@@ -3,12 +3,14 @@ package presence
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -19,12 +21,55 @@ type answers struct {
 
 	resourceVersion string
 	err             error
+	asked           *client.ListOptions
 }
 
 // Get implements client.Reader.
 func (a *answers) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	obj.SetResourceVersion(a.resourceVersion)
 	return a.err
+}
+
+// List implements client.Reader.
+func (a *answers) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	a.asked = (&client.ListOptions{}).ApplyOptions(opts)
+	list.SetResourceVersion(a.resourceVersion)
+	return a.err
+}
+
+// A watch goes on with what others change, and the object that changed last may be as it was in the snapshot.
+func TestAMemberThatIsNotAsFarAsItsWatch(t *testing.T) {
+	t.Parallel()
+	watch := Watch{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", ResourceVersion: "100"}
+	for name, tc := range map[string]struct {
+		now      string
+		err      error
+		restored bool
+	}{
+		"as far":                                {now: "100"},
+		"farther":                               {now: "2000"},
+		"not as far":                            {now: "95", restored: true},
+		"a member that does not answer":         {now: "95", err: context.DeadlineExceeded},
+		"versions that nobody can compare stay": {now: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			member := &answers{resourceVersion: tc.now, err: tc.err}
+			newest := func() (Seen, bool) { return Seen{}, false }
+			furthest := func() (Watch, bool) { return watch, true }
+			cl := clocktesting.NewFakeClock(time.Unix(0, 0))
+			detector := &restoreDetector{reader: member, newest: newest, furthest: furthest, interval: 1 << 40, clock: cl}
+			if tc.restored {
+				g.Expect(detector.Start(t.Context())).To(Equal(&RestoredError{Whose: "member", Left: "100", Found: tc.now}))
+			} else {
+				g.Expect(detector.compareWatch(t.Context(), watch)).To(Succeed())
+			}
+			g.Expect(member.asked.Namespace).To(Equal("shop"))
+			g.Expect(member.asked.Limit).To(Equal(int64(1)))
+			g.Expect(member.asked.Raw).To(BeNil(), "no version is named")
+		})
+	}
 }
 
 func TestAMemberThatIsOlderThanItWas(t *testing.T) {

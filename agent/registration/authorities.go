@@ -26,6 +26,9 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	defer cancel()
 	now := c.now()
 	j := c.joining(c.parameters(), requestTimeout)
+	if same, err := c.namesThose(ctx, j, now); same || errors.Is(err, ErrUnreachable) && c.servers.count() < 2 {
+		return err
+	}
 	seen, err := j.public(ctx, bootstrapapi.ConfigMapClusterInfo, trusting(now.ca))
 	if err != nil {
 		return err
@@ -50,6 +53,21 @@ func (c *Credentials) learnAuthorities(ctx context.Context) error {
 	}
 	ctrl.LoggerFrom(ctx).Info("Trusting the certificate authorities that the hub names", "Cluster", c.who.Cluster, "hashes", c.now().trusts)
 	return nil
+}
+
+// namesThose says whether the hub names the authorities that the agent trusts. It is asked over the connection of the agent's other
+// requests: that it names no others is what it says all the time, and a connection costs both sides more than the answer. An agent
+// that the hub rejects is not answered here, nor is one by a hub of before agents were allowed to ask as themselves.
+func (c *Credentials) namesThose(ctx context.Context, j *joining, now credentialSet) (bool, error) {
+	seen, err := j.get(ctx, bootstrapapi.ConfigMapClusterInfo, now.transport)
+	if err != nil {
+		return false, err
+	}
+	ca, err := discovery.Authorities(j.parameters.Server, seen.data)
+	if err != nil || !bytes.Equal(ca, now.ca) {
+		return false, err
+	}
+	return true, c.learnServers(ctx, discovery.Servers(seen.data))
 }
 
 // parameters are those of a discovery that asks one hub after the other, since any may be away.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -22,6 +23,8 @@ type KeepOptions struct {
 	StateDir string
 	// Cluster is the name under which the member joined; empty if any will do.
 	Cluster string
+	// OnRetire is what becomes of the objects if the hub forgets this member: Keep or Remove; empty is what was said before, or Keep.
+	OnRetire string
 	// Clock is the clock of this machine.
 	Clock clock.Clock
 	// Random returns numbers from 0 to 1.
@@ -30,6 +33,9 @@ type KeepOptions struct {
 	SecretStore *SecretStore
 	// Connection is how the hub is reached beside address and credentials; nil is as usual.
 	Connection *rest.Config
+
+	// token is that of the arguments, of which no use could be made at the start; empty if there is none.
+	token string
 }
 
 // Credentials are what the agent is on the hub. They change while it runs. A request that
@@ -51,8 +57,13 @@ type Credentials struct {
 	// refused is told that the hub refused something, interrupted that it did not answer, or had
 	// to be connected to again: it may have been started with another authority meanwhile.
 	refused, interrupted chan struct{}
+	refusals             refusals
+	// shownAt is when the hub last showed what everybody may see to this agent as it looked whether it is called back.
+	shownAt time.Time
 	// rejectedTokens are tokens with which the hub called this agent back and then refused it: they are not tried again and again.
 	rejectedTokens map[string]rejection
+	// token is one to come back with beside those with which the hub calls; empty if there is none.
+	token string
 
 	mu      sync.RWMutex
 	current credentialSet
@@ -80,15 +91,22 @@ func OpenCredentials(o KeepOptions) (*Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := (state{dir: o.StateDir}).decide(o.OnRetire); err != nil {
+		return nil, err
+	}
 	c := &Credentials{
 		state: state{dir: o.StateDir}, clock: o.Clock, random: o.Random, connection: o.Connection, secretStore: o.SecretStore,
 		refused: make(chan struct{}, 1), interrupted: make(chan struct{}, 1), rejectedTokens: map[string]rejection{},
+		token: o.token,
 	}
 	who, err := c.state.identity()
 	if err != nil {
 		return nil, err
 	}
 	c.who = *who
+	if err := c.recallRefusal(); err != nil {
+		return nil, err
+	}
 	c.who.Server = config.Host
 	c.servers = newServers(config.Host, split(who.Servers))
 	var reach dialFunc

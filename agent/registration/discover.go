@@ -96,6 +96,11 @@ func (j *joining) public(ctx context.Context, name string, config *tls.Config) (
 func (j *joining) ask(ctx context.Context, name string, config *tls.Config) (shown, error) {
 	transport := j.transport(config)
 	defer transport.CloseIdleConnections()
+	return j.get(ctx, name, transport)
+}
+
+// get gets a ConfigMap that the hub shows to everybody.
+func (j *joining) get(ctx context.Context, name string, transport http.RoundTripper) (shown, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.parameters.Server+publicPath+name, http.NoBody)
 	if err != nil {
 		return shown{}, fmt.Errorf("%w: %w", discovery.ErrAddress, err)

@@ -146,6 +146,9 @@ func replaceFiles(stateDir string, files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
+	if err := s.remove(refusedFile); err != nil { // that was another join
+		return err
+	}
 	for _, name := range []string{keyFile, renewalKeyFile, retiredFile, identityFile, KubeconfigFile} {
 		var err error
 		if content := files[name]; len(content) > 0 {

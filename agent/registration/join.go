@@ -79,7 +79,7 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	}
 	if config, ok := j.joined(ctx); ok {
 		j.progress(fmt.Sprintf("Cluster %s has joined %s already", j.parameters.Cluster, j.parameters.Server))
-		return config, errors.Join(j.state.decide(o.OnRetire), j.state.pinned(j.parameters.Pins))
+		return config, errors.Join(j.state.decide(o.OnRetire), j.state.finished(j.parameters, false))
 	}
 	if j.memberID, err = MemberID(ctx, o.Member); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func Join(ctx context.Context, o Options) (*rest.Config, error) {
 	if err := j.obtain(ctx, ca); err != nil {
 		return nil, err
 	}
-	if err := j.state.pinned(j.parameters.Pins); err != nil {
+	if err := j.state.finished(j.parameters, true); err != nil {
 		return nil, err
 	}
 	j.progress(fmt.Sprintf("Joined as cluster %s; the credentials are in %s", j.parameters.Cluster, j.state.path(KubeconfigFile)))
@@ -202,7 +202,7 @@ func (j *joining) obtain(ctx context.Context, ca []byte) error {
 			if err := j.state.keep(j.parameters.Server, j.parameters.Cluster, ca, cert, key); err != nil {
 				return err
 			}
-			return j.state.remove(keyFile, renewalKeyFile, retiredFile)
+			return j.state.remove(keyFile, renewalKeyFile, retiredFile, refusedFile)
 		}
 		if errors.Is(err, ErrDenied) || errors.Is(err, ErrFailed) || errors.Is(err, errOutworn) {
 			if failed := j.state.forgetKey(); failed != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,35 +14,50 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/agent/registration/discovery"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/bootstrap"
 	"fairlead.dev/common/contract"
 )
 
+// errUnusable says that no client can be made of the credentials.
+var errUnusable = errors.New("the credentials are of no use")
+
 // joined returns the credentials that there are, unless they are of no use: they are of
 // another hub, have expired, or the hub says so. A hub that cannot be asked says nothing.
 func (j *joining) joined(ctx context.Context) (*rest.Config, bool) {
-	config, err := Load(j.state.dir, j.parameters.Cluster)
-	if err != nil {
+	config := j.state.credentialsOf(j.parameters)
+	if config == nil {
 		return nil, false
 	}
 	cert, err := parseCertificate(config.CertData)
 	if err != nil || j.retrier.clock.Now().After(cert.NotAfter) {
 		return nil, false
 	}
-	if !slices.Contains(j.parameters.Servers, config.Host) {
-		return nil, false
-	}
-	who, err := j.state.identity()
-	if err != nil || who == nil {
-		return nil, false
-	}
-	asBefore := who.Pins == strings.Join(j.parameters.Pins, ",")
-	if len(j.parameters.Pins) > 0 && !asBefore && bootstrap.VerifyCAHash(config.CAData, j.parameters.Pins) != nil {
-		return nil, false
-	}
 	cluster, revoked := j.revoked(ctx, config)
 	return config, !revoked && (j.keepSuperseded || !j.superseded(cluster, cert))
+}
+
+// credentialsOf returns the credentials that there are if they are of the cluster and of the hub that parameters name, whatever has become
+// of them; nil if they are not. An agent may have gone over to another address of its hub since it joined, and the hub may have exchanged
+// its authority: the address and the hashes with which it joined are those of its hub, too.
+func (s state) credentialsOf(p discovery.Parameters) *rest.Config {
+	config, err := Load(s.dir, p.Cluster)
+	if err != nil {
+		return nil
+	}
+	who, err := s.identity()
+	if err != nil || who == nil {
+		return nil
+	}
+	if !slices.Contains(p.Servers, config.Host) && !slices.Contains(p.Servers, who.Server) {
+		return nil
+	}
+	asBefore := who.Pins == strings.Join(p.Pins, ",")
+	if len(p.Pins) > 0 && !asBefore && bootstrap.VerifyCAHash(config.CAData, p.Pins) != nil {
+		return nil
+	}
+	return config
 }
 
 // superseded says whether the hub has issued a later certificate to somebody else than this agent, who had a copy of this one: only that one
@@ -75,12 +92,34 @@ func lastIssued(cluster *clusterv1alpha1.Cluster) *x509.Certificate {
 	return cert
 }
 
-// revoked asks the hub whether it still knows the agent, and returns what it says of its cluster; nil if it does not. A hub
-// that has just started may refuse what it will grant in a moment.
+// revoked asks the hub whether it still knows the agent, and returns what it says of its cluster; nil if it does not. The address to
+// which the agent went over may be one that was given up: then it is asked at those of the arguments.
 func (j *joining) revoked(ctx context.Context, config *rest.Config) (*clusterv1alpha1.Cluster, bool) {
+	servers := []string{config.Host}
+	for _, server := range j.parameters.Servers {
+		if server != config.Host {
+			servers = append(servers, server)
+		}
+	}
+	for _, server := range servers {
+		at := rest.CopyConfig(config)
+		at.Host = server
+		cluster, err := j.recorded(ctx, at)
+		switch {
+		case err == nil:
+			return cluster, false
+		case apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || errors.Is(err, errUnusable):
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// recorded asks the hub at one address for the agent's cluster. A hub that has just started may refuse what it will grant in a moment.
+func (j *joining) recorded(ctx context.Context, config *rest.Config) (*clusterv1alpha1.Cluster, error) {
 	hubClient, err := newClient(config)
 	if err != nil {
-		return nil, true
+		return nil, fmt.Errorf("%w: %w", errUnusable, err)
 	}
 	cluster := &clusterv1alpha1.Cluster{}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -93,8 +132,5 @@ func (j *joining) revoked(ctx context.Context, config *rest.Config) (*clusterv1a
 		}
 		return err //nolint:wrapcheck // only its kind is looked at
 	})
-	if err != nil {
-		return nil, apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
-	}
-	return cluster, false
+	return cluster, err
 }

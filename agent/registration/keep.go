@@ -75,6 +75,7 @@ func (c *Credentials) Keep(ctx context.Context) error {
 		if err := k.reconcile(ctx); ctx.Err() != nil || errors.Is(err, ErrRetired) || errors.Is(err, ErrJoinedAgain) {
 			return err
 		}
+		k.keepRefusal(ctx)
 		if err := k.saveToSecret(ctx); err != nil {
 			return err
 		}
@@ -231,7 +232,11 @@ func (k *rotator) askRound(ctx context.Context) error {
 		return nil
 	}
 	k.askAt = k.clock.Now().Add(wait.Jitter(callEvery, 0.5))
-	return k.comeBack(ctx, why)
+	err = k.comeBack(ctx, why)
+	if err == nil && !k.shownAt.Before(k.asked) {
+		k.refusals.confirm(k.shownAt)
+	}
+	return err
 }
 
 // comeBack looks whether the hub calls this agent, and joins again if it does. If it does not, that is logged with the reason why this agent
@@ -246,9 +251,10 @@ func (k *rotator) comeBack(ctx context.Context, why string) error {
 		k.lastLogged, k.isForbidden = "", false
 	case why == "": // it may need none
 	case errors.Is(err, errNoCall):
-		k.say(ctx, nil, "This agent needs the hub to call it back: run `hub token create --rejoin "+k.who.Cluster+"` there", "reason", why)
+		k.say(ctx, nil, "If another agent has this cluster by now, stop this one; if none has, the hub has to call this one back: run `hub token create --rejoin "+
+			k.who.Cluster+"` there", "reason", why)
 	default:
-		k.say(ctx, err, "This agent cannot come back to the hub; run `agent join` again with what `hub token create --rejoin "+k.who.Cluster+"` prints there", "reason", why)
+		k.say(ctx, err, "This agent cannot come back to the hub; if another agent has this cluster by now, stop this one, else run `agent join` again with what `hub token create --rejoin "+k.who.Cluster+"` prints there", "reason", why)
 	}
 	if k.now().cert.SerialNumber.Cmp(serial) != 0 {
 		k.askAt = time.Time{}

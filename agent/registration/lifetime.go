@@ -2,18 +2,16 @@ package registration
 
 import "time"
 
-// The last third of a certificate's life is when it is renewed, but for a tenth of it at
-// the very end: a hub that does not answer at once should not cost the certificate.
-const (
-	lastPart = 3
-	reserve  = 10
-)
+// The last third of a certificate's life is when it is renewed, but for a third of it at the very end: a hub that does not answer at once
+// should not cost the certificate, and a certificate that comes that near to its end was to be renewed and was not. Of 30 days these are
+// the last three, of which a hub tells.
+const lastPart = 3
 
 // renewalAt returns when a certificate is to be renewed. The share, from 0 to 1, says where in
 // the last third of its life, so that agents that joined together do not renew together.
 func renewalAt(from, until time.Time, share float64) time.Time {
 	third := until.Sub(from) / lastPart
-	usable := third - third/reserve
+	usable := third - third/lastPart
 	return until.Add(-third).Add(time.Duration(share * float64(usable)))
 }
 

@@ -30,7 +30,7 @@ type rejection struct {
 }
 
 // rejoin gets a new certificate with a token that an operator of the hub laid there for
-// this agent, sealed with the key of the certificate that was issued last. It returns an ErrJoinedAgain if somebody has joined in its place, and
+// this agent, sealed with the key of the certificate that was issued last, or with that of the arguments if it was not used yet. It returns an ErrJoinedAgain if somebody has joined in its place, and
 // left what the hub gave it in the member.
 func (c *Credentials) rejoin(ctx context.Context) error {
 	if c.secretStore != nil {
@@ -42,9 +42,13 @@ func (c *Credentials) rejoin(ctx context.Context) error {
 	if err := c.learnAuthorities(ctx); err != nil {
 		return err
 	}
+	c.shownAt = c.clock.Now()
 	tokens, err := c.called(ctx)
-	if err != nil {
+	if err != nil && (c.token == "" || !errors.Is(err, errNoCall)) {
 		return err
+	}
+	if c.token != "" {
+		tokens = append(tokens, c.token)
 	}
 	var first error
 	for _, token := range tokens {
@@ -73,20 +77,16 @@ func (c *Credentials) rejoinWith(ctx context.Context, token string) error {
 	}
 	parameters, err := discovery.Parse(discovery.Flags{Hub: strings.Join(c.servers.list(), serversDivider), Token: token, CACertHashes: pins, Cluster: c.who.Cluster})
 	if err != nil {
+		c.reject(token, err)
 		return err
 	}
 	j := c.joining(parameters, renewalDeadline)
 	ca, err := j.discover(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = j.obtain(ctx, ca)
 	}
-	if err := j.obtain(ctx, ca); err != nil {
-		switch {
-		case errors.Is(err, ErrDenied): // the hub decided
-			c.rejectedTokens[token] = rejection{err: err}
-		case errors.Is(err, ErrTokenRejected):
-			c.rejectedTokens[token] = rejection{err: err, until: c.clock.Now().Add(rejectedFor)}
-		}
+	if err != nil {
+		c.reject(token, err)
 		return err
 	}
 	config, err := Load(c.state.dir, c.who.Cluster)
@@ -96,9 +96,20 @@ func (c *Credentials) rejoinWith(ctx context.Context, token string) error {
 	if err := c.take(config); err != nil {
 		return err
 	}
+	c.refusals.granted()
 	ctrl.LoggerFrom(ctx).Info("The hub called this agent back; it has a certificate again", "Cluster", c.who.Cluster,
 		"until", c.now().cert.NotAfter.UTC().Format(time.RFC3339))
 	return nil
+}
+
+// reject notes that a token was of no use, if it is the token that was at fault.
+func (c *Credentials) reject(token string, err error) {
+	switch {
+	case errors.Is(err, ErrDenied), errors.Is(err, discovery.ErrToken): // the hub decided, or never will
+		c.rejectedTokens[token] = rejection{err: err}
+	case errors.Is(err, ErrTokenRejected):
+		c.rejectedTokens[token] = rejection{err: err, until: c.clock.Now().Add(rejectedFor)}
+	}
 }
 
 // called returns the tokens that wait for this agent, those for its newest key first. The others are

@@ -74,6 +74,7 @@ func TestAnAgentGoesByTheSecretIfItIsOfALaterJoinThanTheVolume(t *testing.T) {
 			g := NewWithT(t)
 			dir := t.TempDir()
 			g.Expect(WriteFiles(dir, c.volume)).To(Succeed())
+			g.Expect((state{dir: dir}).write(refusedFile, []byte(`"2026-01-01T12:00:00Z"`))).To(Succeed())
 			key := types.NamespacedName{Namespace: "fairlead-system", Name: "agent"}
 			member := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(
 				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: c.secret},
@@ -82,6 +83,11 @@ func TestAnAgentGoesByTheSecretIfItIsOfALaterJoinThanTheVolume(t *testing.T) {
 			g.Expect(m.Restore(t.Context(), dir, "")).To(Succeed())
 			got, err := Files(dir)
 			g.Expect(err).NotTo(HaveOccurred())
+			refused, err := (state{dir: dir}).read(refusedFile)
+			g.Expect(err).NotTo(HaveOccurred())
+			if replaced := c.want && c.volume != nil; replaced {
+				g.Expect(refused).To(BeNil(), "the hub refused another join")
+			}
 			if c.want {
 				g.Expect(got).To(Equal(c.secret))
 			} else {

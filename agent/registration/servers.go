@@ -195,6 +195,9 @@ func (c *Credentials) RoundTrip(request *http.Request) (*http.Response, error) {
 			if response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden {
 				tell(c.refused)
 			}
+			if c.refusals.see(to, response, c.clock.Now()) {
+				tell(c.refused) // it is not any more
+			}
 			if c.servers.answered(server, response.StatusCode, c.clock.Now()) {
 				c.servers.leave(server)
 				utilnet.CloseIdleConnectionsFor(transport)

@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/rest"
 
+	"fairlead.dev/agent/registration/discovery"
 	"fairlead.dev/common/atomicfile"
 	"fairlead.dev/common/bootstrap"
 )
@@ -24,6 +26,7 @@ const (
 	keyFile        = "agent.key"
 	renewalKeyFile = "renewal.key"
 	retiredFile    = "retired.json"
+	refusedFile    = "refused.json"
 	// journalDir has the journal of each cluster, in a directory of its name.
 	journalDir = "journal"
 )
@@ -149,7 +152,8 @@ func (s state) yieldsTo(who *identity, cluster string) error {
 	return err
 }
 
-// claim makes the directory that of a member, unless it is that of another one.
+// claim makes the directory that of a member, unless it is that of another one. A member that has joined stays that of its hub until the
+// join with another one has succeeded (see finished): whoever tries in vain is to find its way back.
 func (s state) claim(who identity) error {
 	before, err := s.identity()
 	if err != nil {
@@ -166,6 +170,13 @@ func (s state) claim(who identity) error {
 			}
 		} else {
 			who.Pins = before.Pins
+			raw, err := s.read(KubeconfigFile)
+			if err != nil {
+				return err
+			}
+			if raw != nil {
+				who.Server, who.Servers = before.Server, before.Servers
+			}
 		}
 		if before.Cluster == who.Cluster {
 			who.OnRetire = cmp.Or(who.OnRetire, before.OnRetire)
@@ -185,7 +196,7 @@ func (s state) clear(who *identity) error {
 	if err := os.RemoveAll(s.path(filepath.Join(journalDir, who.Cluster))); err != nil {
 		return s.unusable(err)
 	}
-	return s.remove(KubeconfigFile, keyFile, renewalKeyFile, retiredFile)
+	return s.remove(KubeconfigFile, keyFile, renewalKeyFile, retiredFile, refusedFile)
 }
 
 // decide says anew what becomes of the objects if the hub forgets the member; nothing new if
@@ -199,15 +210,22 @@ func (s state) decide(onRetire string) error {
 	return s.writeJSON(identityFile, who)
 }
 
-// pinned notes with which hashes the member joined.
-func (s state) pinned(hashes []string) error {
+// finished notes with which address and hashes the member joined. What other addresses the agent learned are those of the hub that it has
+// been at, anew if that is another one.
+func (s state) finished(p discovery.Parameters, anew bool) error {
 	who, err := s.identity()
-	pins := strings.Join(hashes, ",")
-	if err != nil || who == nil || who.Pins == pins {
+	if err != nil || who == nil {
 		return err
 	}
-	who.Pins = pins
-	return s.writeJSON(identityFile, who)
+	as := *who
+	as.Server, as.Pins = p.Servers[0], strings.Join(p.Pins, ",")
+	if who.Servers == "" || anew && !slices.Contains(p.Servers, who.Server) {
+		as.Servers = p.Others()
+	}
+	if as == *who {
+		return nil
+	}
+	return s.writeJSON(identityFile, as)
 }
 
 // adopt takes over what somebody else has made of an identity: what was said at a join that had nothing else to do.
@@ -222,6 +240,9 @@ func (s state) adopt(before, after identity) error {
 	}
 	if after.Pins != before.Pins {
 		adopted.Pins = after.Pins
+	}
+	if after.Server != before.Server {
+		adopted.Server = after.Server
 	}
 	if adopted == *who {
 		return nil

@@ -37,6 +37,8 @@ type member struct {
 	managed cache.Cache
 	// confined are caches like managed, of a namespace each, if the agent may see no others.
 	confined []cache.Cache
+	// discovery asks what the member serves. It lists also the groups whose servers do not answer.
+	discovery memberDiscovery
 	// workload reads and watches nodes, pods and ResourceQuotas.
 	workload client.WithWatch
 }
@@ -58,6 +60,10 @@ func connectMember(o Options, scheme *runtime.Scheme) (*member, error) {
 	if m.client, err = client.New(config, client.Options{HTTPClient: asking, Scheme: scheme, Mapper: mapper}); err != nil {
 		return nil, fmt.Errorf("connecting to the member: %w", err)
 	}
+	if m.discovery.DiscoveryClient, err = discovery.NewDiscoveryClientForConfigAndClient(config, asking); err != nil {
+		return nil, fmt.Errorf("connecting to the member: %w", err)
+	}
+	m.discovery.UseLegacyDiscovery = true // what is aggregated leaves out, for a while, what the member could not ask for
 	if m.applying, err = m.asAccounts(o.Account, asking, scheme); err != nil {
 		return nil, err
 	}
@@ -108,11 +114,7 @@ func (m *member) asAccounts(account string, asking *http.Client, scheme *runtime
 // what is measured and not kept. If some of its API servers do not answer, what it would return
 // is not all, and it fails.
 func (m *member) namespacedKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
-	asking, err := discovery.NewDiscoveryClientForConfigAndClient(m.config, bounded(m.http, answerTimeout))
-	if err != nil {
-		return nil, err
-	}
-	lists, err := asking.ServerPreferredNamespacedResourcesWithContext(ctx)
+	lists, err := m.discovery.ServerPreferredNamespacedResourcesWithContext(ctx)
 	if err != nil && !ofMeasures(err) {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func askNamespace(ctx context.Context, hub client.Reader, cluster string) (names
 	case apierrors.IsNotFound(err):
 		return "", fmt.Sprintf("the hub does not know the cluster %q; if it was removed, join again", cluster)
 	case apierrors.IsForbidden(err):
-		return "", fmt.Sprintf("the hub has not given the agent of %q its rights; if it was removed, join again", cluster)
+		return "", fmt.Sprintf("the hub has not given the agent of %q its rights; if it was removed, join again, and if another agent has this cluster, stop this one", cluster)
 	case apierrors.IsUnauthorized(err):
 		return "", "the hub does not accept the agent's certificate; if it expired or the hub is a new one, join again"
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/agent/outage"
 	"fairlead.dev/agent/presence"
 	"fairlead.dev/agent/upgrade"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/lua/vm"
 )
@@ -21,8 +22,8 @@ import (
 const (
 	// DefaultStatusFrequency is how often the member is asked how it is.
 	DefaultStatusFrequency = 10 * time.Second
-	// DefaultLeaseDuration is after how much silence the hub gives the agent up.
-	DefaultLeaseDuration = 40 * time.Second
+	// DefaultLeaseDuration is after how much silence the hub gives the agent up that has no line, unless the hub itself bears more.
+	DefaultLeaseDuration = contract.UsualLease
 	// DefaultLeaseRenewFraction is after which part of that the lease is renewed.
 	DefaultLeaseRenewFraction = 0.25
 )
@@ -67,6 +68,9 @@ type Options struct {
 	// Traffic returns how many bytes went to the hub and came from it since the process started;
 	// nil if nobody counts them.
 	Traffic func() (sent, received int64)
+	// Refused says since when the hub refuses this agent, zero if it does not or says nothing, and whether that lasts; nil if
+	// nobody knows.
+	Refused func() (since time.Time, lasts bool)
 	// Compress says when the hub is asked to compress what it sends; empty is never.
 	Compress Compression
 	// Line is how a line to the hub is opened, over which operators reach the member.
@@ -75,7 +79,7 @@ type Options struct {
 	Self upgrade.Self
 	// StatusFrequency is how often the member is asked how it is.
 	StatusFrequency time.Duration
-	// LeaseDuration is after how much silence the hub gives the agent up.
+	// LeaseDuration is after how much silence the hub gives the agent up that has no line, unless the hub itself bears more.
 	LeaseDuration time.Duration
 	// LeaseRenewFraction is after which part of that the lease is renewed.
 	LeaseRenewFraction float64

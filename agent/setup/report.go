@@ -37,6 +37,8 @@ type Report struct {
 	// why it is not heard now; empty if it is.
 	Heard   time.Time `json:"heard,omitzero"`
 	Silence string    `json:"silence,omitempty"`
+	// Refused is since when the hub refuses this agent; zero if it does not.
+	Refused time.Time `json:"refused,omitzero"`
 	// Ready says whether the member's API is ready, Member what it said.
 	Ready  bool   `json:"ready"`
 	Member string `json:"member,omitempty"`
@@ -188,6 +190,9 @@ func (s *hubContact) Report() Report {
 		if !now.Up {
 			out.Line.Since = now.Lost
 		}
+	}
+	if s.options.Refused != nil {
+		out.Refused, _ = s.options.Refused()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

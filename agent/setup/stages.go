@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -78,10 +79,12 @@ func (s *stages) register(ctx context.Context) error {
 		MemberCache:     s.member.managed,
 		Confined:        s.member.confined,
 		NamespacedKinds: s.member.namespacedKinds,
+		Discovery:       s.member.discovery,
 		Interpreter:     s.kinds,
 		Reporter:        reporter,
 		Events:          s.events,
 		Confirm:         confirmation(s.hub, s.Cluster),
+		Refused:         s.Refused,
 		Clock:           s.Clock,
 		Registry:        ctrlmetrics.Registry,
 	}))
@@ -119,6 +122,7 @@ func (s *stages) registerClusterStatus(me *hubContact, executor *execution.Recon
 		Held:         executor.Held,
 		Agent:        func() clusterv1alpha1.AgentReport { return me.counted(s.known.journal) },
 		Upgrade:      requester.Upgrade,
+		UpgradeDue:   requester.Due,
 		Probed:       me.Probed,
 		Clock:        s.Clock,
 		Frequency:    s.StatusFrequency,
@@ -136,13 +140,17 @@ func (s *stages) registerPresence(me *hubContact, executor *execution.Reconciler
 			object, resourceVersion := executor.Newest()
 			return presence.Seen{Kind: object.GroupVersionKind, Name: object.NamespacedName, ResourceVersion: resourceVersion}, resourceVersion != ""
 		},
+		Furthest: func() (presence.Watch, bool) {
+			kind, namespace, resourceVersion := executor.Furthest()
+			return presence.Watch{Kind: kind, Namespace: namespace, ResourceVersion: resourceVersion}, resourceVersion != ""
+		},
 		Line:               LineOf(me.line),
 		OutageEnds:         s.outage.Ended,
 		Renewed:            me.Renewed,
 		Heard:              me.Heard,
 		Clock:              s.Clock,
 		Frequency:          s.StatusFrequency,
-		LeaseDuration:      s.LeaseDuration,
+		LeaseDuration:      min(s.LeaseDuration, contract.RestingLease-time.Second), // or it would say that the line is the sign of life
 		LeaseRenewFraction: s.LeaseRenewFraction,
 	})
 }

@@ -126,7 +126,9 @@ func Sweep(ctx context.Context, o Options, how SweepOptions) (execution.Swept, e
 		how.Begin(objects)
 	}
 	known.keep(how.Works)
-	sweeper := execution.Sweeper{MemberClient: m.applying, MemberReader: m.client, NamespacedKinds: m.namespacedKinds, Clock: o.Clock}
+	sweeper := execution.Sweeper{
+		MemberClient: m.applying, MemberReader: m.client, NamespacedKinds: m.namespacedKinds, Discovery: m.discovery, Clock: o.Clock,
+	}
 	swept, err := sweeper.Sweep(ctx, works, how.Stay)
 	if err == nil && known.journal != nil && !how.Again {
 		err = known.journal.Erase()

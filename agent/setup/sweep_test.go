@@ -24,7 +24,9 @@ import (
 // applied makes a Work with a ConfigMap of its name and waits until it is applied.
 func (w *world) applied(t *testing.T, name string) *workv1alpha1.Work {
 	t.Helper()
-	work := w.work(t, name, w.configMap(name))
+	configMap := w.configMap(name)
+	configMap["metadata"].(map[string]any)["labels"] = map[string]any{contract.WorkPermanentIDLabel: "of-" + name} //nolint:errcheck,forcetypeassert // It is one.
+	work := w.work(t, name, configMap)
 	NewWithT(t).Eventually(func(g Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(w.read(g, work).Status.Conditions, workv1alpha1.WorkApplied)).To(BeTrue())
 	}).WithTimeout(waitTimeout).Should(Succeed())
@@ -56,7 +58,12 @@ func TestSweepEndsWhatTheHubHadInTheMember(t *testing.T) {
 			stop := w.run(t, func(o *setup.Options) { o.StateDir = state })
 			w.applied(t, "known")
 			gone := w.applied(t, "absent")
+			w.applied(t, "taken")
 			stop()
+			// This cluster has the same name to another hub, whose agent has taken one over.
+			other := []byte(`{"metadata":{"labels":{"` + contract.WorkPermanentIDLabel + `":"other"}}}`)
+			taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.member, Name: "taken"}}
+			g.Expect(w.client.Patch(t.Context(), taken, client.RawPatch("application/merge-patch+json", other))).To(Succeed())
 			// The hub has one of the two no more; the journal has both.
 			patch := []byte(`{"metadata":{"finalizers":null}}`)
 			g.Expect(w.client.Patch(t.Context(), gone, client.RawPatch("application/merge-patch+json", patch))).To(Succeed())
@@ -66,10 +73,14 @@ func TestSweepEndsWhatTheHubHadInTheMember(t *testing.T) {
 			o := setup.Options{Hub: w.config, Member: w.config, Cluster: name, StateDir: state, Clock: clock.RealClock{}}
 			works, err := setup.Works(t.Context(), o)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(works).To(HaveLen(1))
+			g.Expect(works).To(HaveLen(2))
 			swept, err := setup.Sweep(t.Context(), o, setup.SweepOptions{Works: works, Stay: stay})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(swept.Objects).To(Equal(2))
+			g.Expect(swept.Left).To(ConsistOf(ContainSubstring("ConfigMap " + w.member + "/taken stays as it is")))
+			as := taken.DeepCopy()
+			g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(taken), taken)).To(Succeed())
+			g.Expect(taken).To(Equal(as), "that is the other hub's")
 			for _, object := range []string{"known", "absent"} {
 				cm := &corev1.ConfigMap{}
 				err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.member, Name: object}, cm)

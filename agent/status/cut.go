@@ -30,28 +30,54 @@ func bounded(status *runtime.RawExtension) (*runtime.RawExtension, bool) {
 	return &runtime.RawExtension{Raw: cut}, true
 }
 
-// cutCondition says of which objects a part of the status is left out.
-func cutCondition(objects []string) metav1.Condition {
-	slices.Sort(objects)
-	return metav1.Condition{
-		Type: workv1alpha1.WorkStatusCut, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonNestedTooDeep,
-		Message: prose.Cut(fmt.Sprintf("What is nested more than %d levels deep in the status of %s is left out here; have the controller that writes it make it flatter",
-			jsondepth.MaxStatus, strings.Join(objects, ", ")), prose.OfCondition),
+// tooLarge returns the manifests whose statuses have no room among those of their Work, by ordinal. The hub refuses a report that is too large,
+// and would not hear of the other objects either.
+func (f *facts) tooLarge() map[int]bool {
+	out, room := map[int]bool{}, workv1alpha1.StatusRoom(workv1alpha1.MaxStatuses)
+	for ordinal, id := range f.manifests {
+		if o, seen := f.objects[nameless(id)]; seen && o.status != nil && !room.Take(len(o.status.Raw)) {
+			out[ordinal] = true
+		}
 	}
+	return out
+}
+
+// cutCondition says of which objects a part of the status is left out, or all of it.
+func cutCondition(deep, large []string) metav1.Condition {
+	slices.Sort(deep)
+	slices.Sort(large)
+	out := metav1.Condition{Type: workv1alpha1.WorkStatusCut, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonNestedTooDeep}
+	var texts []string
+	if len(large) > 0 {
+		out.Reason = workv1alpha1.ReasonTooLarge
+		texts = append(texts, fmt.Sprintf("The status of %s is left out here, since there is room for %d KiB; have the controller that writes it keep it shorter",
+			strings.Join(large, ", "), workv1alpha1.MaxStatuses>>10))
+	}
+	if len(deep) > 0 {
+		texts = append(texts, fmt.Sprintf("What is nested more than %d levels deep in the status of %s is left out here; have the controller that writes it make it flatter",
+			jsondepth.MaxStatus, strings.Join(deep, ", ")))
+	}
+	out.Message = prose.Cut(strings.Join(texts, ". "), prose.OfCondition)
+	return out
 }
 
 // conditionsNow returns the conditions of a Work; those without a status are to be removed.
 func (f *facts) conditionsNow() []metav1.Condition {
-	var cut []string
-	for _, id := range f.manifests {
-		if o, seen := f.objects[nameless(id)]; seen && o.cut {
-			cut = append(cut, describe(o.last))
+	var deep, large []string
+	beyond := f.tooLarge()
+	for ordinal, id := range f.manifests {
+		switch o, seen := f.objects[nameless(id)]; {
+		case !seen:
+		case beyond[ordinal]:
+			large = append(large, describe(o.last))
+		case o.cut:
+			deep = append(deep, describe(o.last))
 		}
 	}
-	if len(cut) == 0 {
+	if len(deep)+len(large) == 0 {
 		return append(slices.Clone(f.conditions), metav1.Condition{Type: workv1alpha1.WorkStatusCut})
 	}
-	said := cutCondition(cut)
+	said := cutCondition(deep, large)
 	said.ObservedGeneration = f.generation
 	return append(slices.Clone(f.conditions), said)
 }

@@ -20,20 +20,25 @@ import (
 	"fairlead.dev/common/jsondepth"
 )
 
-// nested reports a status of so many levels.
-type nested struct {
+// reflecting reports what a function returns.
+type reflecting struct {
 	interpreter.Interpreter
 
-	levels *int
+	status func() []byte
 }
 
-func (nested) Has(_ schema.GroupVersionKind, op interpreter.Operation) bool {
+func (reflecting) Has(_ schema.GroupVersionKind, op interpreter.Operation) bool {
 	return op == interpreter.InterpretStatus
 }
 
-func (n nested) ReflectStatus(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error) {
-	deep := strings.Repeat(`{"a":`, *n.levels-1) + "1" + strings.Repeat("}", *n.levels-1)
-	return &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"replicas":3,"deep":%s}`, deep)}, nil
+func (r reflecting) ReflectStatus(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error) {
+	return &runtime.RawExtension{Raw: r.status()}, nil
+}
+
+// nested is a status of so many levels.
+func nested(levels int) []byte {
+	deep := strings.Repeat(`{"a":`, levels-1) + "1" + strings.Repeat("}", levels-1)
+	return fmt.Appendf(nil, `{"replicas":3,"deep":%s}`, deep)
 }
 
 // What no decoder on the hub takes does not get there; the rest of the status does.
@@ -43,7 +48,7 @@ func TestAStatusThatIsTooDeepIsCutAndSaidSo(t *testing.T) {
 	w := work()
 	r, hub := newReporter(t, interceptor.Funcs{}, w)
 	levels := 10_001
-	r.interpreter = nested{levels: &levels}
+	r.interpreter = reflecting{status: func() []byte { return nested(levels) }}
 	sent := func(resourceVersion string) *workv1alpha1.Work {
 		r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a")}, []*unstructured.Unstructured{object("a", resourceVersion)})
 		g.Expect(r.write(t.Context(), self)).To(Succeed())
@@ -65,5 +70,40 @@ func TestAStatusThatIsTooDeepIsCutAndSaidSo(t *testing.T) {
 	levels = jsondepth.MaxStatus
 	got = sent("2")
 	g.Expect(jsondepth.Of(got.Status.ManifestStatuses[0].Status.Raw)).To(Equal(jsondepth.MaxStatus))
+	g.Expect(meta.FindStatusCondition(got.Status.Conditions, workv1alpha1.WorkStatusCut)).To(BeNil())
+}
+
+// sized is a status of so many bytes.
+func sized(bytes int) []byte { return fmt.Appendf(nil, "%q", strings.Repeat("x", bytes-2)) }
+
+// The hub would refuse all that is reported of the Work.
+func TestAStatusThatIsTooLargeIsLeftOutAndSaidSo(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := work()
+	r, hub := newReporter(t, interceptor.Funcs{}, w)
+	bytes := workv1alpha1.MaxStatuses
+	r.interpreter = reflecting{status: func() []byte { return sized(bytes) }}
+	sent := func(resourceVersion string) *workv1alpha1.Work {
+		r.Report(w, applied(), []workv1alpha1.ResourceIdentifier{id(0, "a"), id(1, "b")},
+			[]*unstructured.Unstructured{object("a", resourceVersion), object("b", resourceVersion)})
+		g.Expect(r.write(t.Context(), self)).To(Succeed())
+		got := &workv1alpha1.Work{}
+		g.Expect(hub.Get(t.Context(), self, got)).To(Succeed())
+		g.Expect(got.Status.ManifestStatuses).To(HaveLen(2))
+		return got
+	}
+	got := sent("1")
+	g.Expect(got.Status.ManifestStatuses[0].Status.Raw).To(HaveLen(workv1alpha1.MaxStatuses))
+	g.Expect(got.Status.ManifestStatuses[1].Status).To(BeNil())
+	g.Expect(got.Status.ManifestStatuses[1].Health).NotTo(BeEmpty())
+	cut := meta.FindStatusCondition(got.Status.Conditions, workv1alpha1.WorkStatusCut)
+	g.Expect(cut).NotTo(BeNil())
+	g.Expect(cut.Reason).To(Equal(workv1alpha1.ReasonTooLarge))
+	g.Expect(cut.Message).To(And(ContainSubstring("ConfigMap/shop/b"), Not(ContainSubstring("ConfigMap/shop/a"))))
+
+	bytes /= 2
+	got = sent("2")
+	g.Expect(got.Status.ManifestStatuses[1].Status.Raw).To(HaveLen(bytes))
 	g.Expect(meta.FindStatusCondition(got.Status.Conditions, workv1alpha1.WorkStatusCut)).To(BeNil())
 }

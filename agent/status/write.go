@@ -178,13 +178,18 @@ func (r *Reporter) draft(name types.NamespacedName, work *workv1alpha1.Work) (dr
 		}
 	}
 	d.events = r.conditionEvents(d.base.Conditions, d.status.Conditions, name)
+	beyond := f.tooLarge()
 	for ordinal, id := range f.manifests {
 		o, seen := f.objects[nameless(id)]
 		if !seen || !o.interpreted { // what was seen just now is for the next draft
 			continue
 		}
 		id.Ordinal = ordinal
-		d.status.ManifestStatuses = append(d.status.ManifestStatuses, workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health, PodReasons: reasonsOf(o, id, d.base.ManifestStatuses)})
+		one := workv1alpha1.ManifestStatus{Identifier: id, Status: o.status, Health: o.health, PodReasons: reasonsOf(o, id, d.base.ManifestStatuses)}
+		if beyond[ordinal] {
+			one.Status = nil
+		}
+		d.status.ManifestStatuses = append(d.status.ManifestStatuses, one)
 	}
 	d.status.Drift, d.drift = d.base.Drift, len(f.drift)
 	if d.drift > 0 {

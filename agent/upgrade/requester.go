@@ -23,6 +23,10 @@ import (
 const (
 	// defaultReportWithin is for a Cluster that was written past the defaults of the API.
 	defaultReportWithin = 5 * time.Minute
+	// shortestWait is after how long at the earliest the guard is to be told again that the hub hears this agent.
+	shortestWait = 5 * time.Second
+	// longestWait is for how long after its start that is tried so often.
+	longestWait = 15 * time.Minute
 	// mostImage and mostMessage are how long what the hub is told may be.
 	mostImage   = 512
 	mostMessage = 1024
@@ -47,17 +51,22 @@ type Requester struct {
 	self      Self
 	heard     func() bool
 	clock     clock.Clock
+	started   time.Time
 	installed *installed // nil if it may not be upgraded
 
+	// proves is how long this agent is to have run before the guard is told that the hub has heard it; nil if that is not known yet.
+	proves *time.Duration
 	// marked says that the guard knows that the hub has heard this start.
 	marked bool
 	// settled is the last answer that nothing is to be asked about any more.
 	settled *clusterv1alpha1.AgentUpgrade
+	// withdrawn says that nothing is asked of the guard, since nothing is wanted.
+	withdrawn bool
 }
 
 // NewRequester returns the one of an agent. Heard says whether the hub hears the agent now.
 func NewRequester(member *rest.Config, self Self, heard func() bool, c clock.Clock) (*Requester, error) {
-	r := &Requester{self: self, heard: heard, clock: c}
+	r := &Requester{self: self, heard: heard, clock: c, started: c.Now()}
 	if self.Deployment == "" {
 		return r, nil
 	}
@@ -74,8 +83,10 @@ func (r *Requester) Upgrade(ctx context.Context, wanted *clusterv1alpha1.WantedA
 	}
 	if wanted == nil {
 		r.settled = nil
+		r.withdraw(ctx)
 		return nil
 	}
+	r.withdrawn = false
 	if r.settled != nil && r.settled.Image == wanted.Image && r.settled.Attempt == wanted.Attempt {
 		return r.settled
 	}
@@ -88,7 +99,7 @@ func (r *Requester) Upgrade(ctx context.Context, wanted *clusterv1alpha1.WantedA
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
 		next.Phase = clusterv1alpha1.AgentRefused
-		next.Message = "the agent cannot upgrade itself as it is installed: " + err.Error() + "; `agent join --install` in the member mends that"
+		next.Message = "the agent cannot upgrade itself as it is installed: " + err.Error() + "; `agent join --install --upgrade-images REPOSITORY` in the member mends that"
 	case err != nil:
 		ctrl.LoggerFrom(ctx).Error(err, "Asking for the upgrade failed; it is tried again")
 		return before
@@ -103,9 +114,19 @@ func (r *Requester) Upgrade(ctx context.Context, wanted *clusterv1alpha1.WantedA
 	return next
 }
 
-// mark tells the guard that the hub has heard this start of the agent.
+// mark tells the guard that the hub has heard this start of the agent, once that has run for long enough.
 func (r *Requester) mark(ctx context.Context) error {
 	if r.marked || r.installed == nil || r.self.Start == "" || !r.heard() {
+		return nil
+	}
+	if r.proves == nil {
+		_, _, record, err := r.installed.deployment(ctx)
+		if err != nil {
+			return err
+		}
+		r.proves = new(plan.ProvesAfter(record, r.self.Start))
+	}
+	if r.clock.Since(r.started) < *r.proves {
 		return nil
 	}
 	if err := r.installed.tell(ctx, reportedKey, r.self.Start); err != nil {
@@ -113,6 +134,41 @@ func (r *Requester) mark(ctx context.Context) error {
 	}
 	r.marked = true
 	return nil
+}
+
+// Due says in how long Upgrade is to be called again at the latest; 0 if it does not matter. The guard waits to be told that the hub hears
+// this agent.
+func (r *Requester) Due() time.Duration {
+	runs := r.clock.Since(r.started)
+	switch {
+	case r.marked || r.installed == nil || r.self.Start == "" || runs > longestWait:
+		return 0
+	case r.proves == nil:
+		return shortestWait // the hub does not hear it yet
+	}
+	return max(shortestWait, *r.proves-runs)
+}
+
+// withdraw takes back what was asked of a guard that has not begun, once nothing is wanted.
+func (r *Requester) withdraw(ctx context.Context) {
+	if r.withdrawn || r.installed == nil {
+		return
+	}
+	err := r.takeBack(ctx, nil)
+	if err != nil && !apierrors.IsForbidden(err) { // who may not read it has not written it
+		ctrl.LoggerFrom(ctx).Error(err, "What was asked of the guard of the upgrade was not taken back; it is tried again")
+		return
+	}
+	r.withdrawn = true
+}
+
+// takeBack has nothing stand for the guard but what is wanted, which may be nothing: a guard that could not run begins with it days later.
+func (r *Requester) takeBack(ctx context.Context, wanted *clusterv1alpha1.WantedAgent) error {
+	asked, _, err := r.installed.asked(ctx)
+	if err != nil || asked == nil || wanted != nil && asked.Image == wanted.Image && asked.Attempt == wanted.Attempt {
+		return err
+	}
+	return r.installed.tell(ctx, requestKey, "")
 }
 
 // fill completes what is said of an upgrade, and says whether that is the end of it.
@@ -131,6 +187,7 @@ func (r *Requester) fill(ctx context.Context, wanted *clusterv1alpha1.WantedAgen
 		return false, err
 	}
 	next.Running = image[:min(len(image), mostImage)]
+	underWay := record != nil && record.Phase == clusterv1alpha1.AgentUpgrading
 	switch {
 	case record.About(wanted.Image, wanted.Attempt):
 		next.Phase, next.Message = record.Phase, record.Message
@@ -138,20 +195,27 @@ func (r *Requester) fill(ctx context.Context, wanted *clusterv1alpha1.WantedAgen
 			next.Phase = clusterv1alpha1.AgentRolledBack
 			next.Message = "it was upgraded; later somebody in the member changed the image to " + image
 		}
-		return record.Phase != clusterv1alpha1.AgentUpgrading, r.finish(ctx, record)
-	case image == wanted.Image && (record == nil || record.Phase != clusterv1alpha1.AgentUpgrading):
+	case image == wanted.Image && !underWay:
 		next.Phase, next.Message = clusterv1alpha1.AgentUpgraded, "it ran already"
-		return true, nil
+	case record.After(wanted.Attempt):
+		next.Phase, next.Message = clusterv1alpha1.AgentRefused, earlier(wanted, record)
+	default:
+		return false, r.ask(ctx, wanted, next)
 	}
-	return false, r.ask(ctx, wanted, next)
+	if err := r.takeBack(ctx, wanted); err != nil {
+		return false, err
+	}
+	if underWay { // somebody else may have ended its guard
+		return false, r.installed.wake(ctx)
+	}
+	return true, nil
 }
 
-// finish wakes a guard that somebody else ended while an upgrade is under way.
-func (r *Requester) finish(ctx context.Context, record *plan.Record) error {
-	if record.Phase != clusterv1alpha1.AgentUpgrading {
-		return nil
-	}
-	return r.installed.wake(ctx)
+// earlier says what is to be done about a hub that wants what it wanted before the last upgrade.
+func earlier(wanted *clusterv1alpha1.WantedAgent, last *plan.Record) string {
+	return fmt.Sprintf("the hub asks for what it wanted before the last upgrade here, to %s, as one does that was restored from a backup: spec.agent.attempt is %d, "+
+		"and that one was %d; run `hub upgrade agents` again, with --retry if it is for this image. That of a hub of before counts from 0: after it, "+
+		"`kubectl patch cluster NAME --type merge -p '{\"spec\":{\"agent\":{\"attempt\":%d}}}'`", last.Image, wanted.Attempt, last.Attempt, last.Attempt+1)
 }
 
 // ask has the guard begin.

@@ -55,6 +55,10 @@ type Decision struct {
 
 // Decide says whether the owner of a member allows a request of an operator.
 func Decide(in Input) Decision {
+	if in.Rules.Overwritten {
+		return refuse(in, "its owner lets no operators in for now, since what they may do was changed by something else than `agent operators`, such as an upgrade or a rollback with Helm, or an older version of it; "+
+			"the owner looks with `agent operators` there, and says with `agent operators group:NAME` what is to hold")
+	}
 	if in.Rules.IsOff() {
 		return refuse(in, "its owner lets no operators in; the owner can, with `agent operators group:NAME` there")
 	}

@@ -62,6 +62,8 @@ type Rules struct {
 	Identity Identity
 	// APIGroups are those of which they may see objects, beside the groups of Kubernetes itself.
 	APIGroups []string
+	// Overwritten says of rules that let nobody in that others are kept, which are not what the owner said last.
+	Overwritten bool
 }
 
 // Lists are rules as they are typed and kept.
@@ -76,6 +78,14 @@ type Lists struct {
 
 // IsOff says whether nobody is let in.
 func (r Rules) IsOff() bool { return len(r.Users)+len(r.Groups) == 0 }
+
+// Confirmed returns what holds of rules that are kept as data, by the owner's last word: nobody is let in by what something else wrote.
+func (r Rules) Confirmed(data map[string]string, word string) Rules {
+	if r.IsOff() || contract.IsLastWord(word, data) {
+		return r
+	}
+	return Rules{Overwritten: true}
+}
 
 // Of understands data of the ConfigMap in which rules are kept.
 func Of(data map[string]string) (Rules, error) {

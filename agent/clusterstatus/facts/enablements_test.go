@@ -1,6 +1,10 @@
 package facts_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -41,6 +45,64 @@ func TestEnablementsAreSortedAndWithoutSubresources(t *testing.T) {
 		{GroupVersion: "batch/v1", Resources: []clusterv1alpha1.APIResource{{Name: "cronjobs", Kind: "CronJob"}, {Name: "jobs", Kind: "Job"}}},
 		{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: "pods", Kind: "Pod"}}},
 	}))
+}
+
+// TestTheAPIsOfKubernetesHaveRoomFirst has a member with more kinds than a report holds.
+func TestTheAPIsOfKubernetesHaveRoomFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	groups := []apidiscoveryv2.APIGroupDiscovery{
+		group("", version(found("configmaps", "ConfigMap"))), group("apps", version(found("deployments", "Deployment"))),
+		group("storage.k8s.io", version(found("storageclasses", "StorageClass"))),
+	}
+	for i := range 1000 {
+		var kinds []apidiscoveryv2.APIResourceDiscovery
+		for j := range 10 {
+			kinds = append(kinds, found(fmt.Sprintf("resources%d", j), fmt.Sprintf("Resource%d", j)))
+		}
+		groups = append(groups, group(fmt.Sprintf("a%03d.example.com", i), version(kinds...)))
+	}
+	list, partial := facts.Enablements(groups...)
+	g.Expect(partial).To(BeTrue())
+	var names []string
+	for _, e := range list {
+		names = append(names, e.GroupVersion)
+	}
+	g.Expect(names).To(ContainElements("v1", "apps/v1", "storage.k8s.io/v1", "a000.example.com/v1"))
+	g.Expect(slices.IsSorted(names)).To(BeTrue())
+	g.Expect(len(names)).To(BeNumerically("<", 1000))
+}
+
+// What the hub would refuse would take the rest of the report with it.
+func TestWhatIsTooMuchOrHasNoNameIsLeftOut(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var groups []apidiscoveryv2.APIGroupDiscovery
+	for i := range 300 { // as with the providers of three clouds
+		var resources []apidiscoveryv2.APIResourceDiscovery
+		for j := range 10 {
+			resources = append(resources, found(fmt.Sprintf("networkinterfaceattachments%d", j), fmt.Sprintf("NetworkInterfaceAttachment%d", j)))
+		}
+		groups = append(groups, group(fmt.Sprintf("g%03d.aws.upbound.io", i), version(resources...)))
+	}
+	all, partial := facts.Enablements(groups...)
+	g.Expect(all).To(HaveLen(300))
+	g.Expect(partial).To(BeFalse(), "that much is usual")
+
+	groups = append(groups, group("zzz.example.com", version(found(strings.Repeat("x", 200_000), "Kind"), found("things", "<Thing>"), found("things", "Thing"))))
+	all, partial = facts.Enablements(groups...)
+	g.Expect(partial).To(BeTrue())
+	g.Expect(all[300].Resources).To(ConsistOf(clusterv1alpha1.APIResource{Name: "things", Kind: "Thing"}))
+
+	for i := range 6000 {
+		groups = append(groups, group(fmt.Sprintf("h%04d.%s.example.com", i, strings.Repeat("x", 50)), version()))
+	}
+	all, partial = facts.Enablements(groups...)
+	g.Expect(partial).To(BeTrue())
+	encoded, err := json.Marshal(all)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(encoded)).To(BeNumerically("<", 384<<10))
+	g.Expect(len(all)).To(BeNumerically(">", 300))
 }
 
 func TestAGroupThatDoesNotAnswerMakesTheListPartial(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/bindings"
@@ -23,7 +23,9 @@ const (
 	mostQuotas    = 256
 	mostResources = 32
 	mostValues    = 16
-	longestValue  = 253
+	// mostOfQuotas is in characters, aroundQuota and aroundAmount are how many of them stand around names.
+	mostOfQuotas              = 224 << 10
+	aroundQuota, aroundAmount = 100, 8
 )
 
 // Quotas is what is kept of the ResourceQuotas of a member that bound pods.
@@ -98,8 +100,17 @@ func (q *Quotas) Report(namespaces sets.Set[string]) []clusterv1alpha1.Namespace
 		return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.scope, b.scope))
 	})
 	var out []clusterv1alpha1.NamespaceQuota
+	room := mostOfQuotas
 	for _, k := range keys[:min(len(keys), mostQuotas)] {
-		out = append(out, clusterv1alpha1.NamespaceQuota{Namespace: k.namespace, PriorityClass: least[k].scope, Free: least[k].free.all()})
+		one := clusterv1alpha1.NamespaceQuota{Namespace: k.namespace, PriorityClass: least[k].scope, Free: least[k].free.all()}
+		room -= len(k.namespace) + len(k.scope) + aroundQuota
+		for name, free := range one.Free {
+			room -= len(name) + len(free.String()) + aroundAmount
+		}
+		if room < 0 {
+			break
+		}
+		out = append(out, one)
 	}
 	return out
 }
@@ -145,7 +156,7 @@ func scopeOf(spec *corev1.ResourceQuotaSpec) (scope *clusterv1alpha1.PriorityCla
 		return nil, true
 	case len(all) > 1, all[0].ScopeName != corev1.ResourceQuotaScopePriorityClass, len(all[0].Values) > mostValues:
 		return nil, false
-	case slices.ContainsFunc(all[0].Values, func(value string) bool { return utf8.RuneCountInString(value) > longestValue }):
+	case slices.ContainsFunc(all[0].Values, func(value string) bool { return len(validation.IsDNS1123Subdomain(value)) > 0 }):
 		return nil, false // the member takes names that no PriorityClass can have
 	}
 	return &clusterv1alpha1.PriorityClassScope{Operator: all[0].Operator, Values: slices.Sorted(slices.Values(all[0].Values))}, true

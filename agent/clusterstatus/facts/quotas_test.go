@@ -72,6 +72,9 @@ func TestQuotas(t *testing.T) {
 		"a priority class that cannot be is none that the hub takes": {quotas: []*corev1.ResourceQuota{scoped(bounding("shop", "x", "pods", "1", "0"), corev1.ScopedResourceSelectorRequirement{
 			ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{strings.Repeat("x", 254)},
 		})}},
+		"a text that is no name either": {quotas: []*corev1.ResourceQuota{scoped(bounding("shop", "x", "pods", "1", "0"), corev1.ScopedResourceSelectorRequirement{
+			ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{"high", "${PRIORITY}"},
+		})}},
 		"other scopes are not the hub's": {quotas: []*corev1.ResourceQuota{terminating, scoped(bounding("shop", "x", "pods", "1", "0"), besteffort, priority)}},
 		"namespaces without content from the hub are none of its business": {
 			quotas: []*corev1.ResourceQuota{bounding("private", "all", "pods", "9", "2"), bounding("web", "all", "pods", "9", "3"), bounding("shop", "all", "pods", "9", "2")},

@@ -1,7 +1,10 @@
 package facts
 
 import (
+	"cmp"
 	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,18 +27,42 @@ func (a amounts) sum(more amounts, times int64) {
 	}
 }
 
+// What one list of a report holds of resources at most. A pod may ask for any number of names that no node has heard of, and the hub takes all
+// of a report or nothing.
+const (
+	mostNames = 96
+	// mostOfNames is in characters.
+	mostOfNames = 6 << 10
+)
+
 // list returns the amounts as quantities, without zeros; nil if nothing is left. Each
-// resource has one notation, so that equal sums are equal texts.
+// resource has one notation, so that equal sums are equal texts. If there are too many names, those of Kubernetes itself come first.
 func (a amounts) list() corev1.ResourceList {
 	var out corev1.ResourceList
-	for name, value := range a {
-		if value == 0 {
+	names := slices.SortedFunc(maps.Keys(a), func(a, b corev1.ResourceName) int {
+		return cmp.Or(strings.Count(string(a), "/")-strings.Count(string(b), "/"), cmp.Compare(a, b))
+	})
+	room := mostOfNames
+	for _, name := range names {
+		if a[name] == 0 || len(out) == mostNames || len(name) > room {
 			continue
 		}
 		if out == nil {
 			out = corev1.ResourceList{}
 		}
-		out[name] = quantity(name, value)
+		room -= len(name)
+		out[name] = quantity(name, a[name])
+	}
+	return out
+}
+
+// of returns the amounts of the resources that others have, and of those that every node has.
+func (a amounts) of(others amounts) amounts {
+	out := amounts{}
+	for name, value := range a {
+		if _, ok := others[name]; ok || !strings.Contains(string(name), "/") {
+			out[name] = value
+		}
 	}
 	return out
 }
@@ -74,7 +101,7 @@ func request(spec *corev1.PodSpec) amounts {
 	return sum
 }
 
-// Resources adds up what the nodes offer and the pods ask for, and sorts the nodes into
+// Resources adds up what the nodes offer and the pods ask for, of what nodes offer, and sorts the nodes into
 // the grades of the models.
 func Resources(nodes *Nodes, pods *Pods, models []clusterv1alpha1.ResourceModel) *clusterv1alpha1.ResourceSummary {
 	allocatable, allocating, allocated := amounts{}, amounts{}, amounts{}
@@ -102,8 +129,8 @@ func Resources(nodes *Nodes, pods *Pods, models []clusterv1alpha1.ResourceModel)
 	}
 	return &clusterv1alpha1.ResourceSummary{
 		Allocatable:          allocatable.list(),
-		Allocating:           allocating.list(),
-		Allocated:            allocated.list(),
+		Allocating:           allocating.of(allocatable).list(),
+		Allocated:            allocated.of(allocatable).list(),
 		AllocatableModelings: grades(free, models),
 	}
 }

@@ -3,6 +3,7 @@ package facts_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -100,7 +101,7 @@ func TestRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.spec.NodeName = "a"
-			got := texts(resources(nil, []*corev1.Pod{{Spec: tc.spec}}, nil).Allocated)
+			got := texts(resources([]*corev1.Node{node("a", true, "example.com/gpu", "8")}, []*corev1.Pod{{Spec: tc.spec}}, nil).Allocated)
 			delete(got, "pods")
 			NewWithT(t).Expect(got).To(Equal(tc.want))
 		})
@@ -182,4 +183,21 @@ func TestModels(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatAPodMakesUpIsNotReported has a pod that asks for hundreds of resources which no node has, and nodes that offer as many.
+func TestWhatAPodMakesUpIsNotReported(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var many []string
+	for i := range 300 {
+		many = append(many, "example.com/"+strings.Repeat("x", 40)+strconv.Itoa(i), "1")
+	}
+	got := resources([]*corev1.Node{node("n", true, "cpu", "4", "pods", "10", "example.com/gpu", "2")},
+		[]*corev1.Pod{pod("", corev1.PodPending, append(many, "cpu", "1", "example.com/gpu", "1")...)}, nil)
+	g.Expect(texts(got.Allocating)).To(Equal(map[string]string{"cpu": "1", "pods": "1", "example.com/gpu": "1"}))
+
+	got = resources([]*corev1.Node{node("n", true, append(many, "cpu", "4", "memory", "1Gi", "pods", "10")...)}, nil, nil)
+	g.Expect(len(got.Allocatable)).To(BeNumerically("<=", 96+1))
+	g.Expect(texts(got.Allocatable)).To(And(HaveKeyWithValue("cpu", "4"), HaveKeyWithValue("memory", "1Gi"), HaveKeyWithValue("pods", "10")))
 }

@@ -16,9 +16,7 @@ import (
 
 // IsContainer says whether the deletion of an object deletes what is in it: a Namespace, or
 // a CustomResourceDefinition.
-func IsContainer(o Object) bool {
-	return IsNamespace(o) || o.Group == "apiextensions.k8s.io" && o.Kind == "CustomResourceDefinition"
-}
+func IsContainer(o Object) bool { return contract.IsContainer(o.Group, o.Kind) }
 
 // IsNamespace says whether an object is a Namespace.
 func IsNamespace(o Object) bool { return o.Group == "" && o.Kind == "Namespace" }

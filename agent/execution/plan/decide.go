@@ -116,14 +116,11 @@ func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) De
 		if unchanged && record.UID == live.Object.GetUID() {
 			break // it is the one that we applied, and somebody wrote another name on it
 		}
-		a := live.Object.GetAnnotations()
-		return Decision{Action: Refuse, Message: fmt.Sprintf(
-			"the object in the member belongs to Work %s/%s; remove it there, or take this one out of the policy that placed it",
-			a[contract.WorkNamespaceAnnotation], a[contract.WorkNameAnnotation])}
+		return Decision{Action: Refuse, Message: anotherMessage(live.Object, work)}
 	case nobody:
 		if !m.Overwrite {
 			return Decision{Action: Refuse, Message: fmt.Sprintf(
-				"the object already exists in the member and is not managed; delete it there, or set conflictResolution: Overwrite in the policy (annotation %s: %s)",
+				"the object already exists in the member and is not managed; delete it there, or set conflictResolution: Overwrite in the policy that selects it (annotation %s: %s)",
 				contract.ConflictResolutionAnnotation, contract.ConflictOverwrite)}
 		}
 	case ours:
@@ -136,6 +133,17 @@ func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) De
 		return Decision{Action: Skip}
 	}
 	return Decision{Action: Apply, Drift: unchanged}
+}
+
+// anotherMessage says whose an object is, and what to do.
+func anotherMessage(live *unstructured.Unstructured, work types.NamespacedName) string {
+	named, _ := WorkOf(live)
+	message := fmt.Sprintf("the object in the member belongs to Work %s; remove it there, or take this one out of the policy that placed it", named)
+	if named.Namespace == work.Namespace {
+		return message
+	}
+	return message + fmt.Sprintf(". That is of another cluster, or of another hub: if this member was that one before, and nobody looks after it there any more, "+
+		"remove the annotations %s and %s from the object, and it is taken over", contract.WorkNamespaceAnnotation, contract.WorkNameAnnotation)
 }
 
 // leavingMessage says that an object has to go first, and what holds it.

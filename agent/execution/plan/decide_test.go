@@ -136,3 +136,16 @@ func TestSee(t *testing.T) {
 		})
 	}
 }
+
+// An object with the marks of a Work of another cluster says how it is taken over: this member may have had that name before.
+func TestAnObjectOfAnotherClusterSaysHowItIsTakenOver(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	m := parse(t, settings)
+	of := live(m, with(contract.WorkNamespaceAnnotation, "karmada-es-before", "metadata", "annotations"))
+	g.Expect(plan.Decide(self, m, plan.Found(of), nil).Message).To(And(ContainSubstring("belongs to Work karmada-es-before/"),
+		ContainSubstring("remove the annotations "+contract.WorkNamespaceAnnotation+" and "+contract.WorkNameAnnotation)))
+	of = live(m, without("metadata", "annotations", contract.WorkNamespaceAnnotation), without("metadata", "annotations", contract.WorkNameAnnotation))
+	g.Expect(plan.Decide(self, m, plan.Found(of), nil).Action).To(Equal(plan.Apply))
+	g.Expect(plan.Decide(self, m, plan.Found(live(m, ofAnotherWork())), nil).Message).NotTo(ContainSubstring("remove the annotations"))
+}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,7 +14,8 @@ import (
 // Desired turns a manifest, which is not to be used afterwards, into what is sent to the
 // member: without what only the member's API server may set, without owners and
 // finalizers, which would name objects and controllers of the hub, without what kubectl
-// notes for itself on the hub, and with the marks of its Work.
+// notes for itself on the hub, and with the marks of its Work; a ServiceAccount says which
+// imagePullSecrets are of the manifest, which tells them later from those that others add.
 func Desired(obj *unstructured.Unstructured, work types.NamespacedName) *unstructured.Unstructured {
 	obj = Stripped(obj)
 	metadata := nested(obj.Object, "metadata")
@@ -23,7 +25,22 @@ func Desired(obj *unstructured.Unstructured, work types.NamespacedName) *unstruc
 	annotations[contract.WorkNameAnnotation] = work.Name
 	// It is about the template, and the cache of the member's objects goes without.
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	if obj.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("ServiceAccount") {
+		annotations[contract.ImagePullSecretsAnnotation] = imagePullSecrets(obj)
+	}
 	return obj
+}
+
+// imagePullSecrets returns the names of those of a ServiceAccount, separated by commas.
+func imagePullSecrets(obj *unstructured.Unstructured) string {
+	entries, _ := obj.Object["imagePullSecrets"].([]any)
+	var names []string
+	for _, entry := range entries {
+		if one, ok := entry.(map[string]any); ok {
+			names = append(names, text(one, "name"))
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 // Stripped returns an object without what a server-side apply must not carry. Top level

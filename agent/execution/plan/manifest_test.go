@@ -91,6 +91,22 @@ func TestStrippedLeavesItsArgumentAsItIs(t *testing.T) {
 	g.Expect(obj).To(Equal(before))
 }
 
+// What others add to the list is told later from what the manifest had by these names, also if it had none.
+func TestAServiceAccountSaysWhichSecretsItsManifestHad(t *testing.T) {
+	t.Parallel()
+	for manifest, want := range map[string]any{
+		`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"a","namespace":"shop"},"imagePullSecrets":[{"name":"x"},{"name":"y"}]}`: "x,y",
+		`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"a","namespace":"shop"}}`:                                                "",
+		settings: nil,
+	} {
+		got, has := parse(t, manifest).Desired.GetAnnotations()[contract.ImagePullSecretsAnnotation]
+		NewWithT(t).Expect(has).To(Equal(want != nil), manifest)
+		if has {
+			NewWithT(t).Expect(got).To(Equal(want), manifest)
+		}
+	}
+}
+
 func TestDesiredOverridesMarksThatAManifestBrings(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
 
@@ -57,6 +60,43 @@ func Decisive(seen *unstructured.Unstructured, work types.NamespacedName) bool {
 	return seen != nil && seen.GetDeletionTimestamp() == nil && Deletable(seen, work)
 }
 
+// IsOfAnother says whether an object is of another Work than what is desired, though of its name: that of another hub, to which the cluster has the
+// same name, or of another binding. A Work of a binding keeps its permanent id for as long as it is there, and so does what was applied of it. What has none, as
+// what people make Works of by hand, is known by the name alone.
+func IsOfAnother(live, desired *unstructured.Unstructured) bool {
+	if desired == nil {
+		return false
+	}
+	return differ(live.GetLabels()[contract.WorkPermanentIDLabel], desired.GetLabels()[contract.WorkPermanentIDLabel])
+}
+
+// IsOfAnotherThan says the same of an object of which the metadata is known, and a Work of its name.
+func IsOfAnotherThan(live metav1.Object, work *workv1alpha1.Work) bool {
+	return differ(live.GetLabels()[contract.WorkPermanentIDLabel], permanentID(work))
+}
+
+// permanentID returns that of a Work. The journal keeps no labels of Works, but what they carry bears it, too.
+func permanentID(work *workv1alpha1.Work) string {
+	if id := work.Labels[contract.WorkPermanentIDLabel]; id != "" {
+		return id
+	}
+	for _, m := range Parse(work) {
+		if m.Desired != nil && m.Desired.GetLabels()[contract.WorkPermanentIDLabel] != "" {
+			return m.Desired.GetLabels()[contract.WorkPermanentIDLabel]
+		}
+	}
+	return ""
+}
+
+// differ says whether two permanent ids are there and are not the same.
+func differ(id, other string) bool { return id != "" && other != "" && id != other }
+
+// OfAnotherMessage says why such an object is left alone, and what to do.
+func OfAnotherMessage(object Object) string {
+	return fmt.Sprintf("%s stays as it is: its label %s says that it is of another Work of this name, as another hub may have made it to which this cluster has the same name; "+
+		"if nobody needs it, delete it in the member", object, contract.WorkPermanentIDLabel)
+}
+
 // Releasable says whether an object that stays may lose our marks for a Work.
 func Releasable(live *unstructured.Unstructured, work types.NamespacedName) bool {
 	return ownerOf(live, work) == ours
@@ -89,6 +129,7 @@ func Release(live *unstructured.Unstructured) map[string]any {
 		contract.ClusterPropagationPolicyNameAnnotation,
 		contract.LeftByAnnotation,
 		contract.RecreatedForAnnotation,
+		contract.ImagePullSecretsAnnotation,
 	)
 	if labels == nil && annotations == nil {
 		return nil

@@ -7,8 +7,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
 
@@ -33,6 +35,42 @@ func TestOnlyWhatBearsLabelAndNameOfTheWorkIsDeleted(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(plan.Deletable(tc.live, self)).To(Equal(tc.delete))
 			g.Expect(plan.Releasable(tc.live, self)).To(Equal(tc.resign))
+		})
+	}
+}
+
+func TestWhatAnotherHubMadeOfTheSameNameIsOfAnotherWork(t *testing.T) {
+	t.Parallel()
+	identified := func(id string) func(*unstructured.Unstructured) {
+		return with(contract.WorkPermanentIDLabel, id, "metadata", "labels")
+	}
+	m := parse(t, settings)
+	cases := map[string]struct {
+		live, desired *unstructured.Unstructured
+		want          bool
+	}{
+		"the same":                         {live(m, identified("a")), live(m, identified("a")), false},
+		"another":                          {live(m, identified("a")), live(m, identified("b")), true},
+		"neither has one":                  {live(m), live(m), false},
+		"what is there has none":           {live(m), live(m, identified("b")), false},
+		"what is wanted has none":          {live(m, identified("a")), live(m), false},
+		"what is wanted is not understood": {live(m, identified("a")), nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			g.Expect(plan.IsOfAnother(tc.live, tc.desired)).To(Equal(tc.want))
+			if tc.desired == nil {
+				return
+			}
+			raw, err := tc.desired.MarshalJSON()
+			g.Expect(err).NotTo(HaveOccurred())
+			journaled := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: self.Namespace, Name: self.Name}}
+			journaled.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
+			g.Expect(plan.IsOfAnotherThan(tc.live, journaled)).To(Equal(tc.want))
+			ofTheHub := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Labels: tc.desired.GetLabels()}}
+			g.Expect(plan.IsOfAnotherThan(tc.live, ofTheHub)).To(Equal(tc.want))
 		})
 	}
 }

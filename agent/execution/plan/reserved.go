@@ -25,6 +25,8 @@ func reserved(obj *unstructured.Unstructured) error {
 	switch {
 	case isNamedForOperators(obj):
 		what = "it is what the owner of this cluster lets operators of the hub in by"
+	case obj.GetNamespace() == contract.SystemNamespace && obj.GroupVersionKind().Group == "" && obj.GetKind() == "Secret" && obj.GetName() == contract.AgentName:
+		what = "it keeps what this agent is on the hub, and what the owner of this cluster said last of operators of the hub"
 	case isBinding(obj) && (bindsOperators(obj) || isOperatorName(text(obj.Object, "roleRef", "name"))):
 		what = "it binds the account by which operators of the hub come, or its rights"
 	case obj.GetNamespace() == contract.SystemNamespace && obj.GetKind() == "Secret" && obj.GetAnnotations()[corev1.ServiceAccountNameKey] == contract.ConnectName,

@@ -20,11 +20,12 @@ func TestNoWorkLetsOperatorsIn(t *testing.T) {
 		manifest string
 		want     bool // that it is applied
 	}{
-		"the account":       {manifest: `{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: karmada-system, name: fairlead-connect}}`},
-		"the owner's rules": {manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: karmada-system, name: fairlead-connect}, data: {operators: "user:eve"}}`},
-		"its rights":        {manifest: `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: fairlead-connect}}`},
-		"them in old words": {manifest: `{apiVersion: rbac.authorization.k8s.io/v1beta1, kind: ClusterRole, metadata: {name: fairlead-connect}}`},
-		"its rights in one": {manifest: `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: shop, name: fairlead-connect-as-argo}}`},
+		"the account":           {manifest: `{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: karmada-system, name: fairlead-connect}}`},
+		"the owner's rules":     {manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: karmada-system, name: fairlead-connect}, data: {operators: "user:eve"}}`},
+		"the owner's last word": {manifest: `{apiVersion: v1, kind: Secret, metadata: {namespace: karmada-system, name: fairlead-agent, annotations: {fairlead.dev/operators-last-word: "x"}}}`},
+		"its rights":            {manifest: `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: fairlead-connect}}`},
+		"them in old words":     {manifest: `{apiVersion: rbac.authorization.k8s.io/v1beta1, kind: ClusterRole, metadata: {name: fairlead-connect}}`},
+		"its rights in one":     {manifest: `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: shop, name: fairlead-connect-as-argo}}`},
 		"another binding of the account": {
 			manifest: `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: x}, roleRef: {name: cluster-admin}, subjects: [{kind: User, name: a}, {kind: ServiceAccount, namespace: karmada-system, name: fairlead-connect}]}`,
 		},

@@ -20,7 +20,7 @@ import (
 )
 
 // Name is that of all objects of an agent, and of the label by which they are found.
-const Name = "fairlead-agent"
+const Name = contract.AgentName
 
 // GuardName is that of the objects by which an agent is upgraded: a Deployment that runs during
 // upgrades only, with a service account of its own, since the agent may not change its own image.

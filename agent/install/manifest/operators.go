@@ -19,6 +19,8 @@ type Operators struct {
 	Identity string
 	// Legacy is for a member whose API server has no constrained impersonation.
 	Legacy bool
+	// Said says that the owner says so now. What only stays as it was found may be what somebody else put there.
+	Said bool
 }
 
 // values are those of the chart.

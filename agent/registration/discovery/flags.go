@@ -46,6 +46,20 @@ func (p Parameters) Token() string { return p.TokenID + "." + p.TokenSecret }
 
 // Parse checks the parameters of a join.
 func Parse(f Flags) (Parameters, error) {
+	p, err := ParseHub(f)
+	if err != nil {
+		return Parameters{}, err
+	}
+	token, err := bootstrap.Parse(f.Token)
+	if err != nil {
+		return Parameters{}, fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	p.TokenID, p.TokenSecret = token.ID, token.Secret
+	return p, nil
+}
+
+// ParseHub checks which hub the parameters name, and as whom to join: all but the token.
+func ParseHub(f Flags) (Parameters, error) {
 	var all []string
 	for address := range strings.SplitSeq(f.Hub, ",") {
 		server, err := parseAddress(strings.TrimSpace(address))
@@ -55,10 +69,6 @@ func Parse(f Flags) (Parameters, error) {
 		if !slices.Contains(all, server) {
 			all = append(all, server)
 		}
-	}
-	token, err := bootstrap.Parse(f.Token)
-	if err != nil {
-		return Parameters{}, fmt.Errorf("%w: %w", ErrToken, err)
 	}
 	if len(f.CACertHashes) == 0 && !f.SkipCAVerification {
 		return Parameters{}, fmt.Errorf("%w: give --discovery-token-ca-cert-hash as `hub token create` printed it", ErrCAHash)
@@ -71,7 +81,7 @@ func Parse(f Flags) (Parameters, error) {
 	if err := bootstrap.ValidateClusterName(f.Cluster); err != nil {
 		return Parameters{}, fmt.Errorf("%w: %w", ErrClusterName, err)
 	}
-	p := Parameters{Servers: all, TokenID: token.ID, TokenSecret: token.Secret, Pins: f.CACertHashes, Cluster: f.Cluster}
+	p := Parameters{Servers: all, Pins: f.CACertHashes, Cluster: f.Cluster}
 	return p.At(all[0]), nil
 }
 

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 )
+
+// runsFor is how long a new agent runs before it has proved itself; half of spec.agent.reportWithin where that is less.
+const runsFor = 30 * time.Second
 
 // Decide says what the guard does next. What is under way is brought to an end before anything
 // else is begun.
@@ -16,7 +20,7 @@ func Decide(in Input) Step {
 	switch {
 	case in.Record != nil && in.Record.Phase == clusterv1alpha1.AgentUpgrading:
 		return underWay(in)
-	case in.Request == nil, in.Record.About(in.Request.Image, in.Request.Attempt):
+	case in.Request == nil, in.Record.About(in.Request.Image, in.Request.Attempt), in.Record.After(in.Request.Attempt):
 		return Step{Done: true}
 	default:
 		return begin(in)
@@ -62,6 +66,14 @@ func begin(in Input) Step {
 	next.Phase, next.Previous, next.Start = clusterv1alpha1.AgentUpgrading, in.Image, hex.EncodeToString(sum[:5])
 	next.Within, next.Deadline = in.Request.ReportWithin, in.Now.Add(in.Request.ReportWithin)
 	return Step{Record: next, Image: next.Image, Start: next.Start}
+}
+
+// ProvesAfter is how long an agent is to have run before it names its start: one that dies of what it does first is not one that works.
+func ProvesAfter(record *Record, start string) time.Duration {
+	if record == nil || record.Phase != clusterv1alpha1.AgentUpgrading || record.Start != start {
+		return 0 // nobody waits for it
+	}
+	return min(runsFor, record.Within/2)
 }
 
 // Repository returns an image without its tag and digest.

@@ -93,6 +93,33 @@ func TestHowAnUpgradeEnds(t *testing.T) {
 	}
 }
 
+func TestAnAgentProvesItselfOnlyOnceItHasRunForAWhile(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	record := &Record{Phase: clusterv1alpha1.AgentUpgrading, Start: "a", Within: 5 * time.Minute}
+	g.Expect(ProvesAfter(record, "a")).To(Equal(30 * time.Second))
+	record.Within = 20 * time.Second
+	g.Expect(ProvesAfter(record, "a")).To(Equal(10*time.Second), "so that it can within the time that it has")
+	g.Expect(ProvesAfter(record, "b")).To(BeZero(), "it is not the one that is waited for")
+	record.Phase = clusterv1alpha1.AgentUpgraded
+	g.Expect(ProvesAfter(record, "a")).To(BeZero())
+	g.Expect(ProvesAfter(nil, "a")).To(BeZero())
+}
+
+func TestWhatWasAskedForBeforeTheLastUpgradeIsNotBegun(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, phase := range []clusterv1alpha1.AgentUpgradePhase{clusterv1alpha1.AgentUpgraded, clusterv1alpha1.AgentRolledBack, clusterv1alpha1.AgentRefused} {
+		in := Input{
+			Request: &Request{Image: "agent:v1", Attempt: 7, ReportWithin: time.Minute}, Record: &Record{Image: "agent:v2", Attempt: 8, Phase: phase},
+			Image: "agent:v2", Allowed: []string{"agent"}, Now: now,
+		}
+		g.Expect(Decide(in)).To(Equal(Step{Done: true}), "a hub that was restored asks for it: %s", phase)
+		in.Request.Attempt = 8
+		g.Expect(Decide(in).Image).To(Equal("agent:v1"), "attempts of one number are those of hubs of before: %s", phase)
+	}
+}
+
 func TestWhatIsNotBegun(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

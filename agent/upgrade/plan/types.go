@@ -34,6 +34,10 @@ func (r *Record) About(image string, attempt int64) bool {
 	return r != nil && r.Image == image && r.Attempt == attempt
 }
 
+// After says whether a record is of a later attempt than what is wanted: the hub was restored from a backup of before that, and wants what it
+// wanted then.
+func (r *Record) After(attempt int64) bool { return r != nil && r.Attempt > attempt }
+
 // Input is what a guard decides by.
 type Input struct {
 	// Request is what the agent asks for; nil if nothing.

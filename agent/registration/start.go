@@ -1,0 +1,60 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"fairlead.dev/agent/registration/discovery"
+)
+
+// joinedTries is how long an agent tries to join at its start that has joined with these arguments before: what it is to hold in its member
+// waits meanwhile, and what it could not do then it tries while it runs.
+const joinedTries = 30 * time.Second
+
+// Start returns what an agent runs with whose arguments may be those of its first start, long ago: it joins, unless it has. If it cannot,
+// it goes on with what it has of the hub that they name: token and hub may be gone, and it has its journal to go by. The token is tried
+// again when the hub does not take what the agent has.
+func Start(ctx context.Context, o Options, token func() (string, error), keep KeepOptions) (*Credentials, error) {
+	o.KeepSuperseded = true
+	before := joinedBefore(o)
+	if before {
+		o.Deadline = min(cmp.Or(o.Deadline, DefaultDeadline), joinedTries)
+	}
+	var err error
+	if o.Token, err = token(); err == nil {
+		_, err = Join(ctx, o)
+	}
+	if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil, err
+		case tokenRejected(err):
+			// The hub may call this agent back, or say that it has retired it.
+			if _, missing := Load(o.StateDir, o.Cluster); missing != nil {
+				return nil, err
+			}
+		case before:
+			keep.token = o.Token
+		default:
+			return nil, err
+		}
+		ctrl.LoggerFrom(ctx).Info("Going on with what this agent has from joining before, since its arguments are of no use now", "reason", err.Error())
+	}
+	keep.StateDir, keep.Cluster, keep.OnRetire = o.StateDir, o.Cluster, o.OnRetire
+	return OpenCredentials(keep)
+}
+
+// joinedBefore says whether the state directory has credentials of the cluster and the hub that the arguments name, with whatever token.
+func joinedBefore(o Options) bool {
+	parameters, err := discovery.ParseHub(o.Flags)
+	return err == nil && state{dir: o.StateDir}.credentialsOf(parameters) != nil
+}
+
+// tokenRejected says whether a join failed because its token is of no use any more.
+func tokenRejected(err error) bool {
+	return errors.Is(err, ErrDenied) || errors.Is(err, ErrTokenRejected) || errors.Is(err, discovery.ErrTokenUnknown)
+}
