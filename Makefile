@@ -116,8 +116,9 @@ docker:
 
 # The programs say themselves how their images are tagged: `agent join --install` names that tag.
 image_tag = $$(bin/agent version -o json | sed -nE 's/.*"imageTag": *"([^"]+)".*/\1/p')
+# Beside it they are tagged latest, which is what a name without a tag means.
 # The context of an image is what its Dockerfile copies, and nothing else.
-image = @tar -c --mode=a+rX Dockerfile.$(1) $$(sed -nE 's/^COPY (--[^ ]+ )*(.+) [^ ]+$$/\2/p' Dockerfile.$(1)) | docker build -q -f Dockerfile.$(1) -t $(IMAGES)/$(1):$(image_tag) - >/dev/null && \
+image = @tar -c --mode=a+rX Dockerfile.$(1) $$(sed -nE 's/^COPY (--[^ ]+ )*(.+) [^ ]+$$/\2/p' Dockerfile.$(1)) | docker build -q -f Dockerfile.$(1) -t $(IMAGES)/$(1):$(image_tag) -t $(IMAGES)/$(1):latest - >/dev/null && \
 	echo "$(IMAGES)/$(1):$(image_tag)"
 
 .PHONY: charts
