@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,9 @@ func (s *secretStore) whole() {
 // killWhen starts the embedded API and kills it once something is there, or when it is up.
 func (s *secretStore) killWhen(there string) {
 	s.t.Helper()
+	// The kernel ends the child when the thread that started it ends, as that of another test's embedded API does.
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
 	said := &bytes.Buffer{}
 	cmd := exec.Command(s.Binary, s.args()...)
 	cmd.SysProcAttr = ChildAttributes()
