@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 
@@ -96,6 +97,21 @@ func (s *ServedKinds) Versions(ctx context.Context, of schema.GroupKind) ([]stri
 		return nil, fmt.Errorf("asking in which versions kind %q is served: %w", of, s.err)
 	}
 	return slices.Clone(s.versions[of]), nil
+}
+
+// Preferred returns the apiVersion that the API prefers for a kind, of those in which it served it when it last said so: by Kubernetes' order of
+// versions, in which the newest stable one is the first. Its garbage collector watches the objects in that. It asks only for a kind, or a
+// version, of which it has heard nothing; of a kind that the API does not serve, or does not tell, it is the kind's own.
+func (s *ServedKinds) Preferred(ctx context.Context, kind schema.GroupVersionKind) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.kinds[kind]; !ok && (s.asked.IsZero() || s.clock.Since(s.asked) >= servedFor) {
+		s.ask(ctx)
+	}
+	if served := s.versions[kind.GroupKind()]; len(served) > 0 {
+		kind.Version = slices.MaxFunc(served, version.CompareKubeAwareVersionStrings)
+	}
+	return kind.GroupVersion().String()
 }
 
 // ask asks the API which kinds it serves.

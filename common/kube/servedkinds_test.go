@@ -46,9 +46,16 @@ func TestTheAPIIsAskedOnceForAllKinds(t *testing.T) {
 	g.Expect(versions("apps", "Deployment")).To(ConsistOf("v1", "v1beta1"))
 	g.Expect(versions("apps", "Scale")).To(BeEmpty(), "it is the kind of a subresource")
 	g.Expect(versions("batch", "Deployment")).To(BeEmpty())
+	older := schema.GroupVersion{Group: "apps", Version: "v1beta1"}
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Deployment"))).To(Equal("apps/v1"))
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Gadget"))).To(Equal("apps/v1beta1"), "nobody knows better")
+	c.SetTime(c.Now().Add(servedFor))
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Deployment"))).To(Equal("apps/v1"))
+	g.Expect(asked).To(Equal(1), "not asked again for what it said")
 
 	lists[1].APIResources[0].Kind = "Gadget"
 	lists = lists[1:]
+	g.Expect(served.Preferred(t.Context(), apps.WithKind("Gadget"))).To(Equal("apps/v1"), "asked for what it has not said")
 	g.Expect(check(apps.WithKind("Gadget"))).To(Succeed())
 	g.Expect(IsUnserved(check(apps.WithKind("Deployment")))).To(BeTrue(), "its definition is gone")
 

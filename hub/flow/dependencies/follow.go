@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/dependencies/attach"
@@ -179,8 +180,11 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 }
 
 // attachTo has a binding of an object say that a workload needs it.
-func (r *Reconciler) attachTo(_ context.Context, b kube.Binding, o object, independent kube.Binding) {
+func (r *Reconciler) attachTo(ctx context.Context, b kube.Binding, o object, independent kube.Binding) {
 	attach.To(b, o.kind, o.meta, independent, newID())
+	if !attach.Selected(b) {
+		bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, o.kind))
+	}
 }
 
 // leaver is a workload that does not need a binding any more.

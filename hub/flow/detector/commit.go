@@ -15,6 +15,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/detector/claim"
@@ -99,6 +100,7 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 	}
 	update := func(b kube.Binding) {
 		p.Binding.Update(b)
+		bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, p.Binding.Kind))
 		plan.Identify(b, uuid.NewUUID())
 	}
 	if in.binding != nil {

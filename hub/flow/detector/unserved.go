@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,6 +13,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/hub/flow/detector/match"
@@ -64,7 +66,8 @@ func (r *Reconciler) askForNaming(ctx context.Context, kind schema.GroupVersionK
 
 // abandon takes the claims of policies that are gone from bindings of a kind that the
 // API does not serve: there is no template that could be asked. Those of policies that are
-// there stay as they are, and if the kind is served in another version, people are told.
+// there stay as they are, and if the kind is served in another version, people are told. A binding
+// of which the garbage collector would ask for the owner in a version that is not served names another.
 func (r *Reconciler) abandon(ctx context.Context, kind schema.GroupVersionKind) error {
 	served, err := r.kinds.servedInstead(ctx, kind)
 	if err != nil {
@@ -82,7 +85,7 @@ func (r *Reconciler) abandon(ctx context.Context, kind schema.GroupVersionKind) 
 				return err
 			}
 			if p != nil && p.GetDeletionTimestamp() == nil {
-				if err := r.tellUnserved(ctx, b, p, served); err != nil {
+				if err := r.keepUnserved(ctx, b, p, served); err != nil {
 					return err
 				}
 				continue
@@ -103,6 +106,16 @@ func (r *Reconciler) rewriteBinding(ctx context.Context, b kube.Binding, change 
 	}
 	_, err := r.writeBinding(ctx, copied, change)
 	return client.IgnoreNotFound(err)
+}
+
+// keepUnserved has the binding of a policy that is there outlive the version of its template, and people hear of it.
+func (r *Reconciler) keepUnserved(ctx context.Context, b kube.Binding, p policyv1alpha1.Policy, served []string) error {
+	if owner := metav1.GetControllerOf(b); owner != nil && len(served) > 0 && !slices.Contains(served, owner.APIVersion) {
+		if err := r.rewriteBinding(ctx, b, func(b kube.Binding) { bindings.OwnedAs(b, served[0]) }); err != nil {
+			return err
+		}
+	}
+	return r.tellUnserved(ctx, b, p, served)
 }
 
 // tellUnserved tells the author of a template whose binding stays as it is: its policy selects it only in versions that the API

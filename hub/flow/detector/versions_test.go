@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -20,6 +21,7 @@ import (
 
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/detector/claim"
 	"fairlead.dev/test/builder"
@@ -106,10 +108,11 @@ func (d *databases) changes(since int) []string {
 	return out
 }
 
+// readAs says that a binding follows its template in one version. The garbage collector follows it in the one that the API prefers.
 func readAs(apiVersion string) func(Gomega, *workv1alpha2.ResourceBinding) {
 	return func(g Gomega, b *workv1alpha2.ResourceBinding) {
 		g.Expect(b.Spec.Resource.APIVersion).To(Equal(apiVersion))
-		g.Expect(metav1.GetControllerOf(b).APIVersion).To(Equal(apiVersion))
+		g.Expect(metav1.GetControllerOf(b).APIVersion).To(Equal(path.Dir(apiVersion) + "/v1"))
 		g.Expect(b.DeletionTimestamp).To(BeNil())
 	}
 }
@@ -209,7 +212,7 @@ func TestABindingFollowsItsPolicyToAnotherVersion(t *testing.T) {
 }
 
 // The version that the policy selects is served no more, and another one is: the application stays as it is, with or without
-// another policy that selects it there, and its author hears what to do.
+// another policy that selects it there, and its author hears what to do. The garbage collector, which may not know the kind yet, finds its owner.
 func TestAnApplicationStaysWhenItsVersionIsServedNoMore(t *testing.T) {
 	for name, rival := range map[string]bool{"beside another policy": true, "alone": false} {
 		t.Run(name, func(t *testing.T) {
@@ -256,6 +259,33 @@ func TestAnApplicationStaysWhenItsVersionIsServedNoMore(t *testing.T) {
 			g.Expect(d.changes(since)).To(Equal([]string{"PATCH orders-database"}))
 		})
 	}
+}
+
+// What an earlier hub left owned in the version that its policy selects stays when that is served no more, too, and goes with its template.
+func TestABindingOwnedInAVersionThatIsServedNoMoreGoesWithItsTemplate(t *testing.T) {
+	s := start(t)
+	d := s.databases(t)
+	g := NewWithT(t)
+	s.create(t, d.selecting("orders", d.beta, "edge-1"), d.orders(d.v1))
+	b := s.eventually(t, ordersBinding, claimedBy("orders"))
+	d.quiet(t)
+	// The garbage collector knows the kind once it takes away an object of it that has no owner any more.
+	orphan := d.orders(d.v1)
+	orphan.SetName("orphan")
+	orphan.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "gone", UID: uuid.NewUUID()}})
+	s.create(t, orphan)
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(orphan), orphan))
+	}, "2m", "50ms").Should(BeTrue())
+	before := b.DeepCopy()
+	bindings.OwnedAs(b, d.beta)
+	g.Expect(s.client.Patch(t.Context(), b, client.MergeFrom(before))).To(Succeed())
+
+	d.serve(t, false)
+	s.eventually(t, ordersBinding, readAs(d.beta))
+	d.quiet(t)
+	g.Expect(s.client.Delete(t.Context(), d.orders(d.v1))).To(Succeed())
+	s.eventually(t, ordersBinding, func(g Gomega, b *workv1alpha2.ResourceBinding) { g.Expect(b.DeletionTimestamp).NotTo(BeNil()) })
 }
 
 // A lazy policy that selects its templates in another version now waits for an edit, as with whatever else it says: that the content

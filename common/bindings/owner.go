@@ -1,0 +1,20 @@
+package bindings
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// OwnedAs has a binding name its owner in an apiVersion in which the garbage collector knows the kind. It asks for the owner in the version
+// that it is given, and takes the answer to one that is not served any more, which is 404, for the end of the owner: the binding would go,
+// and with it what it brought to the members.
+func OwnedAs(b metav1.Object, apiVersion string) {
+	refs := slices.Clone(b.GetOwnerReferences())
+	for i := range refs {
+		if refs[i].Controller != nil && *refs[i].Controller {
+			refs[i].APIVersion = apiVersion
+		}
+	}
+	b.SetOwnerReferences(refs)
+}
