@@ -6,6 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// OwnedIn returns the apiVersion in which a binding names its owner; nothing if it has none.
+func OwnedIn(b metav1.Object) string {
+	if owner := metav1.GetControllerOf(b); owner != nil {
+		return owner.APIVersion
+	}
+	return ""
+}
+
 // OwnedAs has a binding name its owner in an apiVersion in which the garbage collector knows the kind. It asks for the owner in the version
 // that it is given, and takes the answer to one that is not served any more, which is 404, for the end of the owner: the binding would go,
 // and with it what it brought to the members.

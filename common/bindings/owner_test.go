@@ -20,6 +20,7 @@ func TestOnlyTheControllerIsNamedInAnotherVersion(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{}
 	bindings.OwnedAs(b, "example.com/v1")
 	g.Expect(b.OwnerReferences).To(BeEmpty())
+	g.Expect(bindings.OwnedIn(b)).To(BeEmpty())
 
 	shared := []metav1.OwnerReference{owner("example.com/v1beta1", nil), owner("example.com/v1beta1", new(false)), owner("example.com/v1beta1", new(true))}
 	b.OwnerReferences = shared
@@ -27,5 +28,6 @@ func TestOnlyTheControllerIsNamedInAnotherVersion(t *testing.T) {
 	g.Expect(b.OwnerReferences).To(Equal([]metav1.OwnerReference{
 		owner("example.com/v1beta1", nil), owner("example.com/v1beta1", new(false)), owner("example.com/v1", new(true)),
 	}))
+	g.Expect(bindings.OwnedIn(b)).To(Equal("example.com/v1"))
 	g.Expect(shared[2].APIVersion).To(Equal("example.com/v1beta1"), "what a cache has stays as it is")
 }

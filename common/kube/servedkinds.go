@@ -19,8 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// servedFor is for how long is taken for true which kinds the API said that it serves.
-const servedFor = time.Second
+// For how long is taken for true which kinds the API said that it serves, and which version of one that it does it prefers.
+const (
+	servedFor    = time.Second
+	preferredFor = 10 * time.Second
+)
 
 // ServedKinds are the kinds that an API serves. It is asked for all of them at once, and at most once in a second, however many
 // are looked for that it does not serve: the mapper of controller-runtime asks for each of these anew, and makes all of its
@@ -99,19 +102,34 @@ func (s *ServedKinds) Versions(ctx context.Context, of schema.GroupKind) ([]stri
 	return slices.Clone(s.versions[of]), nil
 }
 
-// Preferred returns the apiVersion that the API prefers for a kind, of those in which it served it when it last said so: by Kubernetes' order of
-// versions, in which the newest stable one is the first. Its garbage collector watches the objects in that. It asks only for a kind, or a
-// version, of which it has heard nothing; of a kind that the API does not serve, or does not tell, it is the kind's own.
-func (s *ServedKinds) Preferred(ctx context.Context, kind schema.GroupVersionKind) string {
+// Preferred returns the apiVersion in which an owner of a kind is named, so that the garbage collector of the API finds it: by Kubernetes'
+// order of versions, in which the newest stable one is the first, the best of those in which the kind is served. It asks at most once in ten
+// seconds for a kind of which it has heard. What is said already, if anything is, stays if the API does not tell, and the kind's own is the last resort.
+func (s *ServedKinds) Preferred(ctx context.Context, kind schema.GroupVersionKind, said string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.kinds[kind]; !ok && (s.asked.IsZero() || s.clock.Since(s.asked) >= servedFor) {
+	_, known := s.kinds[kind]
+	if age := s.clock.Since(s.asked); s.asked.IsZero() || age >= preferredFor || !known && age >= servedFor {
 		s.ask(ctx)
 	}
-	if served := s.versions[kind.GroupKind()]; len(served) > 0 {
+	served := s.versions[kind.GroupKind()]
+	if was, err := schema.ParseGroupVersion(said); err == nil && was.Group == kind.Group && (len(served) == 0 || s.isSilent(kind.Group)) {
+		return said
+	}
+	if len(served) > 0 {
 		kind.Version = slices.MaxFunc(served, version.CompareKubeAwareVersionStrings)
 	}
 	return kind.GroupVersion().String()
+}
+
+// isSilent says whether the API did not tell of some version of a group what it has.
+func (s *ServedKinds) isSilent(group string) bool {
+	for gv := range s.silent {
+		if gv.Group == group {
+			return true
+		}
+	}
+	return false
 }
 
 // ask asks the API which kinds it serves.

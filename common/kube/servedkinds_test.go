@@ -47,15 +47,17 @@ func TestTheAPIIsAskedOnceForAllKinds(t *testing.T) {
 	g.Expect(versions("apps", "Scale")).To(BeEmpty(), "it is the kind of a subresource")
 	g.Expect(versions("batch", "Deployment")).To(BeEmpty())
 	older := schema.GroupVersion{Group: "apps", Version: "v1beta1"}
-	g.Expect(served.Preferred(t.Context(), older.WithKind("Deployment"))).To(Equal("apps/v1"))
-	g.Expect(served.Preferred(t.Context(), older.WithKind("Gadget"))).To(Equal("apps/v1beta1"), "nobody knows better")
-	c.SetTime(c.Now().Add(servedFor))
-	g.Expect(served.Preferred(t.Context(), older.WithKind("Deployment"))).To(Equal("apps/v1"))
-	g.Expect(asked).To(Equal(1), "not asked again for what it said")
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Deployment"), "")).To(Equal("apps/v1"))
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Gadget"), "")).To(Equal("apps/v1beta1"), "nobody knows better")
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Gadget"), "apps/v2")).To(Equal("apps/v2"), "nobody knows better")
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Gadget"), "batch/v1")).To(Equal("apps/v1beta1"), "that is another kind")
+	c.SetTime(c.Now().Add(preferredFor - 1))
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Deployment"), "")).To(Equal("apps/v1"))
+	g.Expect(asked).To(Equal(1), "not asked again so soon for what it said")
 
 	lists[1].APIResources[0].Kind = "Gadget"
 	lists = lists[1:]
-	g.Expect(served.Preferred(t.Context(), apps.WithKind("Gadget"))).To(Equal("apps/v1"), "asked for what it has not said")
+	g.Expect(served.Preferred(t.Context(), apps.WithKind("Gadget"), "")).To(Equal("apps/v1"), "asked for what it has not said")
 	g.Expect(check(apps.WithKind("Gadget"))).To(Succeed())
 	g.Expect(IsUnserved(check(apps.WithKind("Deployment")))).To(BeTrue(), "its definition is gone")
 
@@ -74,6 +76,7 @@ func TestTheAPIIsAskedOnceForAllKinds(t *testing.T) {
 	_, err = served.Versions(t.Context(), schema.GroupKind{Group: "apps", Kind: "Gadget"})
 	g.Expect(err).To(MatchError(answer))
 	g.Expect(asked).To(Equal(4))
+	g.Expect(served.Preferred(t.Context(), apps.WithKind("Gadget"), "apps/v2")).To(Equal("apps/v1"), "as it said last")
 
 	// Whoever goes away while the API is asked on its behalf leaves no error for others.
 	gone, leave := context.WithCancel(t.Context())

@@ -181,9 +181,10 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 
 // attachTo has a binding of an object say that a workload needs it.
 func (r *Reconciler) attachTo(ctx context.Context, b kube.Binding, o object, independent kube.Binding) {
+	said := bindings.OwnedIn(b)
 	attach.To(b, o.kind, o.meta, independent, newID())
 	if !attach.Selected(b) {
-		bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, o.kind))
+		bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, o.kind, said))
 	}
 }
 

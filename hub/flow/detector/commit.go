@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +34,11 @@ type written struct {
 // the rest later: the claim of a template is what its policy is found by, so it is put
 // there before the binding, and taken off after it.
 func (r *Reconciler) commit(ctx context.Context, in *gathered, p plan.Plan) (done written, err error) {
+	if in.Template == nil && in.binding != nil && in.binding.GetDeletionTimestamp() == nil {
+		if err := r.leaveToCollector(ctx, in.binding); err != nil {
+			return done, err
+		}
+	}
 	if p.Outcome == plan.Released {
 		return r.commitRelease(ctx, in, p)
 	}
@@ -99,8 +105,9 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 		p.Binding.Meta = in.Template
 	}
 	update := func(b kube.Binding) {
+		said := bindings.OwnedIn(b)
 		p.Binding.Update(b)
-		bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, p.Binding.Kind))
+		r.own(ctx, b, p.Binding.Kind, said)
 		plan.Identify(b, uuid.NewUUID())
 	}
 	if in.binding != nil {
@@ -118,6 +125,17 @@ func (r *Reconciler) commitBinding(ctx context.Context, in *gathered, p plan.Pla
 	}
 	r.remember(in.binding)
 	return true, true, nil
+}
+
+// own has a binding name its owner so that the garbage collector finds it, given what it said before.
+func (r *Reconciler) own(ctx context.Context, b kube.Binding, kind schema.GroupVersionKind, said string) {
+	bindings.OwnedAs(b, r.kinds.Served.Preferred(ctx, kind, said))
+}
+
+// leaveToCollector has the garbage collector find out that the template of a binding is gone: it never does in a version that was served once.
+func (r *Reconciler) leaveToCollector(ctx context.Context, b kube.Binding) error {
+	_, err := r.writeBinding(ctx, b, func(b kube.Binding) { r.own(ctx, b, templateOf(b).Kind, bindings.OwnedIn(b)) })
+	return client.IgnoreNotFound(err)
 }
 
 // writeBinding changes a binding, and says whether there was anything to change.

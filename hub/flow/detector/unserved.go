@@ -90,7 +90,7 @@ func (r *Reconciler) abandon(ctx context.Context, kind schema.GroupVersionKind) 
 				}
 				continue
 			}
-			if err := r.rewriteBinding(ctx, b, func(b kube.Binding) { claim.Clear(b) }); err != nil {
+			if err := r.rewriteBinding(ctx, b, func(b kube.Binding) { claim.Clear(b); nameServed(b, served) }); err != nil {
 				return err
 			}
 		}
@@ -110,12 +110,18 @@ func (r *Reconciler) rewriteBinding(ctx context.Context, b kube.Binding, change 
 
 // keepUnserved has the binding of a policy that is there outlive the version of its template, and people hear of it.
 func (r *Reconciler) keepUnserved(ctx context.Context, b kube.Binding, p policyv1alpha1.Policy, served []string) error {
-	if owner := metav1.GetControllerOf(b); owner != nil && len(served) > 0 && !slices.Contains(served, owner.APIVersion) {
-		if err := r.rewriteBinding(ctx, b, func(b kube.Binding) { bindings.OwnedAs(b, served[0]) }); err != nil {
-			return err
-		}
+	if err := r.rewriteBinding(ctx, b, func(b kube.Binding) { nameServed(b, served) }); err != nil {
+		return err
 	}
 	return r.tellUnserved(ctx, b, p, served)
+}
+
+// nameServed has a binding name its template as its owner in a version that is served.
+func nameServed(b kube.Binding, served []string) {
+	owner := metav1.GetControllerOf(b)
+	if owner != nil && owner.UID == b.BindingSpec().Resource.UID && len(served) > 0 && !slices.Contains(served, owner.APIVersion) {
+		bindings.OwnedAs(b, served[0])
+	}
 }
 
 // tellUnserved tells the author of a template whose binding stays as it is: its policy selects it only in versions that the API

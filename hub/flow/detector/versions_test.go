@@ -262,30 +262,63 @@ func TestAnApplicationStaysWhenItsVersionIsServedNoMore(t *testing.T) {
 }
 
 // What an earlier hub left owned in the version that its policy selects stays when that is served no more, too, and goes with its template.
+// As long as the version is served a lazy policy leaves it as it is.
 func TestABindingOwnedInAVersionThatIsServedNoMoreGoesWithItsTemplate(t *testing.T) {
 	s := start(t)
 	d := s.databases(t)
 	g := NewWithT(t)
-	s.create(t, d.selecting("orders", d.beta, "edge-1"), d.orders(d.v1))
+	p := d.selecting("orders", d.beta, "edge-1")
+	p.Spec.ActivationPreference = policyv1alpha1.LazyActivation
+	s.create(t, p, d.orders(d.v1))
 	b := s.eventually(t, ordersBinding, claimedBy("orders"))
 	d.quiet(t)
-	// The garbage collector knows the kind once it takes away an object of it that has no owner any more.
-	orphan := d.orders(d.v1)
-	orphan.SetName("orphan")
-	orphan.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "gone", UID: uuid.NewUUID()}})
-	s.create(t, orphan)
-	g.Eventually(func() bool {
-		return apierrors.IsNotFound(s.client.Get(t.Context(), client.ObjectKeyFromObject(orphan), orphan))
-	}, "2m", "50ms").Should(BeTrue())
+	d.collected(t)
 	before := b.DeepCopy()
 	bindings.OwnedAs(b, d.beta)
 	g.Expect(s.client.Patch(t.Context(), b, client.MergeFrom(before))).To(Succeed())
+	d.quiet(t)
+	b = s.eventually(t, ordersBinding, claimedBy("orders"))
+	g.Expect(bindings.OwnedIn(b)).To(Equal(d.beta), "nobody else mends it")
 
 	d.serve(t, false)
 	s.eventually(t, ordersBinding, readAs(d.beta))
 	d.quiet(t)
 	g.Expect(s.client.Delete(t.Context(), d.orders(d.v1))).To(Succeed())
-	s.eventually(t, ordersBinding, func(g Gomega, b *workv1alpha2.ResourceBinding) { g.Expect(b.DeletionTimestamp).NotTo(BeNil()) })
+	s.eventually(t, ordersBinding, isGoing)
+}
+
+// A version that the API preferred, in which bindings are owned, is taken back: they go with their templates all the same.
+func TestABindingOwnedInAVersionThatWasTakenBackGoesWithItsTemplate(t *testing.T) {
+	s := start(t)
+	d := s.databases(t)
+	g := NewWithT(t)
+	s.create(t, d.selecting("orders", d.v1, "edge-1"), d.orders(d.v1))
+	b := s.eventually(t, ordersBinding, claimedBy("orders"))
+	d.quiet(t)
+	d.collected(t)
+	p := s.policy("orders")
+	s.change(t, p, func(spec *policyv1alpha1.PropagationSpec) { spec.ActivationPreference = policyv1alpha1.LazyActivation })
+	d.quiet(t)
+	before := b.DeepCopy()
+	bindings.OwnedAs(b, path.Dir(d.v1)+"/v2") // as if there had been one
+	g.Expect(s.client.Patch(t.Context(), b, client.MergeFrom(before))).To(Succeed())
+	d.quiet(t)
+	g.Expect(s.client.Delete(t.Context(), d.orders(d.v1))).To(Succeed())
+	s.eventually(t, ordersBinding, isGoing)
+}
+
+func isGoing(g Gomega, b *workv1alpha2.ResourceBinding) { g.Expect(b.DeletionTimestamp).NotTo(BeNil()) }
+
+// collected waits until the garbage collector knows the kind: it takes an object of it away that has no owner any more.
+func (d *databases) collected(t *testing.T) {
+	t.Helper()
+	orphan := d.orders(d.v1)
+	orphan.SetName("orphan")
+	orphan.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "gone", UID: uuid.NewUUID()}})
+	d.create(t, orphan)
+	NewWithT(t).Eventually(func() bool {
+		return apierrors.IsNotFound(d.client.Get(t.Context(), client.ObjectKeyFromObject(orphan), orphan))
+	}, "2m", "50ms").Should(BeTrue())
 }
 
 // A lazy policy that selects its templates in another version now waits for an edit, as with whatever else it says: that the content
