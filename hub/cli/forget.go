@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,8 +83,9 @@ func (f *forgetFlags) forget(ctx context.Context, env Environment, hubClient cli
 	if err != nil {
 		return fmt.Errorf("reading cluster %s: %w", name, err)
 	}
-	if meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterReady) && !f.force {
-		return fmt.Errorf("cluster %s is alive: run `agent leave` there, which cleans up, or forget it with --force, which leaves everything where it is: so if it was stolen", name)
+	// An agent that says that its member does not answer is alive as well.
+	if ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterReady); ready != nil && ready.Status != metav1.ConditionUnknown && !f.force {
+		return fmt.Errorf("the agent of cluster %s is alive: run `agent leave` there, which cleans up, or forget it with --force, which leaves everything where it is: so if it was stolen", name)
 	}
 	by, err := operate.WhoAmI(ctx, hubClient)
 	if err != nil {

@@ -18,6 +18,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -149,6 +151,18 @@ func TestAForgottenClusterIsGoneAndItsNameKept(t *testing.T) {
 	h.g.Eventually(works).WithTimeout(time.Minute).Should(Succeed())
 	h.g.Expect(h.Create(ctx, builder.MakeWork("lost", "web").Obj())).To(Succeed())
 
+	// An agent that says that its member does not answer is not one to forget unasked.
+	says := func(ready metav1.ConditionStatus) {
+		lost := &clusterv1alpha1.Cluster{}
+		h.g.Expect(h.Get(ctx, client.ObjectKey{Name: "lost"}, lost)).To(Succeed())
+		before := lost.DeepCopy()
+		meta.SetStatusCondition(&lost.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterReady, Status: ready, Reason: clusterv1alpha1.ReasonClusterNotReachable})
+		h.g.Expect(h.Status().Patch(ctx, lost, client.MergeFrom(before))).To(Succeed())
+	}
+	says(metav1.ConditionFalse)
+	_, err = h.command(ctx, "forget", "lost")
+	h.g.Expect(err).To(MatchError(ContainSubstring("the agent of cluster lost is alive")))
+	says(metav1.ConditionUnknown)
 	h.g.Expect(h.must(ctx, "forget", "lost")).To(ContainSubstring("Cluster lost is forgotten; the name is kept for member member-of-lost"))
 	h.g.Eventually(works).Should(MatchError(ContainSubstring("forbidden")), "although its certificate holds, as soon as the authorizer hears")
 	err = h.Get(ctx, client.ObjectKey{Name: "karmada-es-lost"}, &corev1.Namespace{})
