@@ -31,10 +31,8 @@ func (r *Reconciler) finish(ctx context.Context, work *workv1alpha1.Work) error 
 	if !controllerutil.ContainsFinalizer(work, contract.ExecutionFinalizer) {
 		return r.forget(ctx, reconcile.Request{NamespacedName: name})
 	}
-	// The Works of a cluster that was forgotten are deleted, too; its agent has no rights any
-	// more by then, and its objects are not the hub's to delete.
-	if err := r.confirm(ctx); err != nil {
-		return fmt.Errorf("not deleting the objects of a Work, since the hub does not confirm that this agent may: %w", err)
+	if confirmed, err := r.confirmEnd(ctx, work); err != nil || !confirmed {
+		return err
 	}
 	// From here on, that an object vanishes is no reason to look at the Work again.
 	r.prerequisites.Forget(name)

@@ -278,6 +278,8 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 		}},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
+	hubReader, err := client.New(config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
 	memberConfig := rest.CopyConfig(member)
 	memberConfig.Wrap(w.requests.wrap)
 	memberClient, err := client.New(memberConfig, client.Options{Scheme: scheme})
@@ -295,6 +297,7 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 	w.executor, err = execution.Register(mgr, execution.Deps{
 		Namespace:    w.works,
 		Cluster:      w.cluster,
+		HubReader:    hubReader,
 		MemberClient: memberClient,
 		MemberCache:  memberCache,
 		NamespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {

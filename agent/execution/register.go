@@ -2,7 +2,6 @@ package execution
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -59,9 +58,9 @@ type Deps struct {
 	Reporter Reporter
 	// Events takes what people are told.
 	Events kube.EventSink
-	// Confirm asks the hub whether it still lets this agent work. It is asked before
-	// anything is deleted; nil asks nobody.
-	Confirm func(context.Context) error
+	// HubReader reads Works at the hub, uncached. It is asked for a Work before anything is
+	// deleted for it; nil asks nobody.
+	HubReader client.Reader
 	// Refused says since when the hub refuses this agent, zero if it does not or says nothing, and whether that lasts; nil is never.
 	Refused func() (since time.Time, lasts bool)
 	// Clock tells the time.
@@ -85,6 +84,7 @@ type Deps struct {
 // Reconciler applies Works.
 type Reconciler struct {
 	hubClient    client.Client
+	hubReader    client.Reader // uncached; nil asks nobody
 	memberClient client.Client
 	// account is as which ServiceAccounts the client acts; empty if as the agent. The reader
 	// has the agent's rights in any case.
@@ -99,7 +99,6 @@ type Reconciler struct {
 	interpreter interpreter.Interpreter
 	reporter    Reporter
 	events      kube.EventSink
-	confirm     func(context.Context) error
 	hubRefuses  func() (since time.Time, lasts bool)
 	refusal     refusal
 	clock       clock.Clock
@@ -139,7 +138,7 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 		interpreter:      deps.Interpreter,
 		reporter:         deps.Reporter,
 		events:           deps.Events,
-		confirm:          deps.Confirm,
+		hubReader:        deps.HubReader,
 		hubRefuses:       deps.Refused,
 		clock:            deps.Clock,
 		namespace:        deps.Namespace,
@@ -158,9 +157,6 @@ func New(hubClient client.Client, deps Deps) (*Reconciler, error) {
 	}
 	if r.reader == nil {
 		r.reader = deps.MemberClient
-	}
-	if r.confirm == nil {
-		r.confirm = func(context.Context) error { return nil }
 	}
 	if r.hubRefuses == nil {
 		r.hubRefuses = func() (time.Time, bool) { return time.Time{}, false }

@@ -83,7 +83,7 @@ func (s *stages) register(ctx context.Context) error {
 		Interpreter:     s.kinds,
 		Reporter:        reporter,
 		Events:          s.events,
-		Confirm:         confirmation(s.hub, s.Cluster),
+		HubReader:       s.hub,
 		Refused:         s.Refused,
 		Clock:           s.Clock,
 		Registry:        ctrlmetrics.Registry,

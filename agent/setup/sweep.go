@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution"
@@ -17,14 +15,6 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 )
-
-// confirmation asks the hub whether the agent may still do what is its own to do: read its
-// lease, which is the smallest thing that it has there.
-func confirmation(hub client.Reader, cluster string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return hub.Get(ctx, client.ObjectKey{Namespace: contract.ClusterNamespace, Name: cluster}, &coordinationv1.Lease{})
-	}
-}
 
 // Works returns the Works that the hub has for the cluster now.
 func Works(ctx context.Context, o Options) ([]*workv1alpha1.Work, error) {

@@ -1,13 +1,16 @@
 package setup_test
 
 import (
+	"errors"
+	"net/http"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +22,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/test/stagetest"
 )
 
 // applied makes a Work with a ConfigMap of its name and waits until it is applied.
@@ -35,15 +39,23 @@ func (w *world) applied(t *testing.T, name string) *workv1alpha1.Work {
 
 func TestNothingIsDeletedForAHubThatDoesNotConfirmIt(t *testing.T) {
 	t.Parallel()
-	g, w := NewWithT(t), newWorld(t, "lockedout")
+	g, w := NewWithT(t), newJoined(t, "lockedout")
+	var locked atomic.Bool
+	w.run(t, func(o *setup.Options) {
+		o.Hub = stagetest.Intercept(o.Hub, func(req *http.Request) (*http.Response, error) {
+			if locked.Load() && req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/works/stays") { // as if its rights were gone
+				return nil, errors.New("forbidden")
+			}
+			return nil, nil
+		})
+	})
+	w.place(t)
 	work := w.applied(t, "stays")
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ClusterNamespace, Name: w.name}}
-	g.Expect(w.client.Delete(t.Context(), lease)).To(Succeed(), "as if its rights were gone")
+	locked.Store(true)
 	w.end(t, work)
 	g.Consistently(func() map[string]string { return w.data("stays") }).WithTimeout(2 * time.Second).ShouldNot(BeNil())
 
-	lease.ResourceVersion = ""
-	g.Expect(w.client.Create(t.Context(), lease)).To(Succeed())
+	locked.Store(false)
 	g.Eventually(func() map[string]string { return w.data("stays") }).WithTimeout(waitTimeout).Should(BeNil())
 }
 

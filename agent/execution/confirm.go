@@ -1,0 +1,76 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// live returns the metadata that the hub itself has of a Work now; nil if it has none of that name. It refuses an agent that has no
+// rights any more. Without anybody to ask, it is as the cache shows it.
+func (r *Reconciler) live(ctx context.Context, work *workv1alpha1.Work) (*metav1.ObjectMeta, error) {
+	if r.hubReader == nil {
+		return &work.ObjectMeta, nil
+	}
+	out := &metav1.PartialObjectMetadata{} // without its manifests, which are those of its generation
+	out.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind(workv1alpha1.KindWork))
+	if err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(work), out); err != nil {
+		return nil, ignoreAbsent(err)
+	}
+	return &out.ObjectMeta, nil
+}
+
+// confirmEnd asks the hub whether it still deletes a Work as the cache shows it: what is deleted in the member does not come back. The cache is
+// behind when an operator takes a deletion back and approves others, which is heard on another watch, and when the hub was restored from a
+// backup. And the Works of a cluster that was forgotten are deleted, too; its agent has no rights any more by then, and its objects are not the
+// hub's to delete. It says false if the hub has no such Work any more: then the watch tells what becomes of it.
+func (r *Reconciler) confirmEnd(ctx context.Context, work *workv1alpha1.Work) (bool, error) {
+	live, err := r.live(ctx, work)
+	if err != nil {
+		return false, fmt.Errorf("not deleting the objects of Work %q, since the hub does not confirm that this agent may: %w", work.Name, err)
+	}
+	if live == nil {
+		return false, nil
+	}
+	if why := unlikeEnd(&work.ObjectMeta, live); why != "" {
+		r.brake.Reconsider(work.UID) // what an operator approved was another deletion
+		return false, fmt.Errorf("not deleting the objects of Work %q, since the hub, which was asked before that, %s", work.Name, why)
+	}
+	return true, nil
+}
+
+// unlike says what of a Work is not as it was seen; nothing if that is the same.
+func unlike(seen, live *metav1.ObjectMeta) string {
+	switch {
+	case live.UID != seen.UID:
+		return "has another one of that name"
+	case live.Generation != seen.Generation:
+		return "has another version of it"
+	default:
+		return ""
+	}
+}
+
+// unlikeEnd says what of the deletion of a Work is not as it was seen; nothing if that is the same.
+func unlikeEnd(seen, live *metav1.ObjectMeta) string {
+	switch {
+	case live.UID != seen.UID:
+		return unlike(seen, live)
+	case live.DeletionTimestamp.IsZero(): // it was restored from a backup
+		return "does not delete it"
+	case !contract.DeletesObjects(live.Annotations):
+		return "does not mean to delete them any more"
+	case live.Annotations[contract.DeletionIntentAnnotation] != seen.Annotations[contract.DeletionIntentAnnotation]:
+		return "deletes it for another reason"
+	case live.Annotations[contract.DeleteContentsAnnotation] != seen.Annotations[contract.DeleteContentsAnnotation]:
+		return "says something else of what may go with them"
+	default:
+		return unlike(seen, live)
+	}
+}

@@ -1,0 +1,135 @@
+package execution_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter/native"
+	"fairlead.dev/common/kube"
+	"fairlead.dev/test/cluster"
+)
+
+// lateWorks is the way to a hub whose watch of Works is late when that is wanted.
+type lateWorks struct {
+	mu sync.Mutex
+	// late is closed when what came since is handed on; nil if nothing is late.
+	late chan struct{}
+}
+
+// begin has it be late until the function is called.
+func (l *lateWorks) begin() (end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	late := make(chan struct{})
+	l.late = late
+	return sync.OnceFunc(func() { close(late) })
+}
+
+func (l *lateWorks) wait() {
+	l.mu.Lock()
+	late := l.late
+	l.mu.Unlock()
+	if late != nil {
+		<-late
+	}
+}
+
+func (l *lateWorks) wrap(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(req)
+			if err == nil && req.URL.Query().Get("watch") != "" && strings.HasSuffix(req.URL.Path, "/works") {
+				response.Body = lateBody{response.Body, l}
+			}
+			return response, err
+		})
+	})
+	return config
+}
+
+type lateBody struct {
+	io.ReadCloser
+
+	late *lateWorks
+}
+
+func (b lateBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.late.wait()
+	return n, err
+}
+
+// ending is a journal that knows of which Works the agent has seen that they are to be deleted.
+type ending struct {
+	removals
+
+	mu    sync.Mutex
+	works map[string]bool
+}
+
+func (e *ending) Put(work *workv1alpha1.Work) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if work.DeletionTimestamp != nil {
+		e.works[work.Name] = true
+	}
+	return true
+}
+
+func (e *ending) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.works)
+}
+
+// An operator takes back one of two deletions that are held, and approves what is left. The Cluster is heard before the Works are.
+func TestWhatWasTakenBackIsNotDeletedThoughTheRestIsApproved(t *testing.T) {
+	t.Parallel()
+	g, w, works := NewWithT(t), unstarted(t), &lateWorks{}
+	seen := &ending{works: map[string]bool{}}
+	w.cluster, w.journal = "approved-in-part", seen
+	g.Expect(w.client.Create(t.Context(), &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: w.cluster},
+		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull, DeletionBrake: &clusterv1alpha1.DeletionBrake{}},
+	})).To(Succeed())
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w.startBetween(t, works.wrap(c.Config), c.Config, native.New())
+	stays := w.work(t, "stays", w.configMap("stays", nil))
+	goes := w.work(t, "goes", w.configMap("goes", nil))
+	w.isApplied(t, stays)
+	w.isApplied(t, goes)
+	first := w.get(g, "stays").UID
+	for _, work := range []*workv1alpha1.Work{stays, goes} {
+		w.end(t, work, contract.DeletionRemoved)
+	}
+	g.Eventually(seen.count).WithTimeout(waitTimeout).Should(Equal(2))
+	var held metav1.Condition
+	g.Eventually(func() metav1.ConditionStatus {
+		held, _ = w.executor.Held()
+		return held.Status
+	}).WithTimeout(waitTimeout).Should(Equal(metav1.ConditionTrue))
+
+	end := works.begin()
+	defer end()
+	g.Expect(kube.WithdrawDeletion(t.Context(), w.client, stays, "test")).To(Succeed())
+	w.annotate(t, contract.DeletionsApprovedAnnotation, held.LastTransitionTime.UTC().Format(time.RFC3339))
+	w.isGone(t, goes)
+	g.Expect(w.requests.about("DELETE")).To(ConsistOf(ContainSubstring("/configmaps/goes")))
+	end()
+	w.isGone(t, stays)
+	g.Expect(w.requests.about("DELETE")).To(HaveLen(1))
+	g.Expect(w.get(g, "stays").UID).To(Equal(first))
+}

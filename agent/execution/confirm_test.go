@@ -1,0 +1,93 @@
+package execution
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// asked is a hub that has this of a Work, and counts how often it is asked for it.
+func asked(t *testing.T, live *workv1alpha1.Work, err error, times *int) client.Reader {
+	t.Helper()
+	return fakeClient(t, interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+			*times++
+			if err != nil {
+				return err
+			}
+			into.(*metav1.PartialObjectMetadata).ObjectMeta = *live.ObjectMeta.DeepCopy() //nolint:errcheck,forcetypeassert // It is one.
+			return nil
+		},
+	})
+}
+
+// The cache of a Work may be behind, by as much as it takes to hear of a hub that was restored. What is deleted for it is what the hub says when it is asked.
+func TestTheHubIsAskedForAWorkBeforeItsObjectsAreDeleted(t *testing.T) {
+	t.Parallel()
+	works := schema.GroupResource{Group: workv1alpha1.GroupVersion.Group, Resource: "works"}
+	tests := map[string]struct {
+		change func(live *workv1alpha1.Work)
+		err    error
+		why    string // it is not confirmed; "gone" if the watch will tell
+	}{
+		"as it was seen":              {},
+		"a status, or a finalizer":    {change: func(live *workv1alpha1.Work) { live.Finalizers, live.ResourceVersion = nil, "9" }},
+		"taken back":                  {change: func(live *workv1alpha1.Work) { live.Annotations = nil }, why: "does not mean to delete them any more"},
+		"restored from a backup":      {change: func(live *workv1alpha1.Work) { live.DeletionTimestamp, live.Generation = nil, 1 }, why: "does not delete it"},
+		"another one":                 {change: func(live *workv1alpha1.Work) { live.UID, live.DeletionTimestamp = "another", nil }, why: "has another one of that name"},
+		"another one that is deleted": {change: func(live *workv1alpha1.Work) { live.UID = "another" }, why: "has another one of that name"},
+		"other manifests":             {change: func(live *workv1alpha1.Work) { live.Generation++ }, why: "has another version of it"},
+		"for another reason": {change: func(live *workv1alpha1.Work) {
+			live.Annotations[contract.DeletionIntentAnnotation] = contract.DeletionEvicted
+		}, why: "for another reason"},
+		"the cluster leaves": {change: func(live *workv1alpha1.Work) {
+			live.Annotations[contract.DeletionIntentAnnotation] = contract.DeletionClusterLeft
+		}, why: "does not mean to"},
+		"without what is in it":        {change: func(live *workv1alpha1.Work) { delete(live.Annotations, contract.DeleteContentsAnnotation) }, why: "what may go with them"},
+		"no rights":                    {err: apierrors.NewForbidden(works, "settings", nil), why: "forbidden"},
+		"gone":                         {err: apierrors.NewNotFound(works, "settings"), why: "gone"},
+		"no API of Works, as at start": {err: apierrors.NewGenericServerResponse(http.StatusNotFound, "get", works, "settings", "404 page not found", 0, true), why: "does not confirm"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			seen := workWith(t, "settings", inShop("settings", "", ""))
+			seen.UID, seen.Generation, seen.DeletionTimestamp = "u", 2, &metav1.Time{Time: time.Unix(100, 0)}
+			seen.Annotations = map[string]string{
+				contract.DeletionIntentAnnotation: contract.DeletionRemoved, contract.DeleteContentsAnnotation: contract.LabelTrue,
+			}
+			live := seen.DeepCopy()
+			if tc.change != nil {
+				tc.change(live)
+			}
+			times := 0
+			r := &Reconciler{brake: newBrake(false), hubReader: asked(t, live, tc.err, &times)}
+			r.brake.approved[seen.UID] = struct{}{}
+			confirmed, err := r.confirmEnd(t.Context(), seen)
+			g.Expect(times).To(Equal(1))
+			g.Expect(confirmed).To(Equal(tc.why == ""))
+			if tc.why == "" || tc.why == "gone" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(And(ContainSubstring(`Work "settings"`), ContainSubstring(tc.why))))
+			if tc.err == nil {
+				g.Expect(r.brake.approved).To(BeEmpty(), "what was approved was another deletion")
+			}
+		})
+	}
+}
