@@ -30,6 +30,9 @@ type step struct {
 	disturbed bool
 	// wait is how long the object has to wait until it is put back once more.
 	wait time.Duration
+	// immutable is the object of which the member refuses a change, since a field of it cannot change; nil if it does not. What
+	// becomes of it is up to its Work, and not counted yet.
+	immutable *plan.Live
 }
 
 // verdict is what one manifest comes to.
@@ -211,15 +214,16 @@ func (r *Reconciler) sent(
 			r.memory.Drop(m.Object)
 		}
 		s.outcome.Result, s.outcome.Message = r.judge(ctx, work, m.Object, err)
+		ctrl.LoggerFrom(ctx).V(1).Info("Applying an object failed", "manifest", m.Object.String(), "reason", err.Error())
 		switch {
 		case overtaken(err):
 		case noNamespace(err):
 			r.prerequisites.Missing(need{namespace: m.Object.Namespace}, work, r.clock.Now())
 		case immutable(err):
-			s.outcome.Result, s.outcome.Message = r.replace(ctx, work, m, live, s.outcome.Message)
+			s.immutable = &live
+			return nil, s
 		}
 		r.count(s.outcome.Result)
-		ctrl.LoggerFrom(ctx).V(1).Info("Applying an object failed", "manifest", m.Object.String(), "reason", err.Error())
 		return nil, s
 	}
 	if m.Object.Namespace != "" {

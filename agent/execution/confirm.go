@@ -45,6 +45,23 @@ func (r *Reconciler) confirmEnd(ctx context.Context, work *workv1alpha1.Work) (b
 	return true, nil
 }
 
+// confirmWanted asks the hub whether it still wants of a Work what the cache shows, before an object is deleted to be made anew for that.
+func (r *Reconciler) confirmWanted(ctx context.Context, work *workv1alpha1.Work) error {
+	live, err := r.live(ctx, work)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the hub does not confirm Work %q: %w", work.Name, err)
+	case live == nil:
+		return fmt.Errorf("the hub has no Work %q any more", work.Name)
+	case !live.DeletionTimestamp.IsZero():
+		return fmt.Errorf("the hub deletes Work %q", work.Name)
+	}
+	if why := unlike(&work.ObjectMeta, live); why != "" {
+		return fmt.Errorf("the hub, which was asked for Work %q, %s", work.Name, why)
+	}
+	return nil
+}
+
 // unlike says what of a Work is not as it was seen; nothing if that is the same.
 func unlike(seen, live *metav1.ObjectMeta) string {
 	switch {

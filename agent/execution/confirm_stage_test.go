@@ -1,10 +1,12 @@
 package execution_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,12 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"fairlead.dev/agent/execution"
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 // lateWorks is the way to a hub whose watch of Works is late when that is wanted.
@@ -132,4 +136,33 @@ func TestWhatWasTakenBackIsNotDeletedThoughTheRestIsApproved(t *testing.T) {
 	w.isGone(t, stays)
 	g.Expect(w.requests.about("DELETE")).To(HaveLen(1))
 	g.Expect(w.get(g, "stays").UID).To(Equal(first))
+}
+
+// The agent starts without the hub, and its journal has an older manifest than what the member has by now.
+func TestNothingIsMadeAnewByTheJournal(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), unstarted(t)
+	work := w.work(t, "settings", w.frozen("2", toBeMadeAnew()))
+	live := w.marked("settings")
+	live.Data, live.Immutable = map[string]string{"a": "2"}, new(true)
+	g.Expect(w.client.Create(t.Context(), live)).To(Succeed())
+	older := work.DeepCopy()
+	older.Generation, older.Spec.Workload.Manifests = 0, raw(t, w.frozen("1", toBeMadeAnew()))
+	w.kept = []execution.Kept{{Work: older}}
+	var away atomic.Bool
+	away.Store(true)
+	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
+	w.startBetween(t, stagetest.Intercept(c.Config, func(req *http.Request) (*http.Response, error) {
+		if away.Load() && strings.Contains(req.URL.Path, "/works") {
+			return nil, errors.New("nobody answers")
+		}
+		return nil, nil
+	}), c.Config, native.New())
+	g.Expect(w.isNotApplied(t, work)).To(ContainSubstring("it is made anew once the hub was heard"))
+	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
+
+	away.Store(false)
+	w.isApplied(t, work)
+	g.Expect(w.requests.about("DELETE")).To(BeEmpty())
+	g.Expect(w.get(g, "settings").UID).To(Equal(live.UID))
 }

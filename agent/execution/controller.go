@@ -81,6 +81,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	manifests := plan.Parse(work)
+	for i := range manifests {
+		manifests[i].Kept = from == journal
+	}
 	if fresh, dropped := r.memory.Begin(req.NamespacedName, work.Generation, objects(manifests)); fresh {
 		r.backoff.Forget(req)
 		if dropped || r.Unclaimed() > 0 {
@@ -107,6 +110,10 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	again := wait.Jitter(resync, 0.2)
 	for _, m := range plan.Order(manifests) {
 		step := r.manifest(ctx, req.NamespacedName, m)
+		if step.immutable != nil {
+			step.outcome.Result, step.outcome.Message = r.replace(ctx, work, m, step.immutable, step.outcome.Message)
+			r.count(step.outcome.Result)
+		}
 		if ctx.Err() != nil {
 			return reconcile.Result{}, ctx.Err()
 		}

@@ -2,14 +2,16 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
 
@@ -18,7 +20,10 @@ import (
 // manifest: if the new object is refused as well, deleting it again will not help. The new
 // object says so itself, since what is remembered ends with the process. Only an agent that is killed between deletion and creation
 // leaves one that does not say so, and may be made anew once more.
-func (r *Reconciler) replace(ctx context.Context, work types.NamespacedName, m plan.Manifest, live plan.Live, refusal string) (plan.Result, string) {
+//
+// What deletes waits for the hub: by the journal, or by a cache that is behind, the newer object would be deleted for an older manifest.
+func (r *Reconciler) replace(ctx context.Context, from *workv1alpha1.Work, m plan.Manifest, live *plan.Live, refusal string) (plan.Result, string) {
+	work := client.ObjectKeyFromObject(from)
 	if !m.Recreate {
 		return plan.Refused, fmt.Sprintf(
 			"%s; a field of it cannot change once it is set: undo the change, delete the object in the member, or have the agent do so (annotation %s: %q on the template)",
@@ -31,9 +36,26 @@ func (r *Reconciler) replace(ctx context.Context, work types.NamespacedName, m p
 	if replaced && before != live.Object.GetUID() || plan.IsRecreated(live.Object, m.Digest) {
 		return plan.Refused, refusal + "; it was made anew for this manifest before, and is not again"
 	}
+	if m.Kept {
+		return plan.Waiting, refusal + "; it is made anew once the hub was heard, which may want something else by now"
+	}
+	if err := r.confirmWanted(ctx, from); err != nil {
+		return plan.Waiting, fmt.Sprintf("%s; it is not made anew yet: %s", refusal, err)
+	}
+	obj, err := r.removable(ctx, work, m)
+	if another, ok := errors.AsType[*ofAnotherError](err); ok {
+		return plan.Refused, fmt.Sprintf("%s; it is not made anew: %s", refusal, another)
+	}
+	if err != nil {
+		result, why := r.judge(ctx, work, m.Object, err)
+		return result, fmt.Sprintf("%s; it is not made anew yet: %s", refusal, why)
+	}
+	if obj == nil || obj.GetUID() != live.Object.GetUID() {
+		return plan.Waiting, refusal + "; it is another object by now, which is looked at anew"
+	}
 	// Noted before, since a deletion whose answer is lost may be carried out all the same.
-	r.memory.Replacing(m.Object, m.Digest, live.Object.GetUID())
-	if err := r.delete(ctx, work, m, live.Object); err != nil {
+	r.memory.Replacing(m.Object, m.Digest, obj.GetUID())
+	if err := r.delete(ctx, work, m, obj); err != nil {
 		result, why := r.judge(ctx, work, m.Object, err)
 		return result, fmt.Sprintf("%s; deleting it to make it anew failed: %s", refusal, why)
 	}

@@ -66,6 +66,8 @@ type Manifest struct {
 	DeleteContents bool
 	// Propagation says what becomes of the object's dependents when it is deleted.
 	Propagation metav1.DeletionPropagation
+	// Kept says that the manifest is of the journal: since it was written the hub may have said something else, and the member have that.
+	Kept bool
 	// Problem is why the manifest cannot be applied anywhere.
 	Problem error
 }
