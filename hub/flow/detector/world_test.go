@@ -50,6 +50,8 @@ type stage struct {
 	client    client.Client
 	namespace string
 	writes    *recorder
+	// stop ends the hub that start has started; it ends with the test too.
+	stop func()
 }
 
 // recorder keeps the writes that the stage sends and the events that it emits, as far as
@@ -171,7 +173,7 @@ func start(t *testing.T) *stage {
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{config: c.Config, client: c.Client(t), namespace: c.Namespace(t)}
 	s.writes = &recorder{namespace: s.namespace}
-	s.run(t, g, c.Config)
+	s.stop = s.run(t, g, c.Config)
 	return s
 }
 
