@@ -43,6 +43,7 @@ import (
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -273,6 +274,8 @@ func (w *world) startBetween(t *testing.T, config, member *rest.Config, kinds in
 		Scheme:     scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+
+		GracefulShutdownTimeout: new(stagetest.ShutdownTimeout),
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&workv1alpha1.Work{}: {Namespaces: map[string]cache.Config{w.works: {}}, UnsafeDisableDeepCopy: new(true)},
 		}},

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ const (
 	cacheSyncTimeout = 365 * 24 * time.Hour
 	// readyTimeout is how long a probe waits for the caches.
 	readyTimeout = 100 * time.Millisecond
-	// shutdownTimeout is how long what is under way may take to end.
+	// shutdownTimeout is how long what is under way may take to end where nothing else is said.
 	shutdownTimeout = 5 * time.Second
 )
 
@@ -78,7 +79,7 @@ func newManager(ctx context.Context, o Options, scheme *runtime.Scheme, namespac
 		},
 		Metrics:                 metricsserver.Options{BindAddress: disabled(o.MetricsBindAddress)},
 		HealthProbeBindAddress:  disabled(o.HealthProbeBindAddress),
-		GracefulShutdownTimeout: new(shutdownTimeout),
+		GracefulShutdownTimeout: new(cmp.Or(o.ShutdownTimeout, shutdownTimeout)),
 		BaseContext:             func() context.Context { return context.WithoutCancel(ctx) },
 		// Agents of several members may run in one process, as they do in tests.
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true), CacheSyncTimeout: cacheSyncTimeout},

@@ -30,6 +30,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
@@ -138,7 +139,7 @@ func (w *world) run(tb testing.TB, change func(*setup.Options)) (stop func()) {
 	o := setup.Options{
 		Hub: config, Member: w.config, Cluster: w.name,
 		Interpreter: native.New(), Clock: clock.RealClock{},
-		StatusFrequency: time.Second, LeaseDuration: 4 * time.Second, LeaseRenewFraction: 0.25,
+		StatusFrequency: time.Second, LeaseDuration: 4 * time.Second, LeaseRenewFraction: 0.25, ShutdownTimeout: stagetest.ShutdownTimeout,
 	}
 	if change != nil {
 		change(&o)

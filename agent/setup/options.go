@@ -83,6 +83,8 @@ type Options struct {
 	LeaseDuration time.Duration
 	// LeaseRenewFraction is after which part of that the lease is renewed.
 	LeaseRenewFraction float64
+	// ShutdownTimeout is how long what is under way may take to end; 0 is 5 seconds.
+	ShutdownTimeout time.Duration
 
 	// outage tells when the hub answers again.
 	outage *outage.Outage

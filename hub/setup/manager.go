@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,8 @@ type Options struct {
 	Connect *ConnectOptions
 	// Clock is the hub's time.
 	Clock clock.WithTicker
+	// ShutdownTimeout bounds how long the stages may finish what they are at; 0 is 10 seconds.
+	ShutdownTimeout time.Duration
 	// Open, if not nil, is called once when agents and people may come: when the stages run, or, where hubs elect one, when the caches of
 	// those stages are filled that are known before. The hub ends with its error.
 	Open func(context.Context) error
@@ -87,7 +90,7 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// shutdownTimeout bounds how long the stages may finish what they are at.
+// shutdownTimeout bounds how long the stages may finish what they are at where nothing else is said.
 const shutdownTimeout = 10 * time.Second
 
 // New returns a manager with all stages registered. The API server must be installed:
@@ -124,7 +127,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 		LeaseDuration:                 new(leaseDuration),
 		RenewDeadline:                 new(renewDeadline),
 		RetryPeriod:                   new(retryPeriod),
-		GracefulShutdownTimeout:       new(shutdownTimeout),
+		GracefulShutdownTimeout:       new(cmp.Or(o.ShutdownTimeout, shutdownTimeout)),
 		Controller: config.Controller{
 			// Names are unique in the list of stages; tests run several hubs in a process.
 			SkipNameValidation: new(true),

@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/stagetest"
 )
 
 // skewed is a clock that is wrong.
@@ -49,6 +50,7 @@ func runAgent(t *testing.T, f *fleet.Fleet, c clock.WithTicker) (stop func()) {
 		done <- setup.Run(ctx, setup.Options{
 			Hub: hub, Member: config, Cluster: member, StateDir: f.StateDir(member), Interpreter: kinds, Clock: c,
 			StatusFrequency: time.Second, LeaseDuration: setup.DefaultLeaseDuration, LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
+			ShutdownTimeout: stagetest.ShutdownTimeout,
 		})
 	}()
 	return func() {

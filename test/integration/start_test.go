@@ -31,6 +31,7 @@ import (
 	"fairlead.dev/common/logging"
 	"fairlead.dev/hub/machinery/apiserver"
 	hubsetup "fairlead.dev/hub/setup"
+	"fairlead.dev/test/stagetest"
 )
 
 // logEnv names the file to which hub and agents log; without it they do not.
@@ -75,6 +76,7 @@ func (s *system) startHub(ctx context.Context, t *testing.T) {
 			ClusterStartupGracePeriod: time.Minute,
 			Clock:                     clock.RealClock{},
 			Registry:                  s.registry,
+			ShutdownTimeout:           stagetest.ShutdownTimeout,
 		})
 		if err != nil {
 			return err
@@ -112,6 +114,7 @@ func (s *system) startAgentWith(ctx context.Context, t *testing.T, name string, 
 		StatusFrequency:    agentsetup.DefaultStatusFrequency,
 		LeaseDuration:      agentsetup.DefaultLeaseDuration,
 		LeaseRenewFraction: agentsetup.DefaultLeaseRenewFraction,
+		ShutdownTimeout:    stagetest.ShutdownTimeout,
 	}
 	change(&options)
 	s.run(ctx, name, func(ctx context.Context) error { return agentsetup.Run(ctx, options) })

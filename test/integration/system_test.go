@@ -24,6 +24,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 // How long things may take on a machine that does other work too, and how long nothing
@@ -151,7 +152,7 @@ func (s *system) stop(t *testing.T, name string) {
 		if err != nil {
 			t.Errorf("stopping %s: %v", name, err)
 		}
-	case <-time.After(waitTimeout):
+	case <-time.After(stagetest.ShutdownTimeout + waitTimeout):
 		t.Fatalf("%s does not stop", name)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"fairlead.dev/common/interpreter/lua/vm"
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/test/fleet"
+	"fairlead.dev/test/stagetest"
 )
 
 // wholeExchange is set to walk the exchange of the authority to its end, which takes four more starts of a hub: `make test-machines`.
@@ -127,6 +128,7 @@ func (w *world) agentStays() {
 			StatusFrequency:    setup.DefaultStatusFrequency,
 			LeaseDuration:      setup.DefaultLeaseDuration,
 			LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
+			ShutdownTimeout:    stagetest.ShutdownTimeout,
 		})
 	}()
 	w.t.Cleanup(func() {

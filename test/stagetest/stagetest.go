@@ -34,8 +34,9 @@ const (
 	Quiet = 300 * time.Millisecond
 )
 
-// shutdownTimeout is how long what a manager runs may take to end.
-const shutdownTimeout = 2 * time.Minute
+// ShutdownTimeout is how long what a manager, a hub or an agent runs may take to end in tests: on a busy machine that may be longer than
+// controller-runtime, hubs and agents wait for it by themselves.
+const ShutdownTimeout = 2 * time.Minute
 
 // Manager returns a manager for the stages of one test: it serves no metrics, logs nothing
 // and lets others of the same process have controllers of the same names.
@@ -47,9 +48,8 @@ func Manager(tb testing.TB, cfg *rest.Config, change ...func(*manager.Options)) 
 	}
 	o := manager.Options{
 		Scheme: scheme, NewClient: kube.NewClient, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-		// On a busy machine it takes more than the half a minute of controller-runtime to end what is under way.
-		GracefulShutdownTimeout: new(shutdownTimeout),
+		Controller:              config.Controller{SkipNameValidation: new(true)},
+		GracefulShutdownTimeout: new(ShutdownTimeout),
 	}
 	for _, c := range change {
 		c(&o)

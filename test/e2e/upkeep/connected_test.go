@@ -22,6 +22,7 @@ import (
 	"fairlead.dev/common/interpreter/store"
 	"fairlead.dev/test/fleet"
 	"fairlead.dev/test/fleet/fleettest"
+	"fairlead.dev/test/stagetest"
 )
 
 // exchange is the fleet, as the test of the authority sees it.
@@ -64,6 +65,7 @@ func (w *exchange) stay(member string) {
 			StatusFrequency:    setup.DefaultStatusFrequency,
 			LeaseDuration:      setup.DefaultLeaseDuration,
 			LeaseRenewFraction: setup.DefaultLeaseRenewFraction,
+			ShutdownTimeout:    stagetest.ShutdownTimeout,
 		})
 		w.ended <- err
 		ran <- err

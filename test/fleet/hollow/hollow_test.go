@@ -32,6 +32,7 @@ import (
 	"fairlead.dev/test/builder"
 	"fairlead.dev/test/cluster"
 	"fairlead.dev/test/fleet/hollow"
+	"fairlead.dev/test/stagetest"
 )
 
 const waitTimeout = 2 * time.Minute
@@ -57,6 +58,7 @@ func startHub(tb testing.TB) *cluster.Cluster {
 		ClusterStartupGracePeriod: time.Minute,
 		Clock:                     clock.RealClock{},
 		Registry:                  prometheus.NewRegistry(),
+		ShutdownTimeout:           stagetest.ShutdownTimeout,
 		Connect: &setup.ConnectOptions{
 			BindAddress: "127.0.0.1:0", Replica: "hub-0",
 			Service: connect.Place{Namespace: metav1.NamespaceSystem, Name: connect.EmbeddedService, Loopback: true},

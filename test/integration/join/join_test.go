@@ -39,6 +39,7 @@ import (
 	"fairlead.dev/hub/machinery/apiserver"
 	"fairlead.dev/hub/people/operate"
 	testcluster "fairlead.dev/test/cluster"
+	"fairlead.dev/test/stagetest"
 )
 
 func TestMain(m *testing.M) {
@@ -88,6 +89,8 @@ func (h *hub) serve() func() {
 	mgr, err := ctrl.NewManager(h.config, manager.Options{
 		Scheme: h.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, // every test has a hub
+
+		GracefulShutdownTimeout: new(stagetest.ShutdownTimeout),
 	})
 	h.g.Expect(err).NotTo(HaveOccurred())
 	h.g.Expect(kube.Index(h.t.Context(), mgr.GetCache())).To(Succeed())
