@@ -94,7 +94,7 @@ func TestPeopleMakeRoomInAFullDatabase(t *testing.T) {
 
 	second, said := started()
 	defer second.Stop()
-	g.Expect(said.all()).To(ContainSubstring("the database is full"))
+	g.Eventually(said.all).WithTimeout(time.Minute).Should(ContainSubstring("the database is full"))
 	installed := make(chan error, 1)
 	go func() { installed <- Install(t.Context(), second.Config(), Options{Version: version}) }()
 	admin := asAdministrator(t, e)
@@ -109,7 +109,7 @@ func TestPeopleMakeRoomInAFullDatabase(t *testing.T) {
 		}
 	}
 	g.Eventually(installed).WithTimeout(2*time.Minute).Should(Receive(BeNil()), "the hub goes on by itself")
-	g.Expect(said.all()).To(ContainSubstring("the database takes writes again"))
+	g.Eventually(said.all).WithTimeout(time.Minute).Should(ContainSubstring("the database takes writes again"), "it is said when the look has ended that made room")
 	g.Expect(second.Open(t.Context())).To(Succeed())
 }
 
