@@ -246,7 +246,7 @@ func TestHub(t *testing.T) {
 	if status := p.wait(t); status != 0 {
 		t.Errorf("exit status after SIGTERM = %d, want 0", status)
 	}
-	if said := p.stderr.String(); strings.Contains(said, "killing") {
+	if said := p.stderr.String(); strings.Contains(said, "kube-apiserver did not stop") {
 		t.Errorf("the shutdown was not graceful:\n%s", said)
 	}
 	if left := processes(t, dir); len(left) > 0 {
