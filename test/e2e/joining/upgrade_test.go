@@ -47,7 +47,7 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	w.AwaitReady("inside")
 
 	// All at once: there is no wave after this one for whose sake it would be looked at for a minute.
-	w.Operate("upgrade", "agents", "inside", "--image", "r.example/agent:v2", "--batch", "1", "--report-within", "20s")
+	w.Operate("upgrade", "agents", "inside", "--image", "r.example/agent:v2", "--batch", "1", "--report-within", "40s")
 	w.G.Expect(w.upgrade(w.G)).To(Equal("r.example/agent:v2 Upgraded r.example/agent:v2 upgraded from r.example/agent:v1"))
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.runs(g)).To(Equal("r.example/agent:v2*1 r.example/agent:v2*0 "), "the guard has gone to sleep, and is as new as the agent")
@@ -88,7 +88,7 @@ func TestAnAgentIsUpgradedFromTheHub(t *testing.T) {
 	w.G.Expect(w.Operate("clusters", "describe", "inside")).To(ContainSubstring("Its agent went back from r.example/agent:absent"))
 
 	// It is tried again only if somebody says so, and succeeds once the image is there.
-	again := []string{"upgrade", "agents", "inside", "--image", "r.example/agent:absent", "--batch", "1", "--report-within", "20s", "--kubeconfig", w.Kubeconfig(fleet.HubName)}
+	again := []string{"upgrade", "agents", "inside", "--image", "r.example/agent:absent", "--batch", "1", "--report-within", "40s", "--kubeconfig", w.Kubeconfig(fleet.HubName)}
 	_, err := w.Run(t.Context(), "hub", again...)
 	w.G.Expect(err).To(MatchError(ContainSubstring("in wave all the upgrade failed in inside, and 0 may")))
 	k.pull("r.example/agent:absent", program)
