@@ -69,11 +69,11 @@ func TestWhatTheBrowserDoesNotHaveIsSentAtOnce(t *testing.T) {
 	g.Expect(lines.Text()).To(Equal(`data: {"html":"\u003cb\u003e","id":"new","tag":"3"}`))
 }
 
-// late is a clock on which the bound of a write is over soon after it was set.
+// late is a clock on which the bound of a write is over after it was set, and before the next event.
 type late struct{ clock.RealClock }
 
 // Now implements clock.PassiveClock.
-func (l late) Now() time.Time { return l.RealClock.Now().Add(-writeTimeout + changesEvery/4) }
+func (l late) Now() time.Time { return l.RealClock.Now().Add(-writeTimeout + changesEvery*3/4) }
 
 // TestAQuietStreamIsNotCut: between two events there is more time than one may take to be sent.
 func TestAQuietStreamIsNotCut(t *testing.T) {
