@@ -8,16 +8,24 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	"fairlead.dev/agent/registration/dial"
 )
+
+// Only what fails waits to the end; a busy machine takes longer than the second of gomega.
+func TestMain(m *testing.M) {
+	SetDefaultEventuallyTimeout(time.Minute)
+	os.Exit(m.Run())
+}
 
 // crowd is how many requests begin at once.
 const crowd = 8

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
@@ -14,6 +15,12 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 )
+
+// Only what fails waits to the end; a busy machine takes longer than the second of gomega.
+func TestMain(m *testing.M) {
+	SetDefaultEventuallyTimeout(time.Minute)
+	os.Exit(m.Run())
+}
 
 // server is who greets one connection at a time, by a queue.
 type server struct {
