@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/utils/clock"
@@ -62,11 +63,11 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 		}
 	}
 	forget()
-	for deadline := time.Now().Add(time.Minute); running(t, e) != "a"; {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not come back")
-		}
+	eventually := func(check func(Gomega)) {
+		t.Helper()
+		NewWithT(t).Eventually(check).WithTimeout(time.Minute).WithPolling(10 * time.Millisecond).Should(Succeed())
 	}
+	eventually(func(g Gomega) { g.Expect(running(t, e)).To(Equal("a"), "it comes back") })
 	// The etcd was without a majority: it remembers what nobody renews, and the hub says once more that it runs.
 	entries := func() string {
 		t.Helper()
@@ -80,18 +81,15 @@ func TestAHubThatEtcdForgotLooksAgain(t *testing.T) {
 		}
 		return strings.Join(keys, " ")
 	}
-	before := entries()
-	for deadline := time.Now().Add(10 * time.Second); !strings.HasSuffix(before, fmt.Sprintf("/%x", old.session.Load().Lease())); {
-		if time.Now().After(deadline) {
-			t.Fatalf("its entry is not %s", before)
-		}
-	}
+	before := ""
+	eventually(func(g Gomega) {
+		before = entries()
+		g.Expect(before).To(HaveSuffix(fmt.Sprintf("/%x", old.session.Load().Lease())))
+	})
 	old.session.Load().Orphan()
-	for deadline := time.Now().Add(10 * time.Second); entries() == "" || strings.Contains(entries(), before); {
-		if time.Now().After(deadline) {
-			t.Fatalf("it left an entry behind: %s", entries())
-		}
-	}
+	eventually(func(g Gomega) {
+		g.Expect(entries()).To(And(Not(BeEmpty()), Not(ContainSubstring(before))), "it leaves no entry behind")
+	})
 	old.Leave()
 	if got := running(t, e); got != "" {
 		t.Fatalf("running after all have left: %q", got)
