@@ -91,6 +91,7 @@ func TestDriftIsToldWithWhatWasChangedAndByWhom(t *testing.T) {
 func TestTheBusinessOfTheMemberIsNoDriftAndAsksNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.watches(t, w.deployment("watched"))
 	template := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": "2026-01-01T12:00:00Z"}}}
 	sidecar := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "sidecar", "image": "proxy"}}}}
 	for name, theirs := range map[string]map[string]any{
