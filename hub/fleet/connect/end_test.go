@@ -144,20 +144,13 @@ func TestAStreamThatIsStalledGivesItsPlaceBack(t *testing.T) {
 	}
 	_ = stalled.Close()
 	g.Expect(s.uploads.Open()).To(Equal(2))
-	minutes := 0
-	g.Eventually(func() int {
-		if minutes++; minutes < 60 { // the line itself ends after a day
-			c.Step(time.Minute)
-		}
+	aMinuteLater := func() int {
+		c.Step(time.Minute)
 		return s.uploads.Open()
-	}).WithTimeout(20 * time.Second).WithPolling(20 * time.Millisecond).Should(Equal(1))
+	}
+	// Each of the two waits is ten hours of that clock at most; the line itself ends after a day.
+	g.Eventually(aMinuteLater).WithTimeout(waitTimeout).WithPolling(100 * time.Millisecond).Should(Equal(1))
 	g.Eventually(s.streams.Open).WithTimeout(waitTimeout).Should(Equal(1), "the one that is silent stays")
 	_ = silent.Close()
-	minutes = 0
-	g.Eventually(func() int {
-		if minutes++; minutes < 60 {
-			c.Step(time.Minute)
-		}
-		return s.uploads.Open()
-	}).WithTimeout(20*time.Second).WithPolling(20*time.Millisecond).Should(BeZero(), "its operator has hung up")
+	g.Eventually(aMinuteLater).WithTimeout(waitTimeout).WithPolling(100*time.Millisecond).Should(BeZero(), "its operator has hung up")
 }
