@@ -84,6 +84,11 @@ func TestAPersonIsServedAmongThousandsThatSayNothing(t *testing.T) {
 			go q.add(conn)
 		}
 	}()
+	came := func() uint64 {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.silent.last
+	}
 	var strangers []net.Conn
 	for range 4 * most {
 		conn, err := net.Dial("tcp", public.Addr().String()) //nolint:noctx // It is on this machine.
@@ -91,7 +96,11 @@ func TestAPersonIsServedAmongThousandsThatSayNothing(t *testing.T) {
 		defer conn.Close() //nolint:errcheck // It says nothing.
 		_, _ = conn.Write([]byte{recordHandshake, 3, 1, recordMost >> 8, recordMost & 0xff})
 		strangers = append(strangers, conn)
+		if len(strangers) == 1 {
+			g.Eventually(came).Should(BeEquivalentTo(1), "it is the oldest")
+		}
 	}
+	g.Eventually(came).Should(BeEquivalentTo(len(strangers)), "the person comes last")
 	client := server.Client()
 	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec,forcetypeassert // What is tried is who is let in.
 	answer, err := client.Get("https://" + public.Addr().String())                             //nolint:noctx // As above.
