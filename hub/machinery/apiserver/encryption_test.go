@@ -155,7 +155,7 @@ func (s *secretStore) killWhen(there string) {
 		said.Write(data)
 		found, _ := filepath.Glob(filepath.Join(s.DataDir, there))
 		return len(found) > 0 || strings.Contains(said.String(), "ready")
-	}).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(BeTrue(), said.String)
+	}).WithTimeout(3*time.Minute).WithPolling(time.Millisecond).Should(BeTrue(), said.String)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 }
