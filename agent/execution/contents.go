@@ -95,19 +95,12 @@ func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.G
 			return names, fmt.Errorf("looking for objects of kind %s that are not from the hub: %w", kind.Kind, err)
 		}
 		for i := range list.Items {
-			one := &list.Items[i]
-			stays, err := r.outlives(ctx, one)
-			if err == nil && !stays && plan.Foreign(kind, one) {
-				stays = len(one.OwnerReferences) == 0
-				if !stays { // it is made from another one: that counts, wherever it is
-					stays, err = r.ownedByWhatStays(ctx, in, one, 0)
-				}
-			}
+			object := plan.Object{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(&list.Items[i])}
+			stays, err := r.stays(ctx, in, object, &list.Items[i])
 			if err != nil {
 				return names, err
 			}
 			if stays {
-				object := plan.Object{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Namespace: one.Namespace, Name: one.Name}}
 				names = append(names, object.String())
 			}
 			if len(names) >= foreignNamed {
@@ -120,29 +113,21 @@ func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.G
 	}
 }
 
-// outlives says whether an object from the hub stays in the member when its Work ends: then it
-// does not go with what it is in either. Works end in any order.
-func (r *Reconciler) outlives(ctx context.Context, obj *metav1.PartialObjectMetadata) (bool, error) {
-	name, ok := plan.WorkOf(obj)
-	if !ok || obj.DeletionTimestamp != nil {
+// stays says whether an object is not to be deleted with what it is in: its Work tells, or else what it is, and whose.
+func (r *Reconciler) stays(ctx context.Context, in *container, object plan.Object, obj *metav1.PartialObjectMetadata) (bool, error) {
+	if obj.DeletionTimestamp != nil {
+		return false, nil // it goes already, as what a Work had does that has just ended
+	}
+	if stays, told, err := r.outlives(ctx, in, object, obj); told || err != nil {
+		return stays, err
+	}
+	if !plan.Foreign(object.GroupVersionKind, obj) {
 		return false, nil
 	}
-	if r.works == nil { // a sweep: what it was not told to remove, or could not let go of, stays
-		work := r.swept[name]
-		return work == nil || ptrTrue(work.Spec.PreserveResourcesOnDeletion) || plan.IsOfAnotherThan(obj, work), nil
+	if len(obj.OwnerReferences) == 0 {
+		return true, nil
 	}
-	if name.Namespace != r.namespace {
-		return true, nil // it is another hub's, or of another life of this cluster
-	}
-	work := &workv1alpha1.Work{}
-	err := r.works.hubClient.Get(ctx, name, work)
-	switch {
-	case apierrors.IsNotFound(err):
-		return plan.Outlives(nil), nil
-	case err != nil:
-		return false, fmt.Errorf("reading Work %q: %w", name.Name, err)
-	}
-	return plan.Outlives(work) || plan.IsOfAnotherThan(obj, work), nil
+	return r.ownedByWhatStays(ctx, in, obj, 0) // it is made from another one: that counts, wherever it is
 }
 
 // contentsError says that an object is not deleted because of what others have in it.

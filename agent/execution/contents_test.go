@@ -59,9 +59,26 @@ func inShop(name, namespaceOfWork, work string) *corev1.ConfigMap {
 	return cm
 }
 
+// labelled is a ConfigMap in it that has our label alone.
+func labelled(name string) *corev1.ConfigMap {
+	cm := inShop(name, "", "")
+	cm.Labels = marks()
+	return cm
+}
+
+// going returns an object that something still holds.
+func going[T client.Object](object T) T {
+	object.SetDeletionTimestamp(new(metav1.Unix(0, 0)))
+	object.SetFinalizers([]string{"example.com/held"})
+	return object
+}
+
 // ownedBy is a ConfigMap in it that is made from another object.
 func ownedBy(apiVersion, kind, name string) *corev1.ConfigMap {
-	cm := inShop("made", "", "")
+	return madeFrom(inShop("made", "", ""), apiVersion, kind, name)
+}
+
+func madeFrom(cm *corev1.ConfigMap, apiVersion, kind, name string) *corev1.ConfigMap {
 	cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID(name)}}
 	return cm
 }
@@ -120,6 +137,34 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 		},
 		"an object of another hub": {
 			objects: []client.Object{inShop("other", "karmada-es-other", "inside")}, want: []string{"ConfigMap shop/other"},
+		},
+		"a copy of an object whose Work may go next, under another name": {
+			objects: []client.Object{inShop("ours", ownWorks, "inside"), inShop("copy", ownWorks, "inside")},
+			hub:     []client.Object{workWith(t, "inside", inShop("ours", "", ""))}, want: []string{"ConfigMap shop/copy"},
+		},
+		"what has our label alone": {objects: []client.Object{labelled("inherits")}, want: []string{"ConfigMap shop/inherits"}},
+		"an object that its Work has no more": {
+			objects: []client.Object{inShop("lost", ownWorks, "inside")}, hub: []client.Object{workWith(t, "inside", inShop("kept", "", ""))},
+			want: []string{"ConfigMap shop/lost"},
+		},
+		"an object of which its Work has one of another kind": {
+			objects: []client.Object{inShop("n", ownWorks, "inside")}, hub: []client.Object{workWith(t, "inside", node(nil, nil))},
+			want: []string{"ConfigMap shop/n"},
+		},
+		"not what is in every namespace, whatever label it has": {objects: []client.Object{labelled("kube-root-ca.crt")}},
+		"not an object that goes since its Work has ended":      {objects: []client.Object{going(inShop("ours", ownWorks, "ended"))}},
+		"not what has the marks of what it is made from, the Work of which has ended": {
+			objects: []client.Object{madeFrom(inShop("made", ownWorks, "ended"), "v1", "Secret", "s")},
+		},
+		"not what is made from what goes since its Work has ended": {
+			objects: []client.Object{ownedBy("v1", "Node", "n"), going(node(marks(), markedBy(ownWorks, "ended")))},
+		},
+		"whose it is that is made from a copy in no namespace": {
+			objects: []client.Object{ownedBy("v1", "Node", "n"), node(marks(), markedBy(ownWorks, "inside"))},
+			hub:     []client.Object{workWith(t, "inside", inShop("ours", "", ""))}, want: []string{"ConfigMap shop/made"},
+		},
+		"whose it is that is made from what has our label alone": {
+			objects: []client.Object{ownedBy("v1", "Node", "n"), node(marks(), nil)}, want: []string{"ConfigMap shop/made"},
 		},
 		"nobody, if it is made from what is in the Namespace and counts itself": {objects: []client.Object{ownedBy("v1", "Secret", "s")}},
 		"nobody, if it is made from the Namespace":                              {objects: []client.Object{ownedBy("v1", "Namespace", "shop")}},
@@ -247,18 +292,24 @@ func TestANamespaceIsLookedThroughPageByPage(t *testing.T) {
 		pages = append(pages, options.Continue)
 		list, ok := into.(*metav1.PartialObjectMetadataList)
 		g.Expect(ok).To(BeTrue())
-		list.Items, list.Continue = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ours", Labels: marks()}}}, fmt.Sprint(len(pages))
+		list.Items, list.Continue = []metav1.PartialObjectMetadata{{ObjectMeta: inShop("ours", ownWorks, "inside").ObjectMeta}}, fmt.Sprint(len(pages))
 		if len(pages) == 3 {
-			list.Items[0].Labels, list.Continue = nil, ""
+			list.Items[0].Name, list.Continue = "theirs", ""
 		}
 		return nil
 	}}
 	member := fakeClient(t, funcs)
-	r := &Reconciler{memberClient: member, reader: member, discovery: servedKinds{}, namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
+	reads := 0
+	hub := fakeClient(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		reads++
+		return c.Get(ctx, key, obj, opts...)
+	}}, workWith(t, "inside", inShop("ours", "", "")))
+	r := &Reconciler{memberClient: member, reader: member, namespace: ownWorks, works: newWorks(hub, nil), discovery: servedKinds{}, namespacedKinds: func(context.Context) ([]schema.GroupVersionKind, error) {
 		return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap")}, nil
 	}}
-	g.Expect(r.foreign(t.Context(), plan.Parse(workWith(t, "around", namespaceOf()))[0])).To(Equal([]string{"ConfigMap shop/ours"}))
+	g.Expect(r.foreign(t.Context(), plan.Parse(workWith(t, "around", namespaceOf()))[0])).To(Equal([]string{"ConfigMap shop/theirs"}))
 	g.Expect(pages).To(Equal([]string{"", "1", "2"}))
+	g.Expect(reads).To(Equal(1), "a Work is looked at once")
 }
 
 // sweeping is an agent that leaves a member.
@@ -314,6 +365,8 @@ func TestASweepTakesNothingWithANamespaceThatItWasNotToldToRemove(t *testing.T) 
 	}{
 		"of a Work that nobody has a record of": {object: inShop("stays", ownWorks, "unknown")},
 		"of another hub":                        {object: inShop("stays", "karmada-es-other", "around")},
+		"a copy of what is removed":             {object: inShop("stays", ownWorks, "around")},
+		"with our label alone":                  {object: labelled("stays")},
 		"of which the marks could not be taken": {object: inShop("stays", ownWorks, "inside"), works: []*workv1alpha1.Work{inside}, wantErr: broken},
 	}
 	for name, tc := range tests {

@@ -242,3 +242,33 @@ func TestWhatIsToStayKeepsItsNamespace(t *testing.T) {
 	w.isGone(t, work)
 	g.Expect(w.uid(t, inside)).NotTo(BeEmpty())
 }
+
+// What a person copied in the member with all its marks, and what a Work had before, are nobody's and stay as well.
+func TestWhatNamesAWorkThatDoesNotHaveItKeepsItsNamespace(t *testing.T) {
+	t.Parallel()
+	g, w := NewWithT(t), newWorld(t)
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: w.member + "-copies"}}
+	inside, lost := w.configMap("inside", nil), w.configMap("lost", nil)
+	inside.Namespace, lost.Namespace = namespace.Name, namespace.Name
+	around, work := w.work(t, "around", namespace), w.work(t, "inside", inside, lost)
+	w.isApplied(t, around)
+	w.isApplied(t, work)
+	copied := &corev1.ConfigMap{}
+	g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(inside), copied)).To(Succeed())
+	copied.ObjectMeta = metav1.ObjectMeta{Namespace: namespace.Name, Name: "copied", Labels: copied.Labels, Annotations: copied.Annotations}
+	g.Expect(w.client.Create(t.Context(), copied)).To(Succeed())
+	copied.TypeMeta = inside.TypeMeta // the client has taken it off
+	w.change(t, work, func(work *workv1alpha1.Work) { work.Spec.Workload.Manifests = work.Spec.Workload.Manifests[:1] })
+	g.Eventually(w.executor.Unclaimed).WithTimeout(waitTimeout).Should(Equal(2))
+
+	w.end(t, around, contract.DeletionRemoved)
+	w.end(t, work, contract.DeletionRemoved)
+	w.isGone(t, work)
+	w.isGone(t, around)
+	g.Eventually(w.events.all).WithTimeout(waitTimeout).Should(ContainElement(And(
+		HavePrefix("LeftInMember: "), ContainSubstring(namespace.Name+"/copied"), ContainSubstring(namespace.Name+"/lost"))))
+	for _, stays := range []client.Object{namespace, copied, lost} {
+		g.Expect(w.uid(t, stays)).NotTo(BeEmpty())
+	}
+	g.Expect(w.uid(t, inside)).To(BeEmpty())
+}

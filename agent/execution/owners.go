@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"fairlead.dev/agent/execution/plan"
-	"fairlead.dev/common/contract"
 )
 
 // ownersDepth is how many owners of owners are asked for; further up nobody is taken to go.
@@ -26,6 +25,8 @@ type container struct {
 	namespace string
 	// staying remembers of owners whether they stay when it goes.
 	staying map[types.UID]bool
+	// works remembers the Works that objects in it name, or that own such objects; nil of one that is not there.
+	works map[types.NamespacedName]*namedWork
 }
 
 // goes says whether an owner is in the container, where it counts itself, or is the container.
@@ -92,8 +93,8 @@ func (r *Reconciler) ownerStays(ctx context.Context, in *container, namespace st
 	case live.UID != owner.UID:
 		return false, nil // as if it were gone
 	}
-	if live.Labels[contract.ManagedLabel] == contract.LabelTrue {
-		return r.outlives(ctx, live)
+	if stays, told, err := r.outlives(ctx, in, object, live); told || err != nil {
+		return stays, err
 	}
 	if len(live.OwnerReferences) == 0 || depth >= ownersDepth {
 		return true, nil

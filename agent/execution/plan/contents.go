@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -40,12 +41,11 @@ func Instances(definition *unstructured.Unstructured) (schema.GroupVersionKind, 
 	return schema.GroupVersionKind{}, false
 }
 
-// Foreign says whether an object in a Namespace or of a CustomResourceDefinition is neither
-// from the hub nor something that the member makes by itself. Whose it is that has owners they
-// tell.
+// Foreign says whether an object in a Namespace or of a CustomResourceDefinition, which no Work has, is anything else than
+// what the member makes by itself. Its marks say nothing, since controllers and people copy them. Whose it is that has owners
+// they tell.
 func Foreign(kind schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) bool {
-	return obj.Labels[contract.ManagedLabel] != contract.LabelTrue && obj.DeletionTimestamp == nil &&
-		!derived(kind.GroupKind()) && !everywhere(kind.GroupKind(), obj)
+	return obj.DeletionTimestamp == nil && !derived(kind.GroupKind()) && !everywhere(kind.GroupKind(), obj)
 }
 
 // derived says whether the objects of a kind are made from others, and with them gone are of
@@ -68,7 +68,7 @@ const trustBundle = "trust.cert-manager.io/bundle"
 // nothing else is empty. agent/DESIGN.md has the list for people.
 func everywhere(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) bool {
 	var names []string
-	switch kind.String() {
+	switch inOneGroup(kind).String() {
 	case "ServiceAccount":
 		names = []string{"default", "builder", "deployer", "pipeline"}
 	case "ConfigMap":
@@ -82,6 +82,32 @@ func everywhere(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) bool {
 		return obj.Labels[trustBundle] != "" || obj.Annotations["kubernetes.io/service-account.name"] != "" || obj.Annotations["openshift.io/internal-registry-auth-token.service-account"] != ""
 	}
 	return slices.Contains(names, obj.Name)
+}
+
+// Objects returns what tells of an object whether it is one of a Work, in whichever version. What cannot be applied is not.
+func Objects(work *workv1alpha1.Work) func(Object) bool {
+	type name struct {
+		schema.GroupKind
+		types.NamespacedName
+	}
+	has := map[name]bool{}
+	for _, m := range Parse(work) {
+		if m.Problem == nil {
+			has[name{inOneGroup(m.Object.GroupKind()), m.Object.NamespacedName}] = true
+		}
+	}
+	return func(o Object) bool { return has[name{inOneGroup(o.GroupKind()), o.NamespacedName}] }
+}
+
+// inOneGroup returns a kind as one of the group that is meant to have it, if the API shows the same objects in two groups.
+func inOneGroup(kind schema.GroupKind) schema.GroupKind {
+	switch kind.String() {
+	case "Role.authorization.openshift.io", "RoleBinding.authorization.openshift.io":
+		kind.Group = "rbac.authorization.k8s.io"
+	case "Ingress.extensions":
+		kind.Group = "networking.k8s.io"
+	}
+	return kind
 }
 
 // Outlives says whether the objects of a Work stay when the Work ends, so that they are not to

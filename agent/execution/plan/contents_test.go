@@ -6,7 +6,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
@@ -71,8 +73,7 @@ func TestWhatIsForeignInAContainer(t *testing.T) {
 		"somebody's password":                             {schema.GroupKind{Kind: "Secret"}, object("theirs"), true},
 		"an object of the same name of another kind":      {schema.GroupKind{Kind: "Secret"}, object("kube-root-ca.crt"), true},
 		"a custom resource":                               {schema.GroupKind{Group: "example.com", Kind: "ConfigMap"}, object("kube-root-ca.crt"), true},
-		"what says that it is not from the hub":           {schema.GroupKind{Kind: "ConfigMap"}, object("theirs", labelled(contract.ManagedLabel, "false")), true},
-		"not what is from the hub":                        {schema.GroupKind{Kind: "ConfigMap"}, object("ours", labelled(contract.ManagedLabel, "true")), false},
+		"a copy of what is from the hub":                  {schema.GroupKind{Kind: "ConfigMap"}, object("copy", labelled(contract.ManagedLabel, "true")), true},
 		"not what goes already":                           {schema.GroupKind{Kind: "ConfigMap"}, object("theirs", going), false},
 		"not an event":                                    {schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}, object("e"), false},
 		"not the addresses of a Service":                  {schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"}, object("e"), false},
@@ -84,6 +85,7 @@ func TestWhatIsForeignInAContainer(t *testing.T) {
 		"not the ServiceAccount of every namespace":       {schema.GroupKind{Kind: "ServiceAccount"}, object("default"), false},
 		"not the ServiceAccounts of OpenShift":            {schema.GroupKind{Kind: "ServiceAccount"}, object("deployer"), false},
 		"not the RoleBindings of OpenShift":               {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, object("system:image-pullers"), false},
+		"not those, as OpenShift shows them as well":      {schema.GroupKind{Group: "authorization.openshift.io", Kind: "RoleBinding"}, object("system:deployers"), false},
 		"not the token of a ServiceAccount":               {schema.GroupKind{Kind: "Secret"}, object("t", annotated("kubernetes.io/service-account.name")), false},
 		"not the registry access of a ServiceAccount":     {schema.GroupKind{Kind: "Secret"}, object("t", annotated("openshift.io/internal-registry-auth-token.service-account")), false},
 	}
@@ -91,6 +93,37 @@ func TestWhatIsForeignInAContainer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			NewWithT(t).Expect(Foreign(tc.kind.WithVersion("v1"), tc.object)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestWhichObjectsAWorkHas(t *testing.T) {
+	t.Parallel()
+	work := &workv1alpha1.Work{}
+	for _, manifest := range []string{
+		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"namespace":"shop","name":"web"}}`,
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","generateName":"web"}}`,
+	} {
+		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}})
+	}
+	tests := map[string]struct {
+		version, kind, namespace, name string
+		want                           bool
+	}{
+		"what it names":                        {"rbac.authorization.k8s.io/v1", "RoleBinding", "shop", "web", true},
+		"in another version":                   {"rbac.authorization.k8s.io/v1beta1", "RoleBinding", "shop", "web", true},
+		"in a group that shows the same":       {"authorization.openshift.io/v1", "RoleBinding", "shop", "web", true},
+		"not of another group":                 {"example.com/v1", "RoleBinding", "shop", "web", false},
+		"not of another kind":                  {"rbac.authorization.k8s.io/v1", "Role", "shop", "web", false},
+		"not of another name":                  {"rbac.authorization.k8s.io/v1", "RoleBinding", "shop", "copy", false},
+		"not in another namespace":             {"rbac.authorization.k8s.io/v1", "RoleBinding", "other", "web", false},
+		"not what cannot be applied, as it is": {"v1", "Secret", "shop", "", false},
+	}
+	has := Objects(work)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(has(Object{schema.FromAPIVersionAndKind(tc.version, tc.kind), types.NamespacedName{Namespace: tc.namespace, Name: tc.name}})).To(Equal(tc.want))
 		})
 	}
 }

@@ -1,0 +1,79 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"fairlead.dev/agent/execution/plan"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	"fairlead.dev/common/contract"
+)
+
+// namedWork is a Work that an object in a container names.
+type namedWork struct {
+	work *workv1alpha1.Work
+	// has says whether an object is one of it, and outlived whether its objects stay when it ends.
+	has      func(plan.Object) bool
+	outlived bool
+}
+
+// outlives says whether an object of a Work stays in the member when that ends: then it does not go with what it is in either.
+// Works end in any order. It is not told of an object that no Work has, whatever its marks say: people copy objects with all
+// that is on them, controllers what is on one object to the next, and a Work may have had the object before.
+func (r *Reconciler) outlives(ctx context.Context, in *container, object plan.Object, obj *metav1.PartialObjectMetadata) (stays, told bool, err error) {
+	name, ok := plan.WorkOf(obj)
+	if !ok {
+		return false, false, nil
+	}
+	named, known := in.works[name]
+	if !known {
+		if named, err = r.named(ctx, name); err != nil {
+			return false, false, err
+		}
+		if in.works == nil {
+			in.works = map[types.NamespacedName]*namedWork{}
+		}
+		in.works[name] = named
+	}
+	ours, going := obj.Labels[contract.ManagedLabel] == contract.LabelTrue, obj.DeletionTimestamp != nil
+	switch {
+	case named == nil && going:
+		return false, ours, nil // the Work has just ended, or might have
+	case named == nil:
+		// If the Work has just ended, what was made from its objects goes a moment after these, so that the owners of such tell.
+		return true, len(obj.OwnerReferences) == 0, nil
+	case !named.has(object):
+		return false, false, nil
+	case named.outlived || plan.IsOfAnotherThan(obj, named.work):
+		return !going, true, nil
+	default:
+		return false, ours, nil // without our label nobody deletes it for its Work
+	}
+}
+
+// named returns a Work that an object names; nil if it is not there, or not ours.
+func (r *Reconciler) named(ctx context.Context, name types.NamespacedName) (*namedWork, error) {
+	if r.works == nil { // a sweep: what it was not told to remove, or could not let go of, stays
+		work := r.swept[name]
+		if work == nil {
+			return nil, nil //nolint:nilnil // that there is none is an answer
+		}
+		return &namedWork{work: work, has: plan.Objects(work), outlived: ptrTrue(work.Spec.PreserveResourcesOnDeletion)}, nil
+	}
+	if name.Namespace != r.namespace {
+		return nil, nil //nolint:nilnil // it is another hub's, or of another life of this cluster
+	}
+	work := &workv1alpha1.Work{}
+	err := r.works.hubClient.Get(ctx, name, work)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	case err != nil:
+		return nil, fmt.Errorf("reading Work %q: %w", name.Name, err)
+	}
+	return &namedWork{work: work, has: plan.Objects(work), outlived: plan.Outlives(work)}, nil
+}
