@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,8 @@ const (
 	foreignPage = 250
 	// foreignNamed is how many of them are named; there is no need to look for more.
 	foreignNamed = 3
+	// soonServed is how soon a member serves a kind that it has taken up.
+	soonServed = time.Minute
 )
 
 // NamespacedKinds returns the kinds of the member of which there are objects in namespaces
@@ -42,7 +45,7 @@ func (r *Reconciler) foreign(ctx context.Context, m plan.Manifest) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	var out []string
+	out := in.unlisted
 	for _, kind := range in.kinds {
 		if out, err = r.foreignOf(ctx, in, kind, out); err != nil || len(out) >= foreignNamed {
 			return out, err
@@ -72,10 +75,14 @@ func (r *Reconciler) contents(ctx context.Context, object plan.Object) (*contain
 	if definition == nil {
 		return in, nil
 	}
-	if kind, served := plan.Instances(definition); served {
+	in.definition = definition
+	kind, served := plan.Instances(definition)
+	if served {
 		in.kinds = append(in.kinds, kind)
+		return in, nil
 	}
-	return in, nil
+	in.unlisted, err = r.instancesUnlisted(in, kind)
+	return in, err
 }
 
 // foreignOf adds the names of objects of a kind that are not from the hub, or are to stay.
@@ -86,7 +93,11 @@ func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.G
 		options := &client.ListOptions{Namespace: in.namespace, Limit: foreignPage, Continue: list.Continue}
 		err := r.reader.List(ctx, list, options)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsMethodNotSupported(err) {
-			return names, nil // the kind went, or its objects cannot be listed because there are none kept
+			if in.definition == nil {
+				return names, nil // the kind went, or its objects cannot be listed because there are none kept
+			}
+			unlisted, err := r.instancesUnlisted(in, kind)
+			return append(names, unlisted...), err
 		}
 		if apierrors.IsForbidden(err) { // what cannot be seen is not deleted, and holds up nothing else
 			return append(names, fmt.Sprintf("any %s, which this agent may not list", kind.Kind)), nil
@@ -111,6 +122,20 @@ func (r *Reconciler) foreignOf(ctx context.Context, in *container, kind schema.G
 			return names, nil
 		}
 	}
+}
+
+// instancesUnlisted returns what it says of a CustomResourceDefinition that is there that the member does not list its instances.
+// Any that are stored would be deleted with it all the same.
+func (r *Reconciler) instancesUnlisted(in *container, kind schema.GroupVersionKind) ([]string, error) {
+	since, established := plan.Established(in.definition)
+	if !established {
+		return nil, nil // it never had any
+	}
+	if kind.Version != "" && r.clock.Since(since).Abs() < soonServed {
+		// It names no error of the member, which would be taken for one about the definition.
+		return nil, fmt.Errorf("looking for objects of kind %s that are not from the hub: the member is about to serve the kind, and does not list it yet", kind.Kind)
+	}
+	return []string{fmt.Sprintf("any %s, which the member does not list", kind.Kind)}, nil
 }
 
 // stays says whether an object is not to be deleted with what it is in: its Work tells, or else what it is, and whose.

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,6 +24,10 @@ type container struct {
 	// kinds are those of the objects in it, and namespace where they are; empty if anywhere.
 	kinds     []schema.GroupVersionKind
 	namespace string
+	// definition is the CustomResourceDefinition as it is; nil of a Namespace, and if there is none. unlisted says what of it
+	// cannot be asked for.
+	definition *unstructured.Unstructured
+	unlisted   []string
 	// staying remembers of owners whether they stay when it goes.
 	staying map[types.UID]bool
 	// works remembers the Works that objects in it name, or that own such objects; nil of one that is not there.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,10 +24,9 @@ func IsContainer(o Object) bool { return contract.IsContainer(o.Group, o.Kind) }
 func IsNamespace(o Object) bool { return o.Group == "" && o.Kind == "Namespace" }
 
 // Instances returns the kind that a CustomResourceDefinition defines, in a version that the
-// member serves. It says false if the member serves none: then there are no instances to ask for.
+// member serves. It says false if the member serves none: then there are no instances to ask for, though some may be stored.
 func Instances(definition *unstructured.Unstructured) (schema.GroupVersionKind, bool) {
-	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	out := schema.GroupVersionKind{Group: text(definition.Object, "spec", "group"), Kind: text(definition.Object, "spec", "names", "kind")}
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, v := range versions {
 		version, ok := v.(map[string]any)
@@ -34,11 +34,26 @@ func Instances(definition *unstructured.Unstructured) (schema.GroupVersionKind, 
 			continue
 		}
 		if served, _, _ := unstructured.NestedBool(version, "served"); served {
-			name, _, _ := unstructured.NestedString(version, "name")
-			return schema.GroupVersionKind{Group: group, Version: name, Kind: kind}, name != "" && kind != ""
+			out.Version = text(version, "name")
+			return out, out.Version != "" && out.Kind != ""
 		}
 	}
-	return schema.GroupVersionKind{}, false
+	return out, false
+}
+
+// Established returns since when the member takes instances of a CustomResourceDefinition, by its clock, and whether it ever did:
+// if not, there are none.
+func Established(definition *unstructured.Unstructured) (time.Time, bool) {
+	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, ok := c.(map[string]any)
+		if !ok || text(condition, "type") != "Established" {
+			continue
+		}
+		since, _ := time.Parse(time.RFC3339, text(condition, "lastTransitionTime")) // without one it is long ago
+		return since, text(condition, "status") == string(metav1.ConditionTrue)
+	}
+	return time.Time{}, false
 }
 
 // Foreign says whether an object in a Namespace or of a CustomResourceDefinition, which no Work has, is anything else than
