@@ -84,12 +84,26 @@ func Assigned(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 // Replacing returns those of some targets of what is not divided that take the place of copies which are being left: they had
 // none before one of these evictions, as the binding remembers them.
 func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
+	// All is how many of these evictions there are, and had before how many of them, the first ones without a gap, a cluster had a copy.
+	had, all := map[string]int{}, 0
+	for i := range past {
+		e := &past[i]
+		if e.Ended != nil || !Leaving(spec, e.From) {
+			continue
+		}
+		for j := range e.Before {
+			if name := e.Before[j].Name; had[name] == all {
+				had[name] = all + 1
+			}
+		}
+		all++
+	}
+	if all == 0 {
+		return nil
+	}
 	var out []workv1alpha2.TargetCluster
 	for i := range targets {
-		if slices.ContainsFunc(past, func(e workv1alpha2.Eviction) bool {
-			return e.Ended == nil && Leaving(spec, e.From) &&
-				!slices.ContainsFunc(e.Before, func(was workv1alpha2.TargetCluster) bool { return was.Name == targets[i].Name })
-		}) {
+		if had[targets[i].Name] < all {
 			out = append(out, targets[i])
 		}
 	}
