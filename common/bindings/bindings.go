@@ -82,13 +82,13 @@ func Assigned(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 }
 
 // Replacing returns those of some targets of what is not divided that take the place of copies which are being left: they had
-// none before one of these evictions, as the binding remembers them.
+// none before one of these evictions, as the binding remembers them. One of which it is not known what was before counts for nothing.
 func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
 	// All is how many of these evictions there are, and had before how many of them, the first ones without a gap, a cluster had a copy.
 	had, all := map[string]int{}, 0
 	for i := range past {
 		e := &past[i]
-		if e.Ended != nil || !Leaving(spec, e.From) {
+		if e.Ended != nil || e.Before == nil || !Leaving(spec, e.From) {
 			continue
 		}
 		for j := range e.Before {

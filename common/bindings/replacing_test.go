@@ -46,6 +46,8 @@ func TestReplacing(t *testing.T) {
 		"nothing is left any more":                 {past: []workv1alpha2.Eviction{from("x", "x")}},
 		"an eviction that is over":                 {leaves: []string{"x"}, past: []workv1alpha2.Eviction{over}},
 		"who had none before":                      {leaves: []string{"x"}, past: []workv1alpha2.Eviction{from("x", "x", "a", "b")}, want: []string{"c"}},
+		"it is not known who had one before":       {leaves: []string{"x"}, past: []workv1alpha2.Eviction{{From: "x"}}},
+		"nor before one of two":                    {leaves: []string{"x", "y"}, past: []workv1alpha2.Eviction{{From: "x"}, from("y", "y", "a", "b")}, want: []string{"c"}},
 		"nobody else had one":                      {leaves: []string{"x"}, past: []workv1alpha2.Eviction{from("x", "x")}, want: []string{"a", "b", "c"}},
 		"all had one":                              {leaves: []string{"x"}, past: []workv1alpha2.Eviction{from("x", "a", "b", "c", "x")}},
 		"who had none before one of two":           {leaves: []string{"x", "y"}, past: []workv1alpha2.Eviction{from("x", "x", "y", "a"), from("y", "y", "a", "b")}, want: []string{"b", "c"}},

@@ -104,10 +104,7 @@ func leave(b kube.Binding, d decide.Decision, now metav1.Time) error {
 			e.Before, e.How, e.Ended = nil, workv1alpha2.EvictionReturned, at.DeepCopy()
 		}
 	}
-	before := make([]workv1alpha2.TargetCluster, len(spec.Clusters))
-	for i := range spec.Clusters {
-		before[i] = workv1alpha2.TargetCluster{Name: spec.Clusters[i].Name, Replicas: spec.Clusters[i].Replicas}
-	}
+	before := workv1alpha2.TargetsBefore(spec.Clusters)
 	for _, l := range d.Leave {
 		task := departure(spec, l, at)
 		tasks = append(tasks, task)

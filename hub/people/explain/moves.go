@@ -26,6 +26,9 @@ func Moves(b workv1alpha2.Binding) []Move {
 
 // waiting says what the end of an eviction waits for.
 func waiting(b workv1alpha2.Binding, e *workv1alpha2.Eviction, to []string) string {
+	if e.Before == nil {
+		return "waiting for it to be healthy in all of its clusters, since it is not known which of them took its place"
+	}
 	if len(to) == 0 {
 		return "no cluster has taken its place yet"
 	}

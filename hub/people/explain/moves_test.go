@@ -42,6 +42,12 @@ func TestMoves(t *testing.T) {
 	waits := func() string { return Moves(b)[0].Waiting }
 	b.Status.AggregatedStatus[0].StaleSince = new(at(3))
 	g.Expect(waits()).To(Equal("waiting for 3 of 3 replicas"), "what a silent cluster said counts for nothing")
+	known := workv1alpha2.EvictionsOf(b)
+	unknown := workv1alpha2.EvictionsOf(b)
+	unknown[2].Before = nil
+	g.Expect(workv1alpha2.SetEvictions(b, unknown)).To(Succeed())
+	g.Expect(waits()).To(HavePrefix("waiting for it to be healthy in all of its clusters"))
+	g.Expect(workv1alpha2.SetEvictions(b, known)).To(Succeed())
 	b.Spec.Clusters[1].Replicas = 0
 	g.Expect(waits()).To(Equal("waiting for it to be healthy there"))
 	b.Spec.Clusters = b.Spec.Clusters[:1]

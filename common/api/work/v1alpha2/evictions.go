@@ -25,10 +25,11 @@ type Eviction struct {
 	// Template is spec.resource.resourceVersion then: another version of the template
 	// may fare better in that cluster.
 	Template string `json:"template,omitempty"`
-	// Before are the targets before it, by name, as long as it is under way.
-	Before []TargetCluster `json:"before,omitempty"`
-	// To are the clusters that took the place, Ended is when it was over, and How the way
-	// in which it ended.
+	// Before are the targets before it, by name, as long as it is under way: made by TargetsBefore. Nil is that they
+	// are not known, because there was no room for them; then nobody is known to have gained.
+	Before []TargetCluster `json:"before,omitzero"`
+	// To are the clusters that took the place, the first of them if these are many, Ended is when it was over, and How
+	// the way in which it ended.
 	To    []string     `json:"to,omitempty"`
 	Ended *metav1.Time `json:"ended,omitempty"`
 	How   string       `json:"how,omitempty"`
@@ -40,20 +41,31 @@ const (
 	// failedFor is how long a cluster in which an application failed is none to go to
 	// for it.
 	failedFor = time.Hour
+	// maxEvictionBytes is how long all that a binding remembers may be, in bytes: half of what the API server takes of
+	// annotations in an object, of which a binding has others.
+	maxEvictionBytes = 128 << 10
+	// maxTo is how many clusters an eviction that is over names that took the place.
+	maxTo = 100
+	// maxEvictionMessage is how much is remembered of a sentence, in bytes.
+	maxEvictionMessage = 2 << 10
 )
 
 // EvictionsOf returns what a binding remembers, the oldest first; nothing if that cannot
 // be read.
 func EvictionsOf(b metav1.Object) []Eviction {
-	var out []Eviction
-	if err := json.Unmarshal([]byte(b.GetAnnotations()[contract.EvictionsAnnotation]), &out); err != nil {
+	data := b.GetAnnotations()[contract.EvictionsAnnotation]
+	if data == "" {
 		return nil
 	}
-	return out
+	var stored []storedEviction
+	if err := json.Unmarshal([]byte(data), &stored); err != nil {
+		return nil
+	}
+	return unpack(stored)
 }
 
 // SetEvictions has a binding remember these: the newest of them, and what is under way rather
-// than what is over.
+// than what is over. If that is too long, the targets before the oldest are not known any more.
 func SetEvictions(b metav1.Object, evictions []Eviction) error {
 	over := max(len(evictions)-maxEvictions, 0)
 	evictions = slices.DeleteFunc(slices.Clone(evictions), func(e Eviction) bool {
@@ -66,7 +78,7 @@ func SetEvictions(b metav1.Object, evictions []Eviction) error {
 	if len(evictions) > maxEvictions {
 		evictions = evictions[len(evictions)-maxEvictions:]
 	}
-	data, err := json.Marshal(evictions)
+	data, err := encode(evictions)
 	if err != nil {
 		return err
 	}
@@ -94,8 +106,11 @@ func FailedIn(evictions []Eviction, template string, now time.Time) []string {
 }
 
 // Gained returns the clusters that have more of the application than before an eviction,
-// sorted. Of what is not divided a cluster gains by being a target.
+// sorted; none if it is not known what was before. Of what is not divided a cluster gains by being a target.
 func (e *Eviction) Gained(targets []TargetCluster) []string {
+	if e.Before == nil {
+		return nil
+	}
 	before := map[string]int32{}
 	for i := range e.Before {
 		before[e.Before[i].Name] = e.Before[i].Replicas
@@ -107,5 +122,14 @@ func (e *Eviction) Gained(targets []TargetCluster) []string {
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// TargetsBefore returns what an eviction remembers of the targets before it. It is not nil: that there were none is known.
+func TargetsBefore(targets []TargetCluster) []TargetCluster {
+	out := make([]TargetCluster, len(targets))
+	for i := range targets {
+		out[i] = TargetCluster{Name: targets[i].Name, Replicas: targets[i].Replicas}
+	}
 	return out
 }

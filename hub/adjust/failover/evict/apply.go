@@ -71,17 +71,8 @@ func Remember(in *Input, d *Decision) []workv1alpha2.Eviction {
 	for _, e := range d.Evictions {
 		out = append(out, workv1alpha2.Eviction{
 			From: e.Cluster, At: *e.Task.CreationTimestamp, Reason: e.Task.Reason, Message: e.Task.Message,
-			Template: in.Spec.Resource.ResourceVersion, Before: before(in.Spec.Clusters),
+			Template: in.Spec.Resource.ResourceVersion, Before: workv1alpha2.TargetsBefore(in.Spec.Clusters),
 		})
-	}
-	return out
-}
-
-// before returns what is to be remembered of the targets.
-func before(targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
-	out := make([]workv1alpha2.TargetCluster, len(targets))
-	for i := range targets {
-		out[i] = workv1alpha2.TargetCluster{Name: targets[i].Name, Replicas: targets[i].Replicas}
 	}
 	return out
 }

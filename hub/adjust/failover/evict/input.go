@@ -76,6 +76,10 @@ type Input struct {
 
 	// items are those of the status by cluster, once they were asked for.
 	items map[string]*workv1alpha2.AggregatedStatusItem
+	// least is how many replicas clusters had at least before the evictions under way, by name, and unknown says that it
+	// is not known what was before one; once they were asked for.
+	least   map[string]int32
+	unknown bool
 }
 
 // Options are for all bindings.

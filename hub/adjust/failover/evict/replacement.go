@@ -76,13 +76,27 @@ func (d *Decision) works(in *Input, target *workv1alpha2.TargetCluster) bool {
 }
 
 // grew says whether a cluster has more of the application than before an eviction that is
-// under way. That it is healthy there may be said of the smaller share.
+// under way. That it is healthy there may be said of the smaller share. If it is not known what
+// was before one, each share of what is divided may have grown.
 func grew(in *Input, target *workv1alpha2.TargetCluster) bool {
-	return slices.ContainsFunc(in.Past, func(e workv1alpha2.Eviction) bool {
-		return e.Ended == nil && slices.ContainsFunc(e.Before, func(was workv1alpha2.TargetCluster) bool {
-			return was.Name == target.Name && was.Replicas < target.Replicas
-		})
-	})
+	if in.least == nil {
+		in.least = map[string]int32{}
+		for i := range in.Past {
+			e := &in.Past[i]
+			if e.Ended != nil {
+				continue
+			}
+			in.unknown = in.unknown || e.Before == nil
+			for j := range e.Before {
+				was := &e.Before[j]
+				if least, ok := in.least[was.Name]; !ok || was.Replicas < least {
+					in.least[was.Name] = was.Replicas
+				}
+			}
+		}
+	}
+	least, ok := in.least[target.Name]
+	return ok && least < target.Replicas || in.unknown && bindings.Divided(in.Spec)
 }
 
 // unplaceable says that the scheduler finds no cluster that could ever take the

@@ -92,10 +92,10 @@ type gainer struct {
 }
 
 // gained returns the targets from which a copy that is back may take its place: they gained by an
-// eviction that was made because of a taint and is not over.
+// eviction that was made because of a taint and is not over. None do if it is not known what was before.
 func gained(in *Input, task *workv1alpha2.GracefulEvictionTask) []gainer {
 	past := underWay(in, task)
-	if past == nil || directly(task) || task.Producer != workv1alpha2.ProducerTaintManager {
+	if past == nil || past.Before == nil || directly(task) || task.Producer != workv1alpha2.ProducerTaintManager {
 		return nil
 	}
 	before := map[string]int32{}

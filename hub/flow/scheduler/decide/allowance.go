@@ -57,10 +57,11 @@ func leaving(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Evictio
 	out.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool { return leaves(t.Name) })
 	out.GracefulEvictionTasks = slices.DeleteFunc(slices.Clone(spec.GracefulEvictionTasks), func(t workv1alpha2.GracefulEvictionTask) bool { return leaves(t.FromCluster) })
 	past = slices.Clone(past)
+	before := workv1alpha2.TargetsBefore(spec.Clusters)
 	for _, l := range left {
 		out.GracefulEvictionTasks = append(out.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: l.Cluster, Replicas: new(l.Replicas)})
 		if !slices.ContainsFunc(past, func(e workv1alpha2.Eviction) bool { return e.Ended == nil && e.From == l.Cluster }) {
-			past = append(past, workv1alpha2.Eviction{From: l.Cluster, Before: spec.Clusters})
+			past = append(past, workv1alpha2.Eviction{From: l.Cluster, Before: before})
 		}
 	}
 	return &out, past

@@ -1,0 +1,179 @@
+package v1alpha2
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// storedEviction is an eviction in the annotation. As long as that is short it is as hubs have always written it. What would be
+// too long has Packed in place of Before, of which hubs of before know nothing: to them all targets have gained.
+//
+// +kubebuilder:object:generate=false
+type storedEviction struct {
+	Eviction
+
+	// Packed is how Before differs from that of the last eviction before this one that has it, from nothing for the first one:
+	// compressed lines, each a cluster that is no target any more, after a minus, or one that is or has another number of
+	// replicas than it had, before that number. In thousands of targets few differ.
+	Packed []byte `json:"packed,omitempty"`
+}
+
+// maxUnpacked is how long the lines of an eviction may be, in bytes. Who writes the annotation would have them be anything.
+const maxUnpacked = 8 << 20
+
+// encode returns the annotation for evictions, in which nothing is too long. Of what is over it names some of the clusters that
+// took the place; of what is under way it leaves out the targets before the oldest until the rest has room.
+func encode(evictions []Eviction) ([]byte, error) {
+	evictions = slices.Clone(evictions)
+	for i := range evictions {
+		e := &evictions[i]
+		e.To = e.To[:min(len(e.To), maxTo)]
+		e.Message = shortened(e.Message)
+	}
+	data, err := json.Marshal(evictions)
+	for err == nil && len(data) > maxEvictionBytes {
+		if data, err = json.Marshal(pack(evictions)); len(data) <= maxEvictionBytes {
+			break
+		}
+		oldest := slices.IndexFunc(evictions, func(e Eviction) bool { return e.Before != nil })
+		if oldest < 0 {
+			break // ten evictions are never as long as that
+		}
+		evictions[oldest].Before = nil
+	}
+	return data, err
+}
+
+func shortened(s string) string {
+	if len(s) <= maxEvictionMessage {
+		return s
+	}
+	n := maxEvictionMessage
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+func pack(evictions []Eviction) []storedEviction {
+	out := make([]storedEviction, len(evictions))
+	var last []TargetCluster
+	for i := range evictions {
+		out[i].Eviction = evictions[i]
+		if evictions[i].Before == nil {
+			continue
+		}
+		targets := slices.SortedFunc(slices.Values(evictions[i].Before), byName)
+		out[i].Before, out[i].Packed = nil, compressed(difference(last, targets))
+		last = targets
+	}
+	return out
+}
+
+// unpack is the way back. What cannot be read is not known, and so is what is said as a difference from it.
+func unpack(stored []storedEviction) []Eviction {
+	out := make([]Eviction, len(stored))
+	var last []TargetCluster
+	lost := false
+	for i := range stored {
+		out[i] = stored[i].Eviction
+		if stored[i].Packed == nil || lost {
+			continue
+		}
+		lines, err := decompressed(stored[i].Packed)
+		if err == nil {
+			last, err = apply(last, lines)
+		}
+		if lost = err != nil; !lost {
+			out[i].Before = last
+		}
+	}
+	return out
+}
+
+func byName(a, b TargetCluster) int { return cmp.Compare(a.Name, b.Name) }
+
+// difference returns the lines that make some targets of others, both sorted by name.
+func difference(was, is []TargetCluster) string {
+	var out strings.Builder
+	for len(was)+len(is) > 0 {
+		switch {
+		case len(is) == 0 || len(was) > 0 && was[0].Name < is[0].Name:
+			fmt.Fprintf(&out, "-%s\n", was[0].Name)
+			was = was[1:]
+			continue
+		case len(was) > 0 && was[0].Name == is[0].Name:
+			if was[0].Replicas != is[0].Replicas {
+				fmt.Fprintf(&out, "%s %d\n", is[0].Name, is[0].Replicas)
+			}
+			was = was[1:]
+		default:
+			fmt.Fprintf(&out, "%s %d\n", is[0].Name, is[0].Replicas)
+		}
+		is = is[1:]
+	}
+	return out.String()
+}
+
+// apply returns what some targets, sorted by name, are after a difference. They stay as they are.
+func apply(was []TargetCluster, lines string) ([]TargetCluster, error) {
+	if lines == "" && was != nil {
+		return was, nil
+	}
+	out := make([]TargetCluster, 0, len(was)+strings.Count(lines, "\n"))
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSuffix(line, "\n")
+		name, gone := strings.CutPrefix(line, "-")
+		target := TargetCluster{Name: name}
+		if !gone {
+			name, number, _ := strings.Cut(line, " ")
+			replicas, err := strconv.ParseInt(number, 10, 32)
+			if err != nil {
+				return nil, fmt.Errorf("reading the replicas before an eviction: %w", err)
+			}
+			target = TargetCluster{Name: name, Replicas: int32(replicas)}
+		}
+		for len(was) > 0 && was[0].Name < target.Name {
+			out, was = append(out, was[0]), was[1:]
+		}
+		if len(was) > 0 && was[0].Name == target.Name {
+			was = was[1:]
+		}
+		if !gone {
+			out = append(out, target)
+		}
+	}
+	return append(out, was...), nil
+}
+
+func compressed(s string) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	// A buffer takes all that is written.
+	_, _ = io.WriteString(w, s)
+	_ = w.Close()
+	return out.Bytes()
+}
+
+func decompressed(data []byte) (string, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return "", fmt.Errorf("reading the targets before an eviction: %w", err)
+	}
+	out, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	if err != nil {
+		return "", fmt.Errorf("reading the targets before an eviction: %w", err)
+	}
+	if len(out) > maxUnpacked {
+		return "", fmt.Errorf("the targets before an eviction are longer than %d bytes", maxUnpacked)
+	}
+	return string(out), nil
+}

@@ -1,0 +1,136 @@
+package v1alpha2
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/common/contract"
+)
+
+// inMany are so many targets with names of 40 characters.
+func inMany(n int) []TargetCluster {
+	out := make([]TargetCluster, n)
+	for i := range out {
+		out[i] = TargetCluster{Name: fmt.Sprintf("a-cluster-with-a-name-of-40-letters-%04d", i), Replicas: int32(i % 3)}
+	}
+	return out
+}
+
+// scattered are so many targets whose names have nothing in common.
+func scattered(n int, random *rand.Rand) []TargetCluster {
+	out := make([]TargetCluster, n)
+	for i := range out {
+		out[i].Name = fmt.Sprintf("c%016x%016x%07x", random.Uint64(), random.Uint64(), random.Uint32()>>4)
+	}
+	return out
+}
+
+func TestAnApplicationInThousandsOfClustersLeavesManyAtOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	at := metav1.NewTime(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	targets := inMany(5000)
+	var all []Eviction
+	for i := range 10 {
+		before := targets[i:]
+		if i%2 == 1 {
+			before = targets[i-1:] // at once with the last one
+		}
+		if i > 5 {
+			before = append(TargetsBefore(before), TargetCluster{Name: fmt.Sprint("new-", i), Replicas: 2})
+			before[17].Replicas++
+		}
+		all = append(all, Eviction{From: targets[i].Name, At: at, Reason: EvictionTaintUntolerated, Before: before})
+	}
+	b := &ResourceBinding{}
+	g.Expect(SetEvictions(b, all)).To(Succeed())
+	g.Expect(validation.ValidateAnnotationsSize(b.Annotations)).To(Succeed())
+	g.Expect(len(b.Annotations[contract.EvictionsAnnotation])).To(BeNumerically("<=", maxEvictionBytes))
+	got := EvictionsOf(b)
+	g.Expect(got).To(HaveLen(10))
+	for i := range got {
+		slices.SortFunc(all[i].Before, byName)
+		g.Expect(got[i].From).To(Equal(all[i].From))
+		g.Expect(slices.EqualFunc(got[i].Before, all[i].Before, func(a, b TargetCluster) bool { return a.Name == b.Name && a.Replicas == b.Replicas })).To(BeTrue())
+	}
+
+	old := []Eviction{}
+	g.Expect(json.Unmarshal([]byte(b.Annotations[contract.EvictionsAnnotation]), &old)).To(Succeed(), "a hub of before reads it")
+	g.Expect(old).To(HaveLen(10))
+	g.Expect(old[9].From).To(Equal(all[9].From))
+	g.Expect(SetEvictions(b, old)).To(Succeed())
+	g.Expect(EvictionsOf(b)[9].Before).To(BeNil(), "and what it writes says of no target that it was there")
+}
+
+func TestWhatHasNoRoomIsNotKnown(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(5, 5))
+	b := &ResourceBinding{}
+	var all []Eviction
+	for i := range 10 {
+		all = append(all, Eviction{From: fmt.Sprint(i), Before: scattered(1000, random), Message: strings.Repeat("ü", 2000)})
+	}
+	ended := inMany(5000)
+	all[0].Ended, all[0].Before = &metav1.Time{}, nil
+	for i := range ended {
+		all[0].To = append(all[0].To, ended[i].Name)
+	}
+	g.Expect(SetEvictions(b, all)).To(Succeed())
+	g.Expect(len(b.Annotations[contract.EvictionsAnnotation])).To(BeNumerically("<=", maxEvictionBytes))
+	got := EvictionsOf(b)
+	g.Expect(got).To(HaveLen(10))
+	g.Expect(got[0].To).To(HaveLen(maxTo))
+	g.Expect(got[1].Before).To(BeNil())
+	g.Expect(got[1].Gained(ended)).To(BeEmpty())
+	slices.SortFunc(all[9].Before, byName)
+	g.Expect(got[9].Before).To(Equal(all[9].Before))
+	g.Expect(got[9].Message).To(HaveSuffix("ü..."))
+	g.Expect(all[1].Before).To(HaveLen(1000), "what is given stays as it is")
+
+	g.Expect(SetEvictions(b, []Eviction{{From: "a", Before: scattered(10000, random)}})).To(Succeed())
+	g.Expect(EvictionsOf(b)).To(Equal([]Eviction{{From: "a"}}))
+}
+
+func TestHowEvictionsAreWritten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &ResourceBinding{}
+	write := func(s string) { b.Annotations = map[string]string{contract.EvictionsAnnotation: s} }
+	const few = `[{"from":"a","at":null,"reason":"","before":[{"name":"a","replicas":2},{"name":"b"}]}]`
+	write(few)
+	got := EvictionsOf(b)
+	g.Expect(got[0].Before).To(Equal([]TargetCluster{{Name: "a", Replicas: 2}, {Name: "b"}}))
+	g.Expect(SetEvictions(b, got)).To(Succeed())
+	g.Expect(b.Annotations[contract.EvictionsAnnotation]).To(Equal(few), "it stays as hubs of before wrote it")
+
+	g.Expect(SetEvictions(b, []Eviction{{From: "a", Before: TargetsBefore(nil)}, {From: "b"}})).To(Succeed())
+	got = EvictionsOf(b)
+	g.Expect(got[0].Before).To(And(BeEmpty(), Not(BeNil())), "it is known that there were none")
+	g.Expect(got[0].Gained([]TargetCluster{{Name: "c"}})).To(Equal([]string{"c"}))
+	g.Expect(got[1].Before).To(BeNil())
+
+	same := []Eviction{{From: "a", Before: TargetsBefore(nil)}, {From: "b", Before: inMany(3)}, {From: "c"}, {From: "d", Before: inMany(2)}, {From: "e", Before: TargetsBefore(nil)}}
+	g.Expect(unpack(pack(same))).To(Equal(same))
+	for name, broken := range map[string][]byte{
+		"not compressed": []byte("a 1\n"), "cut off": compressed("a 1\n")[:20], "no number": compressed("a\n"), "a number that is none": compressed("a 1\nb 4294967296\n"),
+		"far too long": compressed(strings.Repeat("-a\n", maxUnpacked/3+1)),
+	} {
+		stored := pack(same)
+		stored[1].Packed = broken
+		got = unpack(stored)
+		g.Expect(got[0].Before).NotTo(BeNil(), name)
+		g.Expect(got[1].Before).To(BeNil(), name)
+		g.Expect(got[3].Before).To(BeNil(), "what is a difference from %s", name)
+	}
+}
