@@ -17,6 +17,7 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/hub/flow/scheduler/reserve"
 )
 
 // TestWhatOthersAssignIsReserved tells a scheduler of a binding that has clusters by now: one that waits for its turn, and so hears
@@ -46,7 +47,9 @@ func TestWhatOthersAssignIsReserved(t *testing.T) {
 		// listed says that the binding is there when the scheduler begins, and not that it changes.
 		listed bool
 		given  func(*reconciler, *workv1alpha2.ResourceBinding)
-		want   int64
+		// later is how much time has passed when somebody asks.
+		later time.Duration
+		want  int64
 	}{
 		"by whose turn it is":                   {want: 3},
 		"beside what there was":                 {had: 1, want: 2},
@@ -58,11 +61,13 @@ func TestWhatOthersAssignIsReserved(t *testing.T) {
 		"and is known": {given: func(r *reconciler, b *workv1alpha2.ResourceBinding) {
 			r.reserve(client.ObjectKeyFromObject(b), &b.Spec, nil, on(3), r.clock.Now())
 		}, want: 3},
-		"to components":                   {given: components, want: 4},
-		"before we began":                 {listed: true, given: scheduled(time.Minute), want: 3},
-		"before we began, and never said": {listed: true, want: 3},
-		"before we began, long ago":       {listed: true, given: scheduled(time.Hour), want: 0},
-		"before we began, to components":  {listed: true, given: components, want: 4},
+		"to components":                                    {given: components, want: 4},
+		"before we began":                                  {listed: true, given: scheduled(time.Minute), want: 3},
+		"before we began, and never said":                  {listed: true, want: 3},
+		"before we began, long ago":                        {listed: true, given: scheduled(time.Hour), want: 0},
+		"before we began, by a clock that was ahead":       {listed: true, given: scheduled(-24 * time.Hour), want: 3},
+		"before we began, by a clock that was ahead, once": {listed: true, given: scheduled(-24 * time.Hour), later: reserve.Lifetime, want: 0},
+		"before we began, to components":                   {listed: true, given: components, want: 4},
 		"before we began, to components, at once": {listed: true, want: 0, given: func(r *reconciler, b *workv1alpha2.ResourceBinding) {
 			components(r, b)
 			report(workv1alpha1.Healthy)(r, b)
@@ -89,7 +94,7 @@ func TestWhatOthersAssignIsReserved(t *testing.T) {
 			} else {
 				r.bindings().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 			}
-			got := r.ledger.All(r.clock.Now())["m"]
+			got := r.ledger.All(r.clock.Now().Add(tt.later))["m"]
 			g.Expect(got.Pods).To(Equal(tt.want))
 			g.Expect(got.Resources.Cpu().Value()).To(Equal(tt.want), "each requests one")
 		})

@@ -134,10 +134,11 @@ func (r *reconciler) seen(b kube.Binding, before []workv1alpha2.TargetCluster) {
 
 // resume reserves again what the scheduler that ran before us had assigned and clusters
 // have not reported yet. Of what was assigned a moment ago the status does not tell since when:
-// that waits for others to write it.
+// that waits for others to write it. A time that is yet to come was written by a clock that was wrong and has been put right, and counts
+// as now: else the room would stay reserved until then.
 func (r *reconciler) resume(b kube.Binding) {
 	at := r.clock.Now()
-	if last := b.BindingStatus().LastScheduledTime; last != nil {
+	if last := b.BindingStatus().LastScheduledTime; last != nil && last.Time.Before(at) {
 		at = last.Time
 	}
 	if r.clock.Since(at) >= reserve.Lifetime || !b.GetDeletionTimestamp().IsZero() {
