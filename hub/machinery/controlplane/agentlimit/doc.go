@@ -5,6 +5,7 @@
 // object anew, `copy` of a JSON patch multiplies what it is given, and `<` takes six bytes in the database.
 //
 //   - A status has room for so many bytes. What the agents report of a Cluster with a thousand kinds takes an eighth of that.
-//   - Each agent has a number of bytes for the objects that it writes, which comes back by and by. It is enough for one that returns after an
+//   - Each agent has a number of bytes that it may send, which comes back by and by: of a status that is the status, of all else the whole
+//     object. It has a larger one for the objects that the database writes whole on its behalf. That is enough for one that returns after an
 //     outage with thousands of Works; what is beyond it is answered with 429 and with when to try again, as clients of Kubernetes do.
 package agentlimit

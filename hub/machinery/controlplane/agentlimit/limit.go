@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -21,9 +23,17 @@ const (
 	agents = "system:karmada:agents"
 	// maxStatus is how many bytes a status of an agent may have. An object may have 1.5 MiB, of which the hub needs the rest.
 	maxStatus = 768 << 10
-	// burst is how many bytes an agent may write at once, and perSecond is how many of them come back.
+	// burst is how many bytes an agent may send at once, and stored how many the database may have to write for it: that writes the whole
+	// of an object each time, its manifests too, which are none of the agent's doing. So one that reports once or twice on each of thousands
+	// of large Works need not wait, and whoever rewrites small statuses of large Works has the file grow by less than 1.4 GiB until old
+	// revisions are dropped, after five minutes. perSecond is how many of either come back.
 	burst     = 64 << 20
+	stored    = 1 << 30
 	perSecond = 1 << 20
+	// record is what a write of a status counts besides the status: its key, and what is sent to those who watch.
+	record = 512
+	// sweep is how often the map is cleared of agents that have all of it left.
+	sweep = time.Minute
 )
 
 // Limit is a chain of admission behind what agents may store.
@@ -32,13 +42,17 @@ type Limit struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// left is what each agent has left, by its name. There is one for each cluster.
-	left map[string]*rate.Limiter
+	// left is what each agent has left, by its name: of those that wrote lately. There is one for each cluster.
+	left  map[string]budget
+	swept time.Time
 }
+
+// budget is what an agent may send, and what may be stored for it.
+type budget struct{ sent, stored *rate.Limiter }
 
 // New returns the chain behind the limits.
 func New(next admission.Interface, at clock.PassiveClock) *Limit {
-	return &Limit{next: next, clock: at, left: map[string]*rate.Limiter{}}
+	return &Limit{next: next, clock: at, left: map[string]budget{}, swept: at.Now()}
 }
 
 // Handles implements admission.Interface.
@@ -69,43 +83,70 @@ func (l *Limit) Validate(ctx context.Context, a admission.Attributes, o admissio
 
 // take refuses what an agent writes, or takes it off what that agent has left.
 func (l *Limit) take(a admission.Attributes) error {
-	var bytes int
+	var sent, whole int
 	switch object := a.GetObject().(type) {
 	case *unstructured.Unstructured:
-		// Whoever writes the rest changes nothing of a status, which may be from before there was a limit.
-		if status := size(object.Object["status"]); status > maxStatus && a.GetSubresource() == "status" {
+		whole = size(object.Object)
+		sent = whole
+		if a.GetSubresource() != "status" {
+			break // it changes nothing of a status, which may be from before there was a limit
+		}
+		status := size(object.Object["status"])
+		if status > maxStatus {
 			return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the status of %s %q would have %d bytes, and an agent may report no more than %d",
 				a.GetResource().Resource, a.GetName(), status, maxStatus))
 		}
-		bytes = size(object.Object)
+		sent = status + record
 	default: // what Kubernetes has itself
 		encoded, err := json.Marshal(object)
 		if err != nil {
 			return fmt.Errorf("looking how large %s %q is: %w", a.GetResource().Resource, a.GetName(), err)
 		}
-		bytes = len(encoded)
+		whole = len(encoded)
+		sent = whole
 	}
 	if a.IsDryRun() {
 		return nil
 	}
-	now, of := l.clock.Now(), l.of(a.GetUserInfo().GetName())
-	if of.AllowN(now, min(bytes, burst)) {
+	wait := l.spend(a.GetUserInfo().GetName(), sent, whole)
+	if wait == 0 {
 		return nil
 	}
-	wait := max(1, int(math.Ceil((float64(bytes)-of.TokensAt(now))/perSecond)))
-	return apierrors.NewTooManyRequests(fmt.Sprintf("the agent has written %d MiB in a short time; it may go on with %s %q in %d s",
-		burst>>20, a.GetResource().Resource, a.GetName(), wait), wait)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("the agent has written too much in a short time, %d MiB or %d MiB of whole objects; it may go on with %s %q in %d s",
+		burst>>20, stored>>20, a.GetResource().Resource, a.GetName(), wait), wait)
 }
 
-func (l *Limit) of(user string) *rate.Limiter {
+// spend takes bytes off what an agent has left, or says in how many seconds it has as many.
+func (l *Limit) spend(user string, sent, whole int) (wait int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.left[user]
-	if of == nil {
-		of = rate.NewLimiter(perSecond, burst)
+	now := l.clock.Now()
+	l.forget(now)
+	of, known := l.left[user]
+	if !known {
+		of = budget{rate.NewLimiter(perSecond, burst), rate.NewLimiter(perSecond, stored)}
 		l.left[user] = of
 	}
-	return of
+	sent, whole = min(sent, burst), min(whole, stored)
+	missing := max(float64(sent)-of.sent.TokensAt(now), float64(whole)-of.stored.TokensAt(now))
+	if missing > 0 {
+		return max(1, int(math.Ceil(missing/perSecond)))
+	}
+	of.sent.AllowN(now, sent)
+	of.stored.AllowN(now, whole)
+	return 0
+}
+
+// forget lets go of agents that have all left: an agent that comes again begins with as much, and the names of those that are gone
+// would stay for ever.
+func (l *Limit) forget(now time.Time) {
+	if now.Sub(l.swept) < sweep {
+		return
+	}
+	l.swept = now
+	maps.DeleteFunc(l.left, func(_ string, of budget) bool {
+		return of.sent.TokensAt(now) >= burst && of.stored.TokensAt(now) >= stored
+	})
 }
 
 // stores says whether an operation writes what somebody sends.

@@ -81,34 +81,80 @@ func TestAnAgentThatReturnsIsNotHindered(t *testing.T) {
 	}
 }
 
+func TestReportsOnLargeWorksAreSmall(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	l := New(&behind{}, testclock.NewFakePassiveClock(now()))
+	one := write(work(200_000, 300), "a", agents)
+	for range 2 * 2000 {
+		g.Expect(l.Validate(t.Context(), one, nil)).To(Succeed())
+	}
+}
+
 func TestAThiefWritesAsMuchAsAnybody(t *testing.T) {
+	t.Parallel()
+	const minutes, half = 2, 500_000
+	for name, of := range map[string]struct {
+		status, manifest int
+		subresource      string
+		counts, most     int
+	}{
+		"large statuses":                  {status: half, manifest: 2000, subresource: "status", counts: half, most: burst},
+		"large objects":                   {status: half, manifest: half, counts: 2 * half, most: burst},
+		"small statuses of large objects": {status: 100, manifest: 2 * half, subresource: "status", counts: 2 * half, most: stored},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			at := testclock.NewFakePassiveClock(now())
+			l := New(&behind{}, at)
+			again := writeTo(of.subresource, work(of.manifest, of.status), "thief", agents)
+			written := 0
+			for seconds := range minutes * 60 {
+				at.SetTime(now().Add(time.Duration(seconds) * time.Second))
+				for range 20 {
+					err := l.Validate(t.Context(), again, nil)
+					if err == nil {
+						written += of.counts
+						continue
+					}
+					g.Expect(apierrors.IsTooManyRequests(err)).To(BeTrue())
+					wait, ok := apierrors.SuggestsClientDelay(err)
+					g.Expect(ok).To(BeTrue())
+					g.Expect(wait).To(BeNumerically("<=", 2))
+					break
+				}
+			}
+			g.Expect(written).To(BeNumerically("<=", of.most+minutes*60*perSecond))
+			g.Expect(l.Validate(t.Context(), write(work(0, 1000), "neighbour", agents), nil)).To(Succeed(), "others have their own")
+			at.SetTime(now().Add(time.Hour))
+			for range 60 {
+				g.Expect(l.Validate(t.Context(), again, nil)).To(Succeed(), "it comes back")
+			}
+		})
+	}
+}
+
+func TestAgentsThatWroteLongAgoAreForgotten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	at := testclock.NewFakePassiveClock(now())
 	l := New(&behind{}, at)
-	const minutes, half = 2, 500_000
-	again := write(work(half, half), "thief", agents)
-	written := 0
-	for seconds := range minutes * 60 {
-		at.SetTime(now().Add(time.Duration(seconds) * time.Second))
-		for range 5 {
-			err := l.Validate(t.Context(), again, nil)
-			if err == nil {
-				written += 2 * half
-				continue
-			}
-			g.Expect(apierrors.IsTooManyRequests(err)).To(BeTrue())
-			wait, ok := apierrors.SuggestsClientDelay(err)
-			g.Expect(ok).To(BeTrue())
-			g.Expect(wait).To(BeNumerically("<=", 2))
-		}
+	for i := range 100 {
+		g.Expect(l.Validate(t.Context(), write(work(1000, 1000), fmt.Sprintf("a-%d", i), agents), nil)).To(Succeed())
 	}
-	g.Expect(written).To(BeNumerically("<=", burst+minutes*60*perSecond))
-	g.Expect(l.Validate(t.Context(), write(work(0, 1000), "neighbour", agents), nil)).To(Succeed(), "others have their own")
-	at.SetTime(now().Add(time.Hour))
-	for range 60 {
-		g.Expect(l.Validate(t.Context(), again, nil)).To(Succeed(), "it comes back")
+	for range 50 {
+		g.Expect(l.Validate(t.Context(), writeTo("", work(1<<20, 0), "busy", agents), nil)).To(Succeed())
 	}
+	left := func() int { return len(l.left) }
+	g.Expect(left()).To(Equal(101))
+	at.SetTime(now().Add(sweep / 2))
+	g.Expect(l.Validate(t.Context(), write(work(0, 10), "b", agents), nil)).To(Succeed())
+	g.Expect(left()).To(Equal(102), "it is looked for them once a minute")
+	at.SetTime(now().Add(sweep / 2 * 3))
+	l.left["busy"].sent.AllowN(at.Now(), 1<<20)
+	g.Expect(l.Validate(t.Context(), write(work(0, 10), "b", agents), nil)).To(Succeed())
+	g.Expect(l.left).To(And(HaveLen(2), HaveKey("busy"), HaveKey("b")), "who has not all left is not")
 }
 
 func TestWhatIsEncodedCountsToo(t *testing.T) {
