@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,7 +78,7 @@ const (
 	Apply
 	// Skip : the object is as it should be.
 	Skip
-	// Wait : the object is being deleted; it will be made anew.
+	// Wait : the object is being deleted and will be made anew, or is newer than the manifest.
 	Wait
 	// Refuse : the object is not ours to change.
 	Refuse
@@ -124,6 +125,9 @@ func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) De
 				contract.ConflictResolutionAnnotation, contract.ConflictOverwrite)}
 		}
 	case ours:
+		if m.Kept && isOfLaterTemplate(live.Object, m.Desired) {
+			return Decision{Action: Wait, Message: laterMessage}
+		}
 	}
 	if live.Object.GetDeletionTimestamp() != nil {
 		return Decision{Action: Wait, Message: leavingMessage(live.Object)}
@@ -144,6 +148,23 @@ func anotherMessage(live *unstructured.Unstructured, work types.NamespacedName) 
 	}
 	return message + fmt.Sprintf(". That is of another cluster, or of another hub: if this member was that one before, and nobody looks after it there any more, "+
 		"remove the annotations %s and %s from the object, and it is taken over", contract.WorkNamespaceAnnotation, contract.WorkNameAnnotation)
+}
+
+// laterMessage says that the journal, which could not be written for a while, is not to undo what the hub said since.
+const laterMessage = "the object in the member is of a later generation of its template than the journal has; it is left as it is until the hub was heard"
+
+// isOfLaterTemplate says whether an object was made of a later generation of the template of which another one is.
+func isOfLaterTemplate(live, desired *unstructured.Unstructured) bool {
+	has, wants := live.GetAnnotations(), desired.GetAnnotations()
+	if uid := wants[contract.TemplateUIDAnnotation]; uid == "" || has[contract.TemplateUIDAnnotation] != uid {
+		return false
+	}
+	later, err := strconv.ParseInt(has[contract.TemplateGenerationAnnotation], 10, 64)
+	if err != nil {
+		return false
+	}
+	of, err := strconv.ParseInt(wants[contract.TemplateGenerationAnnotation], 10, 64)
+	return err == nil && later > of
 }
 
 // leavingMessage says that an object has to go first, and what holds it.

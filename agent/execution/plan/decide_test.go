@@ -89,6 +89,38 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// The journal could not be written for a while, and the agent starts without the hub: it does not put an older template back.
+func TestTheJournalPutsNoOlderTemplateBack(t *testing.T) {
+	t.Parallel()
+	m := parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","annotations":{"`+
+		contract.TemplateUIDAnnotation+`":"t","`+contract.TemplateGenerationAnnotation+`":"9"}},"data":{"a":"1"}}`)
+	kept := m
+	kept.Kept = true
+	of := func(uid, generation string) *unstructured.Unstructured {
+		return live(m, with(contract.TemplateUIDAnnotation, uid, "metadata", "annotations"), with(contract.TemplateGenerationAnnotation, generation, "metadata", "annotations"))
+	}
+	cases := map[string]struct {
+		manifest plan.Manifest
+		live     *unstructured.Unstructured
+		want     plan.Action
+	}{
+		"a later generation":                          {kept, of("t", "10"), plan.Wait},
+		"the same, and the hub says so":               {m, of("t", "10"), plan.Apply},
+		"the same generation":                         {kept, of("t", "9"), plan.Apply},
+		"an earlier one":                              {kept, of("t", "8"), plan.Apply},
+		"of another template":                         {kept, of("other", "10"), plan.Apply},
+		"of none":                                     {kept, live(m, without("metadata", "annotations", contract.TemplateUIDAnnotation)), plan.Apply},
+		"of a generation that is no number":           {kept, of("t", "x"), plan.Apply},
+		"of another Work, which is refused as always": {kept, live(m, with(contract.TemplateGenerationAnnotation, "10", "metadata", "annotations"), ofAnotherWork()), plan.Refuse},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			NewWithT(t).Expect(plan.Decide(self, tc.manifest, plan.Found(tc.live), nil).Action).To(Equal(tc.want))
+		})
+	}
+}
+
 // What was read is decided on: no second question.
 func TestDecideNeverAsksTwice(t *testing.T) {
 	t.Parallel()
