@@ -2,6 +2,7 @@ package lua
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -47,6 +48,9 @@ func (a answer) ask(ctx context.Context, op interpreter.Operation, obj *unstruct
 	}
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, vm.ErrExceeded) {
+		err = interpreter.Exceeded(err)
 	}
 	if a.err == nil && a.failed != nil && ctx.Err() == nil {
 		a.failed(Failure{

@@ -285,3 +285,19 @@ func TestOnlyWhatChangedIsCompiledAgain(t *testing.T) {
 	}
 	g.Expect(c.last).To(HaveLen(8), "what nobody needs is forgotten")
 }
+
+// TestARuleThatUsesTooMuchIsToldFromOneThatFails has the same rule do both.
+func TestARuleThatUsesTooMuchIsToldFromOneThatFails(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	i := compileAll(t, customization("a", configv1alpha1.CustomizationRules{StatusAggregation: script(`function AggregateStatus(obj, items)
+  if items[1] == nil then error("nobody") end
+  local t = {}
+  while true do t[#t + 1] = {} end
+end`)}))
+	_, err := i.AggregateStatus(t.Context(), deployed(t), []workv1alpha2.AggregatedStatusItem{{ClusterName: "edge-1"}})
+	g.Expect(interpreter.IsExceeded(err)).To(BeTrue())
+	_, err = i.AggregateStatus(t.Context(), deployed(t), nil)
+	g.Expect(err).To(MatchError(ContainSubstring("nobody")))
+	g.Expect(interpreter.IsExceeded(err)).To(BeFalse())
+}

@@ -23,8 +23,11 @@ type budget struct {
 	cpu   time.Duration // of the thread when the call began
 	bytes int
 	steps int
-	// exhausted is what the script is told from then on, whatever it catches.
+	// exhausted is what the script is told from then on, whatever it catches. It has nothing measured in it: whoever writes down that a
+	// call failed writes again when the next one fails in other words.
 	exhausted string
+	// exceeded says that it was the script which used too much, and not the caller who had it stopped.
+	exceeded bool
 	// ends are called when the call has ended.
 	ends []func()
 }
@@ -76,7 +79,7 @@ func (b *budget) Err() error {
 	if b.exhausted == "" {
 		return nil
 	}
-	return &Error{Message: b.exhausted}
+	return &Error{Message: b.exhausted, exceeded: b.exceeded}
 }
 
 // charge takes bytes from the budget and raises an error if it, or the time, is used up.
@@ -85,7 +88,7 @@ func (b *budget) charge(l *lua.LState, bytes int) {
 	switch {
 	case b.exhausted != "":
 	case b.bytes < 0:
-		b.exhausted = fmt.Sprintf("the script uses too much memory; it may allocate %d MiB", b.limiter.memory>>20)
+		b.exhausted, b.exceeded = fmt.Sprintf("the script uses too much memory; it may allocate %d MiB", b.limiter.memory>>20), true
 	case len(b.ends) == 1 && b.limiter.memory-b.bytes > b.limiter.memory/smallShare:
 		b.grow()
 	}
@@ -117,9 +120,9 @@ func (b *budget) watch() {
 	//nolint:forbidigo // As above.
 	took := time.Since(b.begin)
 	if took > busyTime || took > b.limiter.time && (b.cpu == 0 || cpuTime()-b.cpu > b.limiter.time) {
-		b.exhausted = fmt.Sprintf("the script takes too long: it was stopped after %v; it may run for %v", took.Round(time.Millisecond), b.limiter.time)
+		b.exhausted, b.exceeded = fmt.Sprintf("the script takes too long; it may run for %v", b.limiter.time), true
 	} else if err := b.ended(); err != nil {
-		b.exhausted = fmt.Sprintf("the script was stopped after %v: %v", took.Round(time.Millisecond), err)
+		b.exhausted = fmt.Sprintf("the script was stopped: %v", err)
 	}
 }
 

@@ -101,6 +101,9 @@ func (s *sandbox) reported(l *lua.LState, at int) any {
 	d := newDecoder(&memory{waiting: s.memory.waiting}, most)
 	d.share = true
 	v, err := d.value(l.Get(at))
+	if d.left < 0 {
+		s.budget.charge(l, most-d.left) // more than is left, and says so
+	}
 	if err != nil {
 		l.ArgError(at, err.Error())
 	}

@@ -20,7 +20,15 @@ type Error struct {
 	Line int
 	// Message is what Lua says, without the line.
 	Message string
+	// exceeded says that it used more than it may.
+	exceeded bool
 }
+
+// ErrExceeded is what an Error is if the script used more time or memory than it may.
+var ErrExceeded = errors.New("a script uses too much")
+
+// Is says whether it is ErrExceeded.
+func (e *Error) Is(target error) bool { return e.exceeded && target == ErrExceeded }
 
 // Error implements error.
 func (e *Error) Error() string {

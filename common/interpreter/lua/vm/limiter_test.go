@@ -104,7 +104,7 @@ func TestWaitingForOthersEndsWithTheContext(t *testing.T) {
 func TestWhatIsCaughtStaysAnError(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
-		"pcall(function() while true do end end) return true":                                 `takes too long: it was stopped after \d+(\.\d+)?m?s; it may run for 50ms`,
+		"pcall(function() while true do end end) return true":                                 "^the script takes too long; it may run for 50ms$",
 		"return pcall(function() while true do end end)":                                      "takes too long",
 		"return xpcall(function() while true do end end, function() return true end)":         "takes too long",
 		"return pcall(function() local s = 'x' for i = 1, 1e9 do local t = {s .. i} end end)": "too",

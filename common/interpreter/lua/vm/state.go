@@ -56,7 +56,7 @@ func (st *state) define(s *Script) (*lua.LFunction, error) {
 		st.l.Push(m)
 	}
 	if err := st.l.PCall(len(st.meters), 0, nil); err != nil {
-		return nil, newError(err, nil)
+		return nil, st.failed(err, nil)
 	}
 	if err := st.budget.Err(); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (st *state) call(s *Script, args []any) (*Results, error) {
 		st.l.Push(v)
 	}
 	if err := st.l.PCall(len(args), lua.MultRet, nil); err != nil {
-		return nil, newError(err, &results.memory)
+		return nil, st.failed(err, &results.memory)
 	}
 	if err := st.budget.Err(); err != nil {
 		return nil, err
@@ -94,6 +94,20 @@ func (st *state) call(s *Script, args []any) (*Results, error) {
 		results.values = append(results.values, st.l.Get(i))
 	}
 	return results, nil
+}
+
+// failed returns what went wrong in a call. The line at which a script was stopped that took too long, or that nobody waits for, is
+// another one each time, and is not told.
+func (st *state) failed(err error, m *memory) *Error {
+	out := newError(err, m)
+	if st.budget.exhausted == "" {
+		return out
+	}
+	line := 0
+	if st.budget.bytes < 0 {
+		line = out.Line
+	}
+	return &Error{Line: line, Message: st.budget.exhausted, exceeded: st.budget.exceeded}
 }
 
 // clear forgets the results of a call.
