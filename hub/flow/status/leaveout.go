@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"sort"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/hub/flow/status/aggregate"
 )
 
@@ -19,16 +23,19 @@ const mostTries = 64
 // mostTogether bounds how many items are left out of which each would do alone. Each takes a few requests.
 const mostTogether = 16
 
+// longestSearch is after how long a search tries nothing more: rules may take a second for each try, and the other bindings wait.
+const longestSearch = 4 * time.Second
+
 // leaveOut finds the items without which the others add up to a status, and takes them out. It
 // finds none if there is no status even without any: then it is the template, or
-// the rules of its kind, that is at fault.
-func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision) bool {
+// the rules of its kind, that is at fault. Why is what is wrong with all items.
+func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision, why error) bool {
 	dry := client.NewDryRunClient(r.hubClient)
-	of := search{out: out, try: func(items []workv1alpha2.AggregatedStatusItem) error {
+	of := search{out: out, clock: r.clock, until: r.clock.Now().Add(longestSearch), try: func(items []workv1alpha2.AggregatedStatusItem) error {
 		_, _, err := r.writeTemplate(ctx, dry, template, items)
 		return err
 	}}
-	of.search()
+	of.search(why)
 	return of.found
 }
 
@@ -36,7 +43,11 @@ func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstru
 type search struct {
 	out *aggregate.Decision
 	// try says whether items add up to a status. It changes nothing.
-	try   func(items []workv1alpha2.AggregatedStatusItem) error
+	try func(items []workv1alpha2.AggregatedStatusItem) error
+	// clock says when it is too late for another try.
+	clock clock.PassiveClock
+	until time.Time
+	late  bool
 	found bool
 	// unanswered says that the API could not be asked in between.
 	unanswered bool
@@ -44,37 +55,54 @@ type search struct {
 	tries int
 }
 
-func (s *search) search() {
-	if s.try(nil) != nil {
+// errLate is the answer to what is not tried any more. It says nothing of the items.
+var errLate = errors.New("the search took too long")
+
+// ask tries whether items add up to a status, if it is not too late.
+func (s *search) ask(items []workv1alpha2.AggregatedStatusItem) error {
+	if s.late = s.late || !s.clock.Now().Before(s.until); s.late {
+		return errLate
+	}
+	return s.try(items)
+}
+
+func (s *search) search(why error) {
+	if len(s.out.Reported) == 0 || s.ask([]workv1alpha2.AggregatedStatusItem{}) != nil { // a script is not made to be given nothing
 		return
 	}
-	s.alone(0, len(s.out.Reported))
-	s.together()
+	s.halve(0, len(s.out.Reported), why)
+	if s.found || !interpreter.IsExceeded(why) {
+		s.together()
+	}
 }
 
 // alone leaves out, by halves, the items of a range that are unacceptable each by itself.
 func (s *search) alone(from, to int) {
-	err := s.try(s.out.Reported[from:to])
-	switch {
-	case err == nil:
-	case !isUnacceptable(err):
-		// It could not be asked: the next try will.
-	case to-from == 1:
-		s.leaveOut(from, err)
-	default:
-		middle := (from + to) / 2
-		s.alone(from, middle)
-		s.alone(middle, to)
+	// If it could not be asked, the next try will.
+	if err := s.ask(s.out.Reported[from:to]); isUnacceptable(err) {
+		s.halve(from, to, err)
 	}
+}
+
+// halve is alone for a range that is known to be unacceptable.
+func (s *search) halve(from, to int, why error) {
+	if to-from == 1 {
+		s.leaveOut(from, why)
+		return
+	}
+	middle := (from + to) / 2
+	s.alone(from, middle)
+	s.alone(middle, to)
 }
 
 // together leaves out items that are acceptable each by itself, and not with the others, such as a number that none of a hundred other
 // clusters can be added to: each time the one without which the others fit or, if there is none or more than one, the one that those who
-// claim less do not bear. Nobody is left out for a try that was not answered.
+// claim less do not bear. Nobody is left out for a try that was not answered, nor because there are more than the rules of the kind have
+// time or memory for: that is nobody's lie, and each try would take as long.
 func (s *search) together() {
 	for range mostTogether {
-		err := s.try(s.out.Reported)
-		if !isUnacceptable(err) {
+		err := s.ask(s.out.Reported)
+		if !isUnacceptable(err) || interpreter.IsExceeded(err) {
 			return
 		}
 		order := aggregate.ByClaims(s.out.Reported)
@@ -113,7 +141,7 @@ func (s *search) each(of []int) []int {
 
 // fits says whether the others add up to a status without some items.
 func (s *search) fits(without []int) bool {
-	err := s.try(s.without(without))
+	err := s.ask(s.without(without))
 	s.unanswered = s.unanswered || err != nil && !isUnacceptable(err)
 	return err == nil
 }

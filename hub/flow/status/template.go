@@ -40,7 +40,7 @@ func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, out *ag
 	left := false
 	written, wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Reported)
 	if isUnacceptable(err) {
-		if left = r.leaveOut(ctx, template, out); left {
+		if left = r.leaveOut(ctx, template, out, err); left {
 			out.Changed, out.Refused = true, aggregate.Refused(b.BindingStatus().AggregatedStatus, out.Items)
 			written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Reported)
 		}
@@ -99,7 +99,7 @@ func (r *Reconciler) writeTemplate(
 	result, err := r.interpreter.AggregateStatus(ctx, template, items)
 	if err != nil {
 		err = fmt.Errorf("adding up the status of %s %q: %w", template.GetKind(), template.GetName(), err)
-		if interpreter.IsUnanswered(err) {
+		if interpreter.IsUnanswered(err) || ctx.Err() != nil {
 			return nil, false, err // which says nothing of the items
 		}
 		return nil, false, unacceptableError{err}
