@@ -69,6 +69,7 @@ type Reconciler struct {
 	partial  *partial
 	awaited  *awaited
 	renders  *renders
+	known    *remembered
 	deferred *kube.DeferredStatus
 }
 
@@ -101,6 +102,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		partial:     newPartial(),
 		awaited:     newAwaited(newAggregation(deps.Registry)),
 		renders:     newRenders(),
+		known:       newRemembered(),
 		deferred:    deps.Deferred,
 	}
 	if err := r.watch(kube.NewController(mgr, "status", workers)).Complete(kube.QuietConflicts(r)); err != nil {
@@ -120,6 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.partial.forget(req.NamespacedName)
 		r.awaited.drop(req.NamespacedName)
 		r.renders.forget(req.NamespacedName)
+		r.known.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	reports, err := r.reports(ctx, b)
@@ -131,17 +134,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	unrendered := r.renders.wait(req.NamespacedName, len(reports), r.clock.Now())
-	out := aggregate.Decide(aggregate.Input{
+	now := r.clock.Now()
+	known := r.known.of(req.NamespacedName, r.rulesOf(b), reports, now)
+	in := aggregate.Input{
 		Generation: b.GetGeneration(), Created: b.GetCreationTimestamp().Time, Spec: b.BindingSpec(), Status: b.BindingStatus(),
-		Reports: reports, Silent: silent, Unrendered: unrendered > 0, Now: r.clock.Now(),
-	})
+		Reports: reports, Silent: silent, LeftOut: known.known(now), Unrendered: unrendered > 0, Now: now,
+	}
+	out := aggregate.Decide(in)
 	if out.Early {
 		return reconcile.Result{RequeueAfter: out.Wait}, nil
 	}
 	if wait := r.partial.wait(req.NamespacedName, out.Partial, r.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if out.Unshown != "" && !r.isWritten(b, out.Unshown) {
+	if out.Unshown != "" && out.Unshown != known.unshown && !r.isWritten(b, out.Unshown) {
 		out.Changed = true // what the binding has no room for may have changed: the template's status tells
 	}
 	if !out.Changed && r.pending.has(req.NamespacedName) && r.isWritten(b, out.Unshown) {
@@ -149,12 +155,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if !out.Changed && !r.pending.has(req.NamespacedName) {
 		r.awaited.drop(req.NamespacedName)
-		return reconcile.Result{RequeueAfter: unrendered}, nil
+		return reconcile.Result{RequeueAfter: known.wait(unrendered, now)}, nil
 	}
 
 	// The template first: should we stop in between, the binding is still to be
 	// written, and all of this is done again.
-	of, templateErr := r.updateTemplate(ctx, b, &out)
+	of, templateErr := r.updateTemplate(ctx, b, in, &out, known)
+	r.known.keep(req.NamespacedName, known)
 	if apierrors.IsConflict(templateErr) {
 		return reconcile.Result{}, templateErr
 	}
@@ -167,7 +174,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if templateErr == nil {
 		r.awaited.end(req.NamespacedName, r.clock.Now())
 	}
-	return reconcile.Result{RequeueAfter: unrendered}, errors.Join(templateErr, marksErr)
+	return reconcile.Result{RequeueAfter: known.wait(unrendered, now)}, errors.Join(templateErr, marksErr)
 }
 
 // updateBinding writes what was decided and what the template's status was made of, and tells of it.

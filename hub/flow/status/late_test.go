@@ -42,14 +42,14 @@ func TestTooManyForTheRulesCostAFewTries(t *testing.T) {
 			now := clocktesting.NewFakeClock(time.Unix(0, 0))
 			tries := 0
 			late := unacceptableError{interpreter.Exceeded(errors.New("the script takes too long"))}
-			s := &search{out: decided(slices.Repeat([]string{honest}, tc.clusters)), clock: now, until: now.Now().Add(longestSearch)}
+			s := &search{out: decided(slices.Repeat([]string{honest}, tc.clusters)), known: &memory{left: map[string]aggregate.LeftOut{}}, clock: now, until: now.Now().Add(longestSearch)}
 			s.try = func(items []workv1alpha2.AggregatedStatusItem) error {
 				tries++
 				if items == nil {
 					return unacceptableError{errors.New("attempt to get length of a nil value")}
 				}
 				for i := range items {
-					if items[i].Status != nil && items[i].ClusterName == fmt.Sprintf("edge-%d", tc.slow) {
+					if items[i].Status != nil && items[i].ClusterName == fmt.Sprintf("edge-%04d", tc.slow) {
 						now.Step(time.Second)
 						return late
 					}

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"slices"
 	"sort"
 	"time"
 
@@ -29,19 +30,34 @@ const longestSearch = 4 * time.Second
 // leaveOut finds the items without which the others add up to a status, and takes them out. It
 // finds none if there is no status even without any: then it is the template, or
 // the rules of its kind, that is at fault. Why is what is wrong with all items.
-func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision, why error) bool {
+// There is none while an earlier one that found nobody is too near.
+func (r *Reconciler) leaveOut(ctx context.Context, template *unstructured.Unstructured, out *aggregate.Decision, known *memory, why error) bool {
+	began := r.clock.Now()
+	if began.Before(known.rest) {
+		return false
+	}
 	dry := client.NewDryRunClient(r.hubClient)
-	of := search{out: out, clock: r.clock, until: r.clock.Now().Add(longestSearch), try: func(items []workv1alpha2.AggregatedStatusItem) error {
+	of := search{out: out, known: known, clock: r.clock, until: began.Add(longestSearch), try: func(items []workv1alpha2.AggregatedStatusItem) error {
 		_, _, err := r.writeTemplate(ctx, dry, template, items)
 		return err
 	}}
 	of.search(why)
+	if of.found && !of.unanswered && !of.late {
+		known.fit(out, began) // who was left out before and is not now
+	}
+	if now := r.clock.Now(); of.found {
+		known.rest = time.Time{}
+	} else {
+		known.rest = now.Add(restShare * now.Sub(began))
+	}
 	return of.found
 }
 
 // search is one for the items that make a status unacceptable.
 type search struct {
 	out *aggregate.Decision
+	// known is what searches found before, and this one does.
+	known *memory
 	// try says whether items add up to a status. It changes nothing.
 	try func(items []workv1alpha2.AggregatedStatusItem) error
 	// clock says when it is too late for another try.
@@ -70,10 +86,52 @@ func (s *search) search(why error) {
 	if len(s.out.Reported) == 0 || s.ask([]workv1alpha2.AggregatedStatusItem{}) != nil { // a script is not made to be given nothing
 		return
 	}
+	if s.again() {
+		return
+	}
 	s.halve(0, len(s.out.Reported), why)
 	if s.found || !interpreter.IsExceeded(why) {
 		s.together()
 	}
+}
+
+// again looks first at whom it found before, and where it did not end, and says whether that was all.
+func (s *search) again() bool {
+	from, to := len(s.out.Reported), 0
+	var suspects []int
+	for i := range s.out.Reported {
+		switch item := &s.out.Reported[i]; {
+		case item.Status == nil:
+		case s.known.left[item.ClusterName] != aggregate.LeftOut{}:
+			suspects = append(suspects, i)
+			s.alone(i, i+1)
+		case s.known.from != "" && s.known.from <= item.ClusterName && item.ClusterName <= s.known.to:
+			from, to = min(from, i), i+1
+		}
+	}
+	if s.known.from, s.known.to = "", ""; from < to {
+		s.alone(from, to)
+	}
+	if len(suspects) == 0 && !s.found {
+		return false
+	}
+	err := s.ask(s.out.Reported)
+	suspects = slices.DeleteFunc(suspects, func(i int) bool { return s.out.Reported[i].Status == nil })
+	if !isUnacceptable(err) || len(suspects) == 0 || !s.fits(suspects) {
+		return err == nil
+	}
+	for _, i := range slices.Clone(suspects) {
+		if others := slices.DeleteFunc(slices.Clone(suspects), func(j int) bool { return j == i }); len(others) > 0 && s.fits(others) {
+			suspects = others
+		}
+	}
+	if s.unanswered {
+		return true // the next search will tell
+	}
+	for _, i := range suspects {
+		s.leaveOut(i, err)
+	}
+	return true
 }
 
 // alone leaves out, by halves, the items of a range that are unacceptable each by itself.
@@ -93,6 +151,9 @@ func (s *search) halve(from, to int, why error) {
 	middle := (from + to) / 2
 	s.alone(from, middle)
 	s.alone(middle, to)
+	if s.late && s.known.from == "" {
+		s.known.from, s.known.to = s.out.Reported[from].ClusterName, s.out.Reported[to-1].ClusterName
+	}
 }
 
 // together leaves out items that are acceptable each by itself, and not with the others, such as a number that none of a hundred other
@@ -162,7 +223,11 @@ func (s *search) without(left []int) []workv1alpha2.AggregatedStatusItem {
 }
 
 func (s *search) leaveOut(i int, why error) {
+	if s.out.Reported[i].Status == nil {
+		return // it is not what it reports
+	}
 	s.found = true
+	s.known.left[s.out.Reported[i].ClusterName] = aggregate.NewLeftOut(&s.out.Reported[i], why.Error()+".")
 	aggregate.LeaveOut(&s.out.Reported[i], why.Error()+".")
 	aggregate.LeaveOut(&s.out.Items[i], why.Error()+".")
 }

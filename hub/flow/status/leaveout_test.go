@@ -114,7 +114,7 @@ func TestWhereAnyTwoAreTooManyTheTriesAreBounded(t *testing.T) {
 // searched searches among reports that do not fit together.
 func searched(reports []string, try func([]workv1alpha2.AggregatedStatusItem) error) *search {
 	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	s := &search{out: decided(reports), try: try, clock: now, until: now.Now().Add(longestSearch)}
+	s := &search{out: decided(reports), known: &memory{left: map[string]aggregate.LeftOut{}}, try: try, clock: now, until: now.Now().Add(longestSearch)}
 	if err := fits(s.out.Reported); err != nil {
 		s.search(err)
 	}
@@ -124,7 +124,7 @@ func searched(reports []string, try func([]workv1alpha2.AggregatedStatusItem) er
 func decided(statuses []string) *aggregate.Decision {
 	out := &aggregate.Decision{}
 	for i, status := range statuses {
-		item := workv1alpha2.AggregatedStatusItem{ClusterName: fmt.Sprintf("edge-%d", i), Applied: true}
+		item := workv1alpha2.AggregatedStatusItem{ClusterName: fmt.Sprintf("edge-%04d", i), Applied: true}
 		if status != "" {
 			item.Status = &runtime.RawExtension{Raw: []byte(status)}
 		}

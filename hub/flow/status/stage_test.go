@@ -27,6 +27,7 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/interpreter"
 	"fairlead.dev/common/interpreter/native"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/test/builder"
@@ -42,6 +43,8 @@ type stage struct {
 	namespace string
 	prefix    string
 	seen      *recorder
+	// interpreter adds up; the one of the native kinds if nil.
+	interpreter interpreter.Interpreter
 }
 
 // recorder keeps the writes that the stage sends and the events that it emits.
@@ -110,11 +113,15 @@ func (s *stage) open(t *testing.T, clusters ...string) {
 func (s *stage) run(t *testing.T, to *rest.Config, program string) (stop func()) {
 	t.Helper()
 	g := NewWithT(t)
+	rules := s.interpreter
+	if rules == nil {
+		rules = native.New()
+	}
 	mgr := stagetest.Manager(t, stagetest.Intercept(kube.BoundDepth(to), s.seen.note), func(o *manager.Options) { o.Cache.DefaultTransform = cache.TransformStripManagedFields() })
 	g.Expect(kube.Index(t.Context(), mgr.GetCache())).To(Succeed())
 	g.Expect(Register(mgr, Deps{
 		ExecutionNamespacePrefix: s.prefix,
-		Interpreter:              native.New(),
+		Interpreter:              rules,
 		Events:                   s.seen.events.Record,
 		Clock:                    clock.RealClock{},
 		Program:                  program,

@@ -27,7 +27,9 @@ import (
 // for that and the template is still there. Items that make it invalid are left out of it, and
 // say so in the decision. It returns what the status was made of beside them; empty if it is not
 // that of all items.
-func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, out *aggregate.Decision) (of string, err error) {
+func (r *Reconciler) updateTemplate(
+	ctx context.Context, b kube.Binding, in aggregate.Input, out *aggregate.Decision, known *memory,
+) (of string, err error) {
 	ref := b.BindingSpec().Resource
 	// Whoever may write bindings in one namespace may not write statuses in others.
 	if ref.Namespace != b.GetNamespace() || !r.interpreter.Has(kindOf(ref), interpreter.AggregateStatus) {
@@ -37,30 +39,61 @@ func (r *Reconciler) updateTemplate(ctx context.Context, b kube.Binding, out *ag
 	if template == nil || err != nil {
 		return "", err
 	}
-	left := false
+	if out.Unshown != "" && out.Unshown == known.unshown {
+		return "", r.writeShown(ctx, b, template, out, known)
+	}
 	written, wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Reported)
-	if isUnacceptable(err) {
-		if left = r.leaveOut(ctx, template, out, err); left {
-			out.Changed, out.Refused = true, aggregate.Refused(b.BindingStatus().AggregatedStatus, out.Items)
-			written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Reported)
-		}
+	if isUnacceptable(err) && r.leaveOut(ctx, template, out, known, err) {
+		// What is left out leaves room for others. The next look decides the same.
+		in.LeftOut = known.left
+		*out = aggregate.Decide(in)
+		out.Changed = true
+		written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Reported)
 	}
 	if err != nil && out.Unshown != "" && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !interpreter.IsUnanswered(err) {
 		// All that is reported is too much for the rules of the kind, or for the API: what the binding shows may do.
-		left = true
-		written, wrote, err = r.writeTemplate(ctx, r.hubClient, template, out.Items)
+		if isUnacceptable(err) || apierrors.IsRequestEntityTooLargeError(err) {
+			known.unshown = out.Unshown
+		}
+		return "", r.writeShown(ctx, b, template, out, known)
 	}
 	if err != nil {
 		return "", client.IgnoreNotFound(err) // it is gone, or has no status to write
 	}
+	known.fit(out, r.clock.Now())
 	if wrote {
-		ctrl.LoggerFrom(ctx).Info("Aggregated status of template", "kind", ref.Kind, "template", ref.Name)
-		r.events(aggregatedOnTemplate(b))
-	}
-	if left {
-		return "", nil
+		r.tell(ctx, b)
 	}
 	return r.madeOf(ref, bindings.MadeOf(written, interpreter.Version(r.interpreter, kindOf(ref))), out.Unshown), nil
+}
+
+// writeShown writes the status of what the binding shows, as all that is reported is too much.
+func (r *Reconciler) writeShown(ctx context.Context, b kube.Binding, template *unstructured.Unstructured, out *aggregate.Decision, known *memory) error {
+	_, wrote, err := r.writeTemplate(ctx, r.hubClient, template, out.Items)
+	if err != nil {
+		known.unshown = ""
+		return client.IgnoreNotFound(err)
+	}
+	if now := r.clock.Now(); known.due(now) {
+		known.since = now
+	}
+	if wrote {
+		r.tell(ctx, b)
+	}
+	return nil
+}
+
+// tell tells that the template of a binding got a status.
+func (r *Reconciler) tell(ctx context.Context, b kube.Binding) {
+	ref := b.BindingSpec().Resource
+	ctrl.LoggerFrom(ctx).Info("Aggregated status of template", "kind", ref.Kind, "template", ref.Name)
+	r.events(aggregatedOnTemplate(b))
+}
+
+// rulesOf tells what the status of a binding's template is made of beside what the clusters report.
+func (r *Reconciler) rulesOf(b kube.Binding) string {
+	ref := b.BindingSpec().Resource
+	return fmt.Sprintf("%q", []string{b.GetAnnotations()[contract.TemplateFingerprintAnnotation], interpreter.Version(r.interpreter, kindOf(ref)), string(ref.UID)})
 }
 
 // madeOf returns a hash of what the status of a template is made of beside the items, given what its binding says that it

@@ -39,6 +39,8 @@ type Input struct {
 	Reports []Report
 	// Silent is since when clusters are silent, by name.
 	Silent map[string]time.Time
+	// LeftOut are clusters whose status is known to be unfit, by name.
+	LeftOut map[string]LeftOut
 	// Unrendered says that the binding changed and its Works do not show that yet.
 	Unrendered bool
 	// Now is the time.
@@ -90,6 +92,7 @@ func Decide(in Input) Decision {
 	}
 
 	age(reported, in.Silent)
+	leaveOutKnown(reported, in.LeftOut)
 	fitStatuses(reported, maxAdded)
 	items := slices.Clone(reported)
 	unshown := digest(fitStatuses(items, maxStatuses))

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -20,6 +21,26 @@ import (
 func LeaveOut(item *workv1alpha2.AggregatedStatusItem, why string) {
 	item.Status, item.Health = nil, workv1alpha1.Unknown
 	item.AppliedMessage = leftOutPrefix + why
+}
+
+// LeftOut is a status that was found to be unfit, and why.
+type LeftOut struct {
+	Digest [sha256.Size]byte
+	Why    string
+}
+
+// NewLeftOut returns what tells the status of an item, which has one, from others.
+func NewLeftOut(item *workv1alpha2.AggregatedStatusItem, why string) LeftOut {
+	return LeftOut{Digest: sha256.Sum256(item.Status.Raw), Why: why}
+}
+
+// leaveOutKnown leaves out the statuses that are known to be unfit, and no others of the same clusters.
+func leaveOutKnown(items []workv1alpha2.AggregatedStatusItem, known map[string]LeftOut) {
+	for i := range items {
+		if of, ok := known[items[i].ClusterName]; ok && items[i].Status != nil && sha256.Sum256(items[i].Status.Raw) == of.Digest {
+			LeaveOut(&items[i], of.Why)
+		}
+	}
 }
 
 // leftOutPrefix begins the message of an item whose status is left out.
