@@ -21,10 +21,11 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// annotate changes the Cluster.
-func (w *world) annotate(t *testing.T, key, value string) {
+// approve has an operator let go what the brake holds since some time.
+func (w *world) approve(t *testing.T, since time.Time) {
 	t.Helper()
-	w.patch(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.cluster}}, "operator", map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+	approved := map[string]any{contract.DeletionsApprovedAnnotation: since.UTC().Format(time.RFC3339)}
+	w.patch(t, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.cluster}}, "operator", map[string]any{"metadata": map[string]any{"annotations": approved}})
 }
 
 func TestTheBrakeHoldsDeletionsUntilAnOperatorSaysToGoOn(t *testing.T) {
@@ -78,14 +79,14 @@ func TestTheBrakeHoldsDeletionsUntilAnOperatorSaysToGoOn(t *testing.T) {
 	g.Expect(c.Message).To(ContainSubstring("the brake lets 3 or 20 % go"))
 	there := left(works[3:10])
 	g.Expect(there).To(BeNumerically(">", 0))
-	w.annotate(t, contract.DeletionsApprovedAnnotation, c.LastTransitionTime.Add(-time.Hour).UTC().Format(time.RFC3339))
+	w.approve(t, c.LastTransitionTime.Add(-time.Hour))
 	g.Consistently(func() int { return left(works[3:10]) }).WithTimeout(500*time.Millisecond).Should(Equal(there), "a word about another time is none")
 	w.change(t, works[11], func(work *workv1alpha1.Work) {
 		work.Spec.Workload.Manifests = raw(t, w.configMap("settings-11", map[string]string{"still": "served"}))
 	})
 	w.isApplied(t, works[11])
 
-	w.annotate(t, contract.DeletionsApprovedAnnotation, c.LastTransitionTime.UTC().Format(time.RFC3339))
+	w.approve(t, c.LastTransitionTime.Time)
 	for _, work := range works[:10] {
 		w.isGone(t, work)
 	}
@@ -162,7 +163,7 @@ func TestTheBrakeOutlastsTheAgent(t *testing.T) {
 	}
 	again.start(t, cluster.Shared(t, cluster.Options{Profile: cluster.Hub}).Config, native.New())
 	g.Eventually(func() bool { _, held := again.executor.Held(); return held }).WithTimeout(waitTimeout).Should(BeTrue())
-	w.annotate(t, contract.DeletionsApprovedAnnotation, since.UTC().Format(time.RFC3339))
+	w.approve(t, since.Time)
 	g.Eventually(func() metav1.ConditionStatus { c, _ := again.executor.Held(); return c.Status }).
 		WithTimeout(waitTimeout).Should(Equal(metav1.ConditionFalse))
 }

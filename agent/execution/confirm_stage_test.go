@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -129,7 +128,7 @@ func TestWhatWasTakenBackIsNotDeletedThoughTheRestIsApproved(t *testing.T) {
 	end := works.begin()
 	defer end()
 	g.Expect(kube.WithdrawDeletion(t.Context(), w.client, stays, "test")).To(Succeed())
-	w.annotate(t, contract.DeletionsApprovedAnnotation, held.LastTransitionTime.UTC().Format(time.RFC3339))
+	w.approve(t, held.LastTransitionTime.Time)
 	w.isGone(t, goes)
 	g.Expect(w.requests.about("DELETE")).To(ConsistOf(ContainSubstring("/configmaps/goes")))
 	end()
