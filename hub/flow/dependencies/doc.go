@@ -16,7 +16,7 @@
 //     namespace. What a revision needs that some cluster may still have stays attached, though the
 //     template does not name it any more; and so does all that is attached while dispatching to some cluster is
 //     suspended. Where a workload that was preserved is left behind, what it needed is noted
-//     to stay, for as long as that cluster is in the fleet. A binding that nothing needs and no policy
+//     to stay. A binding that nothing needs and no policy
 //     ever selected is deleted, and with it what it brought: what says that nothing needs it is
 //     read live first, since each cache may be late by another time.
 //     What is in another namespace than the workload is attached only while a ReferenceGrant

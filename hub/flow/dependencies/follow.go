@@ -162,9 +162,6 @@ func (r *Reconciler) attach(ctx context.Context, o object, independent kube.Bind
 		}
 		attach.Left(b, left, client.ObjectKeyFromObject(independent), independent)
 	}
-	if err := r.dropGone(ctx, b); err != nil {
-		return err
-	}
 	differ := setConflict(b, attach.Options(b, referrers))
 	wrote, err := edit.Commit(ctx, r.hubClient, contract.FieldManagerDependencies)
 	if err != nil {
@@ -215,9 +212,6 @@ func (r *Reconciler) detach(ctx context.Context, b kube.Binding, from leaver) er
 	}
 	attach.Left(b, attach.Places(b, from.request).Difference(from.has), from.request, from.binding)
 	attach.From(b, from.request)
-	if err := r.dropGone(ctx, b); err != nil {
-		return err
-	}
 	referrers, err := r.referrers(ctx, b, nil)
 	if err != nil {
 		return err

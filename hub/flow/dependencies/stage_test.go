@@ -347,11 +347,6 @@ func TestWhatTwoWorkloadsNeed(t *testing.T) {
 func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
-	for _, edge := range []string{"edge-1", "edge-2"} {
-		c := builder.MakeCluster(edge).Obj()
-		w.create(t, c)
-		t.Cleanup(func() { g.Expect(client.IgnoreNotFound(w.hub.Delete(context.Background(), c))).To(Succeed()) })
-	}
 	w.create(t, w.configMap("shared"), w.configMap("own"))
 	_, web := w.deployment(t, "web", "shared")
 	_, last := w.deployment(t, "last", "own")
@@ -373,10 +368,6 @@ func TestWhatAPreservedWorkloadNeedsStaysWhereThatIsLeftBehind(t *testing.T) {
 	g.Expect(w.hub.Delete(t.Context(), web)).To(Succeed())
 	g.Eventually(shared, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string][]string{"api-deployment": {"edge-1"}}))
 	g.Expect(spec("shared-configmap")()).To(And(stays("edge-1", "edge-2"), HaveField("PreserveResourcesOnDeletion", HaveValue(BeFalse()))))
-
-	// A cluster leaves the fleet: in a later one of its name nothing was left behind.
-	g.Expect(w.hub.Delete(t.Context(), builder.MakeCluster("edge-2").Obj())).To(Succeed())
-	g.Eventually(spec("shared-configmap"), stagetest.Timeout, stagetest.Poll).Should(stays("edge-1"))
 
 	// The policy of the last that needs something says so a moment before that is deleted.
 	w.end()

@@ -39,7 +39,6 @@ func (r *Reconciler) sources(mgr manager.Manager) []source.TypedSource[request] 
 		}),
 		bindingSource(c, r, &workv1alpha2.ResourceBinding{}),
 		bindingSource(c, r, &workv1alpha2.ClusterResourceBinding{}),
-		goneClusters(c, r),
 		rolloutSource(c, &fairleadv1alpha1.StagedRollout{}),
 		rolloutSource(c, &fairleadv1alpha1.ClusterStagedRollout{}),
 		kube.RulesChanged(r.interpreter, r.reread),

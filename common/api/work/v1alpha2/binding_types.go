@@ -153,7 +153,7 @@ type ResourceBindingSpec struct {
 
 	// PreservedIn are the clusters where the object stays in any case when it goes: a workload that needed it was
 	// preserved there, and runs with it. Sorted. Written by the dependencies stage; a cluster stays on the list until
-	// it is gone from the fleet, or somebody takes it off.
+	// somebody takes it off.
 	// +optional
 	PreservedIn []string `json:"preservedIn,omitempty"`
 
