@@ -141,7 +141,11 @@ func (r *Reconciler) carryOut(ctx context.Context, work types.NamespacedName, m 
 		return s
 	case plan.Wait:
 		r.memory.Drop(m.Object)
-		s := failed(plan.Waiting, v.decision.Message)
+		result := plan.Waiting
+		if v.decision.Older {
+			result = plan.Unanswered // which takes back nothing of what was told
+		}
+		s := failed(result, v.decision.Message)
 		s.live = v.live.Object
 		return s
 	case plan.Refuse:

@@ -2,7 +2,9 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -141,6 +143,9 @@ func (r *Reconciler) instancesUnlisted(in *container, kind schema.GroupVersionKi
 // stays says whether an object is not to be deleted with what it is in: its Work tells, or else what it is, and whose.
 func (r *Reconciler) stays(ctx context.Context, in *container, object plan.Object, obj *metav1.PartialObjectMetadata) (bool, error) {
 	if obj.DeletionTimestamp != nil {
+		if slices.Contains(obj.Finalizers, metav1.FinalizerOrphanDependents) {
+			return false, fmt.Errorf("%s: %w", object, errLettingGo)
+		}
 		return false, nil // it goes already, as what a Work had does that has just ended
 	}
 	if stays, told, err := r.outlives(ctx, in, object, obj); told || err != nil {
@@ -154,6 +159,9 @@ func (r *Reconciler) stays(ctx context.Context, in *container, object plan.Objec
 	}
 	return r.ownedByWhatStays(ctx, in, obj, 0) // it is made from another one: that counts, wherever it is
 }
+
+// errLettingGo is about an object that goes without what is made from it. Until it has, that seems to go as well.
+var errLettingGo = errors.New("what is made from it is to stay and is being let go; this is tried again")
 
 // contentsError says that an object is not deleted because of what others have in it.
 type contentsError struct {

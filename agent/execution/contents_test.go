@@ -73,6 +73,13 @@ func going[T client.Object](object T) T {
 	return object
 }
 
+// lettingGo is an object that goes without what is made from it.
+func lettingGo() client.Object {
+	object := going(inShop("ours", ownWorks, "ended"))
+	object.SetFinalizers([]string{metav1.FinalizerOrphanDependents})
+	return object
+}
+
 // ownedBy is a ConfigMap in it that is made from another object.
 func ownedBy(apiVersion, kind, name string) *corev1.ConfigMap {
 	return madeFrom(inShop("made", "", ""), apiVersion, kind, name)
@@ -152,6 +159,7 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 			want: []string{"ConfigMap shop/n"},
 		},
 		"not what is in every namespace, whatever label it has": {objects: []client.Object{labelled("kube-root-ca.crt")}},
+		"an object that goes, and lets go first of what is made from it": {objects: []client.Object{lettingGo()}, wantErr: errLettingGo},
 		"not an object that goes since its Work has ended":      {objects: []client.Object{going(inShop("ours", ownWorks, "ended"))}},
 		"not what has the marks of what it is made from, the Work of which has ended": {
 			objects: []client.Object{madeFrom(inShop("made", ownWorks, "ended"), "v1", "Secret", "s")},

@@ -72,10 +72,10 @@ func TestNamespacedKindsAreAllOrAnError(t *testing.T) {
 	g := NewWithT(t)
 	answers := map[string]string{
 		"/api":    `{"kind":"APIVersions","versions":["v1"]}`,
-		"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["list"]},{"name":"nodes","kind":"Node","verbs":["list"]}]}`,
+		"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["delete","list"]},{"name":"nodes","kind":"Node","verbs":["list"]}]}`,
 		"/apis": `{"kind":"APIGroupList","groups":[{"name":"example.com","versions":[{"groupVersion":"example.com/v1","version":"v1"}],` +
 			`"preferredVersion":{"groupVersion":"example.com/v1","version":"v1"}}]}`,
-		"/apis/example.com/v1": `{"kind":"APIResourceList","groupVersion":"example.com/v1","resources":[{"name":"widgets","namespaced":true,"kind":"Widget","verbs":["list"]}]}`,
+		"/apis/example.com/v1": `{"kind":"APIResourceList","groupVersion":"example.com/v1","resources":[{"name":"widgets","namespaced":true,"kind":"Widget","verbs":["delete","list"]},{"name":"views","namespaced":true,"kind":"View","verbs":["get","list"]}]}`,
 	}
 	g.Expect(stub(t, answers, nil).namespacedKinds(t.Context())).To(ConsistOf(
 		schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}))

@@ -111,7 +111,8 @@ func (m *member) asAccounts(account string, asking *http.Client, scheme *runtime
 }
 
 // namespacedKinds asks the member of which kinds there can be objects in a namespace, but for
-// what is measured and not kept. If some of its API servers do not answer, what it would return
+// what is measured and not kept, and for what nobody can delete: Kubernetes leaves that as well when a namespace goes, since
+// it only shows something else, as OpenShift shows quotas of the cluster. If some of its API servers do not answer, what it would return
 // is not all, and it fails.
 func (m *member) namespacedKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	lists, err := m.discovery.ServerPreferredNamespacedResourcesWithContext(ctx)
@@ -119,7 +120,7 @@ func (m *member) namespacedKinds(ctx context.Context) ([]schema.GroupVersionKind
 		return nil, err
 	}
 	var out []schema.GroupVersionKind
-	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists) {
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {
 		group, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return nil, err

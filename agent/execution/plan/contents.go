@@ -67,7 +67,7 @@ func Foreign(kind schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) bo
 // no use to anybody.
 func derived(kind schema.GroupKind) bool {
 	switch kind.String() {
-	case "Event", "Event.events.k8s.io", "Endpoints", "EndpointSlice.discovery.k8s.io", "PodMetrics.metrics.k8s.io",
+	case "Event", "Event.events.k8s.io", "Endpoints", "EndpointSlice.discovery.k8s.io", "PodMetrics.metrics.k8s.io", "ImageStreamTag.image.openshift.io", "ImageTag.image.openshift.io",
 		"PolicyReport.wgpolicyk8s.io", "CiliumEndpoint.cilium.io":
 		return true
 	default:

@@ -91,6 +91,8 @@ type Decision struct {
 	Drift bool
 	// Message is a sentence for Wait and Refuse.
 	Message string
+	// Older says that what waits is older than what the member has: it tells nobody anything.
+	Older bool
 }
 
 // Decide says what to do about a manifest that has no Problem. The record is nil if the
@@ -126,7 +128,7 @@ func Decide(work types.NamespacedName, m Manifest, live Live, record *Record) De
 		}
 	case ours:
 		if m.Kept && isOfLaterTemplate(live.Object, m.Desired) {
-			return Decision{Action: Wait, Message: laterMessage}
+			return Decision{Action: Wait, Message: laterMessage, Older: true}
 		}
 	}
 	if live.Object.GetDeletionTimestamp() != nil {

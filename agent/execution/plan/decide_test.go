@@ -92,8 +92,8 @@ func TestDecide(t *testing.T) {
 // The journal could not be written for a while, and the agent starts without the hub: it does not put an older template back.
 func TestTheJournalPutsNoOlderTemplateBack(t *testing.T) {
 	t.Parallel()
-	m := parse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","annotations":{"`+
-		contract.TemplateUIDAnnotation+`":"t","`+contract.TemplateGenerationAnnotation+`":"9"}},"data":{"a":"1"}}`)
+	m := parse(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","annotations":{"`+
+		contract.TemplateUIDAnnotation+`":"t","`+contract.TemplateGenerationAnnotation+`":"9"}},"spec":{"paused":true}}`)
 	kept := m
 	kept.Kept = true
 	of := func(uid, generation string) *unstructured.Unstructured {
@@ -116,7 +116,10 @@ func TestTheJournalPutsNoOlderTemplateBack(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(plan.Decide(self, tc.manifest, plan.Found(tc.live), nil).Action).To(Equal(tc.want))
+			g := NewWithT(t)
+			got := plan.Decide(self, tc.manifest, plan.Found(tc.live), nil)
+			g.Expect(got.Action).To(Equal(tc.want))
+			g.Expect(got.Older).To(Equal(tc.want == plan.Wait), "nobody is told that it is not applied")
 		})
 	}
 }

@@ -25,12 +25,14 @@ const (
 	maxStatus = 768 << 10
 	// burst is how many bytes an agent may send at once, and stored how many the database may have to write for it: that writes the whole
 	// of an object each time, its manifests too, which are none of the agent's doing. So one that reports once or twice on each of thousands
-	// of large Works need not wait, and whoever rewrites small statuses of large Works has the file grow by less than 1.4 GiB until old
-	// revisions are dropped, after five minutes. perSecond is how many of either come back.
-	burst     = 64 << 20
-	stored    = 1 << 30
-	perSecond = 1 << 20
-	// record is what a write of a status counts besides the status: its key, and what is sent to those who watch.
+	// of large Works need not wait long, and whoever rewrites small statuses of large Works has the file grow by less than 1.5 GiB until old
+	// revisions are dropped, after five to ten minutes, and the API server remember 400 MiB of it, which it does of the last 75 seconds.
+	// perSecond and storedPerSecond are how many come back.
+	burst           = 64 << 20
+	perSecond       = 1 << 20
+	stored          = 256 << 20
+	storedPerSecond = 2 << 20
+	// record is what a write of a status or a finalizer counts besides these: its key, and what is sent to those who watch.
 	record = 512
 	// sweep is how often the map is cleared of agents that have all of it left.
 	sweep = time.Minute
@@ -88,8 +90,11 @@ func (l *Limit) take(a admission.Attributes) error {
 	case *unstructured.Unstructured:
 		whole = size(object.Object)
 		sent = whole
-		if a.GetSubresource() != "status" {
-			break // it changes nothing of a status, which may be from before there was a limit
+		if a.GetSubresource() != "status" { // it changes nothing of a status, which may be from before there was a limit
+			if a.GetOperation() == admission.Update && a.GetResource().Resource == "works" { // of which an agent changes the finalizers alone
+				sent = size(object.Object["metadata"]) + record
+			}
+			break
 		}
 		status := size(object.Object["status"])
 		if status > maxStatus {
@@ -124,13 +129,13 @@ func (l *Limit) spend(user string, sent, whole int) (wait int) {
 	l.forget(now)
 	of, known := l.left[user]
 	if !known {
-		of = budget{rate.NewLimiter(perSecond, burst), rate.NewLimiter(perSecond, stored)}
+		of = budget{rate.NewLimiter(perSecond, burst), rate.NewLimiter(storedPerSecond, stored)}
 		l.left[user] = of
 	}
 	sent, whole = min(sent, burst), min(whole, stored)
-	missing := max(float64(sent)-of.sent.TokensAt(now), float64(whole)-of.stored.TokensAt(now))
-	if missing > 0 {
-		return max(1, int(math.Ceil(missing/perSecond)))
+	seconds := max((float64(sent)-of.sent.TokensAt(now))/perSecond, (float64(whole)-of.stored.TokensAt(now))/storedPerSecond)
+	if seconds > 0 {
+		return max(1, int(math.Ceil(seconds)))
 	}
 	of.sent.AllowN(now, sent)
 	of.stored.AllowN(now, whole)
