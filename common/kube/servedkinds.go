@@ -104,12 +104,12 @@ func (s *ServedKinds) Versions(ctx context.Context, of schema.GroupKind) ([]stri
 
 // Preferred returns the apiVersion in which an owner of a kind is named, so that the garbage collector of the API finds it: by Kubernetes'
 // order of versions, in which the newest stable one is the first, the best of those in which the kind is served. It asks at most once in ten
-// seconds for a kind of which it has heard. What is said already, if anything is, stays if the API does not tell, and the kind's own is the last resort.
+// seconds for a kind of which it has heard, and once in a second for an owner that is named for the first time. What is said already, if anything is, stays if the API does not tell, and the kind's own is the last resort.
 func (s *ServedKinds) Preferred(ctx context.Context, kind schema.GroupVersionKind, said string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.kinds[kind]
-	if age := s.clock.Since(s.asked); s.asked.IsZero() || age >= preferredFor || !known && age >= servedFor {
+	if age := s.clock.Since(s.asked); s.asked.IsZero() || age >= preferredFor || (!known || said == "") && age >= servedFor {
 		s.ask(ctx)
 	}
 	served := s.versions[kind.GroupKind()]

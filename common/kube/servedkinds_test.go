@@ -52,7 +52,7 @@ func TestTheAPIIsAskedOnceForAllKinds(t *testing.T) {
 	g.Expect(served.Preferred(t.Context(), older.WithKind("Gadget"), "apps/v2")).To(Equal("apps/v2"), "nobody knows better")
 	g.Expect(served.Preferred(t.Context(), older.WithKind("Gadget"), "batch/v1")).To(Equal("apps/v1beta1"), "that is another kind")
 	c.SetTime(c.Now().Add(preferredFor - 1))
-	g.Expect(served.Preferred(t.Context(), older.WithKind("Deployment"), "")).To(Equal("apps/v1"))
+	g.Expect(served.Preferred(t.Context(), older.WithKind("Deployment"), "apps/v1beta1")).To(Equal("apps/v1"))
 	g.Expect(asked).To(Equal(1), "not asked again so soon for what it said")
 
 	lists[1].APIResources[0].Kind = "Gadget"

@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/hub/flow/detector/claim"
+	"fairlead.dev/hub/flow/detector/match"
 	"fairlead.dev/hub/flow/detector/plan"
 )
 
@@ -134,7 +135,13 @@ func (r *Reconciler) own(ctx context.Context, b kube.Binding, kind schema.GroupV
 
 // leaveToCollector has the garbage collector find out that the template of a binding is gone: it never does in a version that was served once.
 func (r *Reconciler) leaveToCollector(ctx context.Context, b kube.Binding) error {
-	_, err := r.writeBinding(ctx, b, func(b kube.Binding) { r.own(ctx, b, templateOf(b).Kind, bindings.OwnedIn(b)) })
+	kind := templateOf(b).Kind
+	versions, err := r.kinds.Served.Versions(ctx, kind.GroupKind())
+	if err != nil {
+		return err
+	}
+	kind.Version = ""
+	_, err = r.writeBinding(ctx, b, func(b kube.Binding) { nameServed(b, match.Others(kind, versions)) })
 	return client.IgnoreNotFound(err)
 }
 
