@@ -158,9 +158,9 @@ func TestWhoIsInANamespaceThatIsToGo(t *testing.T) {
 			objects: []client.Object{inShop("n", ownWorks, "inside")}, hub: []client.Object{workWith(t, "inside", node(nil, nil))},
 			want: []string{"ConfigMap shop/n"},
 		},
-		"not what is in every namespace, whatever label it has": {objects: []client.Object{labelled("kube-root-ca.crt")}},
+		"not what is in every namespace, whatever label it has":          {objects: []client.Object{labelled("kube-root-ca.crt")}},
 		"an object that goes, and lets go first of what is made from it": {objects: []client.Object{lettingGo()}, wantErr: errLettingGo},
-		"not an object that goes since its Work has ended":      {objects: []client.Object{going(inShop("ours", ownWorks, "ended"))}},
+		"not an object that goes since its Work has ended":               {objects: []client.Object{going(inShop("ours", ownWorks, "ended"))}},
 		"not what has the marks of what it is made from, the Work of which has ended": {
 			objects: []client.Object{madeFrom(inShop("made", ownWorks, "ended"), "v1", "Secret", "s")},
 		},
