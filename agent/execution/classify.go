@@ -20,6 +20,9 @@ import (
 // classify turns the error of a request to the member into a result and a sentence. The
 // sentence is the same for the same cause: no addresses, times or numbers of tries.
 func classify(object plan.Object, err error) (plan.Result, string) {
+	if hub, ok := errors.AsType[*hubError](err); ok {
+		return plan.Waiting, hub.message
+	}
 	switch {
 	case interpreter.IsUnanswered(err): // it is not the member that was asked
 		return plan.Waiting, err.Error()

@@ -10,6 +10,7 @@ import (
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/kube"
 )
 
 // live returns the metadata that the hub itself has of a Work now; nil if it has none of that name. It refuses an agent that has no
@@ -60,6 +61,45 @@ func (r *Reconciler) confirmWanted(ctx context.Context, work *workv1alpha1.Work)
 		return fmt.Errorf("the hub, which was asked for Work %q, %s", work.Name, why)
 	}
 	return nil
+}
+
+// hubError says that the hub did not confirm something. It hides what the hub answered from what judges the answers of the member.
+type hubError struct{ message string }
+
+// Error implements error.
+func (e *hubError) Error() string { return e.message }
+
+// hubSays returns a sentence about a request to the hub that failed, without addresses.
+func hubSays(err error) string {
+	if unreachable(err) {
+		return "the hub does not answer"
+	}
+	return err.Error()
+}
+
+// confirmTakes asks the hub, once for each container that is about to be deleted, whether a Work that ends in the cache still does: its objects
+// would go along with the container, and an operator may have taken that back. If it does not, the cache will tell what becomes of them. Of a
+// Work that does not end nothing is asked: nothing is deleted as long as it wants what is in the container.
+func (r *Reconciler) confirmTakes(ctx context.Context, in *container, named *namedWork) error {
+	work := named.work
+	if named.confirmed || r.works == nil || work.DeletionTimestamp.IsZero() { // a sweep has no hub
+		return nil
+	}
+	live, err := r.live(ctx, work)
+	if err != nil {
+		return &hubError{fmt.Sprintf(
+			"%s is not deleted yet, since the hub does not confirm that Work %q ends, which has objects in it: %s", in.Object, work.Name, hubSays(err))}
+	}
+	if live == nil || unlike(&work.ObjectMeta, live) != "" || live.DeletionTimestamp.IsZero() || !contract.DeletesObjects(live.Annotations) {
+		return fmt.Errorf("not deleting %s yet, in which are objects of Work %q: %w", in.Object, work.Name, cacheBehind(work))
+	}
+	named.confirmed = true
+	return nil
+}
+
+// cacheBehind is the error of what is looked at again when the cache has the Work as the hub does.
+func cacheBehind(work *workv1alpha1.Work) error {
+	return kube.CacheBehind(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), work.Name)
 }
 
 // unlike says what of a Work is not as it was seen; nothing if that is the same.

@@ -19,6 +19,8 @@ type namedWork struct {
 	// has says whether an object is one of it, and outlived whether its objects stay when it ends.
 	has      func(plan.Object) bool
 	outlived bool
+	// confirmed says that the hub itself said that the Work ends and takes its objects along.
+	confirmed bool
 }
 
 // outlives says whether an object of a Work stays in the member when that ends: then it does not go with what it is in either.
@@ -50,6 +52,8 @@ func (r *Reconciler) outlives(ctx context.Context, in *container, object plan.Ob
 		return false, false, nil
 	case named.outlived || plan.IsOfAnotherThan(obj, named.work):
 		return !going, true, nil
+	case ours && !going:
+		return false, true, r.confirmTakes(ctx, in, named)
 	default:
 		return false, ours, nil // without our label nobody deletes it for its Work
 	}
