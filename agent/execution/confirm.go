@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,12 +14,17 @@ import (
 	"fairlead.dev/common/kube"
 )
 
+// hubPatience is how long the hub is waited for that is asked for a Work: whoever waits is one of few workers.
+const hubPatience = 10 * time.Second
+
 // live returns the metadata that the hub itself has of a Work now; nil if it has none of that name. It refuses an agent that has no
 // rights any more. Without anybody to ask, it is as the cache shows it.
 func (r *Reconciler) live(ctx context.Context, work *workv1alpha1.Work) (*metav1.ObjectMeta, error) {
 	if r.hubReader == nil {
 		return &work.ObjectMeta, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, hubPatience)
+	defer cancel()
 	out := &metav1.PartialObjectMetadata{} // without its manifests, which are those of its generation
 	out.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind(workv1alpha1.KindWork))
 	if err := r.hubReader.Get(ctx, client.ObjectKeyFromObject(work), out); err != nil {
@@ -51,7 +57,7 @@ func (r *Reconciler) confirmWanted(ctx context.Context, work *workv1alpha1.Work)
 	live, err := r.live(ctx, work)
 	switch {
 	case err != nil:
-		return fmt.Errorf("the hub does not confirm Work %q: %w", work.Name, err)
+		return &hubError{fmt.Sprintf("the hub does not confirm Work %q: %s", work.Name, hubSays(err))}
 	case live == nil:
 		return fmt.Errorf("the hub has no Work %q any more", work.Name)
 	case !live.DeletionTimestamp.IsZero():

@@ -23,8 +23,12 @@ import (
 func asked(t *testing.T, live *workv1alpha1.Work, err error, times *int) client.Reader {
 	t.Helper()
 	return fakeClient(t, interceptor.Funcs{
-		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 			*times++
+			g := NewWithT(t)
+			g.Expect(key).To(Equal(client.ObjectKeyFromObject(live)))
+			_, limited := ctx.Deadline()
+			g.Expect(limited).To(BeTrue(), "who waits is one of few workers")
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -108,10 +109,11 @@ func (r *Reconciler) execute(ctx context.Context, req reconcile.Request, work *w
 	live := make([]*unstructured.Unstructured, len(manifests))
 	changed, disturbed := 0, false
 	again := wait.Jitter(resync, 0.2)
+	confirm := sync.OnceValue(func() error { return r.confirmWanted(ctx, work) })
 	for _, m := range plan.Order(manifests) {
 		step := r.manifest(ctx, req.NamespacedName, m)
 		if step.immutable != nil {
-			step.outcome.Result, step.outcome.Message = r.replace(ctx, work, m, step.immutable, step.outcome.Message)
+			step.outcome.Result, step.outcome.Message = r.replace(ctx, req.NamespacedName, m, step.immutable, step.outcome.Message, confirm)
 			r.count(step.outcome.Result)
 		}
 		if ctx.Err() != nil {

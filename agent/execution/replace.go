@@ -6,12 +6,11 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/agent/execution/plan"
-	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	"fairlead.dev/common/contract"
 )
 
@@ -21,9 +20,10 @@ import (
 // object says so itself, since what is remembered ends with the process. Only an agent that is killed between deletion and creation
 // leaves one that does not say so, and may be made anew once more.
 //
-// What deletes waits for the hub: by the journal, or by a cache that is behind, the newer object would be deleted for an older manifest.
-func (r *Reconciler) replace(ctx context.Context, from *workv1alpha1.Work, m plan.Manifest, live *plan.Live, refusal string) (plan.Result, string) {
-	work := client.ObjectKeyFromObject(from)
+// What deletes waits for the hub, which is asked through confirm once all else allows it: by the journal, or by a cache that is behind, the newer object would be deleted for an older manifest.
+func (r *Reconciler) replace(
+	ctx context.Context, work types.NamespacedName, m plan.Manifest, live *plan.Live, refusal string, confirm func() error,
+) (plan.Result, string) {
 	if !m.Recreate {
 		return plan.Refused, fmt.Sprintf(
 			"%s; a field of it cannot change once it is set: undo the change, delete the object in the member, or have the agent do so (annotation %s: %q on the template)",
@@ -39,9 +39,6 @@ func (r *Reconciler) replace(ctx context.Context, from *workv1alpha1.Work, m pla
 	if m.Kept {
 		return plan.Waiting, refusal + "; it is made anew once the hub was heard, which may want something else by now"
 	}
-	if err := r.confirmWanted(ctx, from); err != nil {
-		return plan.Waiting, fmt.Sprintf("%s; it is not made anew yet: %s", refusal, err)
-	}
 	obj, err := r.removable(ctx, work, m)
 	if another, ok := errors.AsType[*ofAnotherError](err); ok {
 		return plan.Refused, fmt.Sprintf("%s; it is not made anew: %s", refusal, another)
@@ -51,7 +48,11 @@ func (r *Reconciler) replace(ctx context.Context, from *workv1alpha1.Work, m pla
 		return result, fmt.Sprintf("%s; it is not made anew yet: %s", refusal, why)
 	}
 	if obj == nil || obj.GetUID() != live.Object.GetUID() {
+		r.memory.MarkStale(m.Object)
 		return plan.Waiting, refusal + "; it is another object by now, which is looked at anew"
+	}
+	if err := confirm(); err != nil {
+		return plan.Waiting, fmt.Sprintf("%s; it is not made anew yet: %s", refusal, err)
 	}
 	// Noted before, since a deletion whose answer is lost may be carried out all the same.
 	r.memory.Replacing(m.Object, m.Digest, obj.GetUID())

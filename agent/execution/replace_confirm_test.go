@@ -1,6 +1,8 @@
 package execution
 
 import (
+	"context"
+	"net/url"
 	"testing"
 	"time"
 
@@ -42,6 +44,7 @@ func TestAnObjectIsMadeAnewOnlyForWhatTheHubWantsNow(t *testing.T) {
 		"it is deleted":                 {change: func(live *workv1alpha1.Work) { live.DeletionTimestamp = new(metav1.Now()) }, want: plan.Waiting, why: "the hub deletes Work"},
 		"it is gone":                    {hub: apierrors.NewNotFound(works, "settings"), want: plan.Waiting, why: "has no Work"},
 		"the hub does not let us":       {hub: apierrors.NewForbidden(works, "settings", nil), want: plan.Waiting, why: "does not confirm"},
+		"the hub does not answer":       {hub: &url.Error{Op: "Get", URL: "https://10.0.0.1", Err: context.DeadlineExceeded}, want: plan.Waiting, why: `"settings": the hub does not answer`},
 		"another object by now":         {member: func(cm *corev1.ConfigMap) { cm.UID = "another" }, want: plan.Waiting, why: "another object by now"},
 		"nobody's by now":               {member: func(cm *corev1.ConfigMap) { cm.Labels = nil }, want: plan.Waiting, why: "another object by now"},
 		"another hub's, of that name":   {member: func(cm *corev1.ConfigMap) { cm.Labels[contract.WorkPermanentIDLabel] = "theirs" }, want: plan.Refused, why: "of another Work"},
@@ -76,9 +79,16 @@ func TestAnObjectIsMadeAnewOnlyForWhatTheHubWantsNow(t *testing.T) {
 			}
 			m := plan.Parse(work)[0]
 			m.Kept = tc.kept
-			result, message := r.replace(t.Context(), work, m, new(plan.Found(&unstructured.Unstructured{Object: seen})), "refused")
+			result, message := r.replace(t.Context(), client.ObjectKeyFromObject(work), m, new(plan.Found(&unstructured.Unstructured{Object: seen})), "refused",
+				func() error { return r.confirmWanted(t.Context(), work) })
 			g.Expect(result).To(Equal(tc.want), message)
 			g.Expect(message).To(ContainSubstring(tc.why))
+			g.Expect(message).NotTo(ContainSubstring("10.0.0.1"))
+			if tc.kept || tc.member != nil && tc.why != "" {
+				g.Expect(times).To(Equal(0), "the hub is asked when the member allows it")
+			} else {
+				g.Expect(times).To(Equal(1))
+			}
 			left := &corev1.ConfigMapList{}
 			g.Expect(member.List(t.Context(), left, client.InNamespace("shop"))).To(Succeed())
 			if tc.why == "" {
