@@ -93,7 +93,7 @@ func differ(id, other string) bool { return id != "" && other != "" && id != oth
 
 // OfAnotherMessage says why such an object is left alone, and what to do.
 func OfAnotherMessage(object Object) string {
-	return fmt.Sprintf("%s stays as it is: its label %s says that it is of another Work of this name, as another hub may have made it to which this cluster has the same name; "+
+	return fmt.Sprintf("%s stays as it is: its label %s says that it is of another Work of this name, made by another hub to which this cluster has the same name, or for a binding that was made anew since; "+
 		"if nobody needs it, delete it in the member", object, contract.WorkPermanentIDLabel)
 }
 
