@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
@@ -47,7 +48,11 @@ func (r *Reconciler) confirmEnd(ctx context.Context, work *workv1alpha1.Work) (b
 	}
 	if why := unlikeEnd(&work.ObjectMeta, live); why != "" {
 		r.brake.Reconsider(work.UID) // what an operator approved was another deletion
-		return false, fmt.Errorf("not deleting the objects of Work %q, since the hub, which was asked before that, %s", work.Name, why)
+		why = fmt.Sprintf("not deleting the objects of Work %q, since the hub, which was asked before that, %s", work.Name, why)
+		if r.memory.NoteLogged(client.ObjectKeyFromObject(work), why) {
+			ctrl.LoggerFrom(ctx).Info("Looking again at a Work, of which the cache is behind", "reason", why)
+		}
+		return false, fmt.Errorf("%s: %w", why, cacheBehind(work))
 	}
 	return true, nil
 }
