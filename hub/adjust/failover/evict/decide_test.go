@@ -169,9 +169,12 @@ func TestWhatATaskSays(t *testing.T) {
 		ClustersBeforeFailover: []string{"edge-1", "edge-2"}, PreservedLabelState: map[string]string{"job": "7"},
 	}
 	at, stays := failed, failed
-	stays.PreservedLabelState = nil
+	stays.PreservedLabelState, stays.ClustersBeforeFailover = nil, nil
 	stays.Message += " Its state does not go along: with statePreservation that takes purgeMode Directly."
-	gracefully, never := stays, stays
+	gracefully, never, nothing := stays, stays, stays
+	nothing.PurgeMode, nothing.Message = policyv1alpha1.PurgeDirectly, failed.Message
+	stateless := app(policyv1alpha1.PurgeDirectly)
+	stateless.Spec.Failover.Application.StatePreservation = nil
 	gracefully.PurgeMode, gracefully.GracePeriodSeconds = policyv1alpha1.PurgeGracefully, new(int32(30))
 	at.PurgeMode = policyv1alpha1.PurgeDirectly
 	never.PurgeMode, never.SuppressDeletion = policyv1alpha1.PurgeNever, new(true)
@@ -185,6 +188,7 @@ func TestWhatATaskSays(t *testing.T) {
 		"a taint, as the hub says":               {given(taint("edge-1"), func(in *Input) { in.Options.PurgeMode = policyv1alpha1.PurgeDirectly }), directly},
 		"a failure":                              {app(""), gracefully},
 		"a failure that is purged at once":       {app(policyv1alpha1.PurgeDirectly), at},
+		"a failure without a state":              {stateless, nothing},
 		"a failure whose old copy is never gone": {app(policyv1alpha1.PurgeNever), never},
 	}
 	for name, tc := range tests {

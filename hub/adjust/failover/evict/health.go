@@ -63,6 +63,11 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 			d.recheck(in.Now, in.Now.Add(preserveRetry))
 			continue
 		}
+		if directly(&task) && len(task.PreservedLabelState) > 0 {
+			// It is read for the state only. These are as many names as there are targets: in ten tasks of an application that
+			// is in thousands of clusters the database would not take them.
+			task.ClustersBeforeFailover = targetNames(in.Spec.Clusters)
+		}
 		failed = without
 		delete(d.Memory.Unhealthy, target.Name)
 		d.evict(in, cond, target, task)
@@ -113,7 +118,6 @@ func failureTask(in *Input, rule *policyv1alpha1.ApplicationFailoverBehavior, wh
 	task := workv1alpha2.GracefulEvictionTask{
 		Reason: workv1alpha2.EvictionApplicationFailure, Producer: workv1alpha2.ProducerApplicationFailover,
 		PurgeMode: cmp.Or(rule.PurgeMode.Canonical(), policyv1alpha1.PurgeGracefully), Message: why,
-		ClustersBeforeFailover: targetNames(in.Spec.Clusters),
 	}
 	if !in.Namespaced {
 		task.Producer = workv1alpha2.ProducerClusterApplicationFailover
