@@ -84,13 +84,18 @@ func Assigned(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 // Replacing returns those of some targets of what is not divided that take the place of copies which are being left: they had
 // none before one of these evictions, as the binding remembers them. One of which it is not known what was before counts for nothing.
 func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Eviction, targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
+	if len(targets) == 0 || len(spec.GracefulEvictionTasks) == 0 {
+		return nil
+	}
 	// All is how many of these evictions there are, and had before how many of them, the first ones without a gap, a cluster had a copy.
 	had, all := map[string]int{}, 0
+	var last []workv1alpha2.TargetCluster
 	for i := range past {
 		e := &past[i]
-		if e.Ended != nil || e.Before == nil || !Leaving(spec, e.From) {
+		if e.Ended != nil || e.Before == nil || !Leaving(spec, e.From) || all > 0 && same(e.Before, last) {
 			continue
 		}
+		last = e.Before
 		for j := range e.Before {
 			if name := e.Before[j].Name; had[name] == all {
 				had[name] = all + 1
@@ -108,6 +113,11 @@ func Replacing(spec *workv1alpha2.ResourceBindingSpec, past []workv1alpha2.Evict
 		}
 	}
 	return out
+}
+
+// same says whether two lists are one: many clusters that are left at once had the same targets before.
+func same(a, b []workv1alpha2.TargetCluster) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // Leaving says whether a cluster is being left.

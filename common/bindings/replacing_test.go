@@ -108,6 +108,22 @@ func TestReplacingByTheRule(t *testing.T) {
 	g.Expect(found).To(BeNumerically(">", 1000))
 }
 
+// TestReplacingAtOnce holds that the targets before evictions of one moment are counted as those before one.
+func TestReplacingAtOnce(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	spec, before := leaves("x", "y", "z"), had("x", "y", "z", "a")
+	past := []workv1alpha2.Eviction{{From: "x", Before: before}, {From: "y", Before: before}, {From: "z", Before: had("a", "b")}}
+	g.Expect(Replacing(spec, past, had("a", "b"))).To(Equal(had("b")))
+	g.Expect(Replacing(spec, past[:2], had("a", "b"))).To(Equal(had("b")))
+	empty := []workv1alpha2.Eviction{{From: "x", Before: had()}, {From: "y", Before: had()}}
+	g.Expect(Replacing(spec, empty, had("a"))).To(Equal(had("a")))
+	g.Expect(Replacing(spec, past, nil)).To(BeEmpty())
+	g.Expect(same(before, past[1].Before)).To(BeTrue())
+	g.Expect(same(before, had("x", "y", "z", "a"))).To(BeFalse(), "nobody compares thousands")
+	g.Expect(same(before, before[:3])).To(BeFalse())
+}
+
 // BenchmarkReplacing is what it costs to find who replaces ten copies of an application in 5,000 clusters.
 func BenchmarkReplacing(b *testing.B) {
 	names := make([]string, 5000)
@@ -115,14 +131,23 @@ func BenchmarkReplacing(b *testing.B) {
 		names[i] = fmt.Sprintf("a-cluster-with-a-name-of-40-letters-%04d", i)
 	}
 	spec, targets := leaves(names[:10]...), had(names[10:]...)
-	var past []workv1alpha2.Eviction
+	one := had(names...)
+	var past, atOnce []workv1alpha2.Eviction
 	for i := range 10 {
 		past = append(past, workv1alpha2.Eviction{From: names[i], Before: had(names[i:]...)})
+		atOnce = append(atOnce, workv1alpha2.Eviction{From: names[i], Before: one})
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if got := Replacing(spec, past, targets); len(got) > 0 {
-			b.Fatal(got)
-		}
+	for name, tt := range map[string]struct {
+		past    []workv1alpha2.Eviction
+		targets []workv1alpha2.TargetCluster
+	}{"one after the other": {past, targets}, "at once": {atOnce, targets}, "for nobody": {past, nil}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := Replacing(spec, tt.past, tt.targets); len(got) > 0 {
+					b.Fatal(got)
+				}
+			}
+		})
 	}
 }
