@@ -42,8 +42,12 @@ const (
 	// for it.
 	failedFor = time.Hour
 	// maxEvictionBytes is how long all that a binding remembers may be, in bytes: half of what the API server takes of
-	// annotations in an object, of which a binding has others.
-	maxEvictionBytes = 128 << 10
+	// annotations in an object. maxAnnotationBytes is how long all annotations of a binding may be with it, a bit less than
+	// what the API server takes: a placement that names thousands of clusters takes more than the other half.
+	maxEvictionBytes   = 128 << 10
+	maxAnnotationBytes = 240 << 10
+	// maxPlainBytes is how long it may be without being compressed.
+	maxPlainBytes = 16 << 10
 	// maxTo is how many clusters an eviction that is over names that took the place.
 	maxTo = 100
 	// maxEvictionMessage is how much is remembered of a sentence, in bytes.
@@ -78,17 +82,28 @@ func SetEvictions(b metav1.Object, evictions []Eviction) error {
 	if len(evictions) > maxEvictions {
 		evictions = evictions[len(evictions)-maxEvictions:]
 	}
-	data, err := encode(evictions)
-	if err != nil {
-		return err
-	}
 	annotations := b.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
+	data, err := encode(evictions, room(annotations))
+	if err != nil {
+		return err
+	}
 	annotations[contract.EvictionsAnnotation] = string(data)
 	b.SetAnnotations(annotations)
 	return nil
+}
+
+// room is how long what a binding remembers may be beside its other annotations.
+func room(annotations map[string]string) int {
+	out := maxAnnotationBytes
+	for key, value := range annotations {
+		if key != contract.EvictionsAnnotation {
+			out -= len(key) + len(value)
+		}
+	}
+	return min(out-len(contract.EvictionsAnnotation), maxEvictionBytes)
 }
 
 // FailedIn returns the clusters in which this version of an application's template was not healthy

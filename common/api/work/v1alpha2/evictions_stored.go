@@ -30,8 +30,8 @@ type storedEviction struct {
 const maxUnpacked = 8 << 20
 
 // encode returns the annotation for evictions, in which nothing is too long. Of what is over it names some of the clusters that
-// took the place; of what is under way it leaves out the targets before the oldest until the rest has room.
-func encode(evictions []Eviction) ([]byte, error) {
+// took the place; of what is under way it leaves out the targets before the oldest, and then more, until the rest has so much room.
+func encode(evictions []Eviction, room int) ([]byte, error) {
 	evictions = slices.Clone(evictions)
 	for i := range evictions {
 		e := &evictions[i]
@@ -39,17 +39,31 @@ func encode(evictions []Eviction) ([]byte, error) {
 		e.Message = shortened(e.Message)
 	}
 	data, err := json.Marshal(evictions)
-	for err == nil && len(data) > maxEvictionBytes {
-		if data, err = json.Marshal(pack(evictions)); len(data) <= maxEvictionBytes {
-			break
-		}
-		oldest := slices.IndexFunc(evictions, func(e Eviction) bool { return e.Before != nil })
-		if oldest < 0 {
-			break // ten evictions are never as long as that
-		}
-		evictions[oldest].Before = nil
+	if err != nil || len(data) <= min(maxPlainBytes, room) {
+		return data, err
 	}
-	return data, err
+	for {
+		if data, err = json.Marshal(pack(evictions)); err != nil || len(data) <= room {
+			return data, err
+		}
+		if !forget(evictions) {
+			return data, nil
+		}
+	}
+}
+
+// forget leaves out the targets before the oldest eviction of which they are known; if that is none, the sentence of the oldest that
+// has one and who took the place. It says whether there was something to leave out.
+func forget(evictions []Eviction) bool {
+	if i := slices.IndexFunc(evictions, func(e Eviction) bool { return e.Before != nil }); i >= 0 {
+		evictions[i].Before = nil
+		return true
+	}
+	if i := slices.IndexFunc(evictions, func(e Eviction) bool { return len(e.To)+len(e.Message) > 0 }); i >= 0 {
+		evictions[i].To, evictions[i].Message = nil, ""
+		return true
+	}
+	return false
 }
 
 func shortened(s string) string {

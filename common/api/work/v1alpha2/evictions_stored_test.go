@@ -102,6 +102,47 @@ func TestWhatHasNoRoomIsNotKnown(t *testing.T) {
 	g.Expect(EvictionsOf(b)).To(Equal([]Eviction{{From: "a"}}))
 }
 
+func TestOtherAnnotationsHaveRoom(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(6, 6))
+	targets := scattered(3000, random)
+	var ended []string
+	for i := range 100 {
+		ended = append(ended, fmt.Sprintf("%0200d", i))
+	}
+	tests := map[string]struct {
+		others int
+		known  bool
+	}{"few others": {10 << 10, true}, "a long placement": {200 << 10, false}, "no room at all": {245 << 10, false}}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			b := &ResourceBinding{}
+			b.Annotations = map[string]string{contract.EvictionsAnnotation: strings.Repeat("?", 100<<10), contract.AppliedPlacementAnnotation: strings.Repeat("x", tt.others)}
+			g.Expect(SetEvictions(b, []Eviction{{From: "o", To: ended, Ended: &metav1.Time{}}, {From: "a", Before: targets}, {From: "b", Before: targets}})).To(Succeed())
+			g.Expect(validation.ValidateAnnotationsSize(b.Annotations)).To(Succeed())
+			got := EvictionsOf(b)
+			g.Expect(got).To(HaveLen(3))
+			g.Expect(got[0].To != nil).To(Equal(tt.others < maxAnnotationBytes))
+			for _, e := range got[1:] {
+				g.Expect(e.Before != nil).To(Equal(tt.known))
+			}
+		})
+	}
+}
+
+func TestWhatIsNotShortIsCompressed(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &ResourceBinding{}
+	for n, most := range map[int]int{100: maxPlainBytes, 1000: maxPlainBytes, 5000: 32 << 10} {
+		g.Expect(SetEvictions(b, []Eviction{{From: "a", Before: inMany(n)}, {From: "b", Before: inMany(n)}})).To(Succeed())
+		g.Expect(len(b.Annotations[contract.EvictionsAnnotation])).To(BeNumerically("<=", most), "%d targets", n)
+		g.Expect(EvictionsOf(b)[1].Before).To(HaveLen(n))
+	}
+}
+
 func TestHowEvictionsAreWritten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
