@@ -84,6 +84,9 @@ const (
 	// application left: when, why, and what came of it, as JSON. Written by failover, and by
 	// the scheduler where that prefers another cluster.
 	EvictionsAnnotation = "fairlead.dev/evictions"
+	// EvictionsPackedAnnotation, on a binding, is what it remembers of those that are not over if the targets before them take
+	// too much room, or are not known. It is apart, because hubs of before would take each target for one that was not there.
+	EvictionsPackedAnnotation = "fairlead.dev/evictions-packed"
 	// ReturnToPreferredAnnotation, on a policy and from there on its bindings, is "true"
 	// if an application goes back to a preferred group of clusterAffinities once it
 	// fits there again. What overflowed comes back by itself, unless it is "false".

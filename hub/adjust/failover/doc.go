@@ -5,8 +5,8 @@
 //	Writes:    spec.clusters of bindings, of which it takes out what leaves and to which
 //	           it gives back what returns. Events on bindings, templates and Clusters.
 //	Owns:      spec.gracefulEvictionTasks of bindings, their condition Evicting and the
-//	           annotation fairlead.dev/evictions, to both of which the scheduler adds
-//	           what it leaves for a better place, and of which it ends what it chooses
+//	           annotations fairlead.dev/evictions and fairlead.dev/evictions-packed, to
+//	           all of which the scheduler adds what it leaves for a better place, and of which it ends what it chooses
 //	           again; the condition EvictionSuspended of
 //	           Clusters.
 //	Invariant: an old copy that is left gracefully goes only while its cluster is heard

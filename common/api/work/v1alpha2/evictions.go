@@ -1,7 +1,6 @@
 package v1alpha2
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // Eviction is one departure of an application from a cluster, as its binding remembers it
-// in the annotation contract.EvictionsAnnotation: also when the task is over.
+// in the annotations contract.EvictionsAnnotation and contract.EvictionsPackedAnnotation: also when the task is over.
 //
 // +kubebuilder:object:generate=false
 type Eviction struct {
@@ -56,21 +55,26 @@ const (
 
 // EvictionsOf returns what a binding remembers, the oldest first; nothing if that cannot
 // be read.
-func EvictionsOf(b metav1.Object) []Eviction {
-	data := b.GetAnnotations()[contract.EvictionsAnnotation]
-	if data == "" {
-		return nil
+func EvictionsOf(b Binding) []Eviction {
+	annotations := b.GetAnnotations()
+	out := unpack(read(annotations[contract.EvictionsAnnotation]))
+	packed := read(annotations[contract.EvictionsPackedAnnotation])
+	if len(packed) == 0 {
+		return out
 	}
-	var stored []storedEviction
-	if err := json.Unmarshal([]byte(data), &stored); err != nil {
-		return nil
+	for i, e := range unpack(packed) {
+		// A hub of before, which knows nothing of this annotation, may have ended it and left the cluster anew.
+		if task := taskOf(b, e.From); task == nil || made(task).Equal(packed[i].Task) {
+			out = append(out, e)
+		}
 	}
-	return unpack(stored)
+	slices.SortStableFunc(out, func(a, b Eviction) int { return a.At.Compare(b.At.Time) })
+	return out
 }
 
 // SetEvictions has a binding remember these: the newest of them, and what is under way rather
-// than what is over. If that is too long, the targets before the oldest are not known any more.
-func SetEvictions(b metav1.Object, evictions []Eviction) error {
+// than what is over. If that is too long, the targets before the oldest are not known any more. The tasks of the binding are those that are remembered.
+func SetEvictions(b Binding, evictions []Eviction) error {
 	over := max(len(evictions)-maxEvictions, 0)
 	evictions = slices.DeleteFunc(slices.Clone(evictions), func(e Eviction) bool {
 		if over == 0 || e.Ended == nil {
@@ -86,11 +90,15 @@ func SetEvictions(b metav1.Object, evictions []Eviction) error {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	data, err := encode(evictions, room(annotations))
+	plain, packed, err := encode(b, evictions, room(annotations))
 	if err != nil {
 		return err
 	}
-	annotations[contract.EvictionsAnnotation] = string(data)
+	annotations[contract.EvictionsAnnotation] = string(plain)
+	delete(annotations, contract.EvictionsPackedAnnotation)
+	if packed != nil {
+		annotations[contract.EvictionsPackedAnnotation] = string(packed)
+	}
 	b.SetAnnotations(annotations)
 	return nil
 }
@@ -99,11 +107,11 @@ func SetEvictions(b metav1.Object, evictions []Eviction) error {
 func room(annotations map[string]string) int {
 	out := maxAnnotationBytes
 	for key, value := range annotations {
-		if key != contract.EvictionsAnnotation {
+		if key != contract.EvictionsAnnotation && key != contract.EvictionsPackedAnnotation {
 			out -= len(key) + len(value)
 		}
 	}
-	return min(out-len(contract.EvictionsAnnotation), maxEvictionBytes)
+	return min(out-len(contract.EvictionsAnnotation)-len(contract.EvictionsPackedAnnotation), maxEvictionBytes)
 }
 
 // FailedIn returns the clusters in which this version of an application's template was not healthy

@@ -11,15 +11,19 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// storedEviction is an eviction in the annotation. As long as that is short it is as hubs have always written it. What would be
-// too long has Packed in place of Before, of which hubs of before know nothing: to them all targets have gained.
+// storedEviction is an eviction in an annotation. As long as all are short, and the targets before those under way are known, they are
+// as hubs have always written them. Otherwise those under way are in contract.EvictionsPackedAnnotation, with Packed in place of Before.
 //
 // +kubebuilder:object:generate=false
 type storedEviction struct {
 	Eviction
 
+	// Task is when the task was made, if there is one, in contract.EvictionsPackedAnnotation.
+	Task *metav1.Time `json:"task,omitempty"`
 	// Packed is how Before differs from that of the last eviction before this one that has it, from nothing for the first one:
 	// compressed lines, each a cluster that is no target any more, after a minus, or one that is or has another number of
 	// replicas than it had, before that number. In thousands of targets few differ.
@@ -29,27 +33,71 @@ type storedEviction struct {
 // maxUnpacked is how long the lines of an eviction may be, in bytes. Who writes the annotation would have them be anything.
 const maxUnpacked = 8 << 20
 
-// encode returns the annotation for evictions, in which nothing is too long. Of what is over it names some of the clusters that
-// took the place; of what is under way it leaves out the targets before the oldest, and then more, until the rest has so much room.
-func encode(evictions []Eviction, room int) ([]byte, error) {
+// encode returns the annotations for evictions, in which nothing is too long; the second is nil if there is no need for it. Of what
+// is over it names some of the clusters that took the place; of what is under way it leaves out the targets before the oldest, and
+// then more, until the rest has so much room.
+func encode(b Binding, evictions []Eviction, room int) (plain, packed []byte, err error) {
 	evictions = slices.Clone(evictions)
 	for i := range evictions {
 		e := &evictions[i]
 		e.To = e.To[:min(len(e.To), maxTo)]
 		e.Message = shortened(e.Message)
+		if e.Ended != nil {
+			e.Before = nil
+		}
 	}
-	data, err := json.Marshal(evictions)
-	if err != nil || len(data) <= min(maxPlainBytes, room) {
-		return data, err
+	plain, packed, err = written(b, evictions, func(e Eviction) bool { return e.Ended == nil && e.Before == nil })
+	if err != nil || len(plain)+len(packed) <= min(maxPlainBytes, room) {
+		return plain, packed, err
 	}
 	for {
-		if data, err = json.Marshal(pack(evictions)); err != nil || len(data) <= room {
-			return data, err
-		}
-		if !forget(evictions) {
-			return data, nil
+		plain, packed, err = written(b, evictions, func(e Eviction) bool { return e.Ended == nil })
+		if err != nil || len(plain)+len(packed) <= room || !forget(evictions) {
+			return plain, packed, err
 		}
 	}
+}
+
+// written returns the annotations for evictions of which some are in the second one.
+func written(b Binding, evictions []Eviction, apart func(Eviction) bool) (plain, packed []byte, err error) {
+	first := slices.DeleteFunc(slices.Clone(evictions), apart)
+	if plain, err = json.Marshal(first); err != nil || len(first) == len(evictions) {
+		return plain, nil, err
+	}
+	second := pack(slices.DeleteFunc(slices.Clone(evictions), func(e Eviction) bool { return !apart(e) }))
+	for i := range second {
+		if task := taskOf(b, second[i].From); task != nil {
+			second[i].Task = made(task)
+		}
+	}
+	packed, err = json.Marshal(second)
+	return plain, packed, err
+}
+
+// taskOf returns the task of a cluster that is being left; nil if there is none.
+func taskOf(b Binding, cluster string) *GracefulEvictionTask {
+	tasks := b.BindingSpec().GracefulEvictionTasks
+	if i := slices.IndexFunc(tasks, func(t GracefulEvictionTask) bool { return t.FromCluster == cluster }); i >= 0 {
+		return &tasks[i]
+	}
+	return nil
+}
+
+// made is when a task was made, to the second, which is what is stored of it.
+func made(task *GracefulEvictionTask) *metav1.Time {
+	if task.CreationTimestamp == nil {
+		return nil
+	}
+	return new(task.CreationTimestamp.Rfc3339Copy())
+}
+
+// read returns what an annotation says; nothing if it cannot be read.
+func read(data string) []storedEviction {
+	var out []storedEviction
+	if data == "" || json.Unmarshal([]byte(data), &out) != nil {
+		return nil
+	}
+	return out
 }
 
 // forget leaves out the targets before the oldest eviction of which they are known; if that is none, the sentence of the oldest that

@@ -20,13 +20,13 @@ func TestABindingRemembersTheNewestEvictions(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	var all []Eviction
 	for i := range 12 {
-		all = append(all, Eviction{From: fmt.Sprint(i), At: at, Reason: "TaintUntolerated"})
+		all = append(all, Eviction{From: fmt.Sprint(i), At: metav1.NewTime(at.Add(time.Duration(i) * time.Second)), Reason: "TaintUntolerated"})
 	}
 	g.Expect(SetEvictions(b, all)).To(Succeed())
 	got := EvictionsOf(b)
 	g.Expect(got).To(HaveLen(10))
 	g.Expect(got[0].From).To(Equal("2"))
-	g.Expect(got[9].At.Equal(&at)).To(BeTrue())
+	g.Expect(got[9].At.Equal(&all[11].At)).To(BeTrue())
 	for i := range all[1:] {
 		all[i+1].Ended = &at
 	}
@@ -34,7 +34,7 @@ func TestABindingRemembersTheNewestEvictions(t *testing.T) {
 	got = EvictionsOf(b)
 	g.Expect(got).To(HaveLen(10))
 	g.Expect([]string{got[0].From, got[1].From}).To(Equal([]string{"0", "3"}), "what is under way is not forgotten")
-	b.Annotations[contract.EvictionsAnnotation] = "?"
+	b.Annotations[contract.EvictionsAnnotation], b.Annotations[contract.EvictionsPackedAnnotation] = "?", "?"
 	g.Expect(EvictionsOf(b)).To(BeEmpty())
 }
 
