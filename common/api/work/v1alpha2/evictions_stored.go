@@ -30,7 +30,7 @@ type storedEviction struct {
 	Packed []byte `json:"packed,omitempty"`
 }
 
-// maxUnpacked is how long the lines of an eviction may be, in bytes. Who writes the annotation would have them be anything.
+// maxUnpacked is how long the lines of all evictions in an annotation may be, in bytes. Who writes the annotation would have them be anything.
 const maxUnpacked = 8 << 20
 
 // encode returns the annotations for evictions, in which nothing is too long; the second is nil if there is no need for it. Of what
@@ -97,7 +97,7 @@ func read(data string) []storedEviction {
 	if data == "" || json.Unmarshal([]byte(data), &out) != nil {
 		return nil
 	}
-	return out
+	return out[:min(len(out), maxEvictions)] // no hub writes more
 }
 
 // forget leaves out the targets before the oldest eviction of which they are known; if that is none, the sentence of the oldest that
@@ -144,14 +144,15 @@ func pack(evictions []Eviction) []storedEviction {
 func unpack(stored []storedEviction) []Eviction {
 	out := make([]Eviction, len(stored))
 	var last []TargetCluster
-	lost := false
+	left, lost := maxUnpacked, false
 	for i := range stored {
 		out[i] = stored[i].Eviction
 		if stored[i].Packed == nil || lost {
 			continue
 		}
-		lines, err := decompressed(stored[i].Packed)
+		lines, err := decompressed(stored[i].Packed, left)
 		if err == nil {
+			left -= len(lines)
 			last, err = apply(last, lines)
 		}
 		if lost = err != nil; !lost {
@@ -225,17 +226,17 @@ func compressed(s string) []byte {
 	return out.Bytes()
 }
 
-func decompressed(data []byte) (string, error) {
+func decompressed(data []byte, most int) (string, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return "", fmt.Errorf("reading the targets before an eviction: %w", err)
 	}
-	out, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	out, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
 		return "", fmt.Errorf("reading the targets before an eviction: %w", err)
 	}
-	if len(out) > maxUnpacked {
-		return "", fmt.Errorf("the targets before an eviction are longer than %d bytes", maxUnpacked)
+	if len(out) > most {
+		return "", fmt.Errorf("the targets before evictions are longer than %d bytes", maxUnpacked)
 	}
 	return string(out), nil
 }

@@ -219,3 +219,17 @@ func TestHowEvictionsAreWritten(t *testing.T) {
 		g.Expect(got[3].Before).To(BeNil(), "what is a difference from %s", name)
 	}
 }
+
+func TestWhoeverWritesEvictionsIsReadWithinLimits(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := &ResourceBinding{Spec: ResourceBindingSpec{}}
+	b.Annotations = map[string]string{contract.EvictionsPackedAnnotation: "[" + strings.Repeat(`{"from":"a"},`, 99) + `{"from":"a"}]`}
+	g.Expect(EvictionsOf(b)).To(HaveLen(maxEvictions))
+
+	half := compressed(strings.Repeat("-a\n", maxUnpacked/6+1))
+	got := unpack([]storedEviction{{Packed: half}, {Packed: half}, {Packed: compressed("")}})
+	g.Expect(got[0].Before).NotTo(BeNil())
+	g.Expect(got[1].Before).To(BeNil(), "all together are too long")
+	g.Expect(got[2].Before).To(BeNil())
+}

@@ -41,14 +41,16 @@ func replacing(in *Input, task *workv1alpha2.GracefulEvictionTask) []*workv1alph
 	gained := gainers(in, task)
 	var out []*workv1alpha2.TargetCluster
 	for i := range in.Spec.Clusters {
-		if target := &in.Spec.Clusters[i]; len(gained) == 0 || slices.Contains(gained, target.Name) {
+		target := &in.Spec.Clusters[i]
+		_, found := slices.BinarySearch(gained, target.Name) // both may be thousands
+		if found || len(gained) == 0 {
 			out = append(out, target)
 		}
 	}
 	return out
 }
 
-// gainers names the targets that are known to have gained from an eviction.
+// gainers names the targets that are known to have gained from an eviction, sorted.
 func gainers(in *Input, task *workv1alpha2.GracefulEvictionTask) []string {
 	if past := underWay(in, task); past != nil {
 		return past.Gained(in.Spec.Clusters)
