@@ -155,7 +155,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if !out.Changed && !r.pending.has(req.NamespacedName) {
 		r.awaited.drop(req.NamespacedName)
-		return reconcile.Result{RequeueAfter: known.wait(unrendered, now)}, nil
+		// A mark that could not be written when the rest was is still to be.
+		return reconcile.Result{RequeueAfter: known.wait(unrendered, now)}, r.markWorks(ctx, b, reports, out.Items)
 	}
 
 	// The template first: should we stop in between, the binding is still to be

@@ -90,7 +90,7 @@ func TestWhoIsLeftOutCostsNothingMore(t *testing.T) {
 	asked = rules.asked.Load()
 	s.report(t, liar, b, "", strings.Replace(lie, "lie", "lies", 1))
 	marked()
-	g.Expect(rules.asked.Load()).To(BeNumerically("<=", asked+5))
+	g.Expect(rules.asked.Load()).To(BeNumerically("<=", asked+8))
 
 	s.report(t, liar, b, "", one)
 	s.eventually(t, b, func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
