@@ -57,6 +57,11 @@ func (f *installFlags) validate(printing bool) error {
 	if !f.wanted && !printing && (len(f.namespaces) > 0 || len(f.kinds) > 0) {
 		return errors.New("--namespaces and --kinds are for --install and --print manifests; the rights of an agent that runs as a process are those of its kubeconfig")
 	}
+	for _, name := range []string{"image", "priority-class", "state-volume", "upgrade-images"} {
+		if !f.wanted && !printing && f.given(name) {
+			return fmt.Errorf("--%s is of the Deployment that --install makes and --print manifests prints, and there is none", name)
+		}
+	}
 	if f.volume != "" && f.volume != manifest.VolumeClaim && f.volume != manifest.VolumeNone && !strings.HasPrefix(f.volume, "/") {
 		return fmt.Errorf("--state-volume is %q; it is %s, %s, or the path of a directory on the node", f.volume, manifest.VolumeClaim, manifest.VolumeNone)
 	}

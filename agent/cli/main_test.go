@@ -47,6 +47,7 @@ func TestBadInputIsOneSentenceAndAFailure(t *testing.T) {
 		"a join without a hub":       {[]string{"join", "--kubeconfig", file}, "the address of the hub is missing"},
 		"a join without a token":     {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--state-dir", state}, "token"},
 		"a join without a time":      {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--discovery-timeout", "0s"}, "--discovery-timeout must be positive"},
+		"an image of no Deployment":  {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--image", "r.example/agent:v1"}, "--image is of the Deployment"},
 		"a volume of no sort":        {[]string{"join", "127.0.0.1:1", "--kubeconfig", file, "--install", "--state-volume", "disk"}, `--state-volume is "disk"`},
 		"values beside others":       {[]string{"join", "127.0.0.1:1", "--print", "values", "--operators", "off"}, "--print values prints the agent that is installed, as it is: leave out 127.0.0.1:1, --operators"},
 		"an end of no sort":          {[]string{"join", "127.0.0.1:1", "--print", "manifests", "--cluster-name", "c", "--token", "abcdef.0123456789abcdef", "--discovery-token-unsafe-skip-ca-verification", "--on-retire", "burn"}, `--on-retire is "burn"`},
