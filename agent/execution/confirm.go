@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// hubPatience is how long the hub is waited for that is asked for a Work: whoever waits is one of few workers.
-const hubPatience = 10 * time.Second
+// confirmTimeout is how long the hub may take to answer for a Work: whoever waits is one of few workers.
+const confirmTimeout = 10 * time.Second
 
 // live returns the metadata that the hub itself has of a Work now; nil if it has none of that name. It refuses an agent that has no
 // rights any more. Without anybody to ask, it is as the cache shows it.
@@ -24,7 +24,7 @@ func (r *Reconciler) live(ctx context.Context, work *workv1alpha1.Work) (*metav1
 	if r.hubReader == nil {
 		return &work.ObjectMeta, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, hubPatience)
+	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
 	out := &metav1.PartialObjectMetadata{} // without its manifests, which are those of its generation
 	out.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind(workv1alpha1.KindWork))

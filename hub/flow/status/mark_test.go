@@ -23,7 +23,7 @@ import (
 func TestAMarkThatWasNotWrittenIsWrittenLater(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	s := &stage{client: c.Client(t), namespace: c.Namespace(t), seen: &recorder{}, interpreter: &moody{Interpreter: native.New()}}
+	s := &stage{client: c.Client(t), namespace: c.Namespace(t), seen: &recorder{}, interpreter: &exceeding{Interpreter: native.New()}}
 	s.prefix = s.namespace + "-es-"
 	s.open(t, "edge-1", "edge-2", "edge-3")
 	var refused atomic.Bool

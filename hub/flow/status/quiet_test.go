@@ -22,13 +22,13 @@ import (
 	"fairlead.dev/test/cluster"
 )
 
-// moody has no time for what a liar reports, and says so in other words each time.
-type moody struct {
+// exceeding has no time for what a liar reports, and says so in other words each time.
+type exceeding struct {
 	interpreter.Interpreter
 	asked atomic.Int32
 }
 
-func (i *moody) AggregateStatus(
+func (i *exceeding) AggregateStatus(
 	ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem,
 ) (*unstructured.Unstructured, error) {
 	n := i.asked.Add(1)
@@ -44,7 +44,7 @@ func (i *moody) AggregateStatus(
 func TestWhoIsLeftOutCostsNothingMore(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
-	rules := &moody{Interpreter: native.New()}
+	rules := &exceeding{Interpreter: native.New()}
 	s := &stage{client: c.Client(t), namespace: c.Namespace(t), seen: &recorder{}, interpreter: rules}
 	s.prefix = s.namespace + "-es-"
 	s.open(t, "edge-1", "edge-2", "edge-3")
