@@ -124,7 +124,10 @@ func (f *joinFlags) any() bool {
 
 // secret returns the token.
 func (f *joinFlags) secret() (string, error) {
-	if f.token != "" || f.tokenFile == "" {
+	switch {
+	case f.token != "" && f.tokenFile != "":
+		return "", errors.New("--token and --token-file both name a token: leave one of them out")
+	case f.tokenFile == "":
 		return f.token, nil
 	}
 	raw, err := os.ReadFile(f.tokenFile)

@@ -33,6 +33,9 @@ func TestBadInputIsOneSentence(t *testing.T) {
 	}{
 		"a login without an issuer":              {serveIn("--dashboard-bind-address", "127.0.0.1:0", "--dashboard-oidc-client-secret-file", file), "--dashboard-oidc-client-secret-file needs an issuer: name it with --oidc-issuer-url"},
 		"a login without a dashboard":            {withIssuer("--dashboard-bind-address", "0", "--dashboard-oidc-scopes", "groups"), "--dashboard-oidc-scopes is for the dashboard, and there is none"},
+		"a certificate without a dashboard":      {serveIn("--dashboard-cert-file", file, "--dashboard-key-file", file), "is for the dashboard, and there is none"},
+		"an authority without a dashboard":       {serveIn("--dashboard-client-ca-file", file), "--dashboard-client-ca-file is for the dashboard, and there is none"},
+		"a Service of lines that nobody opens":   {[]string{"serve", "--kubeconfig", file, "--connect=false", "--connect-service", "a/b:1"}, "--connect-service is for the lines of agents"},
 		"a login that the API does not know":     {serveIn("--dashboard-bind-address", "127.0.0.1:0", "--dashboard-oidc-issuer-url", "https://login.example.com"), "needs --oidc-issuer-url or --authentication-config as well"},
 		"a login at another issuer than the API": {withIssuer("--dashboard-oidc-issuer-url", "https://other.example.com"), "the embedded API would refuse whom the dashboard sends"},
 		"a login of another client than the API": {withIssuer("--dashboard-oidc-client-id", "other"), "the embedded API would refuse whom the dashboard sends"},

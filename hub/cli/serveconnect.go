@@ -64,6 +64,9 @@ func (f *connectFlags) complete(fs *pflag.FlagSet, embedded, sharesEtcd bool) er
 		f.enabled = false
 		return nil
 	}
+	if !f.enabled {
+		return errors.New("--connect-service is for the lines of agents, and --connect=false lets them open none: leave one of them out")
+	}
 	if !fs.Changed("connect-bind-address") {
 		return errors.New("--connect-service needs --connect-bind-address, an address to which the Service leads, such as 0.0.0.0:9444")
 	}

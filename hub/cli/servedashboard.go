@@ -57,7 +57,13 @@ func (f *dashboardFlags) complete(fs *pflag.FlagSet, dataDir string) error {
 		f.clientCA = filepath.Join(dataDir, "pki", "ca.crt")
 	}
 	if f.address == "0" {
-		if name := f.issuer.given(fs); name != "" {
+		name := f.issuer.given(fs)
+		for _, file := range []string{"dashboard-cert-file", "dashboard-key-file", "dashboard-client-ca-file"} {
+			if fs.Changed(file) {
+				name = "--" + file
+			}
+		}
+		if name != "" {
 			return fmt.Errorf("%s is for the dashboard, and there is none: give --dashboard-bind-address an address", name)
 		}
 		return nil

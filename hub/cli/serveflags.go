@@ -99,7 +99,7 @@ func (f *serveFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.context, "context", "", "context in that kubeconfig (default: the current one)")
 	fs.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several hubs of an API work at a time (default: true with --kubeconfig and with --etcd-servers)")
 
-	fs.StringVar(&f.advertiseURL, "advertise-url", "", "https://HOST:PORT that agents are told to dial (default: where the API is)")
+	fs.StringVar(&f.advertiseURL, "advertise-url", "", "https://HOST:PORT that agents are told to dial, unless --hub-addresses says more (default: where the API is)")
 	fs.BoolVar(&f.allowDowngrade, "allow-downgrade", false, "install the definitions, rights and admission policies of this version although a newer hub has installed its own, and remove rights and policies that only that one has")
 	fs.StringSliceVar(&f.addresses, "hub-addresses", nil, "https://HOST:PORT of every hub of this API, in the order in which agents that join try them; agents learn them while they run (default: those that the hubs have told so far)")
 	fs.StringVar(&f.prefix, "execution-namespace-prefix", contract.DefaultExecutionNamespacePrefix, "what comes before a cluster's name in the name of its execution namespace")
