@@ -17,12 +17,8 @@ import (
 	"fairlead.dev/hub/adjust/failover/evict"
 )
 
-const (
-	// readSingly is up to how many Clusters are read one by one. More are listed.
-	readSingly = 20
-	// perPage is how many Clusters a page of that list has.
-	perPage = 200
-)
+// readSingly is up to how many Clusters are read one by one. More are listed.
+const readSingly = 20
 
 // confirm reads the clusters live that an application is about to leave. The cache of a hub that has just begun to work may be
 // older than what the hub before it did: a taint that is gone since drives nobody out, and neither does a cluster that was
@@ -68,25 +64,15 @@ func (r *reconciler) confirmEnds(ctx context.Context, in *scope, names sets.Set[
 	return nil
 }
 
-// confirmMany does the same by a list, of which it keeps a page at a time.
+// confirmMany does the same by a list of all clusters.
 func (r *reconciler) confirmMany(ctx context.Context, in *scope, names sets.Set[string]) error {
-	left := names.Clone()
-	for next, more := "", true; more; more = next != "" {
-		var list clusterv1alpha1.ClusterList
-		if err := r.hubReader.List(ctx, &list, client.Limit(perPage), client.Continue(next)); err != nil {
-			return fmt.Errorf("listing clusters before the eviction of an application ends: %w", err)
-		}
-		for i := range list.Items {
-			live := &list.Items[i]
-			if left.Has(live.Name) && !asSeen(in.Clusters[live.Name], live) {
-				return behind(live.Name)
-			}
-			left.Delete(live.Name)
-		}
-		next = list.Continue
+	live, err := r.live.get(ctx)
+	if err != nil {
+		return fmt.Errorf("looking at the clusters before the eviction of an application ends: %w", err)
 	}
-	for _, name := range sets.List(left) {
-		if !asSeen(in.Clusters[name], nil) {
+	for _, name := range sets.List(names) {
+		if !asSeen(in.Clusters[name], live[name]) {
+			r.live.forget()
 			return behind(name)
 		}
 	}

@@ -11,7 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -77,12 +80,53 @@ func TestConfirmEnds(t *testing.T) {
 				if tt.cached != nil {
 					in.Clusters["edge-1"] = tt.cached
 				}
-				err := (&reconciler{hubReader: objects.Build()}).confirm(t.Context(), in, d)
+				reader := objects.Build()
+				err := (&reconciler{hubReader: reader, live: &liveList{hubReader: reader, clock: clock.RealClock{}}}).confirm(t.Context(), in, d)
 				g.Expect(apierrors.IsConflict(err)).To(Equal(tt.wantConflict), "%v", err)
 				g.Expect(err != nil).To(Equal(tt.wantConflict))
 			})
 		}
 	}
+}
+
+// TestManyShareAList holds that applications that leave a cluster together list the others once, and anew as soon as that is older
+// than a moment or shows something else than the cache.
+func TestManyShareAList(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme, err := kube.NewScheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	lists := 0
+	objects := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			lists++
+			return c.List(ctx, list, opts...)
+		},
+	})
+	in := &scope{Input: evict.Input{Clusters: map[string]*clusterv1alpha1.Cluster{}}}
+	d := &evict.Decision{RestsOn: sets.Set[string]{}}
+	for i := range readSingly + 1 {
+		c := builder.MakeCluster(fmt.Sprint("edge-", i)).Obj()
+		c.UID = types.UID(c.Name)
+		objects, in.Clusters[c.Name] = objects.WithObjects(c.DeepCopy()), c
+		d.RestsOn.Insert(c.Name)
+	}
+	hub, now := objects.Build(), clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	r := &reconciler{hubReader: hub, live: &liveList{hubReader: hub, clock: now}}
+	for range 200 {
+		g.Expect(r.confirm(t.Context(), in, d)).To(Succeed())
+	}
+	g.Expect(lists).To(Equal(1))
+
+	live := in.Clusters["edge-7"].DeepCopy()
+	g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(live), live)).To(Succeed())
+	live.Spec.Taints = []corev1.Taint{lost}
+	g.Expect(hub.Update(t.Context(), live)).To(Succeed())
+	now.SetTime(now.Now().Add(listFor))
+	g.Expect(apierrors.IsConflict(r.confirm(t.Context(), in, d))).To(BeTrue(), "the taint is seen")
+	in.Clusters["edge-7"] = live
+	g.Expect(r.confirm(t.Context(), in, d)).To(Succeed(), "the cache has caught up")
+	g.Expect(lists).To(Equal(3))
 }
 
 // TestConfirm holds what of a cluster is read live before an application leaves it, and when it stays after all.

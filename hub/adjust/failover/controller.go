@@ -76,10 +76,11 @@ func Register(mgr manager.Manager, deps Deps) error {
 		deps.Workers = defaultWorkers
 	}
 	limiter, shared := newRateLimiter(deps.Rate), &verdicts{hubClient: mgr.GetClient()}
+	live := &liveList{hubReader: mgr.GetAPIReader(), clock: deps.Clock}
 	for _, kind := range []kube.BindingKind{kube.ResourceBindings(), kube.ClusterResourceBindings()} {
 		r := &reconciler{
 			hubClient: mgr.GetClient(), hubReader: mgr.GetAPIReader(), kind: kind, events: deps.Events, clock: deps.Clock,
-			scheduler: deps.Scheduler, hasHealthRule: deps.HasHealthRule, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter, verdicts: shared,
+			scheduler: deps.Scheduler, hasHealthRule: deps.HasHealthRule, prefix: deps.ExecutionNamespacePrefix, options: deps.Options, rateLimiter: limiter, verdicts: shared, live: live,
 			memories: map[types.NamespacedName]evict.Memory{},
 		}
 		err := kube.NewController(mgr, "failover-"+strings.ToLower(kind.Kind), deps.Workers).
@@ -110,6 +111,7 @@ type reconciler struct {
 	options       evict.Options
 	rateLimiter   *rateLimiter
 	verdicts      *verdicts
+	live          *liveList
 	watch         disruption.Watch
 
 	mu       sync.Mutex
