@@ -38,9 +38,9 @@ func scenes() []scene {
 		{name: "change", play: (*system).changing},
 		{name: "roomier", play: (*system).roomier},
 		{name: "wide", play: (*system).wide},
-		{name: "policy", play: (*system).policy},
-		{name: "region", play: (*system).region},
 		{name: "restart", profiles: true, play: (*system).restart},
+		{name: "region", play: (*system).region},
+		{name: "policy", play: (*system).policy},
 		{name: "rollout", apart: true, play: (*system).rollout},
 	}
 }
