@@ -301,7 +301,10 @@ type ClusterStatus struct {
 	// +optional
 	APIEnablements []APIEnablement `json:"apiEnablements,omitempty"`
 
-	// Conditions are Ready and CompleteAPIEnablements.
+	// Conditions are Ready, CompleteAPIEnablements and DeletionsHeld, which the agent writes (the hub
+	// does where it no longer hears from the agent), LeaveRequested, which `agent leave` writes,
+	// SeveralAgents (the hub's registration stage), EvictionSuspended (failover) and CapacityJumped
+	// (the hub's cluster stage).
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 

@@ -22,7 +22,7 @@ type Work struct {
 	// +required
 	Spec WorkSpec `json:"spec"`
 
-	// Status is what the agent reports.
+	// Status is what the agent reports, and what the hub says of that.
 	// +optional
 	Status WorkStatus `json:"status,omitempty"`
 }
@@ -112,9 +112,10 @@ const (
 	ReasonTooLarge = "TooLarge"
 )
 
-// WorkStatus is what the agent reports.
+// WorkStatus is what the agent reports, and what the hub says of that.
 type WorkStatus struct {
-	// Conditions are Applied and Dispatching.
+	// Conditions are Applied, Dispatching and fairlead.dev/StatusCut, which the agent writes, and
+	// fairlead.dev/StatusLeftOut, which the hub writes.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 

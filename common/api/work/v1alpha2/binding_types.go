@@ -118,7 +118,7 @@ type ResourceBindingSpec struct {
 	GracefulEvictionTasks []GracefulEvictionTask `json:"gracefulEvictionTasks,omitempty"`
 
 	// RequiredBy are the bindings whose templates refer to this one. Their clusters
-	// get this template as well.
+	// get this template as well. Written by the dependencies stage.
 	// +optional
 	RequiredBy []BindingSnapshot `json:"requiredBy,omitempty"`
 
@@ -534,7 +534,9 @@ type ResourceBindingStatus struct {
 	// +optional
 	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
 
-	// Conditions are Scheduled and FullyApplied.
+	// Conditions are Scheduled, which the scheduler writes, FullyApplied and Stale, which the status
+	// stage writes, Rendered (the binding stage), Evicting (failover), RollingOut (the rollout stage)
+	// and DependencyPolicyConflict (the dependencies stage).
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
