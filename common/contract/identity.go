@@ -17,7 +17,8 @@ const (
 	BootstrapUserPrefix = "system:bootstrap:"
 )
 
-// Field managers, by who writes.
+// Field managers, by who writes. They stand in the objects that hubs have written, so none is renamed: that of the
+// customizations stage is what the stage was once called.
 const (
 	FieldManagerAgent          = "fairlead-agent"
 	FieldManagerInstall        = "fairlead-install"

@@ -50,7 +50,7 @@ func stages(ctx context.Context, o Options, informers *kube.MetadataInformers, k
 		ctrl.LoggerFrom(ctx).Error(err, "Every template is read after each start, for it is not known whether this program renders like the one before")
 	}
 	return []stage{
-		{"interpretation", func(mgr manager.Manager, events kube.EventSink) error {
+		{"customizations", func(mgr manager.Manager, events kube.EventSink) error {
 			return customizations.Register(mgr, customizations.Deps{Compiler: known.compiler, Failures: known.failures, Events: events})
 		}},
 		{"detector", func(mgr manager.Manager, events kube.EventSink) error {

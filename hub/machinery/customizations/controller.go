@@ -54,10 +54,10 @@ type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // Register adds the stage to a manager.
 func Register(mgr manager.Manager, deps Deps) error {
 	if deps.Compiler == nil || deps.Failures == nil || deps.Events == nil {
-		return errors.New("registering the interpretation stage: it needs a compiler, failures and an event sink")
+		return errors.New("registering the customizations stage: it needs a compiler, failures and an event sink")
 	}
 	r := &Reconciler{hubClient: mgr.GetClient(), compiler: deps.Compiler, failures: deps.Failures, events: deps.Events}
-	err := kube.NewController(mgr, "interpretation", 1).
+	err := kube.NewController(mgr, "customizations", 1).
 		For(&configv1alpha1.ResourceInterpreterCustomization{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&configv1alpha1.ResourceInterpreterCustomization{}, r.othersOfTheKind()).
 		WatchesRawSource(source.Func(func(_ context.Context, q requests) error {
@@ -66,7 +66,7 @@ func Register(mgr manager.Manager, deps Deps) error {
 		})).
 		Complete(kube.QuietConflicts(r))
 	if err != nil {
-		return fmt.Errorf("registering the interpretation stage: %w", err)
+		return fmt.Errorf("registering the customizations stage: %w", err)
 	}
 	return nil
 }
