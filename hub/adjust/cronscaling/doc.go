@@ -2,8 +2,9 @@
 // their rules name.
 //
 //	Reads:     CronFederatedHPAs; the scale and the metadata of their targets (live).
-//	Writes:    spec.replicas of targets, through their subresource scale; the status of
-//	           CronFederatedHPAs. Events on them.
+//	Writes:    spec.replicas of targets, through their subresource scale, which others write
+//	           as well: authors, and stage replicas what autoscalers in members say; the
+//	           status of CronFederatedHPAs. Events on them.
 //	Owns:      that status.
 //	Invariant: a rule is followed once for each of its times, within half a minute of it or not
 //	           at all: what a hub that was away has missed is said and not made up for.

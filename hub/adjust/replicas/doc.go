@@ -4,7 +4,8 @@
 //	           metadata of their targets (live); bindings of Deployments, the metadata of
 //	           Deployments, those that are written (live).
 //	Writes:    the label retain-replicas of templates that a HorizontalPodAutoscaler
-//	           scales; spec.replicas of Deployments that carry it. Events on both.
+//	           scales; spec.replicas of Deployments that carry it, which others write as well:
+//	           their authors, and cronscaling at the times of a rule. Events on both.
 //	Owns:      the annotation scale-target and the finalizer replicas of the bindings of
 //	           HorizontalPodAutoscalers.
 //	Invariant: what an autoscaler that goes to members scales carries the label, unless its

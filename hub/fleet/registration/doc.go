@@ -3,9 +3,12 @@
 //
 //	Reads:     certificate signing requests of agents, join tokens (live), Clusters,
 //	           execution namespaces.
-//	Writes:    approvals and denials; on a token, by whom and for which request it was
-//	           used; Clusters that are new; roles and leases of agents.
-//	Owns:      spec.id of a Cluster, the existence of its lease, the rights of its agent.
+//	Writes:    approvals and denials, and deletions of requests that flood; on a token, by
+//	           whom and for which request it was used; Clusters that are new, and the
+//	           deletion of those that leave; condition SeveralAgents of Clusters; roles and
+//	           leases of agents, and the namespace of the leases.
+//	Owns:      spec.id of a Cluster, the existence of its lease, the rights of its agent,
+//	           that condition.
 //	Invariant: a token yields one certificate. It is marked as used before anything is
 //	           made with it, and the certificate is approved after everything is there.
 //	Next:      the signer of the API server, then the agent.

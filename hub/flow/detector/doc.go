@@ -17,9 +17,11 @@
 //   - The dependencies stage makes the binding of an object that no policy has ever
 //     selected, and owns all of that until a policy does: spec.placement is set from then
 //     on, and the detector takes over. Its own marks stay: the labels depended-by, the
-//     annotation and the finalizer of dependencies, spec.requiredBy.
+//     annotation and the finalizer of dependencies, spec.requiredBy, and what it adds to
+//     spec.preservedIn while no policy selects the object.
 //   - Stages keep notes for themselves on a binding, each under a key of its own: the
-//     annotations applied-placement (scheduler) and evictions (failover), and finalizers.
+//     annotations applied-placement and admitted-requests (scheduler), evictions and
+//     evictions-packed (failover) and scale-target (replicas), and finalizers.
 //     The detector writes the keys that are its own, and takes none away.
 //   - The permanent id of a binding is written by whoever makes it, and never changed.
 //

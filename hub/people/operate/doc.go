@@ -3,7 +3,7 @@
 // with the rights of the client that they are given.
 //
 //	Reads:     Clusters, requests to join, join tokens, cluster-info; StagedRollouts.
-//	Writes:    taints of Clusters; join tokens and who was accepted with them; the spec of StagedRollouts.
+//	Writes:    taints and the wanted agent of Clusters; join tokens and who was accepted with them; the spec of StagedRollouts.
 //	Owns:      nothing.
 //	Invariant: done twice is done once; errors say what to do next.
 //	Next:      hub/cli and hub/people/dashboard say what came of it.

@@ -4,7 +4,8 @@
 //
 // What decides is pure and lies below:
 //
-//	owned  pods, and what is between them and their workload -> those of the workload, and how each fares
+//	owned     pods, and what is between them and their workload -> those of the workload, and how each fares
+//	loglines  the log of a container                            -> its lines
 //
 //	Reads:     objects, pods and logs of members, with the credentials of the person who asks.
 //	Writes:    nothing; a command in a pod does what it does.

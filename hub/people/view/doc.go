@@ -8,6 +8,8 @@
 //	applications  bindings and policies  -> an Application: where it is and how it fares; what each policy has, or why it has nothing
 //	clusters      a Cluster, its lease   -> a Cluster: lag, capacity, certificate
 //	rollouts      a StagedRollout        -> a Rollout: how far it is, by wave and by cluster, and what to type next
+//	tree          an application         -> from its template to the objects in the members, and whether each step went well
+//	diff          two objects or texts   -> what differs, as people read it
 //
 //	Reads:     everything on the hub that the person may read.
 //	Writes:    nothing.
