@@ -196,13 +196,8 @@ func (r *Reader) clusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, erro
 // members reads what came of a binding in each cluster that has it, or should.
 func (r *Reader) members(ctx context.Context, report *explain.Report, b kube.Binding, clusters []*clusterv1alpha1.Cluster) error {
 	wanted := map[string]bool{}
-	for _, t := range b.BindingSpec().Clusters {
-		wanted[t.Name] = true
-	}
-	for _, s := range b.BindingSpec().RequiredBy {
-		for _, t := range s.Clusters {
-			wanted[t.Name] = true
-		}
+	for _, target := range bindings.Targets(b.BindingSpec()) {
+		wanted[target.Name] = true
 	}
 	list, err := r.Works(ctx, b)
 	unread := apierrors.IsForbidden(err)

@@ -1,12 +1,12 @@
 package scale
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/bindings"
 )
 
 // Count is how many there are.
@@ -20,12 +20,6 @@ type Count struct {
 	// Wait says why the total is not known now: what is on its way would be taken for what
 	// the members want.
 	Wait string
-}
-
-// reported is what is read of the status of a Deployment.
-type reported struct {
-	Replicas        int32 `json:"replicas"`
-	UpdatedReplicas int32 `json:"updatedReplicas"`
 }
 
 // CountOf adds up what the clusters of a binding report.
@@ -79,14 +73,12 @@ func settled(item *workv1alpha2.AggregatedStatusItem) (replicas int32, wait stri
 	if item == nil || item.Status == nil || !item.Applied {
 		return 0, "has not reported"
 	}
-	var r reported
-	switch err := json.Unmarshal(item.Status.Raw, &r); {
-	case err != nil:
-		return 0, "reports what cannot be read"
-	case r.Replicas <= 0:
-		return 0, "has no replicas yet"
-	case item.Health != workv1alpha1.Healthy || r.UpdatedReplicas != r.Replicas:
+	counts, _ := bindings.CountsOf(item) // none of what does not count replicas
+	switch {
+	case counts.Replicas == 0:
+		return 0, "reports no replicas yet"
+	case item.Health != workv1alpha1.Healthy || counts.Updated != counts.Replicas:
 		return 0, "is not done with its latest change"
 	}
-	return r.Replicas, ""
+	return counts.Replicas, ""
 }

@@ -50,8 +50,8 @@ func TestDecide(t *testing.T) {
 		"another cluster reports":    {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].ClusterName = "c" }, "cluster b has not reported"},
 		"a cluster reports nothing":  {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Status = nil }, "cluster b has not reported"},
 		"a cluster refused it":       {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Applied = false }, "cluster b has not reported"},
-		"a cluster reports nonsense": {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = item("b", `[]`) }, "cannot be read"},
-		"a cluster has none yet":     {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = item("b", `{}`) }, "cluster b has no replicas yet"},
+		"a cluster reports nonsense": {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = item("b", `[]`) }, "reports no replicas"},
+		"a cluster has none yet":     {func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0] = item("b", `{}`) }, "cluster b reports no replicas yet"},
 		"a rollout has more for a while": {func(b *workv1alpha2.ResourceBinding) {
 			b.Status.AggregatedStatus[0] = item("b", `{"replicas": 3, "updatedReplicas": 1}`)
 		}, "cluster b is not done"},
