@@ -18,6 +18,12 @@
 //   - revision: what an application consists of at one time, by number and hash. Stable is the last
 //     that has passed every wave.
 //   - wave: one step of a rollout; soak: how long it must be well.
+//   - line: the connection over which an agent lets the hub send requests to it, which others call a tunnel.
+//   - journal: the encrypted copy of its Works that an agent goes on by while the hub is away.
+//   - brake: what holds many deletions at once until a person answers.
+//   - operator: a person who acts on members, through the hub or beside it.
+//   - session: one run of an agent. The hub tells by it whether several pass for one.
+//   - replica: of a workload a pod; of a hub one of several programs on one API.
 //   - held, in flight, set aside, lost, returning, catching up: how a cluster is in a rollout; see
 //     ClusterState.
 package contract
