@@ -91,7 +91,7 @@ func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	}
 	r.left = left
 	ctx, stop := context.WithCancel(ctx)
-	out := &goingOn{inner: inner, result: make(chan watch.Event), stop: stop}
+	out := &resumedWatch{inner: inner, result: make(chan watch.Event), stop: stop}
 	checking, heard := context.WithCancel(ctx)
 	if r.isCostly {
 		go r.checkVersion(checking, left)
@@ -113,20 +113,20 @@ func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptio
 	return out, nil
 }
 
-// goingOn is a watch that goes on where another one was.
-type goingOn struct {
+// resumedWatch is a watch that goes on where another one was.
+type resumedWatch struct {
 	inner  watch.Interface
 	result chan watch.Event
 	stop   context.CancelFunc
 }
 
 // pass passes on what the inner watch says, until that ends or the context does.
-func (g *goingOn) pass(ctx context.Context, see func(watch.Event)) {
-	defer close(g.result)
-	for e := range g.inner.ResultChan() {
+func (r *resumedWatch) pass(ctx context.Context, see func(watch.Event)) {
+	defer close(r.result)
+	for e := range r.inner.ResultChan() {
 		see(e)
 		select {
-		case g.result <- e:
+		case r.result <- e:
 		case <-ctx.Done():
 			return
 		}
@@ -134,13 +134,13 @@ func (g *goingOn) pass(ctx context.Context, see func(watch.Event)) {
 }
 
 // Stop implements watch.Interface.
-func (g *goingOn) Stop() {
-	g.stop()
-	g.inner.Stop()
+func (r *resumedWatch) Stop() {
+	r.stop()
+	r.inner.Stop()
 }
 
 // ResultChan implements watch.Interface.
-func (g *goingOn) ResultChan() <-chan watch.Event { return g.result }
+func (r *resumedWatch) ResultChan() <-chan watch.Event { return r.result }
 
 // checkVersion asks how far the hub is, once the watch was silent for a moment, until it answers or the context ends.
 func (r *resumed) checkVersion(ctx context.Context, left string) {

@@ -85,7 +85,7 @@ type Reporter struct {
 	cluster     string
 	workers     int
 	isSlow      func() bool
-	writing     turns
+	writes      writeLimiter
 
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	took  prometheus.Observer
@@ -266,8 +266,8 @@ func (r *Reporter) next(ctx context.Context) bool {
 		return false
 	}
 	defer r.queue.Done(name)
-	r.writing.take(r.allowed)
-	defer r.writing.giveBack()
+	r.writes.acquire(r.allowed)
+	defer r.writes.release()
 	if err := r.write(ctx, name); err != nil {
 		if ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Writing the status of a Work failed; it is tried again", "Work", name)

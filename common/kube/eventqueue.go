@@ -58,7 +58,7 @@ func newEventQueue(sink events.EventSink, c clock.WithTicker) *eventQueue {
 // add queues an event, or drops it if there is no room.
 func (q *eventQueue) add(event *eventsv1.Event) {
 	select {
-	case q.lanes[maphash.Comparable(q.seed, likeness(event))%eventLanes] <- event:
+	case q.lanes[maphash.Comparable(q.seed, seriesOf(event))%eventLanes] <- event:
 	default:
 		q.dropped.Add(1)
 	}
@@ -68,20 +68,20 @@ func (q *eventQueue) add(event *eventsv1.Event) {
 func (q *eventQueue) run(ctx context.Context) error {
 	var lanes sync.WaitGroup
 	for i := range q.lanes {
-		lanes.Go(func() { (&eventLane{queue: q, series: map[alike]*eventSeries{}}).run(ctx, q.lanes[i]) })
+		lanes.Go(func() { (&eventLane{queue: q, series: map[seriesKey]*eventSeries{}}).run(ctx, q.lanes[i]) })
 	}
 	lanes.Wait()
 	return nil
 }
 
-// alike is what events have in common of which only the first is written.
-type alike struct {
+// seriesKey is what events have in common of which only the first is written.
+type seriesKey struct {
 	kind, action, reason, controller, instance string
 	regarding, related                         corev1.ObjectReference
 }
 
-func likeness(e *eventsv1.Event) alike {
-	out := alike{
+func seriesOf(e *eventsv1.Event) seriesKey {
+	out := seriesKey{
 		kind: e.Type, action: e.Action, reason: e.Reason, controller: e.ReportingController, instance: e.ReportingInstance, regarding: e.Regarding,
 	}
 	if e.Related != nil {
@@ -101,7 +101,7 @@ type eventSeries struct {
 // eventLane writes one event after the other.
 type eventLane struct {
 	queue  *eventQueue
-	series map[alike]*eventSeries
+	series map[seriesKey]*eventSeries
 }
 
 func (l *eventLane) run(ctx context.Context, from <-chan *eventsv1.Event) {
@@ -124,7 +124,7 @@ func (l *eventLane) run(ctx context.Context, from <-chan *eventsv1.Event) {
 
 // tell writes an event, or counts it if one like it was written.
 func (l *eventLane) tell(ctx context.Context, event *eventsv1.Event) {
-	key, now := likeness(event), l.queue.clock.Now()
+	key, now := seriesOf(event), l.queue.clock.Now()
 	s := l.series[key]
 	if s != nil && now.Sub(s.last) >= seriesEnd {
 		l.end(ctx, key, s)
@@ -164,7 +164,7 @@ func (l *eventLane) look(ctx context.Context) {
 	}
 }
 
-func (l *eventLane) end(ctx context.Context, key alike, s *eventSeries) {
+func (l *eventLane) end(ctx context.Context, key seriesKey, s *eventSeries) {
 	if s.told < s.count {
 		l.count(ctx, s)
 	}

@@ -93,7 +93,7 @@ func TestEventsThatAreAlikeAreCounted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s, clock := &sink{}, testclock.NewFakeClock(time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC))
-	l := &eventLane{queue: newEventQueue(s, clock), series: map[alike]*eventSeries{}}
+	l := &eventLane{queue: newEventQueue(s, clock), series: map[seriesKey]*eventSeries{}}
 	wrote := func() []string {
 		out := s.all()
 		s.wrote = nil

@@ -15,7 +15,7 @@ import (
 )
 
 func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
-	var which operate.Which
+	var which operate.RequestFilter
 	cmd := &cobra.Command{
 		Use:   "approve NAME...",
 		Short: "Accept clusters that ask to join",
@@ -23,7 +23,7 @@ func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
 			switch {
 			case len(args) == 0:
 				return errors.New("the cluster is missing: `hub clusters` shows those that ask to join")
-			case which != operate.Which{} && len(args) > 1:
+			case which != operate.RequestFilter{} && len(args) > 1:
 				return errors.New("--request and --member are for one cluster")
 			}
 			return nil
@@ -47,7 +47,7 @@ func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
 }
 
 // approveCluster accepts the join of one cluster and waits for what the hub makes of it.
-func approveCluster(ctx context.Context, env Environment, hubClient client.Client, name string, which operate.Which) error {
+func approveCluster(ctx context.Context, env Environment, hubClient client.Client, name string, which operate.RequestFilter) error {
 	request, err := operate.WaitingFor(ctx, hubClient, name, which)
 	if err != nil {
 		return err

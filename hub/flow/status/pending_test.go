@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestATemplateIsOwedUntilThisProcessSawToIt(t *testing.T) {
+func TestATemplateIsPendingUntilThisProcessSawToIt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	o, key := newPendingTemplates(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}

@@ -18,14 +18,14 @@ const discoveryFailed = "FailedDiscoveryCheck"
 // another as fast as they can write, and half of the requests to hubs that work would be refused.
 func keepFound(config *app.Config) {
 	front := config.Aggregator.GenericConfig
-	front.AdmissionControl = admission.NewChainHandler(front.AdmissionControl, lost{admission.NewHandler(admission.Update)})
+	front.AdmissionControl = admission.NewChainHandler(front.AdmissionControl, keepAvailable{admission.NewHandler(admission.Update)})
 }
 
-// lost refuses what an API server would say of lines that it had found, when it finds them no more. It tries again, more and more rarely.
-type lost struct{ *admission.Handler }
+// keepAvailable refuses what an API server would say of lines that it had found, when it finds them no more. It tries again, more and more rarely.
+type keepAvailable struct{ *admission.Handler }
 
 // Validate implements admission.ValidationInterface.
-func (lost) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (keepAvailable) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "status" || a.GetUserInfo().GetName() != user.APIServerUser {
 		return nil
 	}

@@ -15,8 +15,8 @@ const (
 	CallbackPath = "/signin/oidc/callback"
 )
 
-// Onward is a page that says something and leads on by itself.
-type Onward struct {
+// NextPage is a page that says something and leads on by itself.
+type NextPage struct {
 	Title, Text string
 	// To is where it leads, Link what the link to there says.
 	To, Link string
@@ -65,7 +65,7 @@ func (s *SignIn) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	s.open(w, r, u)
 	// The browser comes from another site, and would not show the session's cookie if it were only sent on.
-	s.ShowOnward(w, Onward{Title: "Signed in", Text: "You are signed in as " + u.Name + ".", To: a.To, Link: "Go on"})
+	s.ShowNextPage(w, NextPage{Title: "Signed in", Text: "You are signed in as " + u.Name + ".", To: a.To, Link: "Go on"})
 }
 
 // startingPoint says where to begin if that is another address than this may be.

@@ -29,8 +29,8 @@ type Options struct {
 	// dashboard's certificate is for it.
 	RedirectURL string
 	Serves      func(host string) error
-	// ShowOnward shows a page that leads on.
-	ShowOnward func(w http.ResponseWriter, o Onward)
+	// ShowNextPage shows a page that leads on.
+	ShowNextPage func(w http.ResponseWriter, o NextPage)
 	// Show shows the page to sign in.
 	Show func(w http.ResponseWriter, p Page, code int)
 	// Log is for what fails.
@@ -187,7 +187,7 @@ func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request) {
 	s.setCookie(w, "")
 	if one != nil {
 		if address := s.signOutURL(r, one.User); address != "" {
-			s.ShowOnward(w, Onward{Title: "Signed out", Text: "You are signed out of the hub, and will be of " + s.Issuer.Host() + ".", To: address, Link: "Sign out there"})
+			s.ShowNextPage(w, NextPage{Title: "Signed out", Text: "You are signed out of the hub, and will be of " + s.Issuer.Host() + ".", To: address, Link: "Sign out there"})
 			return
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Server) cluster(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, known := s.index.Cluster(name, v.now, beside(visible))
+	row, known := s.index.Cluster(name, v.now, clusterDetails(visible))
 	if !known {
 		row = clusters.Of(clusters.Input{Cluster: c, Now: v.now}) // the cache will know it in a moment
 	}

@@ -74,7 +74,7 @@ func (s *Server) askedCluster(ctx context.Context, v *visit) (string, clusters.C
 	if err != nil {
 		return name, clusters.Cluster{}, err
 	}
-	row, ok := s.index.Cluster(name, v.now, beside(visible))
+	row, ok := s.index.Cluster(name, v.now, clusterDetails(visible))
 	if !ok {
 		return name, row, notFoundError{fmt.Sprintf("The hub has no cluster %q.", name)}
 	}

@@ -68,7 +68,7 @@ func (s *Server) clusters(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := s.index.Clusters(v.now, beside(visible))
+	all := s.index.Clusters(v.now, clusterDetails(visible))
 	mayJoin, err := v.user.May(ctx, makesTokens())
 	if err != nil {
 		return nil, err

@@ -176,7 +176,7 @@ func (s *Server) sample(ctx context.Context) error {
 
 // measure takes a sample of everything.
 func (s *Server) measure(now time.Time) map[string]float64 {
-	fleet := s.index.Clusters(now, index.Beside{Leases: true})
+	fleet := s.index.Clusters(now, index.ClusterDetails{Leases: true})
 	const perCluster = 3
 	out := make(map[string]float64, perCluster*len(fleet)+4)
 	for i := range fleet {

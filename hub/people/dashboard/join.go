@@ -216,7 +216,7 @@ func (s *Server) steps(ctx context.Context, v *visit, name string) (joinsteps.Pr
 
 func (s *Server) askApprove(ctx context.Context, v *visit) (*question, error) {
 	name := v.request.PathValue("cluster")
-	request, err := operate.WaitingFor(ctx, v.user.Hub, name, operate.Which{UID: types.UID(v.text("request"))})
+	request, err := operate.WaitingFor(ctx, v.user.Hub, name, operate.RequestFilter{UID: types.UID(v.text("request"))})
 	if err != nil {
 		return nil, waitingError(err)
 	}
@@ -245,7 +245,7 @@ func waitingError(err error) error {
 
 func (s *Server) doApprove(ctx context.Context, v *visit) (string, string, error) {
 	name := v.request.PathValue("cluster")
-	request, err := operate.WaitingFor(ctx, v.user.Hub, name, operate.Which{UID: types.UID(v.request.PostForm.Get("request"))})
+	request, err := operate.WaitingFor(ctx, v.user.Hub, name, operate.RequestFilter{UID: types.UID(v.request.PostForm.Get("request"))})
 	if err != nil {
 		return "", "", waitingError(err)
 	}

@@ -52,7 +52,7 @@ func (s *Server) overview(ctx context.Context, v *visit) (*page, error) {
 	apps := seenApplications(visible, s.index.Applications())
 	var fleet []clusters.Cluster
 	if visible.Clusters {
-		fleet = s.index.Clusters(v.now, beside(visible))
+		fleet = s.index.Clusters(v.now, clusterDetails(visible))
 	}
 	attention, err := s.attention(ctx, v, visible, apps, fleet)
 	if err != nil {

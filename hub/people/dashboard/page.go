@@ -127,10 +127,10 @@ func (s *Server) execute(w http.ResponseWriter, name string, data any, code int)
 	_, _ = io.WriteString(w, text)
 }
 
-// showOnward shows a page that leads on by itself, and by its link where a browser does not.
-func (s *Server) showOnward(w http.ResponseWriter, o auth.Onward) {
+// showNextPage shows a page that leads on by itself, and by its link where a browser does not.
+func (s *Server) showNextPage(w http.ResponseWriter, o auth.NextPage) {
 	w.Header().Set("Refresh", "0; url="+o.To)
-	s.execute(w, "onward", o, http.StatusOK)
+	s.execute(w, "next", o, http.StatusOK)
 }
 
 // render makes the fragments of a page.

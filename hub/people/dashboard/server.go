@@ -125,8 +125,8 @@ func New(d Deps) (*Server, error) {
 	s.signIn = auth.NewSignIn(authenticator, d.Clock, auth.Options{
 		Local: d.Local, Certificates: d.Certificates, Secure: !d.Plain, Log: d.Log,
 		Issuer: d.Issuer, RedirectURL: d.RedirectURL, Serves: s.serves,
-		Show:       func(w http.ResponseWriter, p auth.Page, code int) { s.execute(w, "signin", p, code) },
-		ShowOnward: s.showOnward,
+		Show:         func(w http.ResponseWriter, p auth.Page, code int) { s.execute(w, "signin", p, code) },
+		ShowNextPage: s.showNextPage,
 	})
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err

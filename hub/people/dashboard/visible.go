@@ -13,9 +13,9 @@ func (s *Server) visibility(ctx context.Context, u *auth.User) (auth.Visibility,
 	return u.Visibility(ctx, s.index.Namespaces())
 }
 
-// beside is what the user may see of clusters beside themselves.
-func beside(visible auth.Visibility) index.Beside {
-	return index.Beside{Leases: visible.Leases, Works: visible.AllApplications()}
+// clusterDetails is what the user may see of clusters beside themselves.
+func clusterDetails(visible auth.Visibility) index.ClusterDetails {
+	return index.ClusterDetails{Leases: visible.Leases, Works: visible.AllApplications()}
 }
 
 // seenApplications returns those of the applications that may be seen. It may return the

@@ -64,8 +64,8 @@ func Waiting(ctx context.Context, hubClient client.Client) ([]Request, error) {
 	return out, nil
 }
 
-// Which narrows down the requests for a name; what is empty does not.
-type Which struct {
+// RequestFilter narrows down the requests for a name; what is empty does not.
+type RequestFilter struct {
 	// Request and UID are the name and the UID of the request.
 	Request string
 	UID     types.UID
@@ -74,7 +74,7 @@ type Which struct {
 }
 
 // WaitingFor returns the join of one cluster that is to be accepted.
-func WaitingFor(ctx context.Context, hubClient client.Client, name string, which Which) (Request, error) {
+func WaitingFor(ctx context.Context, hubClient client.Client, name string, which RequestFilter) (Request, error) {
 	waiting, err := Waiting(ctx, hubClient)
 	if err != nil {
 		return Request{}, err
@@ -84,7 +84,7 @@ func WaitingFor(ctx context.Context, hubClient client.Client, name string, which
 
 // choose returns the only request that is meant. Whoever has a token that admits the name may ask for it, and say the id of another member:
 // which of several requests is that of the member, only a person can tell.
-func choose(waiting []Request, name string, which Which) (Request, error) {
+func choose(waiting []Request, name string, which RequestFilter) (Request, error) {
 	waiting = slices.DeleteFunc(slices.Clone(waiting), func(r Request) bool {
 		return r.Cluster != name || which.Request != "" && r.CSR.Name != which.Request || which.UID != "" && r.CSR.UID != which.UID ||
 			which.Member != "" && r.Member() != which.Member
@@ -99,7 +99,7 @@ func choose(waiting []Request, name string, which Which) (Request, error) {
 		}
 		return Request{}, fmt.Errorf("%d requests to join as cluster %s wait: give --request with the name of the one that its agent printed, of %s",
 			len(waiting), name, strings.Join(each, ", "))
-	case which == Which{}:
+	case which == RequestFilter{}:
 		return Request{}, fmt.Errorf("nobody waits to join as cluster %s; `hub clusters` shows who does", name)
 	default:
 		return Request{}, fmt.Errorf("the request to join as cluster %s that you mean does not wait, or no longer; `hub clusters` shows those that do", name)

@@ -63,14 +63,14 @@ func (x *Index) PutLease(name string, lease *coordinationv1.Lease) {
 	x.leases[name] = lease
 }
 
-// Beside says what is told of a cluster beside what is on its Cluster.
-type Beside struct {
+// ClusterDetails says what is told of a cluster beside what is on its Cluster.
+type ClusterDetails struct {
 	// Leases are those of the agents, Works what was sent to it.
 	Leases, Works bool
 }
 
 // Clusters returns all clusters by name, as they are at this time.
-func (x *Index) Clusters(now time.Time, with Beside) []clusters.Cluster {
+func (x *Index) Clusters(now time.Time, with ClusterDetails) []clusters.Cluster {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	out := make([]clusters.Cluster, 0, len(x.clusters))
@@ -94,7 +94,7 @@ func (x *Index) ClusterNames() []string {
 }
 
 // Cluster returns one as it is at this time; false if there is none of the name.
-func (x *Index) Cluster(name string, now time.Time, with Beside) (clusters.Cluster, bool) {
+func (x *Index) Cluster(name string, now time.Time, with ClusterDetails) (clusters.Cluster, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.clusters[name] == nil {
@@ -103,7 +103,7 @@ func (x *Index) Cluster(name string, now time.Time, with Beside) (clusters.Clust
 	return x.cluster(name, now, with), true
 }
 
-func (x *Index) cluster(name string, now time.Time, with Beside) clusters.Cluster {
+func (x *Index) cluster(name string, now time.Time, with ClusterDetails) clusters.Cluster {
 	in := clusters.Input{Cluster: x.clusters[name], Now: now}
 	if with.Leases {
 		in.Lease = x.leases[name]

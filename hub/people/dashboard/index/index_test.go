@@ -69,12 +69,12 @@ func TestWhatIsInAClusterIsCounted(t *testing.T) {
 	failing := binding("api", "a")
 	failing.Status.AggregatedStatus[0] = workv1alpha2.AggregatedStatusItem{ClusterName: "a", AppliedMessage: "no"}
 	x.PutBinding(failing, now)
-	all := index.Beside{Leases: true, Works: true}
+	all := index.ClusterDetails{Leases: true, Works: true}
 	row, ok := x.Cluster("a", now, all)
 	g.Expect(ok).To(BeTrue())
 	g.Expect(*row.Works).To(Equal(clusters.Works{Total: 2, Applied: 1, Failing: 1}))
 	g.Expect(*row.Lag).To(Equal(3.0))
-	hidden, _ := x.Cluster("a", now, index.Beside{})
+	hidden, _ := x.Cluster("a", now, index.ClusterDetails{})
 	g.Expect(hidden.Works).To(BeNil())
 	g.Expect(hidden.Lag).To(BeNil())
 

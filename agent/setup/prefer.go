@@ -21,17 +21,17 @@ const (
 // brief returns a copy of a configuration whose answers the server is asked to keep short.
 func brief(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return briefly{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return preferMinimal{next} })
 	return config
 }
 
-type briefly struct{ next http.RoundTripper }
+type preferMinimal struct{ next http.RoundTripper }
 
 // WrappedRoundTripper lets clients find the connections below.
-func (b briefly) WrappedRoundTripper() http.RoundTripper { return b.next }
+func (p preferMinimal) WrappedRoundTripper() http.RoundTripper { return p.next }
 
 // RoundTrip implements http.RoundTripper.
-func (b briefly) RoundTrip(request *http.Request) (*http.Response, error) {
+func (p preferMinimal) RoundTrip(request *http.Request) (*http.Response, error) {
 	preference := ""
 	switch {
 	case request.Method == http.MethodPatch && strings.Contains(request.Header.Get("Accept"), metadataIsAsked):
@@ -39,11 +39,11 @@ func (b briefly) RoundTrip(request *http.Request) (*http.Response, error) {
 	case request.Method == http.MethodGet && isWatchOfWorks(request.URL):
 		preference = preferUnknown
 	default:
-		return b.next.RoundTrip(request)
+		return p.next.RoundTrip(request)
 	}
 	request = request.Clone(request.Context())
 	request.Header.Set("Prefer", preference)
-	return b.next.RoundTrip(request)
+	return p.next.RoundTrip(request)
 }
 
 func isWatchOfWorks(u *url.URL) bool {

@@ -19,21 +19,21 @@ func TestMoreAreWrittenAtATimeWhereTheNetworkIsSlow(t *testing.T) {
 		var writing sync.WaitGroup
 		for range r.mostWorkers() {
 			writing.Go(func() {
-				r.writing.take(r.allowed)
-				defer r.writing.giveBack()
+				r.writes.acquire(r.allowed)
+				defer r.writes.release()
 				<-end
 			})
 		}
 		synctest.Wait()
-		g.Expect(r.writing.taken).To(Equal(defaultWorkers))
+		g.Expect(r.writes.taken).To(Equal(defaultWorkers))
 
 		slow.Store(true)
 		end <- struct{}{} // who waits looks again
 		synctest.Wait()
-		g.Expect(r.writing.taken).To(Equal(slowWorkers - 1))
+		g.Expect(r.writes.taken).To(Equal(slowWorkers - 1))
 		close(end)
 		writing.Wait()
-		g.Expect(r.writing.taken).To(BeZero())
+		g.Expect(r.writes.taken).To(BeZero())
 
 		r.workers = 2
 		g.Expect(r.allowed()).To(Equal(2), "who says how many is heard")

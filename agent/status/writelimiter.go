@@ -5,32 +5,32 @@ import (
 	"sync"
 )
 
-// turns bounds how many Works are written at a time, to what may be another number each time. It is safe for use by many goroutines.
-type turns struct {
+// writeLimiter bounds how many Works are written at a time, to what may be another number each time. It is safe for use by many goroutines.
+type writeLimiter struct {
 	mu    sync.Mutex
 	freed *sync.Cond
 	taken int
 }
 
-// take waits for a turn.
-func (t *turns) take(allowed func() int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.freed == nil {
-		t.freed = sync.NewCond(&t.mu)
+// acquire waits until one more may be written.
+func (l *writeLimiter) acquire(allowed func() int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.freed == nil {
+		l.freed = sync.NewCond(&l.mu)
 	}
-	for t.taken >= allowed() {
-		t.freed.Wait()
+	for l.taken >= allowed() {
+		l.freed.Wait()
 	}
-	t.taken++
+	l.taken++
 }
 
-// giveBack ends a turn. Whoever waits looks again how many there may be.
-func (t *turns) giveBack() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.taken--
-	t.freed.Broadcast()
+// release says that one is written. Whoever waits looks again how many there may be.
+func (l *writeLimiter) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken--
+	l.freed.Broadcast()
 }
 
 // allowed is how many Works may be written at the moment. Where an answer takes long on its way, the hub has less to do with the same number.
