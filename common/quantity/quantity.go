@@ -48,9 +48,22 @@ func Check(text string) error {
 	return nil
 }
 
-// Checked is a quantity in JSON that is not read but checked: decode into a struct that has
-// it where there will be quantities, before decoding them.
+// CheckAmount is Check of what somebody requests or uses, which is not less than nothing: added
+// to what others use, it would make room for them that is not there. A text that is no quantity
+// is left to those who read it.
+func CheckAmount(text string) error {
+	if err := Check(text); err != nil {
+		return err
+	}
+	if q, err := resource.ParseQuantity(strings.TrimSpace(text)); err == nil && q.Sign() < 0 {
+		return fmt.Errorf("an amount is not less than 0, but this is %s", q.String())
+	}
+	return nil
+}
+
+// Checked is an amount in JSON that is not read but checked: decode into a struct that has
+// it where there will be amounts, before decoding them.
 type Checked struct{}
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (*Checked) UnmarshalJSON(text []byte) error { return Check(string(bytes.Trim(text, `"`))) }
+func (*Checked) UnmarshalJSON(text []byte) error { return CheckAmount(string(bytes.Trim(text, `"`))) }

@@ -1,6 +1,7 @@
 package quantity_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -20,5 +21,21 @@ func TestParse(t *testing.T) {
 	for _, text := range []string{"1e999999999", "1e-999999999", "1E31", "-1e+9999999999999999999999", "much", "", strings.Repeat("1", 101)} {
 		_, err := quantity.Parse(text)
 		g.Expect(err).To(HaveOccurred(), text)
+	}
+}
+
+func TestAmountsAreNotLessThanNothing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	for _, text := range []string{"0", "-0", "1", "100m", "1e3", "", "much", "null"} {
+		g.Expect(quantity.CheckAmount(text)).To(Succeed(), text)
+	}
+	for _, text := range []string{"-1", "-100m", " -1", "-1e-3", "-1Gi", "1e999999999"} {
+		g.Expect(quantity.CheckAmount(text)).NotTo(Succeed(), text)
+	}
+	var amounts map[string]quantity.Checked
+	g.Expect(json.Unmarshal([]byte(`{"cpu": "1", "memory": 5, "pods": null}`), &amounts)).To(Succeed())
+	for _, text := range []string{`{"cpu": "-1"}`, `{"cpu": " -1"}`, `{"cpu": -1}`, `{"cpu": -1.5}`} {
+		g.Expect(json.Unmarshal([]byte(text), &amounts)).NotTo(Succeed(), text)
 	}
 }

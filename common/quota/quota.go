@@ -90,11 +90,15 @@ func ofComponents(spec *workv1alpha2.ResourceBindingSpec, clusters int64) corev1
 	return sum
 }
 
-// pods returns what so many pods request.
+// pods returns what so many pods request. What is less than nothing is counted as nothing: bindings
+// may hold it that an older hub wrote, and it would be more for all others of the namespace.
 func pods(requirements *workv1alpha2.ReplicaRequirements, n int64) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	if requirements != nil {
 		for name, amount := range requirements.ResourceRequest {
+			if amount.Sign() < 0 {
+				continue
+			}
 			amount = amount.DeepCopy()
 			amount.Mul(n)
 			out[name] = amount

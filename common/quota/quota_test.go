@@ -50,6 +50,12 @@ func web(replicas int32, has ...int32) *workv1alpha2.ResourceBindingSpec {
 	}
 }
 
+// asking replaces what a replica requests.
+func asking(spec *workv1alpha2.ResourceBindingSpec, pairs ...string) *workv1alpha2.ResourceBindingSpec {
+	spec.ReplicaRequirements.ResourceRequest = list(pairs...)
+	return spec
+}
+
 func leaving(spec *workv1alpha2.ResourceBindingSpec, replicas int32) *workv1alpha2.ResourceBindingSpec {
 	spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: "z", Replicas: &replicas})
 	return spec
@@ -70,6 +76,8 @@ func TestUsage(t *testing.T) {
 	components := &workv1alpha2.ResourceBindingSpec{Clusters: in(0, 0), Components: []workv1alpha2.Component{
 		{Name: "head", Replicas: 1}, {Name: "worker", Replicas: 3, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: list("cpu", "2")}},
 	}}
+	negative := components.DeepCopy()
+	negative.Components[0].ReplicaRequirements = &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: list("cpu", "-1k")}
 	one := components.DeepCopy()
 	one.Clusters = in(0)
 	over := remembers()
@@ -84,6 +92,8 @@ func TestUsage(t *testing.T) {
 		"what is copied counts in every cluster":                                    {duplicated(web(2, 2, 2)), nil, map[string]string{"cpu": "2", "memory": "4Gi", "pods": "4"}},
 		"what is not a workload uses nothing":                                       {&workv1alpha2.ResourceBindingSpec{Clusters: in(0)}, nil, map[string]string{}},
 		"pods that request nothing are pods":                                        {&workv1alpha2.ResourceBindingSpec{Replicas: 2, Clusters: in(2)}, nil, map[string]string{"pods": "2"}},
+		"what is less than nothing is no credit":                                    {asking(web(2, 2), "cpu", "-1k", "memory", "1Gi"), nil, map[string]string{"memory": "2Gi", "pods": "2"}},
+		"nor is it that of a component":                                             {negative, nil, map[string]string{"cpu": "12", "pods": "8"}},
 		"components are added up, for each cluster":                                 {components, nil, map[string]string{"cpu": "12", "pods": "8"}},
 		"what leaves a cluster keeps its place":                                     {leaving(web(5, 3), 2), nil, map[string]string{"cpu": "2500m", "memory": "5Gi", "pods": "5"}},
 		"until it is replaced":                                                      {leaving(web(5, 3, 2), 2), nil, map[string]string{"cpu": "2500m", "memory": "5Gi", "pods": "5"}},

@@ -64,15 +64,20 @@ func convert(table map[string]any, into any) error {
 	return nil
 }
 
-// checkRequests says which amount of requirements is too much to be calculated with; to
-// convert it would take minutes already.
+// checkRequests says which amount of requirements is too much to be calculated with, or less
+// than nothing; to convert the former would take minutes already.
 func checkRequests(requirements map[string]any) error {
 	requests, _ := requirements["resourceRequest"].(map[string]any)
 	for name, amount := range requests {
-		if text, ok := amount.(string); ok {
-			if err := quantity.Check(text); err != nil {
-				return fmt.Errorf("resourceRequest.%s: %w", name, err)
-			}
+		var text string
+		switch v := amount.(type) {
+		case string:
+			text = v
+		case int64, float64: // are read as quantities too
+			text = fmt.Sprint(v)
+		}
+		if err := quantity.CheckAmount(text); err != nil {
+			return fmt.Errorf("resourceRequest.%s: %w", name, err)
 		}
 	}
 	return nil

@@ -101,7 +101,15 @@ func TestRequirements(t *testing.T) {
 			object{"containers": []any{resources(object{"cpu": "1"}, nil)}, "overhead": object{"cpu": "100m"}},
 			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "1100m")},
 		},
-		"what is 0 is dropped": {object{"containers": []any{resources(object{"cpu": "0", "memory": "0"}, nil)}}, nil},
+		"what is less than 0 hides nothing that others ask for": {
+			object{
+				"containers":     []any{resources(object{"cpu": "2", "memory": "1Gi"}, nil), resources(object{"cpu": "-1000"}, object{"memory": "-1Gi"})},
+				"initContainers": []any{sidecar("-1"), resources(object{"cpu": "-3"}, nil)}, "resources": object{"requests": object{"memory": "-2Gi"}}, "overhead": object{"cpu": "-1"},
+			},
+			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "2", "memory", "1Gi")},
+		},
+		"what is less than 0 is dropped": {object{"containers": []any{resources(object{"cpu": "-1000", "memory": int64(-1)}, nil)}}, nil},
+		"what is 0 is dropped":           {object{"containers": []any{resources(object{"cpu": "0", "memory": "0"}, nil)}}, nil},
 		"other resources count": {
 			object{"containers": []any{resources(object{"example.com/gpu": "2", "ephemeral-storage": "1Gi"}, nil)}},
 			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("example.com/gpu", "2", "ephemeral-storage", "1Gi")},

@@ -56,7 +56,11 @@ func podRequests(pod *corev1.PodSpec) corev1.ResourceList {
 	}
 	atLeast(running, starting)
 	if pod.Resources != nil {
-		maps.Copy(running, pod.Resources.Requests)
+		for name, quantity := range pod.Resources.Requests {
+			if quantity.Sign() >= 0 {
+				running[name] = quantity
+			}
+		}
 	}
 	add(running, pod.Overhead)
 	return normalized(running)
@@ -71,8 +75,13 @@ func containerRequests(c *corev1.Container) corev1.ResourceList {
 	return out
 }
 
+// add adds what is not less than nothing. Nothing checks the pods of a kind of somebody else before
+// its controller makes them: an amount below 0 would hide what the other containers ask for.
 func add(total, more corev1.ResourceList) {
 	for name, quantity := range more {
+		if quantity.Sign() < 0 {
+			continue
+		}
 		sum := total[name].DeepCopy()
 		sum.Add(quantity)
 		total[name] = sum
@@ -89,11 +98,12 @@ func atLeast(list, other corev1.ResourceList) {
 }
 
 // normalized writes equal amounts in equal ways and drops what is 0, so that a binding
-// changes only when the amounts do. It returns nil if nothing is left.
+// changes only when the amounts do, and what is less, which no quota may count. It returns nil
+// if nothing is left.
 func normalized(list corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name, quantity := range list {
-		if quantity.IsZero() {
+		if quantity.Sign() <= 0 {
 			continue
 		}
 		switch {

@@ -308,6 +308,12 @@ func TestABadAnswerIsAnErrorAndTheNextCallWorks(t *testing.T) {
 		"an amount of too many digits of a component": {
 			reply: saying(`,"components":[{"name":"x","replicaRequirements":{"resourceRequest":{"cpu":"1e999999999","cpu":"1"}}}]`), err: "the exponent of a quantity is at most 30",
 		},
+		"an amount of less than nothing": { // which would make room in a quota
+			reply: saying(`,"replicas":1,"replicaRequirements":{"resourceRequest":{"cpu":"-1000"}}`), err: "an amount is not less than 0, but this is -1k",
+		},
+		"an amount of less than nothing of a component": {
+			reply: saying(`,"components":[{"name":"x","replicaRequirements":{"resourceRequest":{"cpu":-1}}}]`), err: "an amount is not less than 0, but this is -1",
+		},
 		"requirements of another shape": {reply: saying(`,"replicaRequirements":[]`), err: "the answer is no ResourceInterpreterContext"},
 		"replicas of less than nothing": {
 			reply: saying(`,"replicas":-1`), err: "response.replicas is -1; it must not be negative",

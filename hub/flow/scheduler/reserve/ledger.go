@@ -201,13 +201,17 @@ func (a *account) count(e *entry, replicas int64) {
 	a.sum = next
 }
 
-// plus returns an amount and what so many replicas request.
+// plus returns an amount and what so many replicas request, without what is less than nothing: it would
+// make room in the cluster for all others.
 func plus(amount fit.Amount, request corev1.ResourceList, replicas int64) fit.Amount {
 	out := fit.Amount{Pods: amount.Pods + replicas, Resources: maps.Clone(amount.Resources)}
 	if out.Resources == nil {
 		out.Resources = make(corev1.ResourceList, len(request))
 	}
 	for name, q := range request {
+		if q.Sign() < 0 {
+			continue
+		}
 		sum := out.Resources[name].DeepCopy()
 		sum.Add(times(q, replicas))
 		out.Resources[name] = sum

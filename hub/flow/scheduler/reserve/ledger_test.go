@@ -38,6 +38,21 @@ func counting(pods int64) *clusterv1alpha1.Cluster {
 	return c
 }
 
+func TestARequestOfLessThanNothingMakesNoRoom(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	l := reserve.New()
+	l.Assign(web, nil, on(4), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1k"), corev1.ResourceMemory: resource.MustParse("1Gi")}, now)
+	l.Assign(api, nil, on(2), corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}, now)
+	got := l.All(now)["m"]
+	g.Expect(got.Pods).To(BeEquivalentTo(6))
+	g.Expect(got.Resources.Cpu().String()).To(Equal("2"))
+	g.Expect(got.Resources.Memory().String()).To(Equal("4Gi"))
+	l.Forget(web)
+	got = l.All(now)["m"]
+	g.Expect(got.Resources.Cpu().String()).To(Equal("2"), "nor is it taken off later")
+}
+
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	cpu := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
