@@ -1,10 +1,12 @@
 // Package quantity reads amounts that somebody else wrote. Those that the library of Kubernetes
-// would calculate with for minutes are refused.
+// would calculate with for minutes are refused, and those that are more than a number holds are
+// the largest number, so that nobody asks for so much that it counts as less than nothing.
 package quantity
 
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -59,6 +61,51 @@ func CheckAmount(text string) error {
 		return fmt.Errorf("an amount is not less than 0, but this is %s", q.String())
 	}
 	return nil
+}
+
+// Value is the library's own of a quantity, but the largest number, or the negative of that, where
+// the library's wraps around: 9223372036854775807 CPUs are less than nothing in its thousandths.
+func Value(q resource.Quantity) int64 { return scaled(q, 0, 1) }
+
+// MilliValue is likewise that in thousandths.
+func MilliValue(q resource.Quantity) int64 { return scaled(q, resource.Milli, 1000) }
+
+// scaled returns a quantity in parts of which a unit has so many.
+func scaled(q resource.Quantity, scale resource.Scale, parts int64) int64 {
+	if units, ok := q.AsInt64(); ok && units <= math.MaxInt64/parts && units >= -math.MaxInt64/parts {
+		return units * parts // most of them: what is below is slow for who asks of thousands of clusters
+	}
+	if q.Sign() < 0 {
+		q = q.DeepCopy()
+		if q.Neg(); q.Sign() < 0 {
+			return -math.MaxInt64 // of the smallest number there is no negative
+		}
+		return -scaled(q, scale, parts)
+	}
+	if resource.NewScaledQuantity(math.MaxInt64, scale).Cmp(q) < 0 {
+		return math.MaxInt64
+	}
+	return q.ScaledValue(scale)
+}
+
+// Plus adds two numbers, and stops at the largest and the smallest.
+func Plus(a, b int64) int64 {
+	switch sum := a + b; {
+	case b > 0 && sum < a:
+		return math.MaxInt64
+	case b < 0 && sum > a:
+		return math.MinInt64
+	default:
+		return sum
+	}
+}
+
+// Minus takes a number off another, likewise.
+func Minus(a, b int64) int64 {
+	if b == math.MinInt64 {
+		return Plus(Plus(a, math.MaxInt64), 1)
+	}
+	return Plus(a, -b)
 }
 
 // Checked is an amount in JSON that is not read but checked: decode into a struct that has

@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	"fairlead.dev/common/bindings"
 	"fairlead.dev/common/contract"
+	"fairlead.dev/common/quantity"
 	"fairlead.dev/common/quota"
 )
 
@@ -123,7 +124,7 @@ func freeOf(status *corev1.ResourceQuotaStatus) amounts {
 		resource, ok := requested(name)
 		used, counted := status.Used[name]
 		if ok && counted {
-			out.atMost(resource, max(0, amount(resource, hard)-amount(resource, used)))
+			out.atMost(resource, max(0, quantity.Minus(amount(resource, hard), amount(resource, used))))
 		}
 	}
 	return out
@@ -182,7 +183,7 @@ func (a amounts) all() corev1.ResourceList {
 	names := slices.Sorted(maps.Keys(a))
 	out := make(corev1.ResourceList, len(a))
 	for _, name := range names[:min(len(names), mostResources)] {
-		out[name] = quantity(name, a[name])
+		out[name] = quantityOf(name, a[name])
 	}
 	return out
 }

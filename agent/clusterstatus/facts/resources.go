@@ -10,20 +10,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/quantity"
 )
 
-// amounts are sums of resources: cpu in thousandths, all else in units.
+// amounts are sums of resources: cpu in thousandths, all else in units. What is too much for a number is the
+// largest: anybody may ask for so much in two pods that are never placed, and a sum that wraps around would be
+// room in the cluster.
 type amounts map[corev1.ResourceName]int64
 
 func (a amounts) add(list corev1.ResourceList) {
-	for name, quantity := range list {
-		a[name] += amount(name, quantity)
+	for name, q := range list {
+		a[name] = quantity.Plus(a[name], amount(name, q))
 	}
 }
 
-func (a amounts) sum(more amounts, times int64) {
+func (a amounts) sum(more amounts) {
 	for name, value := range more {
-		a[name] += times * value
+		a[name] = quantity.Plus(a[name], value)
+	}
+}
+
+func (a amounts) sub(less amounts) {
+	for name, value := range less {
+		a[name] = quantity.Minus(a[name], value)
 	}
 }
 
@@ -51,7 +60,7 @@ func (a amounts) list() corev1.ResourceList {
 			out = corev1.ResourceList{}
 		}
 		room -= len(name)
-		out[name] = quantity(name, a[name])
+		out[name] = quantityOf(name, a[name])
 	}
 	return out
 }
@@ -69,12 +78,12 @@ func (a amounts) of(others amounts) amounts {
 
 func amount(name corev1.ResourceName, q resource.Quantity) int64 {
 	if name == corev1.ResourceCPU {
-		return q.MilliValue()
+		return quantity.MilliValue(q)
 	}
-	return q.Value()
+	return quantity.Value(q)
 }
 
-func quantity(name corev1.ResourceName, value int64) resource.Quantity {
+func quantityOf(name corev1.ResourceName, value int64) resource.Quantity {
 	switch name {
 	case corev1.ResourceCPU:
 		return *resource.NewMilliQuantity(value, resource.DecimalSI)
@@ -107,7 +116,7 @@ func Resources(nodes *Nodes, pods *Pods, models []clusterv1alpha1.ResourceModel)
 	allocatable, allocating, allocated := amounts{}, amounts{}, amounts{}
 	free := make(map[string]amounts, len(nodes.nodes))
 	for name, one := range nodes.nodes {
-		allocatable.sum(one.allocatable, 1)
+		allocatable.sum(one.allocatable)
 		if len(models) > 0 {
 			free[name] = maps.Clone(one.allocatable)
 		}
@@ -115,15 +124,15 @@ func Resources(nodes *Nodes, pods *Pods, models []clusterv1alpha1.ResourceModel)
 	for _, one := range pods.pods {
 		switch {
 		case one.node == "":
-			allocating.sum(one.ask.amounts, 1)
+			allocating.sum(one.ask.amounts)
 			allocating[corev1.ResourcePods]++
 		case one.over:
 		default:
-			allocated.sum(one.ask.amounts, 1)
+			allocated.sum(one.ask.amounts)
 			allocated[corev1.ResourcePods]++
 			if left, ok := free[one.node]; ok {
 				left[corev1.ResourcePods]--
-				left.sum(one.ask.amounts, -1)
+				left.sub(one.ask.amounts)
 			}
 		}
 	}

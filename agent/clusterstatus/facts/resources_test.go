@@ -140,6 +140,16 @@ func TestNodesAndResources(t *testing.T) {
 	g.Expect(empty).To(Equal(&clusterv1alpha1.ResourceSummary{}))
 }
 
+// Pods that are never placed, since they ask for more than there is anywhere, are no room for others.
+func TestPodsThatAskForTooMuchForANumber(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	got := resources([]*corev1.Node{node("a", true, "cpu", "4", "memory", "8Gi", "pods", "110")}, []*corev1.Pod{
+		pod("", corev1.PodPending, "cpu", "9300000000000000.0001", "memory", "5E"), pod("", corev1.PodPending, "memory", "5E"),
+	}, nil)
+	g.Expect(texts(got.Allocating)).To(Equal(map[string]string{"cpu": "9223372036854775807m", "memory": "9223372036854775807", "pods": "2"}))
+}
+
 func TestModels(t *testing.T) {
 	t.Parallel()
 	model := func(grade uint, cpu, memory string) clusterv1alpha1.ResourceModel {

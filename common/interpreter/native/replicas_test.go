@@ -108,6 +108,10 @@ func TestRequirements(t *testing.T) {
 			},
 			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "2", "memory", "1Gi")},
 		},
+		"what is too much for a number is the largest": { // and not less than nothing, as the library has it
+			object{"containers": []any{resources(object{"cpu": "9300000000000000.0001", "memory": "5E"}, nil), resources(object{"memory": "5E"}, nil)}},
+			&workv1alpha2.ReplicaRequirements{ResourceRequest: list("cpu", "9223372036854775807m", "memory", "9223372036854775807")},
+		},
 		"what is less than 0 is dropped": {object{"containers": []any{resources(object{"cpu": "-1000", "memory": int64(-1)}, nil)}}, nil},
 		"what is 0 is dropped":           {object{"containers": []any{resources(object{"cpu": "0", "memory": "0"}, nil)}}, nil},
 		"other resources count": {

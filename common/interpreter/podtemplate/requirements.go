@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/quantity"
 )
 
 // Requirements returns what one pod needs; nil if it asks for nothing.
@@ -56,9 +57,9 @@ func podRequests(pod *corev1.PodSpec) corev1.ResourceList {
 	}
 	atLeast(running, starting)
 	if pod.Resources != nil {
-		for name, quantity := range pod.Resources.Requests {
-			if quantity.Sign() >= 0 {
-				running[name] = quantity
+		for name, q := range pod.Resources.Requests {
+			if q.Sign() >= 0 {
+				running[name] = q
 			}
 		}
 	}
@@ -78,41 +79,41 @@ func containerRequests(c *corev1.Container) corev1.ResourceList {
 // add adds what is not less than nothing. Nothing checks the pods of a kind of somebody else before
 // its controller makes them: an amount below 0 would hide what the other containers ask for.
 func add(total, more corev1.ResourceList) {
-	for name, quantity := range more {
-		if quantity.Sign() < 0 {
+	for name, q := range more {
+		if q.Sign() < 0 {
 			continue
 		}
 		sum := total[name].DeepCopy()
-		sum.Add(quantity)
+		sum.Add(q)
 		total[name] = sum
 	}
 }
 
 // atLeast raises what is less than the other.
 func atLeast(list, other corev1.ResourceList) {
-	for name, quantity := range other {
-		if have := list[name]; have.Cmp(quantity) < 0 {
-			list[name] = quantity
+	for name, q := range other {
+		if have := list[name]; have.Cmp(q) < 0 {
+			list[name] = q
 		}
 	}
 }
 
 // normalized writes equal amounts in equal ways and drops what is 0, so that a binding
-// changes only when the amounts do, and what is less, which no quota may count. It returns nil
-// if nothing is left.
+// changes only when the amounts do, and what is less, which no quota may count. What is too much
+// for a number is the largest one. It returns nil if nothing is left.
 func normalized(list corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
-	for name, quantity := range list {
-		if quantity.Sign() <= 0 {
+	for name, q := range list {
+		if q.Sign() <= 0 {
 			continue
 		}
 		switch {
 		case name == corev1.ResourceCPU:
-			out[name] = *resource.NewMilliQuantity(quantity.MilliValue(), resource.DecimalSI)
+			out[name] = *resource.NewMilliQuantity(quantity.MilliValue(q), resource.DecimalSI)
 		case name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage, strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
-			out[name] = *resource.NewQuantity(quantity.Value(), resource.BinarySI)
+			out[name] = *resource.NewQuantity(quantity.Value(q), resource.BinarySI)
 		default:
-			out[name] = *resource.NewQuantity(quantity.Value(), resource.DecimalSI)
+			out[name] = *resource.NewQuantity(quantity.Value(q), resource.DecimalSI)
 		}
 	}
 	if len(out) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/quantity"
 )
 
 // Limits that are no resource.
@@ -97,9 +98,13 @@ func (b *bound) capacity() Capacity {
 }
 
 // free is what a cluster has left of a resource; less than nothing if it is
-// overcommitted.
+// overcommitted, by however much: one pod may ask for more than all clusters have.
 func free(s *clusterv1alpha1.ResourceSummary, assumed Assumed, name corev1.ResourceName) int64 {
-	return amount(s.Allocatable, name) - amount(s.Allocated, name) - amount(s.Allocating, name) - assumed.of(name)
+	left := amount(s.Allocatable, name)
+	for _, taken := range [...]int64{amount(s.Allocated, name), amount(s.Allocating, name), assumed.of(name)} {
+		left = quantity.Minus(left, taken)
+	}
+	return left
 }
 
 // amount is how much of a resource a list has: thousandths of a CPU, whole units of
@@ -110,9 +115,9 @@ func amount(list corev1.ResourceList, name corev1.ResourceName) int64 {
 	case !ok:
 		return 0
 	case name == corev1.ResourceCPU:
-		return q.MilliValue()
+		return quantity.MilliValue(q)
 	default:
-		return q.Value()
+		return quantity.Value(q)
 	}
 }
 

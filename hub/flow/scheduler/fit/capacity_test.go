@@ -110,6 +110,19 @@ func TestReplicas(t *testing.T) {
 			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "9")}}, req: requires("cpu", "1m"),
 			want: fit.Capacity{Limit: "cpu"},
 		},
+		"nor does one where somebody asks for more than a number holds": {
+			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("cpu", "9300000000000000.0001")}}, req: requires("cpu", "1"),
+			want: fit.Capacity{Limit: "cpu"},
+		},
+		"or several do": {
+			cluster: reporting(func(c *clusterv1alpha1.Cluster) {
+				c.Status.ResourceSummary.Allocating = list("memory", "9223372036854775807")
+			}), assumed: fit.Assumed{Amount: fit.Amount{Resources: list("memory", "9223372036854775807")}}, req: requires("memory", "1"),
+			want: fit.Capacity{Limit: "memory"},
+		},
+		"what requests more than a number holds fits nowhere": {
+			cluster: reporting(), req: requires("cpu", "9300000000000000.0001"), want: fit.Capacity{Limit: "cpu"},
+		},
 		"a cluster without pods left takes nothing": {
 			cluster: reporting(), assumed: fit.Assumed{Amount: fit.Amount{Pods: 90}}, req: requires("cpu", "1m"), want: fit.Capacity{Limit: "pods"},
 		},

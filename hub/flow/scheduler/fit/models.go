@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/quantity"
 )
 
 // podsOfNode is how many pods a node takes unless its kubelet is told otherwise.
@@ -68,10 +69,10 @@ func (b *bound) models(c *clusterv1alpha1.Cluster, assumed Assumed, request core
 	if len(grades) == 0 {
 		return
 	}
-	var wanted []quantity
+	var wanted []demand
 	for name := range graded(grades) {
 		if w := amount(request, name); w > 0 {
-			wanted = append(wanted, quantity{name, w})
+			wanted = append(wanted, demand{name, w})
 		}
 	}
 	if len(wanted) == 0 {
@@ -83,7 +84,7 @@ func (b *bound) models(c *clusterv1alpha1.Cluster, assumed Assumed, request core
 		for _, w := range wanted {
 			holds = min(holds, amount(grades[i].least, w.name)/w.n)
 		}
-		sum = add(sum, multiply(max(0, holds), grades[i].nodes))
+		sum = quantity.Plus(sum, multiply(max(0, holds), grades[i].nodes))
 	}
 	// What was assigned since takes the place of so many of ours.
 	var worth int64
@@ -93,8 +94,8 @@ func (b *bound) models(c *clusterv1alpha1.Cluster, assumed Assumed, request core
 	b.lower(max(0, sum-worth), LimitModels)
 }
 
-// quantity is how much of a resource.
-type quantity struct {
+// demand is how much of a resource.
+type demand struct {
 	name corev1.ResourceName
 	n    int64
 }

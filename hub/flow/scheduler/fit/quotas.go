@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	"fairlead.dev/common/quantity"
 )
 
 // limitQuota begins the limits that ResourceQuotas of the member are.
@@ -40,14 +41,14 @@ func (b *bound) quotas(c *clusterv1alpha1.Cluster, namespace string, assumed Ass
 			var wanted int64
 			for j := range unit {
 				if picks(q.PriorityClass, unit[j].class) {
-					wanted = add(wanted, multiply(max(0, unit[j].of(name)), unit[j].replicas))
+					wanted = quantity.Plus(wanted, multiply(max(0, unit[j].of(name)), unit[j].replicas))
 				}
 			}
 			if wanted <= 0 {
 				continue
 			}
 			taken := assumed.Namespaces[namespace]
-			n, limit := max(0, amount(q.Free, name)-taken.of(name))/wanted, limitQuota+string(name)
+			n, limit := max(0, quantity.Minus(amount(q.Free, name), taken.of(name)))/wanted, limitQuota+string(name)
 			// Maps have no order; of equal limits the first by name is told.
 			if n < least.n || n == least.n && n < b.n && limit < least.limit {
 				least = bound{n: n, limit: limit}

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/quantity"
 )
 
 // Bounds of a simulation, whatever an agent reports: beyond them it says how much it
@@ -32,7 +32,7 @@ func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, namespace string, compone
 		replicas := int64(max(0, components[i].Replicas))
 		pods += replicas
 		for name := range requestOf(&components[i]) {
-			sum[name] = add(sum[name], multiply(max(0, amount(requestOf(&components[i]), name)), replicas))
+			sum[name] = quantity.Plus(sum[name], multiply(max(0, amount(requestOf(&components[i]), name)), replicas))
 		}
 	}
 	b := bound{n: max(0, free(s, assumed, corev1.ResourcePods)) / max(1, pods), limit: LimitPods}
@@ -49,14 +49,14 @@ func Sets(c *clusterv1alpha1.Cluster, assumed Assumed, namespace string, compone
 }
 
 // byName lists amounts in an order that is always the same.
-func byName(amounts map[corev1.ResourceName]int64) []quantity {
-	out := make([]quantity, 0, len(amounts))
+func byName(amounts map[corev1.ResourceName]int64) []demand {
+	out := make([]demand, 0, len(amounts))
 	for name, n := range amounts {
 		if name != corev1.ResourcePods {
-			out = append(out, quantity{name, n})
+			out = append(out, demand{name, n})
 		}
 	}
-	slices.SortFunc(out, func(a, b quantity) int { return strings.Compare(string(a.name), string(b.name)) })
+	slices.SortFunc(out, func(a, b demand) int { return strings.Compare(string(a.name), string(b.name)) })
 	return out
 }
 
@@ -149,7 +149,7 @@ func (n *node) take(wants []int64) bool {
 
 // nodesOf lays the nodes out, the smallest first, and takes off them what was assigned
 // since.
-func nodesOf(grades []grade, assumed Assumed, resources []quantity) []node {
+func nodesOf(grades []grade, assumed Assumed, resources []demand) []node {
 	var out []node
 	left := make([]int64, len(resources))
 	for i, r := range resources {
@@ -167,12 +167,4 @@ func nodesOf(grades []grade, assumed Assumed, resources []quantity) []node {
 		}
 	}
 	return out
-}
-
-// add adds what is not negative and stops at the largest number.
-func add(a, b int64) int64 {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return math.MaxInt64
 }
