@@ -145,7 +145,7 @@ const (
 	// Clusters as kubectl takes it. Without it these are all. Whoever may write Namespaces sets it.
 	ClustersAnnotation = "fairlead.dev/clusters"
 	// ScaleTargetAnnotation, on the binding of a HorizontalPodAutoscaler, is the template that
-	// carries RetainReplicasLabel because of it, as JSON.
+	// carries RetainReplicasLabel because of it, with its UID, as JSON.
 	ScaleTargetAnnotation = "fairlead.dev/scale-target"
 	// DeletionAllowedAnnotation, on a namespace or a definition that the hub cannot do without,
 	// is "true" if it may be deleted: the hub says so of the execution namespace of a Cluster

@@ -11,7 +11,8 @@
 //	Invariant: what an autoscaler that goes to members scales carries the label, unless its
 //	           author says something else, or nothing says how its replicas are kept. It is
 //	           in the namespace of the autoscaler: what is in none is not for those who write
-//	           there. A label that the stage did not put on is not taken off.
+//	           there. A label that the stage did not put on is not taken off, nor is that of an
+//	           object which was made anew since the stage marked one of its name.
 //	Next:      the agents, which keep the replicas that they find; and for replicas that were
 //	           written back the detector and the scheduler.
 //

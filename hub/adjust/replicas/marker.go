@@ -50,7 +50,7 @@ func (m *marker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if !scale.IsAutoscaler(b.Spec.Resource) {
 		return reconcile.Result{}, nil
 	}
-	marked, wanted := scale.Marked(b), scale.Target{}
+	mark, wanted := scale.Marked(b), scale.Target{}
 	if b.DeletionTimestamp.IsZero() {
 		var err error
 		if wanted, err = m.wanted(ctx, b); err != nil {
@@ -65,15 +65,16 @@ func (m *marker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if !may {
 		wanted = scale.Target{}
 	}
-	if marked != (scale.Target{}) && marked != wanted {
-		if err := m.unmark(ctx, b, marked); err != nil {
+	if mark != (scale.Mark{}) && mark.Target != wanted {
+		if err := m.unmark(ctx, b, mark); err != nil {
 			return reconcile.Result{}, err
 		}
+		mark = scale.Mark{}
 	}
 	if wanted == (scale.Target{}) {
-		return reconcile.Result{}, m.record(ctx, b, wanted)
+		return reconcile.Result{}, m.record(ctx, b, scale.Mark{})
 	}
-	return reconcile.Result{}, m.mark(ctx, b, wanted, marked == wanted)
+	return reconcile.Result{}, m.mark(ctx, b, wanted, mark)
 }
 
 // wanted returns what the autoscaler of a binding scales: nothing if it does not say so in a
@@ -86,7 +87,7 @@ func (m *marker) wanted(ctx context.Context, b *workv1alpha2.ResourceBinding) (s
 	err := m.liveReader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: ref.Name}, autoscaler)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && autoscaler.GetUID() != ref.UID:
-		return scale.Marked(b), nil // its binding goes next, and wakes us
+		return scale.Marked(b).Target, nil // its binding goes next, and wakes us
 	case err != nil:
 		return scale.Target{}, fmt.Errorf("reading the HorizontalPodAutoscaler %q: %w", ref.Name, err)
 	}
@@ -150,19 +151,24 @@ func (m *marker) warn(b *workv1alpha2.ResourceBinding, e kube.Event) {
 }
 
 // mark puts the label on a target that does not have it, after it is recorded that it is
-// ours. What its author said of the label is left alone.
-func (m *marker) mark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target, ours bool) error {
+// ours. What its author said of the label is left alone: before is the mark that is recorded of
+// the target, and another object of its name has a label from its author.
+func (m *marker) mark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target, before scale.Mark) error {
 	obj, err := m.read(ctx, b.Namespace, t)
 	if err != nil {
 		return err
 	}
-	if obj == nil || obj.Namespace != b.Namespace || said(obj) {
-		if !ours { // it is not there yet, or not the autoscaler's to scale, or its author has the say
-			t = scale.Target{}
-		}
-		return m.record(ctx, b, t)
+	if obj == nil || obj.Namespace != b.Namespace { // it is not there yet, or not the autoscaler's to scale
+		return m.record(ctx, b, before)
 	}
-	if err := m.record(ctx, b, t); err != nil {
+	mark := scale.Mark{Target: t, UID: obj.UID}
+	if said(obj) {
+		if !before.On(obj) {
+			mark = scale.Mark{}
+		}
+		return m.record(ctx, b, mark)
+	}
+	if err := m.record(ctx, b, mark); err != nil {
 		return err
 	}
 	edit, err := kube.Begin(obj)
@@ -189,10 +195,10 @@ func said(obj metav1.Object) bool {
 	return ok
 }
 
-// unmark takes the label off a target that is not scaled any more.
-func (m *marker) unmark(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target) error {
-	obj, err := m.read(ctx, b.Namespace, t)
-	if obj == nil || err != nil {
+// unmark takes the label off what was marked and is not scaled any more.
+func (m *marker) unmark(ctx context.Context, b *workv1alpha2.ResourceBinding, mark scale.Mark) error {
+	obj, err := m.read(ctx, b.Namespace, mark.Target)
+	if obj == nil || err != nil || !mark.On(obj) {
 		return err
 	}
 	edit, err := kube.Begin(obj)
@@ -206,23 +212,23 @@ func (m *marker) unmark(ctx context.Context, b *workv1alpha2.ResourceBinding, t 
 	obj.SetLabels(labels)
 	wrote, err := edit.Commit(ctx, m.hubClient, contract.FieldManagerReplicas)
 	if wrote {
-		ctrl.LoggerFrom(ctx).Info("Not keeping the replicas of members any more", "target", t.String())
-		m.events(notRetained(b, t, obj))
+		ctrl.LoggerFrom(ctx).Info("Not keeping the replicas of members any more", "target", mark.String())
+		m.events(notRetained(b, mark.Target, obj))
 	}
 	return client.IgnoreNotFound(err)
 }
 
 // record notes on the binding of an autoscaler which target is marked for it; the binding
 // waits for the mark to be taken off before it goes.
-func (m *marker) record(ctx context.Context, b *workv1alpha2.ResourceBinding, t scale.Target) error {
+func (m *marker) record(ctx context.Context, b *workv1alpha2.ResourceBinding, mark scale.Mark) error {
 	edit, err := kube.Begin(b)
 	if err != nil {
 		return err
 	}
-	if err := scale.SetMarked(b, t); err != nil {
+	if err := scale.SetMarked(b, mark); err != nil {
 		return err
 	}
-	if t == (scale.Target{}) {
+	if mark == (scale.Mark{}) {
 		controllerutil.RemoveFinalizer(b, contract.ReplicasFinalizer)
 	} else {
 		controllerutil.AddFinalizer(b, contract.ReplicasFinalizer)

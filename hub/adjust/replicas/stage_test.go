@@ -155,6 +155,8 @@ func TestStage(t *testing.T) {
 	w := start(t)
 	t.Run("what an autoscaler scales is marked", w.marks)
 	t.Run("what an author says of the label stays", w.leavesAuthorsAlone)
+	t.Run("the label of an object that was made anew stays", w.leavesTheLabelOfAnother)
+	t.Run("what an older hub marked is unmarked", w.unmarksByOlderRecords)
 	t.Run("a kind that keeps no replicas is told", w.tellsWhatCannotBeKept)
 	t.Run("a rule may be about another version", w.marksByTheVersionOfTheTemplate)
 	t.Run("what is in no namespace is not the tenant's", w.leavesAloneWhatIsInNoNamespace)
@@ -207,6 +209,77 @@ func (w *world) leavesAuthorsAlone(t *testing.T) {
 	}
 }
 
+// Somebody deletes what was marked and makes it anew, with a label of their own.
+func (w *world) leavesTheLabelOfAnother(t *testing.T) {
+	g := NewWithT(t)
+	anew := func() *builder.Template { return builder.MakeDeployment(w.namespace, "anew") }
+	first := w.create(t, anew().Obj())
+	b := w.bind(t, w.autoscaler(t, "anew", "Deployment", "apps/v1", "anew"))
+	w.bind(t, first)
+	g.Eventually(w.label(t, first), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
+	g.Expect(w.hub.Delete(t.Context(), first)).To(Succeed())
+	second := w.create(t, anew().Label(contract.RetainReplicasLabel, "true").Obj())
+	w.bind(t, second)
+	g.Eventually(func(g Gomega) {
+		g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+		g.Expect(b.Annotations).NotTo(HaveKey(contract.ScaleTargetAnnotation))
+		g.Expect(b.Finalizers).NotTo(ContainElement(contract.ReplicasFinalizer))
+	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+	g.Consistently(w.label(t, second), stagetest.Quiet, stagetest.Poll).Should(Equal("true"))
+	g.Expect(w.told("Deployment", "anew")).To(HaveExactElements(HavePrefix("ReplicasRetained: ")))
+
+	// One without a label is marked like the first.
+	b = w.bind(t, w.autoscaler(t, "again", "Deployment", "apps/v1", "again"))
+	for range 2 {
+		obj := w.create(t, builder.MakeDeployment(w.namespace, "again").Obj())
+		w.bind(t, obj)
+		g.Eventually(w.label(t, obj), stagetest.Timeout, stagetest.Poll).Should(Equal("true"))
+		g.Eventually(func(g Gomega) {
+			g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+			g.Expect(b.Annotations[contract.ScaleTargetAnnotation]).To(ContainSubstring(string(obj.GetUID())))
+		}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+		g.Expect(w.hub.Delete(t.Context(), obj)).To(Succeed())
+	}
+}
+
+// Hubs of a former version did not record which object they marked.
+func (w *world) unmarksByOlderRecords(t *testing.T) {
+	g := NewWithT(t)
+	for owner, want := range map[string]string{contract.FieldManagerReplicas: "", "kubectl": "true"} {
+		obj := builder.MakeDeployment(w.namespace, "older-"+owner).Label(contract.RetainReplicasLabel, "true").Obj()
+		g.Expect(w.hub.Create(t.Context(), obj, client.FieldOwner(owner))).To(Succeed())
+		b := w.recorded(t, w.autoscaler(t, obj.GetName(), "Deployment", "apps/v1", obj.GetName()), "apps/v1", "Deployment")
+		g.Eventually(func(g Gomega) {
+			g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
+			record := ContainSubstring(string(obj.GetUID()))
+			if want != "" {
+				record = BeEmpty()
+			}
+			g.Expect(b.Annotations[contract.ScaleTargetAnnotation]).To(record)
+		}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
+		g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
+		g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, stagetest.Timeout, stagetest.Poll).ShouldNot(Succeed())
+		g.Expect(w.label(t, obj)()).To(Equal(want))
+	}
+}
+
+// recorded makes the binding of an autoscaler as a hub of a former version left it that had marked an object of the same name.
+func (w *world) recorded(t *testing.T, scaler *unstructured.Unstructured, apiVersion, kind string) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: contract.BindingName(scaler.GetKind(), scaler.GetName()), Finalizers: []string{contract.ReplicasFinalizer},
+			Annotations: map[string]string{contract.ScaleTargetAnnotation: fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q}`, apiVersion, kind, scaler.GetName())},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{
+			APIVersion: scaler.GetAPIVersion(), Kind: scaler.GetKind(), Namespace: w.namespace, Name: scaler.GetName(), UID: scaler.GetUID(),
+		}},
+	}
+	NewWithT(t).Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+	return b
+}
+
 func (w *world) tellsWhatCannotBeKept(t *testing.T) {
 	g := NewWithT(t)
 	obj := w.create(t, builder.MakeTemplate("apps/v1", "DaemonSet", w.namespace, "odd").
@@ -248,19 +321,11 @@ func (w *world) leavesAloneWhatIsInNoNamespace(t *testing.T) {
 		if marked {
 			edge.Labels = map[string]string{contract.RetainReplicasLabel: "true"}
 		}
-		g.Expect(w.hub.Create(t.Context(), edge)).To(Succeed())
+		g.Expect(w.hub.Create(t.Context(), edge, client.FieldOwner(contract.FieldManagerReplicas))).To(Succeed())
 		version := edge.ResourceVersion
 		scaler := w.autoscaler(t, name, "Cluster", "cluster.karmada.io/v1alpha1", name)
 		if marked { // by a hub of a former version
-			g.Expect(w.hub.Create(t.Context(), &workv1alpha2.ResourceBinding{
-				ObjectMeta: metav1.ObjectMeta{
-					Namespace: w.namespace, Name: contract.BindingName(scaler.GetKind(), name), Finalizers: []string{contract.ReplicasFinalizer},
-					Annotations: map[string]string{contract.ScaleTargetAnnotation: fmt.Sprintf(`{"apiVersion":"cluster.karmada.io/v1alpha1","kind":"Cluster","name":%q}`, name)},
-				},
-				Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{
-					APIVersion: scaler.GetAPIVersion(), Kind: scaler.GetKind(), Namespace: w.namespace, Name: name, UID: scaler.GetUID(),
-				}},
-			})).To(Succeed())
+			w.recorded(t, scaler, "cluster.karmada.io/v1alpha1", "Cluster")
 		} else {
 			w.bind(t, scaler)
 		}

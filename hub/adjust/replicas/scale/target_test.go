@@ -48,17 +48,3 @@ func TestIsAutoscaler(t *testing.T) {
 	g.Expect(scale.IsAutoscaler(ref("autoscaling/v1", "HorizontalPodAutoscaler", "x"))).To(BeTrue())
 	g.Expect(scale.IsAutoscaler(ref("farm/v1", "HorizontalPodAutoscaler", "x"))).To(BeFalse())
 }
-
-func TestWhatIsMarkedIsRemembered(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	b := &workv1alpha2.ResourceBinding{}
-	b.Annotations = map[string]string{"kept": "yes"}
-	g.Expect(scale.Marked(b)).To(BeZero())
-	web := scale.Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
-	g.Expect(scale.SetMarked(b, web)).To(Succeed())
-	g.Expect(scale.Marked(b)).To(Equal(web))
-	g.Expect(scale.SetMarked(b, scale.Target{})).To(Succeed())
-	g.Expect(scale.Marked(b)).To(BeZero())
-	g.Expect(b.Annotations).To(Equal(map[string]string{"kept": "yes"}))
-}
