@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter"
@@ -45,8 +46,10 @@ type Options struct {
 
 // Failure is a script that failed when it was asked.
 type Failure struct {
-	// Customization is its name, and Generation its metadata.generation.
+	// Customization is its name, and UID and Generation those of its metadata: of one that was
+	// made anew the generations begin anew.
 	Customization string
+	UID           types.UID
 	Generation    int64
 	// Err says which rule failed, asked about what, and why.
 	Err error
@@ -70,6 +73,7 @@ type target struct {
 // answer is a script that answers for a target.
 type answer struct {
 	customization string
+	uid           types.UID
 	generation    int64
 	compiled
 	failed func(Failure)
@@ -93,7 +97,7 @@ func (c *Compiler) Compile(customizations []configv1alpha1.ResourceInterpreterCu
 				continue // another comes first; see Check
 			}
 			out.answers[at] = append(out.answers[at], answer{
-				customization.Name, customization.Generation, c.compile(source{text, rule.Function}, used), c.failed,
+				customization.Name, customization.UID, customization.Generation, c.compile(source{text, rule.Function}, used), c.failed,
 			})
 		}
 	}

@@ -54,7 +54,7 @@ func (a answer) ask(ctx context.Context, op interpreter.Operation, obj *unstruct
 	}
 	if a.err == nil && a.failed != nil && ctx.Err() == nil {
 		a.failed(Failure{
-			Customization: a.customization, Generation: a.generation,
+			Customization: a.customization, UID: a.uid, Generation: a.generation,
 			Err: fmt.Errorf("%s, asked about %s %q: %w", fieldOf(op), obj.GetKind(), nameOf(obj), err),
 		})
 	}

@@ -81,10 +81,13 @@ func (s *Store) Load(ctx context.Context, reader client.Reader) error {
 	}
 	before := s.table.Load()
 	change := differences(before.sources, read)
-	if change.empty() {
+	if change.empty() && sameRules(before.sources.customizations, read.customizations) {
 		return nil
 	}
 	s.table.Store(s.build(read, before))
+	if change.empty() {
+		return nil // the same answers, from customizations that were made anew
+	}
 	for _, tell := range s.subscribers {
 		tell(change.affects)
 	}
@@ -135,9 +138,10 @@ func (s *Store) build(from sources, before *table) *table {
 	return t
 }
 
-// sameRules says whether nothing changed but, perhaps, what the hub writes.
+// sameRules says whether nothing changed but, perhaps, what the hub writes. Who is told that a script fails
+// is told of which object and generation it is.
 func sameRules(a, b []configv1alpha1.ResourceInterpreterCustomization) bool {
 	return slices.EqualFunc(a, b, func(x, y configv1alpha1.ResourceInterpreterCustomization) bool {
-		return x.Name == y.Name && equality.Semantic.DeepEqual(x.Spec, y.Spec)
+		return x.Name == y.Name && x.UID == y.UID && x.Generation == y.Generation && equality.Semantic.DeepEqual(x.Spec, y.Spec)
 	})
 }

@@ -144,7 +144,7 @@ func (r *Reconciler) judge(one *configv1alpha1.ResourceInterpreterCustomization,
 	if meta.SetStatusCondition(conditions, verdict) && verdict.Status == metav1.ConditionFalse {
 		warnings = append(warnings, verdict)
 	}
-	if failure, ok := r.failures.of(one.Name, one.Generation); ok {
+	if failure, ok := r.failures.of(one); ok {
 		if c := failing(failure); meta.SetStatusCondition(conditions, c) {
 			warnings = append(warnings, c)
 		}

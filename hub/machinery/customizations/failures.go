@@ -3,11 +3,12 @@ package customizations
 import (
 	"sync"
 
+	configv1alpha1 "fairlead.dev/common/api/config/v1alpha1"
 	"fairlead.dev/common/interpreter/lua"
 )
 
 // Failures are the first failures of customizations, each until its customization
-// changes: what fails once fails for every object, and again. It is safe for use by many
+// changes or another has its name: what fails once fails for every object, and again. It is safe for use by many
 // goroutines.
 type Failures struct {
 	mu    sync.Mutex
@@ -22,7 +23,7 @@ func NewFailures() *Failures { return &Failures{first: map[string]lua.Failure{}}
 func (f *Failures) Record(failure lua.Failure) {
 	f.mu.Lock()
 	known, ok := f.first[failure.Customization]
-	isFirst := !ok || known.Generation < failure.Generation
+	isFirst := !ok || known.UID != failure.UID || known.Generation < failure.Generation
 	if isFirst {
 		f.first[failure.Customization] = failure
 	}
@@ -40,12 +41,12 @@ func (f *Failures) onFirst(wake func(customization string)) {
 	f.wake = wake
 }
 
-// of returns the failure of a generation of a customization.
-func (f *Failures) of(customization string, generation int64) (lua.Failure, bool) {
+// of returns the failure of a customization as it is now.
+func (f *Failures) of(one *configv1alpha1.ResourceInterpreterCustomization) (lua.Failure, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	failure, ok := f.first[customization]
-	return failure, ok && failure.Generation == generation
+	failure, ok := f.first[one.Name]
+	return failure, ok && failure.UID == one.UID && failure.Generation == one.Generation
 }
 
 // forget drops what is known of a customization that is gone.
