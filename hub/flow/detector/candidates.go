@@ -6,8 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -136,28 +134,4 @@ func (r *Reconciler) strategies(ctx context.Context) ([]*fairleadv1alpha1.Rollou
 		out = append(out, &list.Items[i])
 	}
 	return out, nil
-}
-
-// priority returns the value of the PriorityClass that a policy names, nil if it names
-// none; and the name of the class if the hub has no such class. The value of a
-// PriorityClass never changes.
-func (r *Reconciler) priority(ctx context.Context, p policyv1alpha1.Policy) (value *int32, missing string, err error) {
-	named := p.PropagationSpec().SchedulePriority
-	if named == nil {
-		return nil, "", nil
-	}
-	class := &unstructured.Unstructured{}
-	class.SetGroupVersionKind(schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"})
-	err = r.liveReader.Get(ctx, types.NamespacedName{Name: named.PriorityClassName}, class)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, named.PriorityClassName, nil
-	case err != nil:
-		return nil, "", fmt.Errorf("reading PriorityClass %q: %w", named.PriorityClassName, err)
-	}
-	found, _, err := unstructured.NestedInt64(class.Object, "value")
-	if err != nil {
-		return nil, "", fmt.Errorf("reading PriorityClass %q: %w", named.PriorityClassName, err)
-	}
-	return new(int32(found)), "", nil
 }

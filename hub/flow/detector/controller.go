@@ -72,6 +72,8 @@ type Reconciler struct {
 	bindings *kube.Written[types.NamespacedName, kube.Binding]
 	warned   kube.WarnOnce[request]
 	initial  initialPolicies
+	// priorities are those of the PriorityClasses that policies name.
+	priorities priorities
 }
 
 // Register adds the stage to a manager.
