@@ -86,8 +86,8 @@ func newRolloutUndo(env Environment) *cobra.Command {
 		Use:   "undo KIND/NAME",
 		Short: "Go back to an older revision",
 		Long: "Make a new revision with the content of an older one, and send it out in waves, or with --now to all clusters at once. While a\n" +
-			"revision is on its way that is the stable one, else the one before. The template stays as its author wrote it; the next\n" +
-			"edit of it goes out as a revision of its own.",
+			"revision is on its way that is the stable one, else the one before. What was rolled back or aborted is not gone back to unless\n" +
+			"it is named. The template stays as its author wrote it; the next edit of it goes out as a revision of its own.",
 		Example: "  hub rollout undo deployment/web -n shop\n  hub rollout undo deployment/web --to-revision 3 --now",
 		Args:    oneApplication,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -36,7 +36,7 @@ func rolloutActions(r *rollouts.Rollout, status *fairleadv1alpha1.StagedRolloutS
 	if rollouts.FailedNoMore(status) || slices.ContainsFunc(r.Groups, func(g rollouts.Group) bool { return g.State == fairleadv1alpha1.ClusterFailed }) {
 		add("Retry", "/retry", false)
 	}
-	if len(r.Revisions) > 1 {
+	if _, err := operate.OlderRevision(status, 0); err == nil {
 		add("Undo", "/undo", true)
 	}
 	if r.Stable > 0 && r.Stable < r.Revision {

@@ -82,69 +82,6 @@ func approveIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha
 	return one, nil
 }
 
-// Undo goes back to the content of an older revision, in waves or immediately; to the one before if
-// the revision is 0. It returns what it goes back to.
-func (r Rollout) Undo(ctx context.Context, to int64, immediately bool) (fairleadv1alpha1.RolloutTarget, error) {
-	var target fairleadv1alpha1.RolloutTarget
-	_, err := r.edit(ctx, "undoing", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
-		number, err := OlderRevision(status, to)
-		if err != nil {
-			return err
-		}
-		target = fairleadv1alpha1.RolloutTarget{Revision: number, Over: status.Revision, Immediately: immediately}
-		spec.Target = &target
-		return nil
-	})
-	return target, err
-}
-
-// OlderRevision returns the revision that a person wants to go back to: the one named, or, of 0, the last
-// that had other content, which is the stable one while another is being rolled out.
-func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int64, error) {
-	hashes := map[int64]string{}
-	var kept []string
-	for _, one := range status.Revisions {
-		hashes[one.Number] = one.Hash
-		kept = append(kept, fmt.Sprint(one.Number))
-	}
-	switch {
-	case to == 0 && status.Stable > 0 && status.Stable < status.Revision && hashes[status.Stable] != hashes[status.Revision]:
-		return status.Stable, nil
-	case to == 0:
-		for _, v := range slices.Backward(status.Revisions) {
-			if one := v; one.Number < status.Revision && one.Hash != hashes[status.Revision] {
-				return one.Number, nil
-			}
-		}
-		return 0, refuse("there is no older revision to go back to")
-	case to == status.Revision:
-		return 0, refuse("r%d is the newest already", to)
-	case hashes[to] == "":
-		return 0, refuse("r%d is not kept; those that are kept are %s", to, strings.Join(kept, ", "))
-	case hashes[to] == hashes[status.Revision]:
-		return 0, refuse("r%d has the content of r%d already", status.Revision, to)
-	default:
-		return to, nil
-	}
-}
-
-// Abort takes the newest revision back at once where it was sent, to the stable one, which it returns.
-func (r Rollout) Abort(ctx context.Context) (fairleadv1alpha1.RolloutTarget, error) {
-	var target fairleadv1alpha1.RolloutTarget
-	_, err := r.edit(ctx, "aborting", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
-		switch status.Stable {
-		case 0:
-			return refuse("no revision is stable yet, so there is nothing to go back to; pause it, or mend the template")
-		case status.Revision:
-			return refuse("r%d has passed every wave, so there is nothing to abort; undo goes back to the revision before", status.Revision)
-		}
-		target = fairleadv1alpha1.RolloutTarget{Revision: status.Stable, Over: status.Revision, Immediately: true}
-		spec.Target = &target
-		return nil
-	})
-	return target, err
-}
-
 // Retry gives clusters their time anew, all that failed if none is named; such that were skipped are
 // skipped no more. It returns them: none if they are all well by now, and the rollout was still halted for
 // them. The time is now, by which this retry differs from the one before.

@@ -21,6 +21,21 @@ func statusOf(revision, stable int64, hashes ...string) *fairleadv1alpha1.Staged
 	return s
 }
 
+// madeOf says why the newest revision of a status was made, and whose content it has.
+func madeOf(cause string, contentOf int64, status *fairleadv1alpha1.StagedRolloutStatus) *fairleadv1alpha1.StagedRolloutStatus {
+	newest := &status.Revisions[len(status.Revisions)-1]
+	newest.Cause, newest.ContentOf = cause, contentOf
+	return status
+}
+
+// appended has a further revision pass every wave.
+func appended(status *fairleadv1alpha1.StagedRolloutStatus, hash string) *fairleadv1alpha1.StagedRolloutStatus {
+	status.Revision++
+	status.Stable = status.Revision
+	status.Revisions = append(status.Revisions, fairleadv1alpha1.RevisionStatus{Number: status.Revision, Hash: hash})
+	return status
+}
+
 func TestToWhichRevisionAPersonGoesBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -40,6 +55,25 @@ func TestToWhichRevisionAPersonGoesBack(t *testing.T) {
 		"one that never was":                                     {statusOf(3, 3, "a", "b", "c"), 9, 0, "r9 is not kept"},
 		"one with the content that is going out":                 {statusOf(3, 2, "c", "b", "c"), 1, 0, "r3 has the content of r1 already"},
 		"a stable one that is the same is no way back by itself": {statusOf(3, 2, "a", "c", "c"), 0, 1, ""},
+		"not to what was rolled back": {
+			madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
+		},
+		"not to what is being rolled back": {
+			madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 1, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
+		},
+		"not to what was aborted": {
+			madeOf(fairleadv1alpha1.CauseAborted, 1, statusOf(3, 3, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
+		},
+		"not to what is being undone": {
+			madeOf(fairleadv1alpha1.CauseUndone, 1, statusOf(3, 1, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
+		},
+		"not to what was rolled back before its author mended the template": {
+			madeOf(fairleadv1alpha1.CauseEdited, 0, appended(madeOf(fairleadv1alpha1.CauseRolledBack, 2, statusOf(4, 4, "a", "b", "c", "b")), "b")), 0, 1, "",
+		},
+		"to what was rolled back if that is named":       {madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")), 2, 2, ""},
+		"to what was stable while it is being undone":    {madeOf(fairleadv1alpha1.CauseUndone, 1, statusOf(3, 2, "a", "b", "a")), 0, 2, ""},
+		"to what was undone once that is over":           {madeOf(fairleadv1alpha1.CauseUndone, 1, statusOf(3, 3, "a", "b", "a")), 0, 2, ""},
+		"to the stable one from the edit after an abort": {statusOf(4, 3, "a", "b", "a", "d"), 0, 3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,6 +87,24 @@ func TestToWhichRevisionAPersonGoesBack(t *testing.T) {
 			g.Expect(got).To(Equal(c.want))
 		})
 	}
+}
+
+func TestWhatAPersonAborts(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	spec := &fairleadv1alpha1.StagedRolloutSpec{}
+	for why, status := range map[string]*fairleadv1alpha1.StagedRolloutStatus{
+		"no revision is stable yet, so there is nothing to go back to; pause it, or mend the template":  statusOf(1, 0, "a"),
+		"r2 has passed every wave, so there is nothing to abort; undo goes back to the revision before": statusOf(2, 2, "a", "b"),
+		"r3 goes back to the content of r1 already, so there is nothing to abort":                       madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")),
+	} {
+		_, err := abortIn(spec, status)
+		g.Expect(err).To(MatchError(why))
+		g.Expect(spec.Target).To(BeNil(), "what is refused changes nothing")
+	}
+	want := fairleadv1alpha1.RolloutTarget{Revision: 2, Over: 4, Immediately: true}
+	g.Expect(abortIn(spec, statusOf(4, 2, "a", "b", "c", "d"))).To(Equal(want))
+	g.Expect(spec.Target).To(HaveValue(Equal(want)))
 }
 
 func TestWhichWaveAPersonApproves(t *testing.T) {

@@ -1,0 +1,124 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	fairleadv1alpha1 "fairlead.dev/common/api/fairlead/v1alpha1"
+)
+
+// Undo goes back to the content of an older revision, in waves or immediately; to the one before if
+// the revision is 0. It returns what it goes back to.
+func (r Rollout) Undo(ctx context.Context, to int64, immediately bool) (fairleadv1alpha1.RolloutTarget, error) {
+	var target fairleadv1alpha1.RolloutTarget
+	_, err := r.edit(ctx, "undoing", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
+		number, err := OlderRevision(status, to)
+		if err != nil {
+			return err
+		}
+		target = fairleadv1alpha1.RolloutTarget{Revision: number, Over: status.Revision, Immediately: immediately}
+		spec.Target = &target
+		return nil
+	})
+	return target, err
+}
+
+// OlderRevision returns the revision that a person wants to go back to: the one named, or, of 0, the last
+// that had other content, which is the stable one while another is being rolled out. When the newest took
+// another one back, the last with other content is the one that failed: then the person is to name a revision.
+func OlderRevision(status *fairleadv1alpha1.StagedRolloutStatus, to int64) (int64, error) {
+	hashes := map[int64]string{}
+	var kept []string
+	for _, one := range status.Revisions {
+		hashes[one.Number] = one.Hash
+		kept = append(kept, fmt.Sprint(one.Number))
+	}
+	newest := newestOf(status)
+	atStable := hashes[status.Stable] == newest.Hash
+	switch {
+	case to == 0 && tookBack(newest.Cause, status.Stable < status.Revision && atStable):
+		return 0, refuse("r%d goes back to the content of r%d already; name a revision to go to another one (--to-revision)", newest.Number, newest.ContentOf)
+	case to == 0 && status.Stable > 0 && status.Stable < status.Revision && !atStable:
+		return status.Stable, nil
+	case to == 0:
+		if number := lastOther(status, newest.Hash); number > 0 {
+			return number, nil
+		}
+		return 0, refuse("there is no older revision to go back to")
+	case to == status.Revision:
+		return 0, refuse("r%d is the newest already", to)
+	case hashes[to] == "":
+		return 0, refuse("r%d is not kept; those that are kept are %s", to, strings.Join(kept, ", "))
+	case hashes[to] == newest.Hash:
+		return 0, refuse("r%d has the content of r%d already", status.Revision, to)
+	default:
+		return to, nil
+	}
+}
+
+// lastOther returns the last revision with other content than the newest, whose hash is given; 0 if none is kept. One that was rolled
+// back or aborted is not it: after that an author often writes the older content into the template, which makes a revision again.
+func lastOther(status *fairleadv1alpha1.StagedRolloutStatus, hash string) int64 {
+	before := status.Revision
+	for _, one := range slices.Backward(status.Revisions) {
+		switch {
+		case one.Number >= before:
+		case one.Hash != hash:
+			return one.Number
+		case tookBack(one.Cause, false):
+			before = one.ContentOf
+		}
+	}
+	return 0
+}
+
+// tookBack says whether a revision was made of this cause to take back one that had not passed every wave. Of what a person undid that is
+// only known while the stable content is on its way again: later it may have been stable before, and what was undone can be undone.
+func tookBack(cause string, stableOnItsWay bool) bool {
+	switch cause {
+	case fairleadv1alpha1.CauseRolledBack, fairleadv1alpha1.CauseAborted:
+		return true
+	case fairleadv1alpha1.CauseUndone:
+		return stableOnItsWay
+	default:
+		return false
+	}
+}
+
+// Abort takes the newest revision back at once where it was sent, to the stable one, which it returns.
+func (r Rollout) Abort(ctx context.Context) (fairleadv1alpha1.RolloutTarget, error) {
+	var target fairleadv1alpha1.RolloutTarget
+	_, err := r.edit(ctx, "aborting", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
+		var err error
+		target, err = abortIn(spec, status)
+		return err
+	})
+	return target, err
+}
+
+func abortIn(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) (fairleadv1alpha1.RolloutTarget, error) {
+	newest := newestOf(status)
+	switch {
+	case status.Stable == 0:
+		return fairleadv1alpha1.RolloutTarget{}, refuse("no revision is stable yet, so there is nothing to go back to; pause it, or mend the template")
+	case status.Stable == status.Revision && tookBack(newest.Cause, false):
+		return fairleadv1alpha1.RolloutTarget{}, refuse("r%d goes back to the content of r%d already, so there is nothing to abort", newest.Number, newest.ContentOf)
+	case status.Stable == status.Revision:
+		return fairleadv1alpha1.RolloutTarget{},
+			refuse("r%d has passed every wave, so there is nothing to abort; undo goes back to the revision before", status.Revision)
+	}
+	spec.Target = &fairleadv1alpha1.RolloutTarget{Revision: status.Stable, Over: status.Revision, Immediately: true}
+	return *spec.Target, nil
+}
+
+// newestOf returns how the newest revision came about.
+func newestOf(status *fairleadv1alpha1.StagedRolloutStatus) fairleadv1alpha1.RevisionStatus {
+	for _, one := range status.Revisions {
+		if one.Number == status.Revision {
+			return one
+		}
+	}
+	return fairleadv1alpha1.RevisionStatus{}
+}
