@@ -5,6 +5,6 @@
 //	Reads:     Clusters, requests to join, join tokens, cluster-info; StagedRollouts.
 //	Writes:    taints and the wanted agent of Clusters; join tokens and who was accepted with them; the spec of StagedRollouts.
 //	Owns:      nothing.
-//	Invariant: done twice is done once; errors say what to do next.
+//	Invariant: done twice is done once; errors say what to do next; what is asked for of a revision is done to no other.
 //	Next:      hub/cli and hub/people/dashboard say what came of it.
 package operate

@@ -24,6 +24,9 @@ type Rollout struct {
 	Hub          client.Client
 	FieldManager string
 	client.ObjectKey
+	// Seen is the newest revision that the person looked at; 0 is the one that is read first. What is asked for is about that
+	// one: if another is the newest by the time of the write, all but Pause is refused.
+	Seen int64
 }
 
 // refusal is why something that a person asked for would have no effect as things are.
@@ -43,19 +46,23 @@ func RefusalOf(err error) (string, bool) {
 
 // Pause sends the newest revision nowhere else, or has it go on. It says whether that changed anything.
 func (r Rollout) Pause(ctx context.Context, paused bool) (bool, error) {
-	return r.edit(ctx, "pausing", func(spec *fairleadv1alpha1.StagedRolloutSpec, _ *fairleadv1alpha1.StagedRolloutStatus) error {
+	return r.write(ctx, "pausing", func(spec *fairleadv1alpha1.StagedRolloutSpec, _ *fairleadv1alpha1.StagedRolloutStatus) error {
 		spec.Paused = paused
 		return nil
 	})
 }
 
 // Approve approves a wave of the newest revision; the one that waits for that if the wave is empty.
-// It returns what is approved, and whether that changed anything.
+// It returns what is approved, and whether that changed anything. The wave is chosen once: when somebody else approved it
+// meanwhile, the next one that waits is none that the person looked at.
 func (r Rollout) Approve(ctx context.Context, wave string) (fairleadv1alpha1.WaveApproval, bool, error) {
 	var approved fairleadv1alpha1.WaveApproval
 	changed, err := r.edit(ctx, "approving a wave of", func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
 		var err error
 		approved, err = approveIn(spec, status, wave)
+		if err == nil {
+			wave = approved.Wave
+		}
 		return err
 	})
 	return approved, changed, err
@@ -175,8 +182,25 @@ func (r Rollout) Skip(ctx context.Context, clusters, targets []string) (bool, er
 
 func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// edit changes what people say about the rollout, as it is then.
+// edit changes what people say about the newest revision of the rollout. That one does not change from one try to the next: who means
+// the one that fails would go on with the one that mends it.
 func (r Rollout) edit(
+	ctx context.Context, doing string, change func(*fairleadv1alpha1.StagedRolloutSpec, *fairleadv1alpha1.StagedRolloutStatus) error,
+) (bool, error) {
+	seen := r.Seen
+	return r.write(ctx, doing, func(spec *fairleadv1alpha1.StagedRolloutSpec, status *fairleadv1alpha1.StagedRolloutStatus) error {
+		if seen == 0 {
+			seen = status.Revision
+		}
+		if seen != status.Revision {
+			return refuse("the newest revision is r%d now, and not r%d, which you looked at; look at r%d first", status.Revision, seen, status.Revision)
+		}
+		return change(spec, status)
+	})
+}
+
+// write changes what people say about the rollout, as it is then.
+func (r Rollout) write(
 	ctx context.Context, doing string, change func(*fairleadv1alpha1.StagedRolloutSpec, *fairleadv1alpha1.StagedRolloutStatus) error,
 ) (bool, error) {
 	changed := false
