@@ -116,6 +116,7 @@ func TestBadInputIsOneSentence(t *testing.T) {
 		"a rollout of nothing":                   {[]string{"rollout", "pause"}, "name one application as KIND/NAME"},
 		"a rollout that is no object":            {[]string{"rollout", "abort", "web"}, "name the object as KIND/NAME"},
 		"a rollout of two":                       {[]string{"rollout", "undo", "deployment/a", "deployment/b"}, "name one application"},
+		"an approval of no revision":             {[]string{"rollout", "approve", "deployment/a", "--revision", "0"}, "--revision 0 is no revision"},
 		"a rollout back to no revision":          {[]string{"rollout", "undo", "deployment/a", "--to-revision", "-1"}, "--to-revision -1 is no revision"},
 		"a rollout that skips nobody":            {[]string{"rollout", "skip", "deployment/a"}, "at least one cluster"},
 		"a retry of nothing":                     {[]string{"rollout", "retry"}, "name the application as KIND/NAME"},

@@ -76,9 +76,9 @@ func (f *rolloutFlags) find(ctx context.Context, env Environment, args []string)
 	return hub, staged, nil
 }
 
-// steered returns the rollout as one to be steered by a command.
+// steered returns the rollout as one to be steered by a command, at the revision that was read.
 func steered(hub *opened, s *view.Staged) operate.Rollout {
-	return operate.Rollout{Hub: hub.client, FieldManager: contract.FieldManagerCLI, ObjectKey: client.ObjectKeyFromObject(s.Object)}
+	return operate.Rollout{Hub: hub.client, FieldManager: contract.FieldManagerCLI, ObjectKey: client.ObjectKeyFromObject(s.Object), Seen: s.Revision}
 }
 
 // oneApplication refuses anything but one argument.

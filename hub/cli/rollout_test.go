@@ -184,11 +184,16 @@ func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(
 	g.Expect(said).To(And(HavePrefix("Wave canary is well and is to be approved.\nNext: `hub rollout approve"),
 		ContainSubstring("is not over after 100ms. Wave canary is well and is to be approved.")))
 	out, said = l.run(ExitNo, "rollout", "status", web)
-	g.Expect(out).To(ContainSubstring("Next: `hub rollout approve deployment/web` goes on; `hub rollout abort deployment/web` takes it back.\n"))
+	g.Expect(out).To(ContainSubstring("Next: `hub rollout approve deployment/web --revision 3` goes on; `hub rollout abort deployment/web` takes it back.\n"))
 	g.Expect(said).To(Equal("Error: the rollout of Deployment default/web is not over yet\n"))
-	out, _ = l.run(ExitDone, "rollout", "approve", web)
+	_, said = l.run(ExitFailed, "rollout", "approve", web, "--revision", "2")
+	g.Expect(said).To(Equal("Error: the newest revision is r3 now, and not r2, which you looked at; look at r3 first; `hub rollout status deployment/web` shows how far it is\n"))
+	g.Expect(spec().Approvals).To(BeEmpty(), "what is refused changes nothing")
+	out, _ = l.run(ExitDone, "rollout", "approve", web, "--revision", "3")
 	g.Expect(out).To(Equal("deployment/web: wave canary of r3 is approved\n"))
 	g.Expect(spec().Approvals).To(Equal([]fairleadv1alpha1.WaveApproval{{Revision: 3, Wave: "canary"}}))
+	out, _ = l.run(ExitDone, "rollout", "approve", web)
+	g.Expect(out).To(Equal("deployment/web: wave canary of r3 is approved (as before)\n"))
 }
 
 // policy writes the policy that has the application into a file.

@@ -49,21 +49,33 @@ func newRolloutPause(env Environment, pause bool) *cobra.Command {
 func newRolloutApprove(env Environment) *cobra.Command {
 	var f rolloutFlags
 	var wave string
+	var revision int64
 	cmd := &cobra.Command{
 		Use:   "approve KIND/NAME",
 		Short: "Approve the wave that waits for it",
-		Long: "Approve a wave of the newest revision whose strategy asks for that, before it begins or after it is well. This needs the\n" +
-			"verb approve on stagedrollouts of the group fairlead.dev, beside patch.",
-		Example: "  hub rollout approve deployment/web -n shop\n  hub rollout approve deployment/web -n shop --wave rest",
+		Long: "Approve a wave of the newest revision whose strategy asks for that, before it begins or after it is well. With --revision it is\n" +
+			"approved only if no other revision came since that one was looked at. This needs the verb approve on stagedrollouts of the\n" +
+			"group fairlead.dev, beside patch.",
+		Example: "  hub rollout approve deployment/web -n shop --revision 5\n  hub rollout approve deployment/web -n shop --wave rest",
 		Args:    oneApplication,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("revision") && revision < 1 {
+				return fmt.Errorf("--revision %d is no revision; `hub rollout history` shows those that there are", revision)
+			}
 			hub, s, err := f.find(cmd.Context(), env, args)
 			if err != nil {
 				return err
 			}
-			approved, changed, err := steered(hub, s).Approve(cmd.Context(), wave)
+			steer := steered(hub, s)
+			if revision > 0 {
+				steer.Seen = revision
+			}
+			if wave == "" {
+				wave = rollouts.WaitsForApproval(s.Object.RolloutStatus())
+			}
+			approved, changed, err := steer.Approve(cmd.Context(), wave)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w; `%s` shows how far it is", err, rollouts.Command("status", s.Template))
 			}
 			said := fmt.Sprintf("%s: wave %s of r%d is approved", s.Named(), approved.Wave, approved.Revision)
 			if !changed {
@@ -74,6 +86,7 @@ func newRolloutApprove(env Environment) *cobra.Command {
 		},
 	}
 	f.add(env, cmd)
+	cmd.Flags().Int64Var(&revision, "revision", 0, "the revision that you looked at: if it is not the newest, nothing is approved (default: the newest)")
 	cmd.Flags().StringVar(&wave, "wave", "", "the wave (default: the one that waits for approval)")
 	return cmd
 }
@@ -135,7 +148,7 @@ func newRolloutAbort(env Environment) *cobra.Command {
 			}
 			target, err := steered(hub, s).Abort(cmd.Context())
 			if err != nil {
-				return err
+				return fmt.Errorf("%w; `%s` shows how far it is", err, rollouts.Command("status", s.Template))
 			}
 			say(env.Out, "%s: r%d is taken back, to the content of r%d, in all clusters at once; the template stays as it is", s.Named(), target.Over, target.Revision)
 			if s.Paused {

@@ -83,13 +83,13 @@ func rolloutsAreSteered(t *testing.T, known func(*testing.T, string) *visitor, s
 	g.Expect(spec().Paused).To(BeTrue())
 	do("resume")
 	g.Expect(spec().Paused).To(BeFalse())
-	do("retry")
+	do("retry", "seen", "3")
 	g.Expect(spec().Retry).To(HaveLen(1))
-	do("skip", "cluster", "hamburg")
+	do("skip", "cluster", "hamburg", "seen", "3")
 	g.Expect(spec().Skip).To(Equal([]fairleadv1alpha1.ClusterAtRevision{{Revision: 3, Cluster: "hamburg"}}))
-	do("undo", "revision", "1", "now", "yes")
+	do("undo", "revision", "1", "now", "yes", "seen", "3")
 	g.Expect(*spec().Target).To(Equal(fairleadv1alpha1.RolloutTarget{Revision: 1, Over: 3, Immediately: true}))
-	do("abort")
+	do("abort", "seen", "3")
 	g.Expect(*spec().Target).To(Equal(fairleadv1alpha1.RolloutTarget{Revision: 2, Over: 3, Immediately: true}))
 
 	for path, why := range map[string]string{
@@ -100,9 +100,23 @@ func rolloutsAreSteered(t *testing.T, known func(*testing.T, string) *visitor, s
 		g.Expect(code).To(And(BeNumerically(">=", 400), BeNumerically("<", 500)), path)
 		g.Expect(text).To(ContainSubstring(why), path)
 	}
-	answer, text := v.request(http.MethodPost, rolloutPage+"/approve", url.Values{"csrf": {csrf}, "wave": {"rest"}, "revision": {"2"}})
-	g.Expect(answer.StatusCode).To(Equal(http.StatusBadRequest))
-	g.Expect(text).To(ContainSubstring("There is a newer revision now than the one that you looked at, r2."))
+	before := spec()
+	for _, verb := range []string{"approve", "undo", "abort", "retry", "skip"} {
+		for seen, why := range map[string]string{
+			"2": "The newest revision is r3 now, and not r2, which you looked at; look at r3 first.",
+			"":  "The form does not say which revision you looked at: load the page again.",
+		} {
+			answer, text := v.request(http.MethodPost, rolloutPage+"/"+verb,
+				url.Values{"csrf": {csrf}, "wave": {"rest"}, "revision": {"1"}, "cluster": {"hamburg"}, "seen": {seen}})
+			g.Expect(answer.StatusCode).To(Equal(http.StatusBadRequest), verb)
+			g.Expect(text).To(ContainSubstring(why), verb)
+		}
+		_, text := v.get(rolloutPage + "/" + verb + "?cluster=hamburg")
+		if verb != "approve" {
+			g.Expect(text).To(MatchRegexp(`name="seen" value="3"`), verb)
+		}
+	}
+	g.Expect(spec()).To(Equal(before), "what is refused changes nothing")
 
 	ro := showcase.MakeRollout(t)
 	ro.Status.Phase, ro.Status.Clusters = fairleadv1alpha1.RolloutWaiting, nil
@@ -112,7 +126,7 @@ func rolloutsAreSteered(t *testing.T, known func(*testing.T, string) *visitor, s
 	}}
 	showcase.Put(t, show.Client, ro)
 	g.Eventually(func() string { _, text := v.get(rolloutPage + "/approve"); return text }).WithTimeout(time.Minute).
-		Should(ContainSubstring("Approve wave north of r3 of web?"))
-	do("approve", "wave", "north", "revision", "3")
+		Should(And(ContainSubstring("Approve wave north of r3 of web?"), ContainSubstring(`name="seen" value="3"`)))
+	do("approve", "wave", "north", "seen", "3")
 	g.Expect(spec().Approvals).To(Equal([]fairleadv1alpha1.WaveApproval{{Revision: 3, Wave: "north"}}))
 }

@@ -55,11 +55,27 @@ func (s *Server) askedRollout(ctx context.Context, v *visit, verb string) (index
 	return one, operate.Rollout{Hub: v.user.Hub, FieldManager: contract.FieldManagerDashboard, ObjectKey: key}, nil
 }
 
+// seenField is the newest revision of a rollout as a person was asked.
+const seenField = "seen"
+
 // rolloutQuestion begins a question about a rollout.
 func rolloutQuestion(one index.Rollout, verb string) *question {
 	return &question{
 		Title: fmt.Sprintf("%s the rollout of %s?", verb, one.App.Name), Button: verb, Back: rolloutPath(one.App.Namespace, one.App.Binding),
+		Fields: map[string]string{seenField: strconv.FormatInt(one.Object.RolloutStatus().Revision, 10)},
 	}
+}
+
+// answeredRollout is askedRollout of an answer. What a person looked at is what is steered, and not what came meanwhile.
+func (s *Server) answeredRollout(ctx context.Context, v *visit, verb string) (index.Rollout, operate.Rollout, error) {
+	one, steer, err := s.askedRollout(ctx, v, verb)
+	if err != nil {
+		return one, steer, err
+	}
+	if steer.Seen, err = strconv.ParseInt(v.request.PostForm.Get(seenField), 10, 64); err != nil || steer.Seen < 1 {
+		return one, steer, askedError{"The form does not say which revision you looked at: load the page again."}
+	}
+	return one, steer, nil
 }
 
 // refused has what a person asked for in vain be told as such, and not as a fault of the hub.
@@ -120,18 +136,14 @@ func (s *Server) askApproveWave(ctx context.Context, v *visit) (*question, error
 	q.Title = fmt.Sprintf("Approve wave %s of r%d of %s?", wave, status.Revision, one.App.Name)
 	q.Text = "The rollout goes on once this is approved."
 	q.Points = []string{r.Line}
-	q.Fields = map[string]string{"wave": wave, "revision": strconv.FormatInt(status.Revision, 10)}
+	q.Fields["wave"] = wave
 	return q, nil
 }
 
 func (s *Server) doApproveWave(ctx context.Context, v *visit) (string, string, error) {
-	one, steer, err := s.askedRollout(ctx, v, "approve")
+	one, steer, err := s.answeredRollout(ctx, v, "approve")
 	if err != nil {
 		return "", "", err
-	}
-	// What a person looked at is what is approved, and not what came meanwhile.
-	if revision := v.request.PostForm.Get("revision"); revision != strconv.FormatInt(one.Object.RolloutStatus().Revision, 10) {
-		return "", "", askedError{"There is a newer revision now than the one that you looked at, r" + revision + "."}
 	}
 	approved, _, err := steer.Approve(ctx, v.request.PostForm.Get("wave"))
 	if err != nil {
@@ -171,12 +183,12 @@ func (s *Server) askUndo(ctx context.Context, v *visit) (*question, error) {
 	q.Text = fmt.Sprintf("A new revision is made with the content of r%d, and goes out in waves.", number)
 	q.Points = []string{"The template stays as its author wrote it; the next edit of it goes out as a revision of its own."}
 	q.Options = []option{{Name: "now", Text: "Go back in all clusters at once, without waves."}}
-	q.Fields = map[string]string{"revision": strconv.FormatInt(number, 10)}
+	q.Fields["revision"] = strconv.FormatInt(number, 10)
 	return q, nil
 }
 
 func (s *Server) doUndo(ctx context.Context, v *visit) (string, string, error) {
-	one, steer, err := s.askedRollout(ctx, v, "patch")
+	one, steer, err := s.answeredRollout(ctx, v, "patch")
 	if err != nil {
 		return "", "", err
 	}
@@ -205,7 +217,7 @@ func (s *Server) askAbort(ctx context.Context, v *visit) (*question, error) {
 }
 
 func (s *Server) doAbort(ctx context.Context, v *visit) (string, string, error) {
-	one, steer, err := s.askedRollout(ctx, v, "patch")
+	one, steer, err := s.answeredRollout(ctx, v, "patch")
 	if err != nil {
 		return "", "", err
 	}
@@ -238,7 +250,7 @@ func (s *Server) askRetry(ctx context.Context, v *visit) (*question, error) {
 const mostPoints = 20
 
 func (s *Server) doRetry(ctx context.Context, v *visit) (string, string, error) {
-	one, steer, err := s.askedRollout(ctx, v, "patch")
+	one, steer, err := s.answeredRollout(ctx, v, "patch")
 	if err != nil {
 		return "", "", err
 	}
@@ -264,12 +276,12 @@ func (s *Server) askSkip(ctx context.Context, v *visit) (*question, error) {
 	q := rolloutQuestion(one, "Skip")
 	q.Title = fmt.Sprintf("Leave %s out of r%d of %s?", name, status.Revision, one.App.Name)
 	q.Text = "It keeps what it has until the next revision, and counts neither as failed nor as updated."
-	q.Fields = map[string]string{"cluster": name}
+	q.Fields["cluster"] = name
 	return q, nil
 }
 
 func (s *Server) doSkip(ctx context.Context, v *visit) (string, string, error) {
-	one, steer, err := s.askedRollout(ctx, v, "patch")
+	one, steer, err := s.answeredRollout(ctx, v, "patch")
 	if err != nil {
 		return "", "", err
 	}

@@ -109,7 +109,8 @@ func next(r *Rollout, status *fairleadv1alpha1.StagedRolloutStatus) string {
 		return "Mend the template, which makes a new revision; or " + do("retry") + " gives the clusters that failed their time anew, " +
 			do("abort") + " takes it back where it was sent."
 	case WaitsForApproval(status) != "":
-		return do("approve") + " goes on; " + do("abort") + " takes it back."
+		// What came after this was read is not approved by who copies the command.
+		return fmt.Sprintf("`%s --revision %d` goes on; ", Command("approve", r.Template), r.Revision) + do("abort") + " takes it back."
 	case reason(status) == fairleadv1alpha1.ReasonRolloutTooFewHeard:
 		return "It goes on by itself once more clusters of the wave are heard from; " + do("skip") + " CLUSTER leaves one out."
 	default:

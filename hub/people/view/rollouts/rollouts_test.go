@@ -92,7 +92,7 @@ func TestARolloutInOneLine(t *testing.T) {
 		"one that waits for a person": {
 			shops(phase(fairleadv1alpha1.RolloutWaiting), condition("Progressing", false, "WaitingForApproval", "Wave tenth is to be approved.")),
 			"deployment/web r5 (stable r4) wave 2/3 tenth: 28/29 healthy, 1 lost, 3 set aside, soak 3m of 10m; waiting",
-			command + "approve deployment/web -n shop` goes on; " + command + "abort deployment/web -n shop` takes it back.", "Wave tenth is to be approved.",
+			command + "approve deployment/web -n shop --revision 5` goes on; " + command + "abort deployment/web -n shop` takes it back.", "Wave tenth is to be approved.",
 		},
 		"one of which too few are heard from": {
 			shops(phase(fairleadv1alpha1.RolloutWaiting), condition("Progressing", false, "TooFewHeardFrom", "Nobody of wave tenth is heard from.")),
