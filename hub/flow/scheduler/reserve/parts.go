@@ -53,15 +53,26 @@ func having(c *workv1alpha2.Component, targets []workv1alpha2.TargetCluster) []w
 // Gained returns what targets of a binding have more than before, as far as their clusters have not reported it and it is not
 // reserved by now. Of components that is all of them or nothing.
 func (l *Ledger) Gained(b workv1alpha2.Binding, before []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
+	after := b.BindingSpec().Clusters
+	// Most changes of a binding leave it where it is.
+	if slices.EqualFunc(after, before, func(a, b workv1alpha2.TargetCluster) bool { return a.Name == b.Name && a.Replicas == b.Replicas }) {
+		return nil
+	}
 	whole := len(b.BindingSpec().Components) > 1
+	had := make(map[string]int32, len(before))
+	for i := range before {
+		if _, ok := had[before[i].Name]; !ok {
+			had[before[i].Name] = before[i].Replicas
+		}
+	}
 	gains := map[string]int32{}
-	for _, target := range b.BindingSpec().Clusters {
-		had := slices.IndexFunc(before, func(t workv1alpha2.TargetCluster) bool { return t.Name == target.Name })
-		switch {
-		case had < 0:
+	for i := range after {
+		target := &after[i]
+		switch replicas, ok := had[target.Name]; {
+		case !ok:
 			gains[target.Name] = target.Replicas
-		case !whole && target.Replicas > before[had].Replicas:
-			gains[target.Name] = target.Replicas - before[had].Replicas
+		case !whole && target.Replicas > replicas:
+			gains[target.Name] = target.Replicas - replicas
 		}
 	}
 	if len(gains) == 0 {

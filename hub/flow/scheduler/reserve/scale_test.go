@@ -3,6 +3,7 @@ package reserve
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,5 +65,68 @@ func TestOnlyClustersWithReservationsAreLookedAt(t *testing.T) {
 		}
 		g.Expect(got).To(BeComparableTo(want))
 		g.Expect(l.reserving).To(HaveLen(len(want)), "the others are not looked at the next time")
+	}
+}
+
+// TestGainedIsWhatTargetsHaveMore plays changes of the targets of a binding of which nothing is reported or reserved: what is gained is
+// what a look at all that was before for each of them finds, in whatever order they are.
+func TestGainedIsWhatTargetsHaveMore(t *testing.T) {
+	t.Parallel()
+	g, random := NewWithT(t), rand.New(rand.NewPCG(4, 1))
+	targets := func() (out []workv1alpha2.TargetCluster) {
+		for _, i := range random.Perm(6)[:random.IntN(7)] {
+			out = append(out, workv1alpha2.TargetCluster{Name: fmt.Sprintf("edge-%d", i), Replicas: random.Int32N(3)})
+		}
+		return out
+	}
+	some := 0
+	for range 2000 {
+		b, before := &workv1alpha2.ResourceBinding{}, targets()
+		b.Spec.Clusters = targets()
+		whole := random.IntN(3) == 0
+		if whole {
+			b.Spec.Components = []workv1alpha2.Component{{Name: "head", Replicas: 1}, {Name: "worker", Replicas: 3}}
+		}
+		if random.IntN(4) == 0 {
+			b.Spec.Clusters = slices.Clone(before)
+		}
+		var want []workv1alpha2.TargetCluster
+		for _, target := range b.Spec.Clusters {
+			had := slices.IndexFunc(before, func(t workv1alpha2.TargetCluster) bool { return t.Name == target.Name })
+			switch {
+			case whole && had < 0:
+				want = append(want, workv1alpha2.TargetCluster{Name: target.Name})
+			case whole:
+			case had < 0 && target.Replicas > 0:
+				want = append(want, target)
+			case had >= 0 && target.Replicas > before[had].Replicas:
+				want = append(want, workv1alpha2.TargetCluster{Name: target.Name, Replicas: target.Replicas - before[had].Replicas})
+			}
+		}
+		g.Expect(New().Gained(b, before)).To(Equal(want), "%v after %v", b.Spec.Clusters, before)
+		some += len(want)
+	}
+	g.Expect(some).To(BeNumerically(">", 1000))
+}
+
+// BenchmarkGained is what it costs to find what a binding that is in all clusters of a hub has more than before: one of which another
+// thing changed, and one that comes into one more.
+func BenchmarkGained(b *testing.B) {
+	for _, n := range []int{1250, 5000} {
+		binding := &workv1alpha2.ResourceBinding{}
+		for i := range n {
+			binding.Spec.Clusters = append(binding.Spec.Clusters, workv1alpha2.TargetCluster{Name: fmt.Sprintf("edge-%05d", i), Replicas: 2})
+		}
+		for name, before := range map[string][]workv1alpha2.TargetCluster{
+			"as it was": slices.Clone(binding.Spec.Clusters), "in one more": slices.Clone(binding.Spec.Clusters[1:]),
+		} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				l := New()
+				b.ReportAllocs()
+				for b.Loop() {
+					l.Gained(binding, before)
+				}
+			})
+		}
 	}
 }
