@@ -35,13 +35,14 @@ func DefinedIn(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, k
 	}
 	binding := &workv1alpha2.ClusterResourceBinding{}
 	key := client.ObjectKey{Name: contract.BindingName(kindDefinition, mapping.Resource.GroupResource().String())}
-	switch err := hub.Get(ctx, key, binding); {
+	// The binding of what is in thousands of clusters has a status of each, which nobody reads here.
+	switch err := hub.Get(ctx, key, binding, client.UnsafeDisableDeepCopy); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the binding %q of the definition of %s: %w", key.Name, kind, err)
 	}
-	out := sets.New[string]()
+	out := make(sets.Set[string], len(binding.Spec.Clusters))
 	for i := range binding.Spec.Clusters {
 		out.Insert(binding.Spec.Clusters[i].Name)
 	}

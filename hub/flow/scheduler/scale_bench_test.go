@@ -8,15 +8,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
+	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
+	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/contract"
 	"fairlead.dev/common/kube"
 	"fairlead.dev/common/quota"
 	"fairlead.dev/hub/flow/scheduler/hints"
@@ -29,10 +36,32 @@ func sizes() []filled.Fleet {
 	return []filled.Fleet{{Clusters: 1250, Bindings: 12500}, {Clusters: 5000, Bindings: 50000}}
 }
 
+// custom is a kind that all clusters of a fleet serve.
+func custom() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "group-0.example.com", Version: "v1", Kind: "Thing0"}
+}
+
+// definition is what a hub has of that kind: the binding of its definition, which all clusters of a fleet got from it, and one of its
+// objects, by which the hub knows the kind.
+func definition(size filled.Fleet) []client.Object {
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "thing"}}
+	object.SetGroupVersionKind(custom())
+	b := &workv1alpha2.ClusterResourceBinding{}
+	b.Name = contract.BindingName("CustomResourceDefinition", "thing0s."+custom().Group)
+	for i := range size.Clusters {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: filled.ClusterName(i)})
+		b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{
+			ClusterName: filled.ClusterName(i), Applied: true, Health: workv1alpha1.Healthy,
+			Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Established","status":"True"}]}`)},
+		})
+	}
+	return []client.Object{b, object}
+}
+
 // full is a scheduler on a hub of some size.
 func full(b *testing.B, size filled.Fleet) *reconciler {
 	b.Helper()
-	hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, size.Objects()...)
+	hub := filled.New(b, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, append(size.Objects(), definition(size)...)...)
 	r := &reconciler{
 		hubClient: hub.Client, hubReader: hub.Client, kind: kube.ResourceBindings(), events: func(kube.Event) {},
 		clock: clocktesting.NewFakePassiveClock(time.Now()), snapshot: &snapshot{}, ledger: reserve.New(), settle: DefaultSettle,
@@ -110,12 +139,14 @@ func BenchmarkClusterChanges(b *testing.B) {
 	}
 }
 
-// BenchmarkDecisions is what the decision on a binding costs: on one that stays, and on one whose policy was edited.
+// BenchmarkDecisions is what the decision on a binding costs: on one that stays, on one whose policy was edited, and on
+// both of a kind whose definition all clusters got from the hub.
 func BenchmarkDecisions(b *testing.B) {
 	for _, size := range sizes() {
 		r := full(b, size)
-		for _, edited := range []bool{false, true} {
-			b.Run(fmt.Sprintf("edited=%t/%d", edited, size.Clusters), func(b *testing.B) {
+		for i := range 4 {
+			edited, ofCustom := i%2 == 1, i/2 == 1
+			b.Run(fmt.Sprintf("custom=%t/edited=%t/%d", ofCustom, edited, size.Clusters), func(b *testing.B) {
 				i := 0
 				b.ReportAllocs()
 				cpu := filled.ReportCPU(b)
@@ -123,6 +154,9 @@ func BenchmarkDecisions(b *testing.B) {
 					binding := size.Binding(i % size.Bindings)
 					if i++; edited {
 						binding.Spec.Placement.ClusterTolerations[0].Key = "another"
+					}
+					if ofCustom {
+						binding.Spec.Resource.APIVersion, binding.Spec.Resource.Kind = custom().ToAPIVersionAndKind()
 					}
 					if _, _, _, err := r.decide(b.Context(), binding); err != nil {
 						b.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -37,6 +38,24 @@ func room(cpu, memory string) corev1.ResourceList {
 	}
 }
 
+// shops are clusters that serve what a Kubernetes cluster serves; a third of them are at another site.
+func shops(n int) []*clusterv1alpha1.Cluster {
+	out := make([]*clusterv1alpha1.Cluster, n)
+	for i := range out {
+		out[i] = member(fmt.Sprintf("edge-%04d", i), tainted, func(c *clusterv1alpha1.Cluster) {
+			c.Labels["site"] = []string{"shop", "shop", "ship"}[i%3]
+			c.Spec.Region = fmt.Sprintf("region-%d", i%5)
+			c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room("16", "64Gi")}
+			served := make([]clusterv1alpha1.APIEnablement, 0, 31)
+			for j := range 30 {
+				served = append(served, clusterv1alpha1.APIEnablement{GroupVersion: fmt.Sprintf("group-%d/v1", j)})
+			}
+			c.Status.APIEnablements = append(served, c.Status.APIEnablements...)
+		})
+	}
+	return out
+}
+
 // BenchmarkDecide places an application by label among clusters that serve what a
 // Kubernetes cluster serves.
 func BenchmarkDecide(b *testing.B) {
@@ -54,18 +73,7 @@ func BenchmarkDecide(b *testing.B) {
 						in.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": "shop"}}}
 						in.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
 					})
-					for i := range n {
-						in.Clusters = append(in.Clusters, member(fmt.Sprintf("edge-%04d", i), tainted, func(c *clusterv1alpha1.Cluster) {
-							c.Labels["site"] = []string{"shop", "shop", "ship"}[i%3]
-							c.Spec.Region = fmt.Sprintf("region-%d", i%5)
-							c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: room("16", "64Gi")}
-							served := make([]clusterv1alpha1.APIEnablement, 0, 31)
-							for j := range 30 {
-								served = append(served, clusterv1alpha1.APIEnablement{GroupVersion: fmt.Sprintf("group-%d/v1", j)})
-							}
-							c.Status.APIEnablements = append(served, c.Status.APIEnablements...)
-						}))
-					}
+					in.Clusters = shops(n)
 					in.Memo = memo
 					b.ReportAllocs()
 					cpu := filled.ReportCPU(b)
@@ -79,6 +87,32 @@ func BenchmarkDecide(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkAPIPending places an application of a kind that all clusters get from the hub, of which one in a hundred does not serve it yet.
+func BenchmarkAPIPending(b *testing.B) {
+	for _, n := range []int{1250, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			in := input(with(shops(n)...), func(in *decide.Input) {
+				in.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+				in.Memo, in.APIPending = &decide.Memo{}, sets.Set[string]{}
+			})
+			for i, c := range in.Clusters {
+				in.APIPending.Insert(c.Name)
+				if i%100 == 0 {
+					c.Status.APIEnablements = nil
+				}
+			}
+			b.ReportAllocs()
+			cpu := filled.ReportCPU(b)
+			for b.Loop() {
+				if d := decide.Decide(in); len(d.Targets) != n {
+					b.Fatal(d.Message)
+				}
+			}
+			cpu()
+		})
 	}
 }
 

@@ -204,11 +204,22 @@ func (a *attempt) filterByMemo() {
 		return refused{filter, reason}
 	})
 	a.related = map[int]refused{}
-	for _, names := range []sets.Set[string]{a.query.Targets, a.query.Leaving, a.query.FailedIn, a.query.APIPending} {
+	relate := func(i int) {
+		filter, reason := refusal(a.query, filters, a.in.Clusters[i])
+		a.related[i] = refused{filter, reason}
+	}
+	for _, names := range []sets.Set[string]{a.query.Targets, a.query.Leaving, a.query.FailedIn} {
 		for name := range names {
 			if i, found := search(a.in.Clusters, name); found {
-				filter, reason := refusal(a.query, filters, a.in.Clusters[i])
-				a.related[i] = refused{filter, reason}
+				relate(i)
+			}
+		}
+	}
+	// The clusters that get the API may be all there are, and only one filter lets them in for that.
+	if len(a.query.APIPending) > 0 {
+		for i, c := range a.in.Clusters {
+			if a.refused[i].filter == fit.APIEnablement && a.query.APIPending.Has(c.Name) {
+				relate(i)
 			}
 		}
 	}

@@ -209,8 +209,14 @@ func (w *changing) input() decide.Input {
 	if w.IntN(4) == 0 {
 		in.FailedIn = []string{some()}
 	}
-	if w.IntN(4) == 0 {
+	switch w.IntN(6) {
+	case 0:
 		in.APIPending = sets.New(some(), "gone")
+	case 1: // the definition goes to all
+		in.APIPending = sets.Set[string]{}
+		for _, c := range w.clusters {
+			in.APIPending.Insert(c.Name)
+		}
 	}
 	if w.IntN(4) == 0 {
 		in.Assumed = map[string]fit.Assumed{some(): {Amount: fit.Amount{Pods: 3, Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}}
