@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -31,6 +32,8 @@ const (
 	bindingsByRequirer = "required-by"
 	// bindingsByWait has bindings by the reason why they are not placed: see BindingKind.Waiting.
 	bindingsByWait = "waits"
+	// bindingsByKind has bindings by the kind of their template, in whatever version: see BindingKind.OfKind.
+	bindingsByKind = "template-kind"
 	// anyReason stands there for whatever reason.
 	anyReason = "*"
 )
@@ -61,6 +64,9 @@ func Index(ctx context.Context, c Informed) error {
 		}
 		if err := addIndex(ctx, c, kind.New(), bindingsByWait, waitsFor); err != nil {
 			return fmt.Errorf("indexing %ss by what they wait for: %w", kind.Kind, err)
+		}
+		if err := addIndex(ctx, c, kind.New(), bindingsByKind, kindOfTemplate); err != nil {
+			return fmt.Errorf("indexing %ss by the kind of their template: %w", kind.Kind, err)
 		}
 	}
 	return nil
@@ -125,6 +131,16 @@ func waitsFor(obj client.Object) []string {
 	return []string{c.Reason, anyReason}
 }
 
+// kindOfTemplate returns the kind of the template of a binding.
+func kindOfTemplate(obj client.Object) []string {
+	b, ok := obj.(Binding)
+	if !ok {
+		return nil
+	}
+	template := &b.BindingSpec().Resource
+	return []string{schema.FromAPIVersionAndKind(template.APIVersion, template.Kind).GroupKind().String()}
+}
+
 // Naming returns the bindings of the kind that name a cluster in their spec or status, to be read
 // and not to be changed. From a cache, which must have the indexes of Index, that takes as long as
 // there are such bindings; any other reader reads all of them.
@@ -140,6 +156,11 @@ func (k BindingKind) NeededBy(ctx context.Context, r client.Reader, by types.Nam
 // Waiting returns the bindings of the kind that are shown as not placed for a reason; for any, if it is empty; likewise.
 func (k BindingKind) Waiting(ctx context.Context, r client.Reader, reason string) ([]Binding, error) {
 	return k.indexed(ctx, r, bindingsByWait, cmp.Or(reason, anyReason), waitsFor)
+}
+
+// OfKind returns the bindings of the kind whose templates are of a kind, in whatever version, likewise.
+func (k BindingKind) OfKind(ctx context.Context, r client.Reader, template schema.GroupKind) ([]Binding, error) {
+	return k.indexed(ctx, r, bindingsByKind, template.String(), kindOfTemplate)
 }
 
 // indexed returns the bindings that have a value in an index, whose values are those of a function.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -131,6 +132,11 @@ func TestWhatTheCacheKeeps(t *testing.T) {
 	g.Expect(names(kind.Waiting(t.Context(), kept, workv1alpha2.ReasonUnschedulable))).To(ConsistOf("waits"))
 	g.Expect(names(kind.Waiting(t.Context(), kept, workv1alpha2.ReasonNoClusterFit))).To(BeEmpty())
 	g.Expect(names(kind.Waiting(t.Context(), kept, ""))).To(ConsistOf("waits"))
+
+	for _, reader := range []client.Reader{kept, hubClient} { // who has no index looks at all of them
+		g.Expect(names(kind.OfKind(t.Context(), reader, schema.GroupKind{Kind: "ConfigMap"}))).To(ConsistOf("placed", "waits"))
+		g.Expect(names(kind.OfKind(t.Context(), reader, schema.GroupKind{Group: "example.com", Kind: "ConfigMap"}))).To(BeEmpty())
+	}
 
 	large := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "large", Annotations: map[string]string{
 		corev1.LastAppliedConfigAnnotation: "all of it again", "mine": "stays",

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,40 @@ func TestScheduler(t *testing.T) {
 		b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "policy.karmada.io/v1alpha1", "FederatedResourceQuota"
 		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
 		g.Eventually(func() string { return summary(read(t, w, b)) }, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 Success"))
+	})
+
+	t.Run("a custom kind that waits goes where a cluster serves it, and follows those that do", func(t *testing.T) {
+		g := NewWithT(t)
+		b := w.binding("till", "ship")
+		b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "policy.karmada.io/v1alpha1", "OverridePolicy"
+		g.Expect(w.hub.Create(t.Context(), b)).To(Succeed())
+		where := func() string { return summary(read(t, w, b)) }
+		g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal("NoClusterFit"))
+		serve := func(name string, kinds ...string) {
+			c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			stagetest.ChangeStatus(t, w.hub, c, func() {
+				c.Status.APIEnablements = slices.DeleteFunc(c.Status.APIEnablements, func(e clusterv1alpha1.APIEnablement) bool {
+					return e.GroupVersion == "policy.karmada.io/v1alpha1"
+				})
+				served := clusterv1alpha1.APIEnablement{GroupVersion: "policy.karmada.io/v1alpha1"}
+				for _, kind := range kinds {
+					served.Resources = append(served.Resources, clusterv1alpha1.APIResource{Name: strings.ToLower(kind), Kind: kind})
+				}
+				c.Status.APIEnablements = append(c.Status.APIEnablements, served)
+				meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+					Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue, Reason: "Complete",
+				})
+			})
+		}
+		serve("ship-1", "OverridePolicy")
+		g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal("ship-1 Success"))
+		change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = nil })
+		g.Eventually(func() int64 { return read(t, w, b).Status.SchedulerObservedGeneration }, stagetest.Timeout, stagetest.Poll).Should(Equal(b.Generation))
+		serve("shop-1", "OverridePolicy")
+		g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal("ship-1 shop-1 Success"))
+		serve("ship-1")
+		g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(Equal("shop-1 Success"))
+		g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
 	})
 
 	t.Run("a change of the replicas is followed", func(t *testing.T) {

@@ -26,6 +26,7 @@
 //   - Queue: higher schedulePriority first, then what somebody changed before what is
 //     looked at again. A cluster that only has more room wakes only who waits for it,
 //     or would rather be there; any other change of it who waits, has it, would rather be
-//     there, or follows the clusters that it picks.
+//     there, or follows the clusters that it picks. If all that changed is which kinds it serves,
+//     these are only applications of such a kind.
 //   - Next: hub/flow/binding renders a Work for each target.
 package scheduler

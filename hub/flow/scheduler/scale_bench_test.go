@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -88,7 +89,8 @@ func (c *counted) Add(reconcile.Request)                     { c.n++ }
 func (c *counted) AddAfter(reconcile.Request, time.Duration) {}
 
 // BenchmarkClusterChanges is what it costs to find which bindings changes of clusters concern: of one that has more room, of
-// a quarter of all that are lost, and of the same when they are back.
+// a quarter of all that are lost, of the same when they are back, when they serve a kind of which there is nothing, and when
+// an API of theirs does not answer.
 func BenchmarkClusterChanges(b *testing.B) {
 	for _, size := range sizes() {
 		r := full(b, size)
@@ -113,12 +115,25 @@ func BenchmarkClusterChanges(b *testing.B) {
 		for _, tt := range []struct {
 			name    string
 			changes []hints.Change
+			// nobody says that they concern no binding.
+			nobody bool
 		}{
-			{"roomier", changes(1, func(c *clusterv1alpha1.Cluster) {
+			{name: "roomier", changes: changes(1, func(c *clusterv1alpha1.Cluster) {
 				c.Status.ResourceSummary.Allocatable[corev1.ResourceCPU] = resource.MustParse("64")
 			})},
-			{"lost", changes(size.Clusters/4, lost)},
-			{"back", back},
+			{name: "lost", changes: changes(size.Clusters/4, lost)},
+			{name: "back", changes: back},
+			{name: "another API", nobody: true, changes: changes(size.Clusters/4, func(c *clusterv1alpha1.Cluster) {
+				c.Status.APIEnablements = append(c.Status.APIEnablements, clusterv1alpha1.APIEnablement{
+					GroupVersion: "shop.example.com/v1", Resources: []clusterv1alpha1.APIResource{{Name: "tills", Kind: "Till"}},
+				})
+			})},
+			{name: "fewer APIs than listed", nobody: true, changes: changes(size.Clusters/4, func(c *clusterv1alpha1.Cluster) {
+				c.Status.APIEnablements = c.Status.APIEnablements[1:]
+				meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+					Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ReasonAPIEnablementsPartial,
+				})
+			})},
 		} {
 			b.Run(fmt.Sprintf("%s/%d", tt.name, size.Bindings), func(b *testing.B) {
 				q := &counted{}
@@ -134,6 +149,9 @@ func BenchmarkClusterChanges(b *testing.B) {
 				}
 				cpu()
 				b.ReportMetric(float64(q.n)/float64(b.N), "bindings/op")
+				if tt.nobody && q.n > 0 {
+					b.Errorf("they concern %d bindings", q.n/b.N)
+				}
 			})
 		}
 	}

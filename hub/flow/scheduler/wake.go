@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -82,29 +82,34 @@ func wakeOf(bindings []kube.Binding, known decisions, q requests, changes []hint
 
 // perhapsConcerned returns the bindings that news may concern. Room concerns those that wait for it or
 // would rather be elsewhere, which are few, and agents tell of it all the time; a worse cluster concerns
-// those that have it, and when a region is lost there are many of them.
+// those that have it, and when a region is lost there are many of them. What a cluster serves concerns applications
+// of some kinds, and all clusters tell of it when a definition is sent to them.
 func (r *reconciler) perhapsConcerned(ctx context.Context, known decisions, changes []hints.Change) ([]kube.Binding, error) {
-	is := func(event hints.Event) func(hints.Change) bool {
-		return func(c hints.Change) bool { return c.Event == event }
-	}
-	if slices.ContainsFunc(changes, is(hints.Feasibility)) {
+	read := toRead(changes)
+	if read.all {
 		return r.kind.List(ctx, r.hubClient)
 	}
+	var bindings []kube.Binding
+	for kind := range read.kinds {
+		of, err := r.kind.OfKind(ctx, r.hubClient, kind)
+		if err != nil {
+			return nil, err
+		}
+		bindings = append(bindings, of...)
+	}
+	if !read.room && len(read.clusters) == 0 {
+		return bindings, nil
+	}
 	reason, keys := workv1alpha2.ReasonUnschedulable, known.notPreferred.Union(sets.KeySet(known.waiting))
-	if slices.ContainsFunc(changes, is(hints.Worse)) {
+	if len(read.clusters) > 0 {
 		reason, keys = "", keys.Union(sets.KeySet(known.assumed))
 	}
-	bindings, err := r.kind.Waiting(ctx, r.hubClient, reason)
+	waiting, err := r.kind.Waiting(ctx, r.hubClient, reason)
 	if err != nil {
 		return nil, err
 	}
-	worse := sets.Set[string]{}
-	for _, c := range changes {
-		if c.Event == hints.Worse {
-			worse.Insert(c.After.Name)
-		}
-	}
-	for cluster := range worse {
+	bindings = append(bindings, waiting...)
+	for cluster := range read.clusters {
 		there, err := r.kind.Naming(ctx, r.hubClient, cluster)
 		if err != nil {
 			return nil, err
@@ -126,4 +131,40 @@ func (r *reconciler) perhapsConcerned(ctx context.Context, known decisions, chan
 		}
 	}
 	return bindings, nil
+}
+
+// bindingsToRead are those that changes of clusters may concern.
+type bindingsToRead struct {
+	// all says that it may be any.
+	all bool
+	// room says that there may be room for those that wait for it, or would rather be elsewhere.
+	room bool
+	// clusters are those whose change concerns who has them, or waits for whatever.
+	clusters sets.Set[string]
+	// kinds are those of which some clusters serve other versions than before.
+	kinds sets.Set[schema.GroupKind]
+}
+
+func toRead(changes []hints.Change) bindingsToRead {
+	out := bindingsToRead{clusters: sets.Set[string]{}, kinds: sets.Set[schema.GroupKind]{}}
+	for i := range changes {
+		switch c := &changes[i]; c.Event {
+		case hints.None:
+		case hints.Capacity:
+			out.room = true
+		case hints.API:
+			out.room = out.room || c.Roomier
+			for kind := range c.Kinds {
+				out.kinds.Insert(kind)
+			}
+			if c.Completeness {
+				out.clusters.Insert(c.After.Name)
+			}
+		case hints.Worse:
+			out.clusters.Insert(c.After.Name)
+		case hints.Feasibility:
+			out.all = true
+		}
+	}
+	return out
 }

@@ -2,8 +2,6 @@ package fit
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
@@ -165,32 +163,4 @@ func eviction(q *Query, c *clusterv1alpha1.Cluster) string {
 	default:
 		return ""
 	}
-}
-
-// api keeps an application out of clusters that do not serve its kind in its version. One that has the application loses it only if it
-// serves the kind in no version: when an operator was upgraded there and dropped the version, the objects are still there, and whoever
-// leaves the cluster deletes them. The application stays, and its Work says that the version is not served.
-func api(q *Query, c *clusterv1alpha1.Cluster) string {
-	if q.APIPending.Has(c.Name) {
-		return ""
-	}
-	target := q.Targets.Has(c.Name)
-	// What a target reports may be incomplete for a while; only a complete list says
-	// that it lost the API.
-	if target && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements) {
-		return ""
-	}
-	group := schema.FromAPIVersionAndKind(q.APIVersion, q.Kind).Group
-	for i := range c.Status.APIEnablements {
-		served := &c.Status.APIEnablements[i]
-		if served.GroupVersion != q.APIVersion && (!target || schema.FromAPIVersionAndKind(served.GroupVersion, "").Group != group) {
-			continue
-		}
-		for j := range served.Resources {
-			if served.Resources[j].Kind == q.Kind {
-				return ""
-			}
-		}
-	}
-	return "cluster(s) did not have the API resource"
 }

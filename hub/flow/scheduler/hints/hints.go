@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
@@ -34,6 +36,9 @@ const (
 	None Event = iota
 	// Capacity : the cluster may have room for more. That helps who waits for room.
 	Capacity
+	// API : the cluster serves other kinds than before, or kinds in other versions, or it lists all of its APIs now and did not,
+	// or the other way round. That concerns applications of these kinds; of the list, those that have the cluster.
+	API
 	// Worse : the cluster takes less than before: it has more taints, or is about to go. That
 	// concerns who has it.
 	Worse
@@ -47,6 +52,12 @@ type Change struct {
 	// Before and After are the cluster as it was and as it is; nil if it was not there, is
 	// no more, or does not matter.
 	Before, After *clusterv1alpha1.Cluster
+	// What follows is for the event API. Kinds are those that the cluster serves in other versions than before, anew or no more.
+	Kinds sets.Set[schema.GroupKind]
+	// Completeness says that it lists all of its APIs and did not, or the other way round.
+	Completeness bool
+	// Roomier says that it may have room for more as well.
+	Roomier bool
 }
 
 // Of compares a cluster with what it was.
@@ -58,14 +69,28 @@ func Of(before, after *clusterv1alpha1.Cluster) Change {
 	case before.Generation != after.Generation,
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero(),
 		!maps.Equal(before.Labels, after.Labels),
-		complete(before) != complete(after),
-		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements):
+		// The first report is about all kinds that there are, and so is that of a cluster which finds none of them any more.
+		(len(before.Status.APIEnablements) == 0) != (len(after.Status.APIEnablements) == 0):
 		c.Event = Feasibility
-	case moreFree(before.Status.ResourceSummary, after.Status.ResourceSummary),
-		fit.MoreFree(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas):
-		c.Event = Capacity
+	default:
+		if !sameAPIs(before, after) {
+			c.Kinds = fit.ChangedKinds(before, after)
+		}
+		c.Completeness = fit.ListsAllAPIs(before) != fit.ListsAllAPIs(after)
+		c.Roomier = moreFree(before.Status.ResourceSummary, after.Status.ResourceSummary) ||
+			fit.MoreFree(before.Status.NamespaceQuotas, after.Status.NamespaceQuotas)
+		switch {
+		case len(c.Kinds) > 0 || c.Completeness:
+			c.Event = API
+		case c.Roomier:
+			c.Event = Capacity
+		}
 	}
 	return c
+}
+
+func sameAPIs(before, after *clusterv1alpha1.Cluster) bool {
+	return equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
 // worse says whether all that changed of a cluster is that it has more taints, or is about to go, so that nothing
@@ -85,8 +110,8 @@ func worse(before, after *clusterv1alpha1.Cluster) bool {
 		}
 	}
 	was.Taints, is.Taints = nil, nil
-	return equality.Semantic.DeepEqual(was, is) && maps.Equal(before.Labels, after.Labels) && complete(before) == complete(after) &&
-		equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
+	return equality.Semantic.DeepEqual(was, is) && maps.Equal(before.Labels, after.Labels) &&
+		fit.ListsAllAPIs(before) == fit.ListsAllAPIs(after) && sameAPIs(before, after)
 }
 
 // BindingState is where a binding stands by its last decision, which may not be in the cache
@@ -149,10 +174,6 @@ func Priority(spec *workv1alpha2.ResourceBindingSpec, again bool) int {
 		return p - 1
 	}
 	return p
-}
-
-func complete(c *clusterv1alpha1.Cluster) bool {
-	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterCompleteAPIEnablements)
 }
 
 // moreFree says whether a report has more of anything free than the one before, in sum

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -11,16 +12,36 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "fairlead.dev/common/api/cluster/v1alpha1"
 	policyv1alpha1 "fairlead.dev/common/api/policy/v1alpha1"
 	workv1alpha2 "fairlead.dev/common/api/work/v1alpha2"
+	"fairlead.dev/common/selector"
+	"fairlead.dev/hub/flow/scheduler/fit"
 	"fairlead.dev/hub/flow/scheduler/hints"
 	"fairlead.dev/test/builder"
 )
 
 func cpus(n string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
+}
+
+// serving has a cluster serve kinds of a version, too.
+func serving(groupVersion string, kinds ...string) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) {
+		served := clusterv1alpha1.APIEnablement{GroupVersion: groupVersion}
+		for _, kind := range kinds {
+			served.Resources = append(served.Resources, clusterv1alpha1.APIResource{Name: strings.ToLower(kind) + "s", Kind: kind})
+		}
+		c.Status.APIEnablements = append(c.Status.APIEnablements, served)
+	}
+}
+
+// complete has a cluster say that it lists all of its APIs.
+func complete(c *clusterv1alpha1.Cluster) {
+	c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue}}
 }
 
 func TestOf(t *testing.T) {
@@ -63,12 +84,24 @@ func TestOf(t *testing.T) {
 			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
 		}, hints.Feasibility},
 		"its removal": {func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = new(metav1.Now()) }, hints.Worse},
-		"another API": {func(c *clusterv1alpha1.Cluster) {
-			c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "v1"}}
+		"another API": {serving("shop.example.com/v1", "Till"), hints.API},
+		"another API, and a label": {func(c *clusterv1alpha1.Cluster) {
+			c.Labels = map[string]string{"a": "b"}
+			serving("shop.example.com/v1", "Till")(c)
 		}, hints.Feasibility},
-		"a full listing": {func(c *clusterv1alpha1.Cluster) {
-			c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterCompleteAPIEnablements, Status: metav1.ConditionTrue}}
+		"another API, and a taint": {func(c *clusterv1alpha1.Cluster) {
+			c.Generation++
+			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "lost", Effect: corev1.TaintEffectNoExecute})
+			serving("shop.example.com/v1", "Till")(c)
 		}, hints.Feasibility},
+		"a group without a kind is no news": {serving("shop.example.com/v1"), hints.None},
+		"APIs in another order are no news": {func(c *clusterv1alpha1.Cluster) { slices.Reverse(c.Status.APIEnablements) }, hints.None},
+		"a group without a kind, and pods that went": {func(c *clusterv1alpha1.Cluster) {
+			serving("shop.example.com/v1")(c)
+			c.Status.ResourceSummary.Allocated = cpus("500m")
+		}, hints.Capacity},
+		"no API any more": {func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }, hints.Feasibility},
+		"a full listing":  {complete, hints.API},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,6 +109,8 @@ func TestOf(t *testing.T) {
 			before := builder.MakeCluster("m").Taint("old", corev1.TaintEffectNoSchedule).Obj()
 			before.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: cpus("4"), Allocated: cpus("1")}
 			before.Status.NamespaceQuotas = []clusterv1alpha1.NamespaceQuota{{Namespace: "shop", Free: cpus("1")}}
+			serving("v1", "Pod")(before)
+			serving("apps/v1", "Deployment", "DaemonSet")(before)
 			after := before.DeepCopy()
 			tt.change(after)
 			NewWithT(t).Expect(hints.Of(before, after).Event).To(Equal(tt.want))
@@ -107,6 +142,23 @@ func TestConcerns(t *testing.T) {
 	}
 	room := hints.Change{Event: hints.Capacity, After: builder.MakeCluster("m").Obj()}
 	worse := hints.Change{Event: hints.Worse, Before: builder.MakeCluster("m").Label("site", "south").Obj(), After: builder.MakeCluster("m").Label("site", "south").Obj()}
+	api := func(changes ...func(*clusterv1alpha1.Cluster)) hints.Change {
+		before := builder.MakeCluster("m").Label("site", "south").Obj()
+		serving("apps/v1", "Deployment")(before)
+		after := before.DeepCopy()
+		for _, change := range changes {
+			change(after)
+		}
+		return hints.Of(before, after)
+	}
+	roomier := func(c *clusterv1alpha1.Cluster) {
+		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: cpus("4")}
+	}
+	till := serving("shop.example.com/v1", "Till")
+	of := func(apiVersion, kind string) func(*workv1alpha2.ResourceBindingSpec) {
+		return func(s *workv1alpha2.ResourceBindingSpec) { s.Resource.APIVersion, s.Resource.Kind = apiVersion, kind }
+	}
+	deployment, ofTill := of("apps/v1", "Deployment"), of("shop.example.com/v1", "Till")
 	tests := map[string]struct {
 		change  hints.Change
 		spec    func(*workv1alpha2.ResourceBindingSpec)
@@ -143,8 +195,23 @@ func TestConcerns(t *testing.T) {
 				{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}, {ClusterAffinity: *south},
 			}}
 		}},
-		"a cluster that joined": {change: hints.Change{Event: hints.Feasibility, After: builder.MakeCluster("m").Label("site", "south").Obj()}, targets: []string{"a"}, want: true},
-		"a target that is gone": {change: hints.Change{Event: hints.Feasibility, Before: builder.MakeCluster("m").Obj()}, spec: divided, targets: []string{"m"}, want: true},
+		"a kind to who waits for it":                             {change: api(till), spec: ofTill, waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"a kind to who waits for another of its versions":        {change: api(till), spec: of("shop.example.com/v2", "Till"), waits: workv1alpha2.ReasonNoClusterFit, want: true},
+		"a kind to who waits for another kind":                   {change: api(till), spec: of("shop.example.com/v1", "Desk"), waits: workv1alpha2.ReasonNoClusterFit},
+		"a kind to who waits for one of another group":           {change: api(till), spec: of("ship.example.com/v1", "Till"), waits: workv1alpha2.ReasonNoClusterFit},
+		"a kind to what follows the clusters":                    {change: api(till), spec: ofTill, targets: []string{"a"}, want: true},
+		"a kind to another that follows the clusters":            {change: api(till), spec: deployment, targets: []string{"a"}},
+		"a kind to another that has the cluster":                 {change: api(till), spec: deployment, targets: []string{"m"}},
+		"a kind to what would rather be elsewhere":               {change: api(till), spec: ofTill, targets: []string{"a"}, away: true, want: true},
+		"a kind to another that would rather be elsewhere":       {change: api(till), spec: deployment, targets: []string{"a"}, away: true},
+		"a kind, and room, to who waits for room":                {change: api(till, roomier), spec: deployment, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a kind, and room, to who is placed":                     {change: api(till, roomier), spec: deployment, targets: []string{"m"}},
+		"a full listing to who has the cluster and is not in it": {change: api(complete), spec: ofTill, targets: []string{"a", "m"}, want: true},
+		"a full listing to who has the cluster and is in it":     {change: api(complete), spec: deployment, targets: []string{"m"}},
+		"a full listing to who has others":                       {change: api(complete), spec: ofTill, targets: []string{"a"}},
+		"a full listing to who waits":                            {change: api(complete), spec: deployment, waits: workv1alpha2.ReasonUnschedulable, want: true},
+		"a cluster that joined":                                  {change: hints.Change{Event: hints.Feasibility, After: builder.MakeCluster("m").Label("site", "south").Obj()}, targets: []string{"a"}, want: true},
+		"a target that is gone":                                  {change: hints.Change{Event: hints.Feasibility, Before: builder.MakeCluster("m").Obj()}, spec: divided, targets: []string{"m"}, want: true},
 		"what cannot be read is looked at": {change: moved("x", "y"), want: true, spec: func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no key": ""}}}
 		}},
@@ -211,13 +278,20 @@ func TestChangesTogetherConcernWhomOneOfThemConcerns(t *testing.T) {
 		changes := make([]hints.Change, 1+random.IntN(4))
 		for i := range changes {
 			before := builder.MakeCluster(pick(20)).Label("site", []string{"shop", "ship"}[random.IntN(2)]).Obj()
-			changes[i] = hints.Change{Event: hints.Event(random.IntN(4)), Before: before, After: before}
+			serving("apps/v1", "Deployment")(before)
+			changes[i] = hints.Change{Event: hints.Event(random.IntN(5)), Before: before, After: before}
+			if changes[i].Event == hints.API {
+				changes[i].Kinds = sets.New(schema.GroupKind{Group: []string{"apps", "shop.example.com"}[random.IntN(2)], Kind: "Till"})
+				changes[i].Completeness, changes[i].Roomier = random.IntN(2) == 0, random.IntN(2) == 0
+			}
 		}
 		gathered := hints.Gather(changes)
 		for range 5 {
 			spec := &workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{
 				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"site": []string{"shop", "ship", "none"}[random.IntN(3)]}},
 			}}}
+			spec.Resource.APIVersion = []string{"apps/v1", "shop.example.com/v1"}[random.IntN(2)]
+			spec.Resource.Kind = []string{"Deployment", "Till"}[random.IntN(2)]
 			at := hints.BindingState{NotPreferred: random.IntN(4) == 0, Targets: []workv1alpha2.TargetCluster{{Name: pick(20)}}}
 			if random.IntN(4) == 0 {
 				at.Waits = []string{workv1alpha2.ReasonUnschedulable, workv1alpha2.ReasonNoClusterFit}[random.IntN(2)]
@@ -228,4 +302,51 @@ func TestChangesTogetherConcernWhomOneOfThemConcerns(t *testing.T) {
 		}
 	}
 	g.Expect(min(said[true], said[false])).To(BeNumerically(">", 100))
+}
+
+// TestWhatFiltersSayOfAnAPIIsNews has clusters serve other kinds than before, and compares what the filters say of them then: whoever
+// they say something else to is concerned.
+func TestWhatFiltersSayOfAnAPIIsNews(t *testing.T) {
+	t.Parallel()
+	g, random := NewWithT(t), rand.New(rand.NewPCG(7, 1))
+	served := [][2]string{{"apps/v1", "Deployment"}, {"shop.example.com/v1", "Till"}, {"shop.example.com/v2", "Till"}, {"shop.example.com/v2", "Desk"}}
+	cluster := func() *clusterv1alpha1.Cluster {
+		c := builder.MakeCluster("m").Obj()
+		for _, i := range random.Perm(len(served)) {
+			if random.IntN(2) == 0 {
+				serving(served[i][0], served[i][1])(c)
+			}
+		}
+		if random.IntN(2) == 0 {
+			complete(c)
+		}
+		return c
+	}
+	refusal := func(q *fit.Query, c *clusterv1alpha1.Cluster) string {
+		for _, f := range fit.Filters() {
+			if reason := f.Refuse(q, c); reason != "" {
+				return reason
+			}
+		}
+		return ""
+	}
+	others, same := 0, 0
+	for range 3000 {
+		before, after := cluster(), cluster()
+		spec := &workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}
+		of := served[random.IntN(len(served))]
+		spec.Resource.APIVersion, spec.Resource.Kind = of[0], of[1]
+		if random.IntN(2) == 0 {
+			spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m"}}
+		}
+		q := fit.NewQuery(spec, selector.ClusterMatcher{})
+		concern := hints.Gather([]hints.Change{hints.Of(before, after)}).Concern(spec, hints.BindingState{Targets: spec.Clusters})
+		if refusal(q, before) != refusal(q, after) {
+			g.Expect(concern).To(BeTrue(), "%v after %v for %v", after.Status, before.Status, of)
+			others++
+		} else if !concern {
+			same++
+		}
+	}
+	g.Expect(min(others, same)).To(BeNumerically(">", 300))
 }
