@@ -133,7 +133,7 @@ func (w *world) cut(a *app, d admit.Decision) admit.Decision {
 	secret.frozen = admit.Frozen{Strategy: *w.strategies[a.strategy], Waves: plan.Waves(plan.Input{Strategy: *w.strategies[a.strategy], Seed: a.name, Targets: targets})}
 	a.secrets[d.Cut.Number] = secret
 	w.memory[a.name] = d.Memory
-	return admit.Decide(w.input(a, admit.Begin(d.Status, admit.Made{Cut: *d.Cut, Hash: secret.hash(), Strategy: a.strategy, At: w.now})))
+	return admit.Decide(w.input(a, admit.Begin(d.Status, admit.Made{Cut: *d.Cut, Hash: secret.hash(), Strategy: a.strategy, At: w.now}, secret.frozen.Strategy)))
 }
 
 // slots is who may catch up, over all rollouts of a strategy.

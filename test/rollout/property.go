@@ -19,7 +19,7 @@ import (
 //  2. Nobody is sent an unstable revision whose wave is not open: the waves before it have passed,
 //     with their soak, their approvals and as many healthy clusters as they need, and nobody while
 //     the rollout is paused or halted, the hub suspects itself, or the cluster is silent or
-//     suspended.
+//     suspended. Where waves are to be approved, only what has been stable goes back to all at once.
 //  3. No more clusters of a wave are on their way than may be, and no more catch up over all
 //     rollouts of the strategy.
 //  4. Every target is in exactly one state, and the waves count each once.
@@ -32,9 +32,11 @@ import (
 type watch struct {
 	// unwell is when a wave was last seen unwell, by revision and name.
 	unwell map[string]time.Time
+	// stable are the revisions that ever were stable.
+	stable map[int64]bool
 }
 
-func newWatch() watch { return watch{unwell: map[string]time.Time{}} }
+func newWatch() watch { return watch{unwell: map[string]time.Time{}, stable: map[int64]bool{}} }
 
 // checkWork is made before a Work is written.
 func (w *world) checkWork(a *app, cluster string, have, next *work) {
@@ -71,6 +73,7 @@ func (w *world) checkStatus(a *app, before, after *fairleadv1alpha1.StagedRollou
 	}
 	spec := plan.Defaulted(a.secrets[after.Revision].frozen.Strategy)
 	w.checkGates(a, before, after, &spec)
+	w.checkAtOnce(a, before, after, &spec)
 	if after.Immediately || after.Stable == after.Revision {
 		return
 	}
@@ -161,6 +164,15 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 			w.breaks("2. wave %s of %s passes with %d failures", wave.Name, a.name, failed)
 		}
 	}
+}
+
+// checkAtOnce looks at what goes back to all clusters at once.
+func (w *world) checkAtOnce(a *app, before, after *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec) {
+	asks := slices.ContainsFunc(spec.Waves, func(wave fairleadv1alpha1.Wave) bool { return wave.Approval != fairleadv1alpha1.ApprovalNone })
+	if newest := after.Revisions[len(after.Revisions)-1]; after.Immediately && asks && after.Revision != before.Revision && !a.watch.stable[newest.ContentOf] {
+		w.breaks("2. r%d of %s goes to all clusters at once, and r%d never passed every wave", after.Revision, a.name, newest.ContentOf)
+	}
+	a.watch.stable[after.Stable] = true
 }
 
 // lateIn is how many targets of a wave came after it was made and have not been sent the revision:

@@ -44,7 +44,7 @@ func (r *reconciler) decide(ctx context.Context, s *scope) (admit.Decision, erro
 	}
 	ctrl.LoggerFrom(ctx).Info("Made a revision", "revision", made.Number, "cause", made.Cause)
 	s.made = true
-	s.in.Status = admit.Begin(s.in.Status, made)
+	s.in.Status = admit.Begin(s.in.Status, made, frozen.Strategy)
 	s.in.Frozen, s.in.Memory, s.in.Hold = frozen, d.Memory, nil
 	s.remember(frozen, revision.ID{Number: made.Number, Hash: made.Hash})
 	s.memory.needs[made.Hash] = refsOf(content)

@@ -181,7 +181,10 @@ func (s *Server) askUndo(ctx context.Context, v *visit) (*question, error) {
 	q := rolloutQuestion(one, "Undo")
 	q.Title, q.Danger = fmt.Sprintf("Go back to r%d of %s?", number, one.App.Name), true
 	q.Text = fmt.Sprintf("A new revision is made with the content of r%d, and goes out in waves.", number)
-	q.Points = []string{"The template stays as its author wrote it; the next edit of it goes out as a revision of its own."}
+	q.Points = []string{
+		"The template stays as its author wrote it; the next edit of it goes out as a revision of its own.",
+		"Where a wave is to be approved, it goes to all clusters at once only if it has passed every wave before.",
+	}
 	q.Options = []option{{Name: "now", Text: "Go back in all clusters at once, without waves."}}
 	q.Fields["revision"] = strconv.FormatInt(number, 10)
 	return q, nil

@@ -115,7 +115,8 @@ type RolloutTarget struct {
 	// +kubebuilder:validation:Minimum=1
 	Over int64 `json:"over"`
 
-	// Immediately goes back in all clusters at once rather than in waves.
+	// Immediately goes back in all clusters at once rather than in waves. Of a revision that never passed
+	// every wave it has no effect where the strategy asks for approvals: it goes out in waves, with these.
 	// +optional
 	Immediately bool `json:"immediately,omitempty"`
 }
@@ -311,6 +312,12 @@ type RevisionStatus struct {
 	// clusters failed.
 	// +optional
 	Message string `json:"message,omitempty"`
+
+	// Passed says that it has passed every wave. One that an older hub recorded, and that was stable no
+	// more when this field came, does not have it and counts as one that has not; the stable one
+	// counts as passed in any case.
+	// +optional
+	Passed bool `json:"passed,omitempty"`
 }
 
 // Values of RevisionStatus.Cause.

@@ -59,7 +59,8 @@ func cut(in Input, memory Memory) *Cut {
 	return c
 }
 
-// goBack is about the target that a person named.
+// goBack is about the target that a person named. Whether that is done in all clusters at once is for Begin to say, which knows
+// the strategy.
 func goBack(in Input) *Cut {
 	target := in.Spec.Target
 	if target == nil || target.Over != in.Status.Revision || revision.Of(in.Status.Revisions, target.Revision).Zero() {

@@ -220,7 +220,7 @@ func TestNothingIsProvenByLeaving(t *testing.T) {
 func fleet(n int) Input {
 	in := Input{Now: noon(), Live: &Live{Hash: "a"}}
 	in.Status = Begin(fairleadv1alpha1.StagedRolloutStatus{Stable: 1, Revisions: []fairleadv1alpha1.RevisionStatus{{Number: 1, Hash: "o"}}},
-		Made{Cut: Cut{Number: 2, Cause: fairleadv1alpha1.CauseEdited}, Hash: "a", Strategy: "s", At: noon()})
+		Made{Cut: Cut{Number: 2, Cause: fairleadv1alpha1.CauseEdited}, Hash: "a", Strategy: "s", At: noon()}, fairleadv1alpha1.RolloutStrategySpec{})
 	in.Frozen = &Frozen{Waves: []revision.Wave{{Name: "canary"}, {Name: "tenth"}, {Name: "rest"}}}
 	for i := range n {
 		name := fmt.Sprintf("shop-%05d.example", i)

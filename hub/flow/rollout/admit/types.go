@@ -148,7 +148,7 @@ type Cut struct {
 	ContentOf int64
 	// Cause is one of the values of RevisionStatus.Cause.
 	Cause string
-	// Immediately says that it goes to all clusters at once.
+	// Immediately says that it is to go to all clusters at once; Begin says whether it does.
 	Immediately bool
 	// Message says why in a sentence, if the cause does not.
 	Message string

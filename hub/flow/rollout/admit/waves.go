@@ -94,6 +94,10 @@ func (r *rollout) sendToAll() {
 // complete makes the newest revision the stable one. Whoever has not got it is named, so that
 // nobody is sent it by that alone.
 func (r *rollout) complete() {
+	for i := range r.status.Revisions { // The one before, too: an older hub may have recorded it.
+		one := &r.status.Revisions[i]
+		one.Passed = one.Passed || one.Number == r.newest.Number || one.Number == r.status.Stable
+	}
 	r.status.Stable, r.stable, r.completed = r.newest.Number, r.newest, true
 	for _, w := range r.waves {
 		if w.status.PassedAt == nil {
@@ -143,7 +147,11 @@ func (r *rollout) approved(w *wave) bool {
 }
 
 func (r *rollout) askApproval(w *wave, what string) {
-	r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutNeedsApproval, fmt.Sprintf("A person is to approve that wave %s %s: hub rollout approve.", w.settings.Name, what)}
+	message := fmt.Sprintf("A person is to approve that wave %s %s: hub rollout approve.", w.settings.Name, what)
+	if why := r.made().Message; why != "" {
+		message += " " + why
+	}
+	r.waiting = &Reason{fairleadv1alpha1.ReasonRolloutNeedsApproval, message}
 }
 
 // somebodyWaits says whether an approval of one wave keeps anybody of it or a later one waiting.
