@@ -148,7 +148,7 @@ func (w *world) checkGates(a *app, before, after *fairleadv1alpha1.StagedRollout
 			continue
 		}
 		updated := wave.Healthy - w.unchangedIn(a, before.Stable, after, spec, i)
-		if settings.Approval != fairleadv1alpha1.ApprovalNone && !approved && updated > 0 {
+		if settings.Approval != fairleadv1alpha1.ApprovalNone && !approved && (updated > 0 || w.leavesOut(a, after, spec, i)) {
 			w.breaks("2. wave %s of %s passes without approval", wave.Name, a.name)
 		}
 		if wave.Held > w.lateIn(a, after, spec, i) || wave.InFlight > 0 {
@@ -173,6 +173,17 @@ func (w *world) checkAtOnce(a *app, before, after *fairleadv1alpha1.StagedRollou
 		w.breaks("2. r%d of %s goes to all clusters at once, and r%d never passed every wave", after.Revision, a.name, newest.ContentOf)
 	}
 	a.watch.stable[after.Stable] = true
+}
+
+// leavesOut says whether a person leaves clusters of a wave out that have something else.
+func (w *world) leavesOut(a *app, status *fairleadv1alpha1.StagedRolloutStatus, spec *fairleadv1alpha1.RolloutStrategySpec, wave int) bool {
+	for name := range a.targets {
+		if stateOf(status, name) == string(fairleadv1alpha1.ClusterSkipped) && w.waveOf(a, status, spec, name) == wave &&
+			a.judged(status, name).Revision.Hash != a.secrets[status.Revision].hash() {
+			return true
+		}
+	}
+	return false
 }
 
 // lateIn is how many targets of a wave came after it was made and have not been sent the revision:

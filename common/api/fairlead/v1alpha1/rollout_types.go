@@ -96,7 +96,8 @@ type StagedRolloutSpec struct {
 	Retry []ClusterAtRevision `json:"retry,omitempty"`
 
 	// Skip are clusters that the rollout of a revision leaves out: they keep what they have until
-	// the next revision, and count neither as failed nor as updated.
+	// the next revision, and count neither as failed nor as updated. A wave that is to be approved is so
+	// also if all of its clusters are left out.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10000
 	Skip []ClusterAtRevision `json:"skip,omitempty"`

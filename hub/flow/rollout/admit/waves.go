@@ -121,7 +121,7 @@ func (r *rollout) step(w *wave) bool {
 	case r.blocked() || r.halt != nil:
 		r.wellOrNot(w)
 		return false
-	case w.settings.Approval == fairleadv1alpha1.ApprovalBefore && !approved && r.concerned(w) > 0:
+	case w.settings.Approval == fairleadv1alpha1.ApprovalBefore && !approved && r.wouldChange(w):
 		r.askApproval(w, "begins")
 		return false
 	}
@@ -156,7 +156,15 @@ func (r *rollout) askApproval(w *wave, what string) {
 
 // somebodyWaits says whether an approval of one wave keeps anybody of it or a later one waiting.
 func (r *rollout) somebodyWaits(w *wave) bool {
-	return r.sentAny(w) || slices.ContainsFunc(r.waves[w.index:], func(w *wave) bool { return r.concerned(w) > 0 })
+	return r.sentAny(w) || slices.ContainsFunc(r.waves[w.index:], r.wouldChange)
+}
+
+// wouldChange says whether the revision changes anything in a wave, now or once a person leaves a cluster out no more. To leave out is
+// no approval: when the revision is stable, whoever is left out no more catches up with it.
+func (r *rollout) wouldChange(w *wave) bool {
+	return r.concerned(w) > 0 || slices.ContainsFunc(w.members, func(m *member) bool {
+		return m.in(fairleadv1alpha1.ClusterSkipped) && !judge.Unchanged(m.Work, r.newest, r.stable)
+	})
 }
 
 // start begins a wave.
